@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* args.h - the options of a command: one table parses them, checks them and is their --help.
+ *
+ *     struct values { size_t threads; bool json; };
+ *     static const struct args_option options[] = {
+ *         {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
+ *          "threads; 0: all"},
+ *         {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "..."},
+ *         {0},
+ *     };
+ */
+#ifndef ARGS_H
+#define ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum args_type {
+    ARGS_FLAG,    /* bool */
+    ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
+    ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
+    ARGS_SECONDS, /* double: above 0 */
+    ARGS_TEXT     /* const char *: not copied; NULL where not given */
+};
+
+struct args_option {
+    const char *name;     /* without the dashes */
+    const char *argument; /* what --help calls it; NULL for a flag */
+    enum args_type type;
+    const char *initial; /* as a user would write it */
+    size_t offset;       /* of the value in the caller's struct */
+    size_t minimum, maximum;
+    const char *help;
+};
+
+struct args_command {
+    const char *name;                  /* "tarn bench peak" */
+    const char *help;                  /* what it does, a sentence or two */
+    const struct args_option *options; /* ended by a NULL name */
+    void (*more_help)(void);           /* prints below the options; NULL: nothing */
+};
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
+
+/* Fills *values from argv[1] on. ARGS_GO_ON, or the code to exit with: --help was answered, or
+ * the reason why not was printed. */
+int args_read(const struct args_command *command, void *values, int argc, char **argv);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_attention.c - time and memory of every attention at growing lengths: Figure 1.
+ *
+ * Each length runs all methods before the next, so that what slows the machine for a while
+ * slows all of them. The machine's limits are measured first, in the same process. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "bench_methods.h"
+#include "bench_options.h"
+#include "bench_plot.h"
+#include "bench_report.h"
+#include "command.h"
+#include "hardware.h"
+
+static const char program[] = "tarn bench attention";
+
+/* What a method needed at the length before: a guess at the next. */
+struct history {
+    double seconds, work;
+};
+
+/* Results so far, and where they go. */
+struct bench {
+    const struct bench_options *options;
+    struct bench_machine machine;
+    struct history history[METHODS_MAX];
+    struct bench_row *rows; /* one per length and method */
+    size_t count;
+    FILE *csv; /* NULL: none */
+};
+
+static void print_error(const tarn_error *err)
+{
+    fprintf(stderr, "%s: %s\n", program, err->text);
+}
+
+/* ---- one row ------------------------------------------------------------ */
+
+static struct bench_row make_row(const struct bench *bench, size_t length, size_t method)
+{
+    const struct bench_options *const o = bench->options;
+    const struct bench_method *const m = &o->methods[method];
+
+    return (struct bench_row){
+        .label = m->label,
+        .desc = {.kind = m->spec,
+                 .feature_map = m->has_map ? o->feature_map : NULL,
+                 .causal = o->causal,
+                 .batch = bench_options_batch(o, length),
+                 .heads = o->heads,
+                 .queries = length,
+                 .keys = length,
+                 .query_width = o->head_width,
+                 .value_width = o->value_width,
+                 .seed = o->seed,
+                 .threads = o->threads,
+                 .cpu = o->cpu},
+        .forward_only = o->forward_only,
+        .heads_first = o->heads_first,
+        .repeat = o->repeat,
+        .forward_s = (double)NAN,
+        .backward_s = (double)NAN,
+    };
+}
+
+/* Flops where they are known, else tokens: a hash table's work grows little faster. */
+static double work_of(const struct bench_row *row)
+{
+    return row->flops > 0.0 ? row->flops : (double)row->desc.batch * (double)row->desc.queries;
+}
+
+/* Sets `skipped` where the row would ask too much of the machine or of the user's patience. At
+ * the first length there is no guess: 0 / 0, which is not above the limit. */
+static tarn_status decide(const struct bench *bench, struct bench_row *row,
+                          const struct history *before, tarn_error *err)
+{
+    row->array_bytes = bench_row_array_bytes(row);
+    if (row->array_bytes > bench->options->memory_limit) {
+        row->skipped = "over the memory limit";
+        return TARN_OK;
+    }
+    const tarn_status status = bench_row_measure_sizes(row, err);
+
+    if (bench_row_peak_bytes(row) > bench->options->memory_limit)
+        row->skipped = "over the memory limit";
+    else if (before->seconds * work_of(row) / before->work > bench->options->time_limit)
+        row->skipped = "over the time limit";
+    return status;
+}
+
+/* On a terminal a line that the result replaces; in a log, where only results matter, none. */
+static void show_progress(const struct bench_row *row)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K%s at length %zu ...", row->label, row->desc.queries);
+}
+
+static void hide_progress(void)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r\033[K");
+}
+
+static void report(struct bench *bench, const struct bench_row *row)
+{
+    const struct bench_options *const o = bench->options;
+
+    if (o->json)
+        report_json_row(&bench->machine, row);
+    else if (!o->demo)
+        report_table_row(&bench->machine, row, o->label_width);
+    else if (bench->count % DEMO_METHODS == 0)
+        demo_row(row - (DEMO_METHODS - 1));
+    if (bench->csv)
+        report_csv_row(bench->csv, &bench->machine, row);
+}
+
+static tarn_status measure(struct bench *bench, size_t length, size_t method, tarn_error *err)
+{
+    struct history *const history = &bench->history[method];
+    struct bench_row *const row = &bench->rows[bench->count++];
+
+    *row = make_row(bench, length, method);
+    tarn_status status = decide(bench, row, history, err);
+    if (status != TARN_OK)
+        return status;
+    if (!row->skipped) {
+        show_progress(row);
+        status = bench_row_run(row, err);
+        hide_progress();
+        *history = (struct history){bench_row_seconds(row), work_of(row)};
+    }
+    if (status == TARN_OK)
+        report(bench, row);
+    return status;
+}
+
+/* ---- all rows ----------------------------------------------------------- */
+
+static tarn_status measure_machine(struct bench_machine *machine, const struct bench_options *o,
+                                   tarn_error *err)
+{
+    const size_t bytes = (size_t)256 << 20;
+    float *const memory = aligned_alloc(64, bytes);
+    tarn_status status;
+
+    hardware_name(machine->processor, sizeof machine->processor);
+    machine->cpu = o->cpu ? o->cpu : tarn_cpu_name(0);
+    machine->threads = o->threads;
+    machine->read_gbps = (double)NAN;
+    status = tarn_measure_fma_f32(&machine->fma_gflops, o->cpu, o->threads, err);
+    for (size_t i = 0; memory && i < bytes / sizeof(float); i++)
+        memory[i] = 1.0f;
+    if (status == TARN_OK && memory)
+        status = tarn_measure_read(&machine->read_gbps, memory, bytes, o->cpu, o->threads, err);
+    free(memory);
+    return status;
+}
+
+static void print_head(const struct bench *bench)
+{
+    const struct bench_row row = make_row(bench, bench->options->lengths[0], 0);
+
+    if (bench->csv)
+        report_csv_head(bench->csv);
+    if (bench->options->json)
+        return;
+    if (bench->options->demo)
+        demo_head(&bench->machine, &row);
+    else
+        report_table_head(&bench->machine, &row, bench->options->label_width);
+}
+
+static tarn_status measure_all(struct bench *bench, tarn_error *err)
+{
+    const struct bench_options *const o = bench->options;
+    tarn_status status = measure_machine(&bench->machine, o, err);
+
+    if (status == TARN_OK)
+        print_head(bench);
+    for (size_t i = 0; i < o->length_count; i++)
+        for (size_t j = 0; status == TARN_OK && j < o->method_count; j++)
+            status = measure(bench, o->lengths[i], j, err);
+    return status;
+}
+
+/* Names, options and widths that the library refuses, before anything takes time. */
+static bool check_methods(const struct bench *bench)
+{
+    const struct bench_options *const o = bench->options;
+    bool has_map = false;
+    tarn_error err;
+
+    for (size_t i = 0; i < o->method_count; i++) {
+        struct bench_row row = make_row(bench, 1, i);
+
+        row.desc.batch = 1;
+        if (bench_row_measure_sizes(&row, &err) != TARN_OK) {
+            print_error(&err);
+            return false;
+        }
+        has_map = has_map || o->methods[i].has_map;
+    }
+    if (o->feature_map && !has_map)
+        fprintf(stderr, "%s: --feature-map: no method in --attention has one\n", program);
+    return has_map || !o->feature_map;
+}
+
+/* ---- files and the command ---------------------------------------------- */
+
+/* Opens the CSV and tries the picture, so that a wrong folder is known before hours of work. */
+static bool open_files(struct bench *bench)
+{
+    const struct bench_options *const o = bench->options;
+    const char *wrong = NULL;
+
+    if (o->csv && !(bench->csv = fopen(o->csv, "w")))
+        wrong = o->csv;
+    else if (o->plot && !plot_is_writable(o->plot))
+        wrong = o->plot;
+    if (wrong)
+        fprintf(stderr, "%s: %s: %s\n", program, wrong, strerror(errno));
+    return !wrong;
+}
+
+static bool close_csv(struct bench *bench)
+{
+    if (!bench->csv)
+        return true;
+    const bool written = !ferror(bench->csv);
+    const bool closed = fclose(bench->csv) == 0;
+
+    bench->csv = NULL;
+    if (!written || !closed)
+        fprintf(stderr, "%s: %s could not be written\n", program, bench->options->csv);
+    return written && closed;
+}
+
+static size_t count_runs(const struct bench *bench)
+{
+    size_t runs = 0;
+
+    for (size_t i = 0; i < bench->count; i++)
+        runs += !bench->rows[i].skipped;
+    return runs;
+}
+
+/* The picture, and whether the whole can be called done. */
+static bool finish(struct bench *bench)
+{
+    const struct bench_options *const o = bench->options;
+
+    if (count_runs(bench) == 0) {
+        fprintf(stderr, "%s: nothing was run: raise --memory-limit or lower the length\n",
+                program);
+        return false;
+    }
+    return !o->plot || plot_write(o->plot, &bench->machine, bench->rows, bench->count);
+}
+
+static int run(const struct bench_options *options)
+{
+    struct bench bench = {.options = options};
+    tarn_error err;
+    int code = EXIT_FAILED;
+
+    if (!check_methods(&bench))
+        return EXIT_USAGE;
+    bench.rows = calloc(options->length_count * options->method_count, sizeof *bench.rows);
+    if (!bench.rows) {
+        perror(program);
+        return EXIT_FAILED;
+    }
+    if (open_files(&bench)) {
+        if (measure_all(&bench, &err) != TARN_OK)
+            print_error(&err);
+        else if (finish(&bench))
+            code = EXIT_DONE;
+    }
+    if (!close_csv(&bench))
+        code = EXIT_FAILED;
+    free(bench.rows);
+    return code;
+}
+
+int bench_attention(int argc, char **argv)
+{
+    struct bench_options options;
+    const int code = bench_options_read(&options, argc, argv);
+
+    return code == ARGS_GO_ON ? run(&options) : code;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench_options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "bench_plot.h"
+#include "hardware.h"
+#include "tarn/tarn.h"
+#include "words.h"
+
+#define AT(field) offsetof(struct bench_options, field)
+
+enum { TOKENS = 65536 }; /* batch times length in the paper's figure */
+
+#define LENGTH_MAX ((size_t)1 << 40)
+
+static const struct args_option rows[] = {
+    {"attention", "SPEC[;SPEC...]", ARGS_TEXT, bench_methods_figure, AT(attention), 0, 0,
+     "methods to compare; kinds and their options are below"},
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
+     "for the methods that have one; the library's default is elu"},
+    {"causal", NULL, ARGS_FLAG, NULL, AT(causal), 0, 0,
+     "each position sees those before it only"},
+    {"length", "N", ARGS_COUNT, "0", AT(length), 0, LENGTH_MAX,
+     "one length; 0: those of --lengths"},
+    {"lengths", "LO..HI", ARGS_TEXT, "512..65536", AT(range), 0, 0,
+     "LO, twice that, ... up to HI"},
+    {"batch", "B", ARGS_COUNT, "0", AT(batch), 0, LENGTH_MAX,
+     "sequences; 0: 65536 / length, so that there is equal work for linear time"},
+    {"heads", "H", ARGS_COUNT, "8", AT(heads), 1, (size_t)1 << 20, "heads"},
+    {"head-width", "D", ARGS_COUNT, "32", AT(head_width), 1, (size_t)1 << 20,
+     "width of queries and keys"},
+    {"value-width", "M", ARGS_COUNT, "0", AT(value_width), 0, (size_t)1 << 20,
+     "width of values; 0: that of queries"},
+    {"layout", "bnhd|bhnd", ARGS_TEXT, "bnhd", AT(layout), 0, 0,
+     "order of batch, length, head and width in the arrays"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+    {"memory-limit", "BYTES", ARGS_BYTES, "0", AT(memory_limit), 0, (size_t)1 << 50,
+     "what needs more is not run; 0: half of the memory"},
+    {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
+     "what will take longer per forward and backward, by the length before, is not run"},
+    {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
+     "runs, of which the best counts; 0: at least 3 and half a second, 2 if they take over 10"},
+    {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0, "no gradients"},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of arrays, features and hashes"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per row"},
+    {"csv", "FILE", ARGS_TEXT, NULL, AT(csv), 0, 0, "the rows as a table for other programs"},
+    {"plot", "FILE", ARGS_TEXT, NULL, AT(plot), 0, 0,
+     "a picture, .svg or .png, by gnuplot; its numbers go to --csv, or beside it as .csv"},
+    {"demo", NULL, ARGS_FLAG, NULL, AT(demo), 0, 0,
+     "a small comparison for people: softmax against linear, up to length 8192"},
+    {0},
+};
+
+/* ---- help --------------------------------------------------------------- */
+
+/* "rounds=1..64", "similarity=map|polynomial|rbf" */
+static void option_range(char *text, size_t size, const tarn_option_info *option)
+{
+    int used = snprintf(text, size, ":%s=", option->name);
+
+    if (!option->choices)
+        snprintf(text + used, size - (size_t)used, "%.7g..%.7g", option->minimum,
+                 option->maximum);
+    for (size_t i = 0; option->choices && option->choices[i] && (size_t)used < size; i++)
+        used += snprintf(text + used, size - (size_t)used, "%s%s", i ? "|" : "",
+                         option->choices[i]);
+}
+
+static void print_row(const tarn_table_row *row)
+{
+    char text[128];
+
+    printf("  %-10s ", row->name);
+    words_wrap(stdout, row->help, 13);
+    for (const tarn_option_info *option = row->options; option->name; option++) {
+        option_range(text, sizeof text, option);
+        printf("    %-32s ", text);
+        if (option->choices)
+            snprintf(text, sizeof text, "%s [%s]", option->help,
+                     option->choices[(size_t)option->initial]);
+        else
+            snprintf(text, sizeof text, "%s [%g]", option->help, option->initial);
+        words_wrap(stdout, text, 37);
+    }
+}
+
+/* The library's own tables: a kind that is added there is listed here. */
+static void print_tables(void)
+{
+    printf(
+        "\nkinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4,\n"
+        "softmax-stored for softmax:store=1):\n");
+    for (size_t i = 0; tarn_attention_kind(i); i++)
+        print_row(tarn_attention_kind(i));
+    printf("\nfeature maps:\n");
+    for (size_t i = 0; tarn_feature_map(i); i++)
+        print_row(tarn_feature_map(i));
+    printf("\nTARN_CPU=portable, avx2, ... in the environment chooses the loops.\n");
+}
+
+static const struct args_command command = {
+    .name = "tarn bench attention",
+    .help =
+        "Forward and backward through attention at growing lengths: time, peak memory, and "
+        "the speed as a fraction of what this machine can do. The default is Figure 1 of the "
+        "paper.",
+    .options = rows,
+    .more_help = print_tables,
+};
+
+/* ---- reading ------------------------------------------------------------ */
+
+static int refuse(const char *option, const char *text, const char *expected)
+{
+    fprintf(stderr, "%s: --%s: '%.80s'; expected %s\n", command.name, option, text, expected);
+    return EXIT_USAGE;
+}
+
+static bool read_length(size_t *length, const char **text)
+{
+    char *end;
+    const uintmax_t number = **text >= '0' && **text <= '9' ? strtoumax(*text, &end, 10) : 0;
+
+    if (number < 1 || number > LENGTH_MAX)
+        return false;
+    *length = (size_t)number;
+    *text = end;
+    return true;
+}
+
+static int read_lengths(struct bench_options *o)
+{
+    const char *text = o->range;
+    size_t length = o->length, last = o->length;
+
+    if (o->length == 0) {
+        bool read = read_length(&length, &text);
+
+        last = length;
+        if (read && *text) {
+            read = strncmp(text, "..", 2) == 0;
+            text += read ? 2 : 0;
+            read = read && read_length(&last, &text);
+        }
+        if (!read || *text || last < length)
+            return refuse("lengths", o->range, "LO..HI, such as 512..65536");
+    }
+    o->length_count = 0;
+    for (; length <= last; length *= 2)
+        o->lengths[o->length_count++] = length;
+    return ARGS_GO_ON;
+}
+
+/* "fig1.svg" has its numbers in "fig1.csv". */
+static int read_files(struct bench_options *o)
+{
+    if (!o->plot)
+        return ARGS_GO_ON;
+    if (!plot_name_is_fit(o->plot) || strlen(o->plot) >= sizeof o->csv_beside_plot)
+        return refuse("plot", o->plot, "a name that ends in .svg or .png");
+    if (!o->csv) {
+        snprintf(o->csv_beside_plot, sizeof o->csv_beside_plot, "%.*s.csv",
+                 (int)strlen(o->plot) - 4, o->plot);
+        o->csv = o->csv_beside_plot;
+    }
+    return ARGS_GO_ON;
+}
+
+static int read_layout(struct bench_options *o)
+{
+    o->heads_first = strcmp(o->layout, "bhnd") == 0;
+    if (!o->heads_first && strcmp(o->layout, "bnhd") != 0)
+        return refuse("layout", o->layout, "bnhd or bhnd");
+    return ARGS_GO_ON;
+}
+
+static int read_methods(struct bench_options *o)
+{
+    if (!bench_methods_read(o->methods, &o->method_count, o->attention))
+        return EXIT_USAGE;
+    o->label_width = (int)strlen("attention");
+    for (size_t i = 0; i < o->method_count; i++) {
+        const int width = (int)strlen(o->methods[i].label);
+
+        o->label_width = width > o->label_width ? width : o->label_width;
+    }
+    return ARGS_GO_ON;
+}
+
+/* What was left open. */
+static void fill_in(struct bench_options *o)
+{
+    if (o->value_width == 0)
+        o->value_width = o->head_width;
+    if (o->threads == 0)
+        o->threads = tarn_threads_default();
+    if (o->memory_limit == 0)
+        o->memory_limit = hardware_memory() / 2;
+}
+
+int bench_options_read(struct bench_options *o, int argc, char **argv)
+{
+    int code = args_read(&command, o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (o->demo) {
+        o->attention = demo_methods;
+        o->range = "512..8192";
+        o->length = 0;
+        o->batch = 1;
+        o->causal = true;
+    }
+    fill_in(o);
+    if ((code = read_lengths(o)) != ARGS_GO_ON || (code = read_files(o)) != ARGS_GO_ON ||
+        (code = read_layout(o)) != ARGS_GO_ON || (code = read_methods(o)) != ARGS_GO_ON)
+        return code;
+    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+}
+
+size_t bench_options_batch(const struct bench_options *options, size_t length)
+{
+    if (options->batch > 0)
+        return options->batch;
+    return length < TOKENS ? TOKENS / length : 1;
+}

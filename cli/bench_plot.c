@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench_plot.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool ends_in(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+bool plot_name_is_fit(const char *path)
+{
+    return ends_in(path, ".svg") || ends_in(path, ".png");
+}
+
+/* Appends nothing: a file that is there stays as it is, one that is not does not stay. */
+bool plot_is_writable(const char *path)
+{
+    const bool existed = access(path, F_OK) == 0;
+    FILE *const file = fopen(path, "ab");
+
+    if (!file)
+        return false;
+    fclose(file);
+    if (!existed)
+        remove(path);
+    return true;
+}
+
+/* gnuplot's own quoting: everything is itself but a quote, which is doubled. */
+static void put_quoted(FILE *gnuplot, const char *text)
+{
+    fputc('\'', gnuplot);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputc('\'', gnuplot);
+        fputc(*text, gnuplot);
+    }
+    fputc('\'', gnuplot);
+}
+
+/* ---- data --------------------------------------------------------------- */
+
+static double milliseconds(const struct bench_row *row)
+{
+    return 1e3 * bench_row_seconds_per_sample(row);
+}
+
+static double mebibytes(const struct bench_row *row)
+{
+    return bench_row_bytes_per_sample(row) / 1048576.0;
+}
+
+static bool is_first_of_label(const struct bench_row *rows, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(rows[j].label, rows[i].label) == 0)
+            return false;
+    return true;
+}
+
+/* $m0, $m1, ...: length, milliseconds and MiB of one method's rows. Returns how many. */
+static size_t put_data(FILE *gnuplot, const struct bench_row *rows, size_t count)
+{
+    size_t methods = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!is_first_of_label(rows, i))
+            continue;
+        fprintf(gnuplot, "$m%zu << EOD\n", methods++);
+        for (size_t j = i; j < count; j++)
+            if (strcmp(rows[j].label, rows[i].label) == 0 && !rows[j].skipped)
+                fprintf(gnuplot, "%zu %g %g\n", rows[j].desc.queries, milliseconds(&rows[j]),
+                        mebibytes(&rows[j]));
+        fprintf(gnuplot, "EOD\n");
+    }
+    return methods;
+}
+
+/* ---- looks -------------------------------------------------------------- */
+
+/* The colours of Okabe and Ito, which the colour-blind tell apart; the points differ too. */
+static void put_styles(FILE *gnuplot, size_t methods)
+{
+    static const char *const colours[] = {"#d55e00", "#e69f00", "#0072b2", "#56b4e9",
+                                          "#009e73", "#cc79a7", "#000000", "#999999"};
+    static const int points[] = {7, 6, 5, 9, 13, 11, 12, 4};
+    const size_t styles = sizeof colours / sizeof colours[0];
+
+    for (size_t i = 0; i < methods; i++)
+        fprintf(gnuplot, "set linetype %zu lc rgb '%s' lw 2 pt %d ps 0.9\n", i + 1,
+                colours[i % styles], points[i % styles]);
+}
+
+static void put_axes(FILE *gnuplot, const struct bench_row *rows, size_t count)
+{
+    const size_t least = rows[0].desc.queries, most = rows[count - 1].desc.queries;
+
+    fprintf(gnuplot,
+            "set logscale x 2\nset logscale y 10\n"
+            "set format y '%%g'\nset mytics 10\n"
+            "set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5\n"
+            "set border 3 lc rgb '#606060'\nset tics nomirror out scale 0.6\n"
+            "set xlabel 'sequence length N'\nset xrange [%g:%g]\nset xtics (",
+            (double)least / 1.15, (double)most * 1.15);
+    for (size_t i = 0; i < count; i++)
+        if (i == 0 || rows[i].desc.queries != rows[i - 1].desc.queries)
+            fprintf(gnuplot, "%s%zu", i ? ", " : "", rows[i].desc.queries);
+    fprintf(gnuplot, ")\n");
+}
+
+static void put_title(FILE *gnuplot, const struct bench_machine *machine,
+                      const struct bench_row *row)
+{
+    char subject[128], title[320];
+
+    report_subject(subject, sizeof subject, row);
+    snprintf(title, sizeof title, "Attention, %s (%s, %zu thread%s)", subject,
+             machine->processor, machine->threads, machine->threads == 1 ? "" : "s");
+    fprintf(gnuplot, "set multiplot title ");
+    put_quoted(gnuplot, title);
+    fprintf(gnuplot, "\nunset key\n");
+}
+
+/* Where the next panel stands, in fractions of the picture. */
+static void put_place(FILE *gnuplot, double left, double right, double bottom, double top)
+{
+    fprintf(gnuplot, "set lmargin at screen %g\nset rmargin at screen %g\n", left, right);
+    fprintf(gnuplot, "set bmargin at screen %g\nset tmargin at screen %g\n", bottom, top);
+}
+
+/* gnuplot finds the range, but for values all alike, as of a single row. */
+static void put_range(FILE *gnuplot, const struct bench_row *rows, size_t count,
+                      double (*value)(const struct bench_row *row))
+{
+    double least = (double)NAN, largest = (double)NAN;
+
+    for (size_t i = 0; i < count; i++) {
+        if (rows[i].skipped)
+            continue;
+        least = fmin(least, value(&rows[i]));
+        largest = fmax(largest, value(&rows[i]));
+    }
+    if (largest < 1.01 * least)
+        fprintf(gnuplot, "set yrange [%g:%g]\n", least / 2.0, largest * 2.0);
+    else
+        fprintf(gnuplot, "set yrange [*:*]\n");
+}
+
+static void put_panel(FILE *gnuplot, size_t methods, int column, const char *label)
+{
+    fprintf(gnuplot, "set ylabel '%s'\nplot", label);
+    for (size_t i = 0; i < methods; i++)
+        fprintf(gnuplot, "%s $m%zu using 1:%d with linespoints lt %zu", i ? "," : "", i, column,
+                i + 1);
+    fprintf(gnuplot, "\n");
+}
+
+/* A panel of its own, whose lines run outside it: gnuplot fits a legend to the panel it is in,
+ * and this one is as wide as the picture. */
+static void put_legend(FILE *gnuplot, const struct bench_row *rows, size_t count)
+{
+    size_t methods = 0;
+
+    fprintf(gnuplot, "unset logscale\nunset tics\nunset border\nunset grid\nunset xlabel\n"
+                     "unset ylabel\nset key center center horizontal Left reverse maxrows 1 "
+                     "samplen 2.5\nplot [0:1][0:1]");
+    for (size_t i = 0; i < count; i++) {
+        if (!is_first_of_label(rows, i))
+            continue;
+        fprintf(gnuplot, "%s 2 with linespoints lt %zu title ", i ? "," : "", methods + 1);
+        put_quoted(gnuplot, rows[i].label);
+        methods++;
+    }
+    fprintf(gnuplot, "\n");
+}
+
+static void put_script(FILE *gnuplot, const char *path, const struct bench_machine *machine,
+                       const struct bench_row *rows, size_t count)
+{
+    const size_t methods = put_data(gnuplot, rows, count);
+
+    fprintf(gnuplot, ends_in(path, ".svg")
+                         ? "set terminal svg size 1100,480 noenhanced font 'Helvetica,13' "
+                           "background rgb 'white'\n"
+                         : "set terminal pngcairo size 1650,720 noenhanced font 'Helvetica,15' "
+                           "fontscale 1.1 linewidth 1.5 pointscale 1.5\n");
+    fprintf(gnuplot, "set output ");
+    put_quoted(gnuplot, path);
+    fprintf(gnuplot, "\n");
+    put_styles(gnuplot, methods);
+    put_axes(gnuplot, rows, count);
+    put_title(gnuplot, machine, &rows[0]);
+    put_place(gnuplot, 0.08, 0.48, 0.23, 0.9);
+    put_range(gnuplot, rows, count, milliseconds);
+    put_panel(gnuplot, methods, 2, "time per sample, milliseconds");
+    put_place(gnuplot, 0.575, 0.975, 0.23, 0.9);
+    put_range(gnuplot, rows, count, mebibytes);
+    put_panel(gnuplot, methods, 3, "peak memory per sample, MiB");
+    put_place(gnuplot, 0.02, 0.98, 0.01, 0.09);
+    put_legend(gnuplot, rows, count);
+    fprintf(gnuplot, "unset multiplot\nunset output\n");
+}
+
+bool plot_write(const char *path, const struct bench_machine *machine,
+                const struct bench_row *rows, size_t count)
+{
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
+        fprintf(stderr, "tarn: there is no gnuplot, so %s was not made\n", path);
+        return true;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a gnuplot that gives up is told by its exit code */
+    FILE *const gnuplot = popen("gnuplot", "w");
+
+    if (gnuplot)
+        put_script(gnuplot, path, machine, rows, count);
+    if (!gnuplot || pclose(gnuplot) != 0) {
+        fprintf(stderr, "tarn: gnuplot could not write %s\n", path);
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench_row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const double enough_seconds = 0.5; /* of runs, when --repeat leaves it open */
+static const double long_run = 10.0;      /* seconds: two such runs are enough */
+
+enum { RUNS_MIN = 3, LONG_RUNS_MIN = 2 };
+
+/* Arrays of one row, behind each other in one block. */
+struct memory {
+    float *block;
+    void *saved, *work;
+    tarn_attention_arrays arrays;
+};
+
+/* Queries and keys are the same: there are no k and dk. */
+static bool shares_keys(const struct bench_row *row)
+{
+    const char *const kind = row->desc.kind;
+
+    return strcspn(kind, ":") == 3 && strncmp(kind, "lsh", 3) == 0;
+}
+
+/* ---- sizes -------------------------------------------------------------- */
+
+/* How many arrays of width D (q, k, dq, dk) and of width M (v, y, dy, dv) there are. */
+static void count_arrays(const struct bench_row *row, size_t *of_queries, size_t *of_values)
+{
+    const size_t with_gradients = row->forward_only ? 1 : 2;
+
+    *of_queries = with_gradients * (shares_keys(row) ? 1 : 2);
+    *of_values = with_gradients * 2;
+}
+
+size_t bench_row_array_bytes(const struct bench_row *row)
+{
+    const tarn_attention_desc *const d = &row->desc;
+    size_t of_queries, of_values;
+
+    count_arrays(row, &of_queries, &of_values);
+    const double width = (double)of_queries * (double)d->query_width +
+                         (double)of_values * (double)d->value_width;
+    const double bytes = (double)d->batch * (double)d->queries * (double)d->heads * width *
+                         (double)sizeof(float);
+
+    /* Below 2^53 a double counts exactly. */
+    return bytes < 0x1p53 ? (size_t)bytes : SIZE_MAX;
+}
+
+tarn_status bench_row_measure_sizes(struct bench_row *row, tarn_error *err)
+{
+    tarn_attention *attention;
+    const tarn_status status = tarn_attention_create(&attention, &row->desc, err);
+
+    if (status != TARN_OK)
+        return status;
+    const size_t saved = row->forward_only ? 0 : tarn_attention_saved_size(attention);
+    const size_t work = tarn_attention_workspace_size(attention);
+
+    row->array_bytes = bench_row_array_bytes(row);
+    row->extra_bytes = saved > SIZE_MAX - work ? SIZE_MAX : saved + work;
+    row->flops = tarn_attention_forward_flops(attention) +
+                 (row->forward_only ? 0.0 : tarn_attention_backward_flops(attention));
+    tarn_attention_free(attention);
+    return TARN_OK;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+/* The sum of four uniform 16-bit numbers, scaled to variance 1: normal enough, and fast. */
+static float draw(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    z ^= z >> 31;
+    const uint64_t sum = (z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48);
+
+    return ((float)sum / 65536.0f - 2.0f) * 1.7320508f;
+}
+
+static tarn_output lay_out(const struct bench_row *row, float **at, size_t width)
+{
+    const tarn_attention_desc *const d = &row->desc;
+    const ptrdiff_t N = (ptrdiff_t)d->queries, H = (ptrdiff_t)d->heads, W = (ptrdiff_t)width;
+    float *const data = *at;
+
+    *at += d->batch * d->queries * d->heads * width;
+    return row->heads_first ? (tarn_output){data, H * N * W, W, N * W}
+                            : (tarn_output){data, N * H * W, H * W, W};
+}
+
+static tarn_input as_input(tarn_output a)
+{
+    return (tarn_input){a.data, a.batch, a.position, a.head};
+}
+
+/* Inputs first, so that one loop fills them; returns where the outputs start. */
+static float *lay_out_arrays(const struct bench_row *row, struct memory *memory)
+{
+    const size_t D = row->desc.query_width, M = row->desc.value_width;
+    const bool has_k = !shares_keys(row), has_gradients = !row->forward_only;
+    tarn_attention_arrays *const a = &memory->arrays;
+    float *at = memory->block;
+
+    a->q = as_input(lay_out(row, &at, D));
+    if (has_k)
+        a->k = as_input(lay_out(row, &at, D));
+    a->v = as_input(lay_out(row, &at, M));
+    if (has_gradients)
+        a->dy = as_input(lay_out(row, &at, M));
+    float *const outputs = at;
+
+    a->y = lay_out(row, &at, M);
+    if (has_gradients) {
+        a->dq = lay_out(row, &at, D);
+        if (has_k)
+            a->dk = lay_out(row, &at, D);
+        a->dv = lay_out(row, &at, M);
+    }
+    return outputs;
+}
+
+static void *new_block(size_t bytes)
+{
+    void *const block = aligned_alloc(64, (bytes + 64) / 64 * 64);
+
+    if (block)
+        memset(block, 0, bytes); /* a page that was never written does not exist yet */
+    return block;
+}
+
+static void memory_clear(struct memory *memory)
+{
+    free(memory->block);
+    free(memory->saved);
+    free(memory->work);
+}
+
+static tarn_status memory_init(struct memory *memory, const struct bench_row *row,
+                               const tarn_attention *attention, tarn_error *err)
+{
+    uint64_t state = row->desc.seed;
+
+    *memory = (struct memory){
+        .block = new_block(row->array_bytes),
+        .saved = row->forward_only ? NULL : new_block(tarn_attention_saved_size(attention)),
+        .work = new_block(tarn_attention_workspace_size(attention)),
+    };
+    if (!memory->block || !memory->work || (!memory->saved && !row->forward_only)) {
+        err->status = TARN_ENOMEM;
+        snprintf(err->text, sizeof err->text, "%s at length %zu: no memory for %zu bytes",
+                 row->label, row->desc.queries, bench_row_peak_bytes(row));
+        return TARN_ENOMEM;
+    }
+    const float *const outputs = lay_out_arrays(row, memory);
+    for (float *x = memory->block; x < outputs; x++)
+        *x = draw(&state);
+    return TARN_OK;
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static tarn_status run_once(struct bench_row *row, const tarn_attention *attention,
+                            const struct memory *memory, double *seconds, tarn_error *err)
+{
+    const double start = now();
+    tarn_status status =
+        tarn_attention_forward(attention, &memory->arrays, memory->saved, memory->work, err);
+    const double middle = now();
+
+    if (status == TARN_OK && !row->forward_only)
+        status = tarn_attention_backward(attention, &memory->arrays, memory->saved,
+                                         memory->work, err);
+    const double end = now();
+
+    row->forward_s = fmin(row->forward_s, middle - start); /* of NAN and a number, the number */
+    if (!row->forward_only)
+        row->backward_s = fmin(row->backward_s, end - middle);
+    *seconds = end - start;
+    return status;
+}
+
+/* The fastest of several runs: noise only ever slows one down. */
+static tarn_status run_often(struct bench_row *row, const tarn_attention *attention,
+                             const struct memory *memory, tarn_error *err)
+{
+    double total = 0.0, seconds = 0.0;
+    tarn_status status = TARN_OK;
+    bool enough = false;
+
+    row->forward_s = row->backward_s = (double)NAN;
+    for (size_t runs = 1; status == TARN_OK && !enough; runs++) {
+        status = run_once(row, attention, memory, &seconds, err);
+        total += seconds;
+        if (row->repeat > 0)
+            enough = runs >= row->repeat;
+        else
+            enough = total >= enough_seconds &&
+                     runs >= (seconds > long_run ? LONG_RUNS_MIN : RUNS_MIN);
+    }
+    return status;
+}
+
+tarn_status bench_row_run(struct bench_row *row, tarn_error *err)
+{
+    tarn_attention *attention;
+    struct memory memory = {0};
+    tarn_status status = tarn_attention_create(&attention, &row->desc, err);
+
+    if (status == TARN_OK)
+        status = memory_init(&memory, row, attention, err);
+    if (status == TARN_OK)
+        status = run_often(row, attention, &memory, err);
+    memory_clear(&memory);
+    tarn_attention_free(attention);
+    return status;
+}
+
+/* ---- derived ------------------------------------------------------------ */
+
+double bench_row_seconds(const struct bench_row *row)
+{
+    return row->forward_s + (row->forward_only ? 0.0 : row->backward_s);
+}
+
+double bench_row_gflops(const struct bench_row *row)
+{
+    return row->flops > 0.0 ? 1e-9 * row->flops / bench_row_seconds(row) : (double)NAN;
+}
+
+double bench_row_us_per_token(const struct bench_row *row)
+{
+    return 1e6 * bench_row_seconds_per_sample(row) / (double)row->desc.queries;
+}
+
+double bench_row_seconds_per_sample(const struct bench_row *row)
+{
+    return bench_row_seconds(row) / (double)row->desc.batch;
+}
+
+size_t bench_row_peak_bytes(const struct bench_row *row)
+{
+    return row->extra_bytes > SIZE_MAX - row->array_bytes ? SIZE_MAX
+                                                          : row->array_bytes + row->extra_bytes;
+}
+
+double bench_row_bytes_per_sample(const struct bench_row *row)
+{
+    return (double)bench_row_peak_bytes(row) / (double)row->desc.batch;
+}

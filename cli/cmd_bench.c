@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+static const struct command benches[] = {
+    {"peak", "what this machine can do at most: multiply-adds, caches, memory", bench_peak},
+    {"attention", "time and memory of the attentions at growing lengths: Figure 1 of the paper",
+     bench_attention},
+    {0},
+};
+
+int cmd_bench(int argc, char **argv)
+{
+    return command_run("tarn bench", "Measurements, each beside the limit of this machine.",
+                       benches, argc, argv);
+}

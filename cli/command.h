@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* command.h - a table of commands, each with its own options or its own table. */
+#ifndef COMMAND_H
+#define COMMAND_H
+
+struct command {
+    const char *name;
+    const char *help; /* one line */
+    int (*run)(int argc,
+               char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+/* Runs the row that argv[1] names; answers --help and unknown names. `path` is what was typed
+ * so far, `rows` is ended by a NULL name. */
+int command_run(const char *path, const char *about, const struct command *rows, int argc,
+                char **argv);
+
+int cmd_bench(int argc, char **argv);
+int bench_peak(int argc, char **argv);
+int bench_attention(int argc, char **argv);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* json_line.h - results for programs: one JSON object per line on standard output. */
+#ifndef JSON_LINE_H
+#define JSON_LINE_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+void json_put_text(json_t *object, const char *name, const char *text); /* NULL: null */
+void json_put_count(json_t *object, const char *name, size_t count);
+void json_put_number(json_t *object, const char *name, double number); /* not finite: null */
+void json_put_bool(json_t *object, const char *name, int truth);
+
+/* Prints it at once, so that a reader of a pipe sees it, and lets it go. */
+void json_print_line(json_t *object);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - tarn COMMAND: exit 0 done, 1 failed, 2 wrong usage. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "tarn/tarn.h"
+
+static const struct command commands[] = {
+    {"bench", "measure this machine and the attentions on it", cmd_bench},
+    {0},
+};
+
+int main(int argc, char **argv)
+{
+    int code;
+
+    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+        printf("tarn %s\n", tarn_version());
+        code = EXIT_DONE;
+    } else {
+        code = command_run("tarn",
+                           "Transformers whose attention is linear in the sequence "
+                           "length, on CPUs. tarn --version prints the version.",
+                           commands, argc, argv);
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("tarn: standard output");
+        return EXIT_FAILED;
+    }
+    return code;
+}

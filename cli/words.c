@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "words.h"
+
+#include <string.h>
+
+enum { LONGEST = 40, LINE = 92 };
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein's distance, one row of its table at a time. */
+size_t words_distance(const char *a, const char *b)
+{
+    const size_t m = strlen(a), n = strlen(b);
+    size_t row[LONGEST + 1];
+
+    if (m > LONGEST || n > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+
+            diagonal = row[j];
+            row[j] = smaller(replaced, 1 + smaller(row[j], row[j - 1]));
+        }
+    }
+    return row[n];
+}
+
+void words_wrap(FILE *out, const char *text, int column)
+{
+    int at = column;
+
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+
+        if (at > column && at + 1 + length > LINE) {
+            fprintf(out, "\n%*s", column, "");
+            at = column;
+        }
+        at += fprintf(out, "%s%.*s", at > column ? " " : "", length, text);
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', out);
+}
+
+void words_bytes(char *text, size_t size, double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+
+    while (bytes >= 1024.0 && unit + 1 < sizeof units / sizeof units[0]) {
+        bytes /= 1024.0;
+        unit++;
+    }
+    snprintf(text, size, "%.*f %s", unit == 0 || bytes >= 100.0 ? 0 : 1, bytes, units[unit]);
+}

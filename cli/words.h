@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* words.h - text for people: the nearest name, wrapped paragraphs, sizes. */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Letters to insert, delete or replace to make one word of the other; long words are far. */
+size_t words_distance(const char *a, const char *b);
+
+/* Prints `text` from column `column` on, going on below it; ends the line. */
+void words_wrap(FILE *out, const char *text, int column);
+
+/* "1.5 GiB" */
+void words_bytes(char *text, size_t size, double bytes);
+
+#endif

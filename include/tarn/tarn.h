@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* tarn.h - the whole library: transformers with linear attention, on CPUs. */
+#ifndef TARN_TARN_H
+#define TARN_TARN_H
+
+#include "tarn/attention.h"
+#include "tarn/machine.h"
+#include "tarn/status.h"
+
+#endif

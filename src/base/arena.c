@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/base.h"
+
+struct tn_arena tn_arena_over(void *memory)
+{
+    const uintptr_t address = (uintptr_t)memory;
+    const size_t skip = (size_t)(-address & (TN_ALIGN - 1));
+
+    return (struct tn_arena){.base = memory ? (char *)memory + skip : NULL};
+}
+
+void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    void *const taken = arena->base ? arena->base + arena->used : NULL;
+
+    if (!tn_size_product(&bytes, (size_t[]){count, size}, 2) || arena->used == SIZE_MAX ||
+        bytes > SIZE_MAX / 2 - TN_ALIGN - arena->used) {
+        arena->used = SIZE_MAX; /* only while measuring: such a block cannot exist */
+        return NULL;
+    }
+    arena->used += tn_round_up(bytes, TN_ALIGN);
+    return taken;
+}
+
+float *tn_arena_floats(struct tn_arena *arena, size_t count)
+{
+    return tn_arena_take(arena, count, sizeof(float));
+}
+
+size_t tn_arena_bytes(const struct tn_arena *arena)
+{
+    if (arena->used == SIZE_MAX || arena->used == 0)
+        return arena->used;
+    return arena->used + TN_ALIGN - 1;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* base.h - failures, checked sizes, memory laid out twice, random numbers, threads, time.
+ *
+ * Knows no learning. Letters used everywhere above: B batch, N length, H heads, D query width,
+ * C feature width, M value width, F model width, L layers. */
+#ifndef TN_BASE_H
+#define TN_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tarn/status.h"
+
+/* ---- status.c ----------------------------------------------------------- */
+
+/* Fills *err (if there is one) and returns `status`, so that a check is one statement. */
+tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void *tn_allocate(const tarn_allocator *allocator, size_t bytes);
+void tn_release(const tarn_allocator *allocator, void *memory);
+
+/* ---- size.c ------------------------------------------------------------- */
+
+/* The product of n factors, or false if it does not fit. */
+bool tn_size_product(size_t *out, const size_t *factors, size_t n);
+
+static inline size_t tn_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t tn_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline size_t tn_round_up(size_t n, size_t multiple)
+{
+    return (n + multiple - 1) / multiple * multiple;
+}
+
+static inline size_t tn_blocks(size_t n, size_t block)
+{
+    return (n + block - 1) / block;
+}
+
+/* |stride|, without overflow for the least of them. */
+static inline size_t tn_magnitude(ptrdiff_t stride)
+{
+    return stride < 0 ? (size_t)0 - (size_t)stride : (size_t)stride;
+}
+
+/* ---- arena.c ------------------------------------------------------------ */
+
+enum { TN_ALIGN = 64 };
+
+/* Memory handed out front to back. The function that lays a block out runs twice: with base
+ * NULL it measures, with the real block it carves, so the two cannot disagree. */
+struct tn_arena {
+    char *base;
+    size_t used; /* SIZE_MAX once a request did not fit in a size_t */
+};
+
+/* Starts at the first aligned byte of `memory`; NULL measures. */
+struct tn_arena tn_arena_over(void *memory);
+
+/* 64-byte aligned, uninitialised; NULL while measuring. */
+void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size);
+float *tn_arena_floats(struct tn_arena *arena, size_t count);
+
+/* Bytes to ask for, with room to align the start; SIZE_MAX if they do not fit. */
+size_t tn_arena_bytes(const struct tn_arena *arena);
+
+/* ---- random.c ----------------------------------------------------------- */
+
+/* xoshiro256++ seeded through splitmix64: equal seeds give equal numbers on every machine. */
+struct tn_random {
+    uint64_t s[4];
+};
+
+void tn_random_seed(struct tn_random *random, uint64_t seed);
+uint64_t tn_random_bits(struct tn_random *random);
+double tn_random_uniform(struct tn_random *random); /* [0, 1) */
+double tn_random_normal(struct tn_random *random);  /* mean 0, variance 1 */
+
+/* ---- parallel.c --------------------------------------------------------- */
+
+/* Calls task(arg, i, t) for every i < count from up to `threads` threads; t < threads names the
+ * thread, for its scratch. Which thread runs which i is not fixed, so a task may depend on t
+ * for scratch only. Returns when all are done. */
+typedef void tn_task(void *arg, size_t i, size_t thread);
+void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg);
+size_t tn_threads_available(void);
+
+/* How many threads libraries that use OpenMP themselves may take from now on, in calls from
+ * this thread. Returns how many it was. */
+size_t tn_threads_allow(size_t threads);
+
+/* ---- clock.c ------------------------------------------------------------ */
+
+double tn_seconds(void); /* monotonic */
+
+#endif

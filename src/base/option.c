@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/option.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A stretch of the text: never copied, never longer than the text. */
+struct span {
+    const char *start;
+    size_t length;
+};
+
+static bool span_is(struct span span, const char *word)
+{
+    return strlen(word) == span.length && memcmp(span.start, word, span.length) == 0;
+}
+
+static struct span span_until(const char *text, const char *stops)
+{
+    return (struct span){text, strcspn(text, stops)};
+}
+
+/* For messages: what a hostile caller wrote may be long. */
+static int shown(struct span span)
+{
+    return (int)tn_min(span.length, 40);
+}
+
+/* Appends "a, b, c" as far as it fits. */
+static void list_append(char *list, size_t size, const char *word)
+{
+    const size_t used = strlen(list);
+
+    snprintf(list + used, size - used, "%s%s", used ? ", " : "", word);
+}
+
+tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
+                          const char *what, const char *text, tarn_error *err)
+{
+    const struct span name = span_until(text, ":");
+    char known[160] = "";
+
+    for (; *rows; rows++) {
+        if (span_is(name, (*rows)->name)) {
+            *row = *rows;
+            return TARN_OK;
+        }
+        list_append(known, sizeof known, (*rows)->name);
+    }
+    return tn_fail(err, TARN_EUNKNOWN, "%s: no '%.*s'; there are %s", what, shown(name),
+                   name.start, known);
+}
+
+static tarn_status unknown_option(const tarn_table_row *row, const char *what, struct span name,
+                                  tarn_error *err)
+{
+    char known[160] = "";
+
+    for (const tarn_option_info *option = row->options; option->name; option++)
+        list_append(known, sizeof known, option->name);
+    return tn_fail(err, TARN_EUNKNOWN, "%s: '%s' has no option '%.*s'; it has %s", what,
+                   row->name, shown(name), name.start, *known ? known : "none");
+}
+
+static tarn_status read_choice(double *value, const tarn_option_info *option, const char *what,
+                               struct span text, tarn_error *err)
+{
+    char known[160] = "";
+
+    for (size_t i = 0; option->choices[i]; i++) {
+        if (span_is(text, option->choices[i])) {
+            *value = (double)i;
+            return TARN_OK;
+        }
+        list_append(known, sizeof known, option->choices[i]);
+    }
+    return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; expected one of %s", what, option->name,
+                   shown(text), text.start, known);
+}
+
+static tarn_status read_number(double *value, const tarn_option_info *option, const char *what,
+                               struct span text, tarn_error *err)
+{
+    char digits[64], *end = digits;
+    double number = (double)NAN;
+
+    if (text.length < sizeof digits) {
+        memcpy(digits, text.start, text.length);
+        digits[text.length] = '\0';
+        number = strtod(digits, &end);
+    }
+    const bool read = end != digits && *end == '\0' && text.length > 0;
+
+    /* A comparison with NaN is false, so NaN is refused here too. */
+    if (!read || !(number >= option->minimum && number <= option->maximum) ||
+        (option->whole && number != floor(number)))
+        return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; expected a%s number from %g to %g",
+                       what, option->name, shown(text), text.start,
+                       option->whole ? " whole" : "", option->minimum, option->maximum);
+    *value = number;
+    return TARN_OK;
+}
+
+static tarn_status read_one(struct tn_options *options, const tarn_table_row *row,
+                            const char *what, struct span pair, tarn_error *err)
+{
+    const struct span name = {pair.start, strcspn(pair.start, "=,")};
+
+    for (size_t i = 0; row->options[i].name; i++) {
+        const tarn_option_info *const option = &row->options[i];
+
+        if (!span_is(name, option->name))
+            continue;
+        if (name.length == pair.length)
+            return tn_fail(err, TARN_EINVAL, "%s: %s has no value; expected %s=...", what,
+                           option->name, option->name);
+        const struct span text = {name.start + name.length + 1, pair.length - name.length - 1};
+
+        return option->choices ? read_choice(&options->value[i], option, what, text, err)
+                               : read_number(&options->value[i], option, what, text, err);
+    }
+    return unknown_option(row, what, name, err);
+}
+
+tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row,
+                           const char *what, const char *text, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+    const char *at = strchr(text, ':');
+
+    for (size_t i = 0; row->options[i].name; i++)
+        options->value[i] = row->options[i].initial;
+    while (status == TARN_OK && at) {
+        const struct span pair = span_until(at + 1, ",");
+
+        status = read_one(options, row, what, pair, err);
+        at = pair.start[pair.length] ? pair.start + pair.length : NULL;
+    }
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* option.h - "name:option=value,option=value", read by the options that a row declares. */
+#ifndef TN_OPTION_H
+#define TN_OPTION_H
+
+#include "base/base.h"
+#include "tarn/attention.h"
+
+enum { TN_OPTIONS_MAX = 8 };
+
+/* Values in the order of the row's options. */
+struct tn_options {
+    double value[TN_OPTIONS_MAX];
+};
+
+/* The row of `rows` (ended by NULL) that `text` names. `what` is the argument, for the message.
+ * */
+tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
+                          const char *what, const char *text, tarn_error *err);
+
+/* Every option of `row`, from `text` where it is given, else as declared. */
+tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row,
+                           const char *what, const char *text, tarn_error *err);
+
+#endif

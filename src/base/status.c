@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
+
+const char *tarn_version(void)
+{
+    return TEXT_OF(TARN_VERSION_MAJOR) "." TEXT_OF(TARN_VERSION_MINOR) "." TEXT_OF(
+        TARN_VERSION_PATCH);
+}
+
+const char *tarn_status_name(tarn_status status)
+{
+    static const char *const names[] = {
+        [TARN_OK] = "ok",
+        [TARN_EINVAL] = "invalid argument",
+        [TARN_ENOMEM] = "out of memory",
+        [TARN_EUNKNOWN] = "unknown name",
+        [TARN_EMACHINE] = "not on this machine",
+    };
+    const size_t index = (size_t)status;
+
+    return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
+}
+
+tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
+{
+    if (err) {
+        va_list args;
+
+        err->status = status;
+        va_start(args, format);
+        vsnprintf(err->text, sizeof err->text, format, args);
+        va_end(args);
+    }
+    return status;
+}
+
+void *tn_allocate(const tarn_allocator *allocator, size_t bytes)
+{
+    return allocator ? allocator->allocate(allocator->context, bytes) : malloc(bytes);
+}
+
+void tn_release(const tarn_allocator *allocator, void *memory)
+{
+    if (allocator)
+        allocator->release(allocator->context, memory);
+    else
+        free(memory);
+}

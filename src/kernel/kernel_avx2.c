@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_avx2.c - 256-bit vectors with fused multiply-add: 16 registers. */
+#if !defined(__AVX2__) || !defined(__FMA__)
+#error "compile this file with -mavx2 -mfma"
+#endif
+#include <immintrin.h>
+
+#define TN_TABLE tn_kernels_avx2
+#define TN_NAME "avx2"
+#define LANES 8
+#define PRODUCT_ROWS 4
+#define RECUR_STEPS 3
+#define LARGER(a, b) _mm256_max_ps(a, b)
+#define SMALLER(a, b) _mm256_min_ps(a, b)
+#include "kernel/kernel_body.h"

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_neon.c - 128-bit vectors with fused multiply-add: 32 registers, on every aarch64. */
+#ifndef __ARM_NEON
+#error "compile this file for a processor with NEON"
+#endif
+#define TN_TABLE tn_kernels_neon
+#define TN_NAME "neon"
+#define LANES 4
+#define PRODUCT_ROWS 8
+#define RECUR_STEPS 4
+#include "kernel/kernel_body.h"

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul.c - checks that every backend shares, and who multiplies. */
+#include "kernel/matmul.h"
+
+#include <string.h>
+
+#include "tarn/machine.h"
+
+#ifdef TN_HAVE_ONEDNN
+#include <oneapi/dnnl/dnnl_version.h>
+#endif
+
+extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_portable;
+
+/* Best first; the last can do everything. */
+static const struct tn_matmul_backend *const backends[] = {
+#ifdef TN_HAVE_ONEDNN
+    &tn_matmul_onednn,
+#endif
+    &tn_matmul_portable,
+};
+
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
+
+#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
+#define TEXT_OF_EXPANDED(number) #number
+
+const char *tarn_matmul_backend(void)
+{
+#ifdef TN_HAVE_ONEDNN
+    return "oneDNN " TEXT_OF(DNNL_VERSION_MAJOR) "." TEXT_OF(DNNL_VERSION_MINOR) "." TEXT_OF(
+        DNNL_VERSION_PATCH);
+#else
+    return "portable";
+#endif
+}
+
+/* ---- checks ------------------------------------------------------------- */
+
+/* A matrix as it is stored. Sets *ld where it was left out. */
+static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_t cols,
+                                size_t element, tarn_error *err)
+{
+    size_t bytes;
+
+    if (*ld == 0)
+        *ld = cols;
+    if (*ld < cols)
+        return tn_fail(err, TARN_EINVAL, "ld%s: %zu; expected at least the width of a row, %zu",
+                       name, *ld, cols);
+    if (!tn_size_product(&bytes, (size_t[]){rows, *ld, element}, 3) || bytes > PTRDIFF_MAX)
+        return tn_fail(err, TARN_EINVAL, "%s: %zu rows %zu apart do not fit in memory", name,
+                       rows, *ld);
+    return TARN_OK;
+}
+
+static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
+{
+    const size_t m = desc->m, n = desc->n, k = desc->k;
+    const size_t element = desc->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+    tarn_status status;
+
+    if (m == 0 || n == 0 || k == 0)
+        return tn_fail(err, TARN_EINVAL, "m, n, k: %zu, %zu, %zu; expected at least 1 each", m,
+                       n, k);
+    status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, element, err)
+                               : check_matrix("a", &desc->lda, m, k, element, err);
+    if (status == TARN_OK)
+        status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, element, err)
+                                   : check_matrix("b", &desc->ldb, k, n, element, err);
+    if (status == TARN_OK)
+        status = check_matrix("c", &desc->ldc, m, n, sizeof(float), err);
+    if (status == TARN_OK && desc->threads > 1024)
+        status = tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to 1024, or 0 for all",
+                         desc->threads);
+    return status;
+}
+
+/* ---- life --------------------------------------------------------------- */
+
+/* The first backend that can, of all or of those called `desc.backend`. */
+static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
+{
+    const char *const name = plan->desc.backend;
+    tarn_status status =
+        tn_fail(err, TARN_EUNKNOWN, "backend: this build has no '%.40s'", name ? name : "");
+
+    for (size_t i = 0; i < BACKENDS; i++) {
+        if (name && strcmp(name, backends[i]->name) != 0)
+            continue;
+        plan->backend = backends[i];
+        status = plan->backend->create(plan, err);
+        if (status != TARN_EMACHINE)
+            break;
+    }
+    return status;
+}
+
+/* The plan for a desc that was checked. */
+static tarn_status fill(struct tn_matmul *plan, const struct tn_matmul_desc *desc,
+                        tarn_error *err)
+{
+    plan->desc = *desc;
+    if (desc->allocator) {
+        plan->allocator_copy = *desc->allocator;
+        plan->desc.allocator = &plan->allocator_copy;
+    }
+    if (desc->threads == 0)
+        plan->desc.threads = tn_threads_available();
+    plan->kernels = tn_kernels_pick(desc->cpu);
+    if (!plan->kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+    return choose(plan, err);
+}
+
+tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_desc *desc,
+                             tarn_error *err)
+{
+    struct tn_matmul_desc checked = *desc;
+    tarn_status status = check(&checked, err);
+
+    *plan = NULL;
+    if (status != TARN_OK)
+        return status;
+    struct tn_matmul *const made = tn_allocate(desc->allocator, sizeof *made);
+    if (!made)
+        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+    *made = (struct tn_matmul){0};
+    status = fill(made, &checked, err);
+    if (status == TARN_OK)
+        *plan = made;
+    else
+        tn_matmul_free(made);
+    return status;
+}
+
+void tn_matmul_free(struct tn_matmul *plan)
+{
+    if (!plan)
+        return;
+    if (plan->backend)
+        plan->backend->free(plan);
+    const tarn_allocator allocator = plan->allocator_copy;
+
+    tn_release(plan->desc.allocator ? &allocator : NULL, plan);
+}
+
+/* ---- use ---------------------------------------------------------------- */
+
+size_t tn_matmul_scratch_size(const struct tn_matmul *plan)
+{
+    return plan->scratch;
+}
+
+void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+                   const float *bias, void *scratch)
+{
+    plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch});
+}
+
+const char *tn_matmul_name(const struct tn_matmul *plan)
+{
+    return plan->backend->name;
+}
+
+/* ---- bf16 --------------------------------------------------------------- */
+
+float tn_bf16_to_f32(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float wide;
+
+    memcpy(&wide, &bits, sizeof wide);
+    return wide;
+}
+
+uint16_t tn_bf16_from_f32(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    if ((bits & 0x7fffffff) > 0x7f800000) /* rounding up could turn NaN into infinity */
+        return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul.h - the dense product, planned once and run many times:
+ *
+ *     c = activation(a b + bias + c),   bias, activation and the old c each optional
+ *
+ * a is m x k, b is k x n, c is m x n, rows lie ld elements apart; a transposed operand is
+ * stored as its transpose, a as k x m, b as n x k. Sums are in f32 whatever the elements are.
+ *
+ * Who multiplies is a row of the table in matmul.c. Every backend cuts c into tiles by the
+ * shape alone and sums a tile on one thread, so results are the same to the last bit for any
+ * number of threads; between backends and instruction sets they differ by rounding. */
+#ifndef TN_MATMUL_H
+#define TN_MATMUL_H
+
+#include "base/base.h"
+#include "kernel/kernels.h"
+
+/* ---- Types -------------------------------------------------------------- */
+
+enum tn_element { TN_F32, TN_BF16 }; /* bf16: the upper half of a float, in a uint16_t */
+
+enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
+
+/* Zero is a valid default for every field but the sizes. */
+struct tn_matmul_desc {
+    const char *backend; /* "onednn", "portable"; NULL: the first that can */
+    const char *cpu;     /* as tarn_cpu_name() lists; NULL: best. For the portable backend */
+    size_t m, n, k;
+    size_t lda, ldb, ldc; /* 0: rows lie behind each other */
+    bool transpose_a, transpose_b;
+    enum tn_element elements; /* of a and b; c and bias are f32 */
+    enum tn_activation activation;
+    bool bias, add; /* n floats to every row; the old c */
+    size_t threads; /* 0: all */
+    const tarn_allocator *allocator;
+};
+
+/* A plan. Immutable, so any number of threads may run it at once, each with its own scratch. */
+struct tn_matmul {
+    struct tn_matmul_desc desc; /* without zeros that stand for something */
+    const struct tn_matmul_backend *backend;
+    const struct tn_kernels *kernels;
+    tarn_allocator allocator_copy;
+    size_t scratch; /* bytes, set by the backend */
+    void *own;      /* the backend's */
+};
+
+struct tn_matmul_arrays {
+    float *c;
+    const void *a, *b;
+    const float *bias; /* NULL in a plan without */
+    void *scratch;
+};
+
+struct tn_matmul_backend {
+    const char *name;
+    tarn_status (*create)(struct tn_matmul *plan,
+                          tarn_error *err); /* TARN_EMACHINE: not here */
+    void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
+    void (*free)(struct tn_matmul *plan); /* accepts a plan that create refused */
+};
+
+/* ---- Life --------------------------------------------------------------- */
+
+tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_desc *desc,
+                             tarn_error *err);
+void tn_matmul_free(struct tn_matmul *plan); /* accepts NULL */
+
+/* ---- Use ---------------------------------------------------------------- */
+
+/* Bytes of scratch that one run needs, of any alignment; 0: it takes NULL. */
+size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
+
+/* c may not overlap a, b or bias. */
+void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+                   const float *bias, void *scratch);
+
+/* The backend that was chosen. */
+const char *tn_matmul_name(const struct tn_matmul *plan);
+
+/* ---- bf16 --------------------------------------------------------------- */
+
+float tn_bf16_to_f32(uint16_t x);
+uint16_t tn_bf16_from_f32(float x); /* to nearest, ties to even; NaN stays NaN */
+
+#endif

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul_onednn.c - the dense product by oneDNN, version 2 or 3.
+ *
+ * oneDNN's own threads may split the sum over k, so that its results depend on their number.
+ * Here c is cut into rectangles by the shape alone and oneDNN makes each of them on one thread.
+ * That costs a few per cent against its own splitting: the operands are packed once per
+ * rectangle.
+ *
+ * A primitive may run on several threads at once if the scratchpad is the caller's. The small
+ * objects that say where the arrays are belong to one run; oneDNN takes them from malloc. */
+#include <oneapi/dnnl/dnnl.h>
+#include <string.h>
+
+#include "kernel/matmul.h"
+#include "kernel/matmul_tile.h"
+
+enum {
+    TILES_WANTED = 64, /* so many threads find work */
+    SIDE_MIN = 128,    /* narrower ones pack more than they multiply */
+    WORK_MIN = 1 << 18 /* multiply-adds: below, starting a thread takes longer */
+};
+
+enum { A, B, C, BIAS, SCRATCH, ARGUMENTS };
+
+/* ---- what differs between version 2 and 3 ------------------------------- */
+
+#if DNNL_VERSION_MAJOR >= 3
+
+typedef const_dnnl_memory_desc_t layout; /* owned by the primitive */
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
+}
+
+static dnnl_status_t append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind)
+{
+    return dnnl_post_ops_append_eltwise(ops, kind, 0.0f, 0.0f);
+}
+
+static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t dims,
+                              dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_create_with_strides(md, 2, dims, type, strides);
+}
+
+/* Takes the four descriptions over. */
+static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                  dnnl_memory_desc_t md[4], bool bias,
+                                  const_dnnl_primitive_attr_t attr)
+{
+    const dnnl_status_t status = dnnl_matmul_primitive_desc_create(
+        pd, engine, md[A], md[B], bias ? md[BIAS] : NULL, md[C], attr);
+
+    for (int i = 0; i < 4; i++)
+        dnnl_memory_desc_destroy(md[i]);
+    return status;
+}
+
+#else
+
+typedef const dnnl_memory_desc_t *layout; /* owned by the primitive */
+
+static dnnl_status_t append_sum(dnnl_post_ops_t ops)
+{
+    return dnnl_post_ops_append_sum(ops, 1.0f);
+}
+
+static dnnl_status_t append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind)
+{
+    return dnnl_post_ops_append_eltwise(ops, 1.0f, kind, 0.0f, 0.0f);
+}
+
+static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t dims,
+                              dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides);
+}
+
+static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                  dnnl_memory_desc_t md[4], bool bias,
+                                  const_dnnl_primitive_attr_t attr)
+{
+    dnnl_matmul_desc_t desc;
+    const dnnl_status_t status =
+        dnnl_matmul_desc_init(&desc, &md[A], &md[B], bias ? &md[BIAS] : NULL, &md[C]);
+
+    return status == dnnl_success ? dnnl_primitive_desc_create(pd, &desc, attr, engine, NULL)
+                                  : status;
+}
+
+#endif
+
+/* ---- planning ----------------------------------------------------------- */
+
+/* The product for rectangles of one size. */
+struct product {
+    dnnl_primitive_t primitive;
+    layout layouts[ARGUMENTS];
+};
+
+struct onednn {
+    dnnl_engine_t engine;
+    size_t rows, cols;             /* of a rectangle */
+    size_t down, across;           /* rectangles */
+    size_t scratch;                /* bytes per thread, aligned */
+    struct product products[2][2]; /* [last row of rectangles][last column of them] */
+};
+
+/* Halves the longer side while that is worth another thread. */
+static void cut(struct onednn *own, size_t m, size_t n, size_t k)
+{
+    own->rows = m;
+    own->cols = n;
+    own->down = own->across = 1;
+    while (own->down * own->across < TILES_WANTED && tn_max(own->rows, own->cols) > SIDE_MIN &&
+           (double)own->rows * (double)own->cols * (double)k >= 2.0 * WORK_MIN) {
+        size_t *const side = own->rows > own->cols ? &own->rows : &own->cols;
+
+        *side = tn_round_up((*side + 1) / 2, 32);
+        own->down = tn_blocks(m, own->rows);
+        own->across = tn_blocks(n, own->cols);
+    }
+}
+
+/* Old c first, then the activation: the order of matmul.h, and the one that oneDNN fuses. */
+static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attr,
+                                     const struct tn_matmul_desc *desc)
+{
+    dnnl_post_ops_t ops = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(attr);
+
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success)
+        status = dnnl_post_ops_create(&ops);
+    if (status == dnnl_success && desc->add)
+        status = append_sum(ops);
+    if (status == dnnl_success && desc->activation == TN_RELU)
+        status = append_eltwise(ops, dnnl_eltwise_relu);
+    if (status == dnnl_success && desc->activation == TN_GELU)
+        status = append_eltwise(ops, dnnl_eltwise_gelu_erf);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(*attr, ops);
+    dnnl_post_ops_destroy(ops);
+    return status;
+}
+
+static dnnl_status_t describe_matrix(dnnl_memory_desc_t *md, size_t rows, size_t cols,
+                                     dnnl_data_type_t type, size_t ld, bool transposed)
+{
+    const dnnl_dims_t dims = {(dnnl_dim_t)rows, (dnnl_dim_t)cols};
+    const dnnl_dims_t strides = {transposed ? 1 : (dnnl_dim_t)ld,
+                                 transposed ? (dnnl_dim_t)ld : 1};
+
+    return describe(md, dims, type, strides);
+}
+
+static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
+                                      const struct tn_matmul_desc *d, size_t rows, size_t cols,
+                                      const_dnnl_primitive_attr_t attr)
+{
+    const dnnl_data_type_t type = d->elements == TN_BF16 ? dnnl_bf16 : dnnl_f32;
+    dnnl_memory_desc_t md[4] = {0};
+    dnnl_status_t status = describe_matrix(&md[A], rows, d->k, type, d->lda, d->transpose_a);
+
+    if (status == dnnl_success)
+        status = describe_matrix(&md[B], d->k, cols, type, d->ldb, d->transpose_b);
+    if (status == dnnl_success)
+        status = describe_matrix(&md[C], rows, cols, dnnl_f32, d->ldc, false);
+    if (status == dnnl_success)
+        status = describe_matrix(&md[BIAS], 1, cols, dnnl_f32, cols, false);
+    const dnnl_status_t planned = plan_product(pd, engine, md, d->bias, attr);
+
+    return status == dnnl_success ? planned : status;
+}
+
+/* oneDNN's plain loops, named "ref:...", are slower than ours. */
+static bool is_fast(const_dnnl_primitive_desc_t pd)
+{
+    const char *name = "";
+
+    return dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+           strncmp(name, "ref", 3) != 0;
+}
+
+static dnnl_status_t find_layouts(struct product *product)
+{
+    static const struct {
+        dnnl_query_t what;
+        int index;
+    } of[ARGUMENTS] = {
+        [A] = {dnnl_query_src_md, 0},
+        [B] = {dnnl_query_weights_md, 0},
+        [C] = {dnnl_query_dst_md, 0},
+        [BIAS] = {dnnl_query_weights_md, 1},
+        [SCRATCH] = {dnnl_query_scratchpad_md, 0},
+    };
+    const_dnnl_primitive_desc_t pd;
+    const dnnl_status_t status = dnnl_primitive_get_primitive_desc(product->primitive, &pd);
+
+    for (int i = 0; status == dnnl_success && i < ARGUMENTS; i++)
+        product->layouts[i] = dnnl_primitive_desc_query_md(pd, of[i].what, of[i].index);
+    return status;
+}
+
+static dnnl_status_t make_product(struct product *product, dnnl_engine_t engine,
+                                  const struct tn_matmul_desc *desc, size_t rows, size_t cols)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    dnnl_primitive_desc_t pd = NULL;
+    dnnl_status_t status = make_attributes(&attr, desc);
+
+    if (status == dnnl_success)
+        status = make_description(&pd, engine, desc, rows, cols, attr);
+    if (status == dnnl_success)
+        status =
+            is_fast(pd) ? dnnl_primitive_create(&product->primitive, pd) : dnnl_unimplemented;
+    if (status == dnnl_success)
+        status = find_layouts(product);
+    dnnl_primitive_desc_destroy(pd);
+    dnnl_primitive_attr_destroy(attr);
+    return status;
+}
+
+static dnnl_status_t make_products(struct onednn *own, const struct tn_matmul_desc *d)
+{
+    dnnl_status_t status = dnnl_engine_create(&own->engine, dnnl_cpu, 0);
+
+    for (size_t i = 0; status == dnnl_success && i < 4; i++) {
+        const bool last_row = i / 2, last_col = i % 2;
+        struct product *const product = &own->products[last_row][last_col];
+
+        status = make_product(product, own->engine, d,
+                              last_row ? d->m - (own->down - 1) * own->rows : own->rows,
+                              last_col ? d->n - (own->across - 1) * own->cols : own->cols);
+        if (status == dnnl_success)
+            own->scratch = tn_max(
+                own->scratch,
+                tn_round_up(dnnl_memory_desc_get_size(product->layouts[SCRATCH]), TN_ALIGN));
+    }
+    return status;
+}
+
+static void release(struct tn_matmul *plan)
+{
+    struct onednn *const own = plan->own;
+
+    if (!own)
+        return;
+    for (size_t i = 0; i < 4; i++)
+        dnnl_primitive_destroy(own->products[i / 2][i % 2].primitive);
+    dnnl_engine_destroy(own->engine);
+    tn_release(plan->desc.allocator, own);
+    plan->own = NULL;
+}
+
+static tarn_status create(struct tn_matmul *plan, tarn_error *err)
+{
+    struct onednn *const own = tn_allocate(plan->desc.allocator, sizeof *own);
+
+    if (!own)
+        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+    *own = (struct onednn){0};
+    plan->own = own;
+    cut(own, plan->desc.m, plan->desc.n, plan->desc.k);
+
+    const size_t allowed = tn_threads_allow(1);
+    const dnnl_status_t status = make_products(own, &plan->desc);
+
+    tn_threads_allow(allowed);
+    if (status != dnnl_success) {
+        release(plan);
+        return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,
+                       "backend: oneDNN has no fast product of these elements here");
+    }
+    plan->scratch = own->scratch ? own->scratch * plan->desc.threads + TN_ALIGN - 1 : 0;
+    return TARN_OK;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+struct job {
+    const struct tn_matmul *plan;
+    const struct tn_matmul_arrays *arrays;
+};
+
+/* oneDNN takes every address as writable; inputs it only reads. */
+static void *element_at(const void *matrix, size_t index, size_t size)
+{
+    return (void *)((uintptr_t)matrix + index * size);
+}
+
+static void find_handles(void *handles[ARGUMENTS], const struct job *job,
+                         struct tn_rectangle part, size_t thread)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_matmul_arrays *const arrays = job->arrays;
+    const struct onednn *const own = job->plan->own;
+    const size_t size = d->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+
+    handles[A] = element_at(arrays->a, d->transpose_a ? part.row : part.row * d->lda, size);
+    handles[B] = element_at(arrays->b, d->transpose_b ? part.col * d->ldb : part.col, size);
+    handles[C] = arrays->c + part.row * d->ldc + part.col;
+    handles[BIAS] = d->bias ? element_at(arrays->bias, part.col, sizeof(float)) : NULL;
+    handles[SCRATCH] =
+        own->scratch ? tn_arena_over(arrays->scratch).base + thread * own->scratch : NULL;
+}
+
+static dnnl_status_t execute(const struct product *product, dnnl_engine_t engine,
+                             void *const handles[ARGUMENTS])
+{
+    static const int names[ARGUMENTS] = {
+        [A] = DNNL_ARG_SRC,     [B] = DNNL_ARG_WEIGHTS,          [C] = DNNL_ARG_DST,
+        [BIAS] = DNNL_ARG_BIAS, [SCRATCH] = DNNL_ARG_SCRATCHPAD,
+    };
+    dnnl_exec_arg_t args[ARGUMENTS];
+    int count = 0;
+    dnnl_stream_t stream = NULL;
+    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
+
+    for (int i = 0; status == dnnl_success && i < ARGUMENTS; i++) {
+        if (!handles[i])
+            continue;
+        args[count].arg = names[i];
+        status =
+            dnnl_memory_create(&args[count].memory, product->layouts[i], engine, handles[i]);
+        if (status == dnnl_success)
+            count++;
+    }
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(product->primitive, stream, count, args);
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(stream);
+    while (count > 0)
+        dnnl_memory_destroy(args[--count].memory);
+    dnnl_stream_destroy(stream);
+    return status;
+}
+
+static void run_part(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct onednn *const own = job->plan->own;
+    const size_t i = index / own->across, j = index % own->across;
+    const size_t row = i * own->rows, col = j * own->cols;
+    const struct tn_rectangle part = {row, col, tn_min(own->rows, d->m - row),
+                                      tn_min(own->cols, d->n - col)};
+    const struct product *const product =
+        &own->products[i == own->down - 1][j == own->across - 1];
+    const size_t allowed = tn_threads_allow(1);
+    void *handles[ARGUMENTS];
+
+    find_handles(handles, job, part, thread);
+    if (execute(product, own->engine, handles) != dnnl_success)
+        tn_matmul_rectangle(job->plan, job->arrays, part); /* no memory: ours needs none */
+    tn_threads_allow(allowed);
+}
+
+static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
+{
+    const struct onednn *const own = plan->own;
+
+    tn_parallel(plan->desc.threads, own->down * own->across, run_part,
+                &(struct job){plan, arrays});
+}
+
+extern const struct tn_matmul_backend tn_matmul_onednn;
+const struct tn_matmul_backend tn_matmul_onednn = {"onednn", create, run, release};

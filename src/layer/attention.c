@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* attention.c - plans: made here, checked here, handed to the kind they name. */
+#include "layer/attn.h"
+
+#include <string.h>
+
+#include "layer/attention_check.h"
+
+#define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attn_##name;
+#include "layer/attn_kinds.def"
+#undef TN_ATTENTION_KIND
+
+#define TN_ATTENTION_KIND(name) &tn_attn_##name.about,
+const tarn_table_row *const tn_attention_rows[] = {
+#include "layer/attn_kinds.def"
+    NULL,
+};
+#undef TN_ATTENTION_KIND
+
+const tarn_table_row *tarn_attention_kind(size_t index)
+{
+    return index < sizeof tn_attention_rows / sizeof tn_attention_rows[0]
+               ? tn_attention_rows[index]
+               : NULL;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static size_t kind_draws(const tarn_attention *plan)
+{
+    return plan->kind->draws ? plan->kind->draws(plan) : 0;
+}
+
+static void draw(tarn_attention *plan, uint64_t seed)
+{
+    struct tn_random random;
+
+    tn_random_seed(&random, seed);
+    tn_feature_map_draw(&plan->map, &random);
+    if (plan->kind->draw)
+        plan->kind->draw(plan, &random);
+}
+
+/* One block for the draws of the map and of the kind. */
+static tarn_status allocate_draws(tarn_attention *plan, tarn_error *err)
+{
+    const size_t map_floats = tn_feature_map_draws(&plan->map), floats = kind_draws(plan);
+
+    if (map_floats + floats == 0)
+        return TARN_OK;
+    if (map_floats > SIZE_MAX / 8 || floats > SIZE_MAX / 8)
+        return tn_fail(err, TARN_ENOMEM, "attention: the random draws do not fit in memory");
+    plan->draws = tn_allocate(plan->allocator, (map_floats + floats) * sizeof(float));
+    if (!plan->draws)
+        return tn_fail(err, TARN_ENOMEM, "attention: no memory for %zu random draws",
+                       map_floats + floats);
+    plan->map.draws = plan->draws + floats;
+    return TARN_OK;
+}
+
+static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *desc,
+                             tarn_error *err)
+{
+    const tarn_table_row *row = NULL;
+    tarn_status status = tn_option_row(&row, tn_attention_rows, "kind", desc->kind, err);
+
+    if (status != TARN_OK)
+        return status;
+    plan->kind = (const struct tn_attention_kind *)row; /* its first member */
+    if ((status = tn_option_read(&plan->options, row, "kind", desc->kind, err)) != TARN_OK)
+        return status;
+    if (plan->kind->has_map)
+        return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
+                                   desc->query_width, plan->kernels, err);
+    if (desc->feature_map)
+        return tn_fail(err, TARN_EINVAL,
+                       "feature_map: '%.40s' was given, but '%s' attention has none",
+                       desc->feature_map, row->name);
+    return TARN_OK;
+}
+
+static tarn_status fill(tarn_attention *plan, const tarn_attention_desc *desc, tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = tn_check_desc(desc, err)) != TARN_OK)
+        return status;
+    plan->kernels = tn_kernels_pick(desc->cpu);
+    if (!plan->kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+    plan->B = desc->batch;
+    plan->H = desc->heads;
+    plan->N = desc->queries;
+    plan->Nk = desc->keys;
+    plan->D = desc->query_width;
+    plan->M = desc->value_width;
+    plan->causal = desc->causal;
+    plan->threads = desc->threads ? desc->threads : tn_threads_available();
+    if (desc->allocator) {
+        plan->allocator_copy = *desc->allocator;
+        plan->allocator = &plan->allocator_copy;
+    }
+    if ((status = name_kind(plan, desc, err)) != TARN_OK ||
+        (status = tn_check_plan(plan, err)) != TARN_OK ||
+        (status = allocate_draws(plan, err)) != TARN_OK)
+        return status;
+    draw(plan, desc->seed);
+    return TARN_OK;
+}
+
+tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
+                              tarn_error *err)
+{
+    memset(plan, 0, sizeof *plan);
+    return fill(plan, desc, err);
+}
+
+void tn_attention_clear(tarn_attention *plan)
+{
+    tn_release(plan->allocator, plan->draws);
+    plan->draws = NULL;
+}
+
+tarn_status tarn_attention_create(tarn_attention **attention, const tarn_attention_desc *desc,
+                                  tarn_error *err)
+{
+    tarn_status status;
+    tarn_attention *plan = NULL;
+
+    if (!attention)
+        return tn_fail(err, TARN_EINVAL, "attention: is NULL; expected a place for the plan");
+    *attention = NULL;
+    if (!desc)
+        return tn_fail(err, TARN_EINVAL, "desc: is NULL; expected a description");
+    if ((status = tn_check_desc(desc, err)) != TARN_OK) /* before its allocator is called */
+        return status;
+    const tarn_allocator *const allocator = desc->allocator;
+
+    plan = tn_allocate(allocator, sizeof *plan);
+    if (!plan)
+        return tn_fail(err, TARN_ENOMEM, "attention: no memory for a plan");
+    status = tn_attention_init(plan, desc, err);
+    if (status != TARN_OK) {
+        tn_attention_clear(plan);
+        tn_release(allocator, plan);
+        return status;
+    }
+    *attention = plan;
+    return TARN_OK;
+}
+
+void tarn_attention_free(tarn_attention *attention)
+{
+    if (!attention)
+        return;
+    const tarn_allocator allocator = attention->allocator_copy;
+    const bool own = attention->allocator != NULL;
+
+    tn_attention_clear(attention);
+    tn_release(own ? &allocator : NULL, attention);
+}
+
+void tarn_attention_redraw(tarn_attention *attention, uint64_t seed)
+{
+    draw(attention, seed);
+}
+
+/* ---- Use ---------------------------------------------------------------- */
+
+size_t tarn_attention_saved_size(const tarn_attention *attention)
+{
+    return tn_saved_bytes(attention);
+}
+
+size_t tarn_attention_workspace_size(const tarn_attention *attention)
+{
+    return tn_work_bytes(attention);
+}
+
+size_t tarn_attention_state_size(const tarn_attention *attention)
+{
+    return attention->kind->step && attention->causal ? attention->kind->state(attention) : 0;
+}
+
+static void *aligned(void *memory)
+{
+    return tn_arena_over(memory).base;
+}
+
+tarn_status tarn_attention_forward(const tarn_attention *attention,
+                                   const tarn_attention_arrays *arrays, void *saved,
+                                   void *workspace, tarn_error *err)
+{
+    const tarn_status status = tn_check_forward(attention, arrays, workspace, err);
+
+    if (status != TARN_OK)
+        return status;
+    attention->kind->forward(&(struct tn_attention_call){
+        .plan = attention,
+        .arrays = arrays,
+        .saved = aligned(saved),
+        .work = aligned(workspace),
+    });
+    return TARN_OK;
+}
+
+tarn_status tarn_attention_backward(const tarn_attention *attention,
+                                    const tarn_attention_arrays *arrays, const void *saved,
+                                    void *workspace, tarn_error *err)
+{
+    const tarn_status status = tn_check_backward(attention, arrays, saved, workspace, err);
+
+    if (status != TARN_OK)
+        return status;
+    attention->kind->backward(&(struct tn_attention_call){
+        .plan = attention,
+        .arrays = arrays,
+        .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
+        .work = aligned(workspace),
+    });
+    return TARN_OK;
+}
+
+tarn_status tarn_attention_step(const tarn_attention *attention,
+                                const tarn_attention_arrays *arrays, void *state,
+                                void *workspace, tarn_error *err)
+{
+    const tarn_status status = tn_check_step(attention, arrays, state, workspace, err);
+
+    if (status != TARN_OK)
+        return status;
+    attention->kind->step(&(struct tn_attention_call){
+        .plan = attention,
+        .arrays = arrays,
+        .state = state,
+        .work = aligned(workspace),
+    });
+    return TARN_OK;
+}
+
+/* ---- Questions ---------------------------------------------------------- */
+
+double tarn_attention_forward_flops(const tarn_attention *attention)
+{
+    return attention->kind->forward_flops ? attention->kind->forward_flops(attention) : 0.0;
+}
+
+double tarn_attention_backward_flops(const tarn_attention *attention)
+{
+    return attention->kind->backward_flops ? attention->kind->backward_flops(attention) : 0.0;
+}

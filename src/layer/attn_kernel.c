@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+/* attn_kernel.c - attention for any non-negative similarity, as it is defined.        Paper (3)
+ *
+ *   y_i = sum_j sim(q_i, k_j) v_j / d_i      d_i = sum_j sim(q_i, k_j) + eps
+ *
+ *   map          sim(q, k) = phi(q).phi(k)
+ *   polynomial   sim(q, k) = (q.k + bias)^degree
+ *   rbf          sim(q, k) = exp(-|q - k|^2 / (2 sigma^2))
+ *
+ * and backward, with g = dL/dy:
+ *
+ *   dL/dsim_ij = g_i.(v_j - y_i) / d_i       dv_j = sum_i sim(q_i, k_j) g_i / d_i
+ *
+ * Quadratic in time, linear in memory. It is what faster kinds are measured against, so every
+ * pair is computed where it is needed and every sum is in double. A step is a forward of one
+ * query over the cache of all keys so far. */
+#include <math.h>
+#include <string.h>
+
+#include "layer/attn.h"
+#include "layer/kv_cache.h"
+
+enum { SIMILARITY, DEGREE, BIAS, SIGMA, EPS };
+enum { MAP, POLYNOMIAL, RBF };
+
+static bool is_map(const tarn_attention *plan)
+{
+    return (int)plan->options.value[SIMILARITY] == MAP;
+}
+
+/* Of the rows that similarities are taken of: phi(q) and phi(k), or q and k themselves. */
+static size_t row_width(const tarn_attention *plan)
+{
+    return is_map(plan) ? plan->map.C : plan->D;
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+struct work {
+    float *queries, *keys; /* rows of one head: N x W and Nk x W */
+    float *row;            /* threads x W */
+    double *row_sum;       /* threads x W */
+    double *value_sum;     /* threads x M */
+};
+
+static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
+{
+    const size_t W = row_width(plan), M = plan->M, threads = plan->threads;
+
+    return (struct work){
+        .queries = tn_arena_take(arena, plan->N, W * sizeof(float)),
+        .keys = tn_arena_take(arena, plan->Nk, W * sizeof(float)),
+        .row = tn_arena_take(arena, threads, W * sizeof(float)),
+        .row_sum = tn_arena_take(arena, threads, W * sizeof(double)),
+        .value_sum = tn_arena_take(arena, threads, M * sizeof(double)),
+    };
+}
+
+static void work(const tarn_attention *plan, struct tn_arena *arena)
+{
+    lay_out(plan, arena);
+}
+
+/* The denominators. */
+static size_t saved(const tarn_attention *plan)
+{
+    return plan->B * plan->H * plan->N;
+}
+
+/* ---- one head of one sequence ------------------------------------------- */
+
+struct rows {
+    const float *first;
+    ptrdiff_t stride;
+};
+
+static const float *row_at(struct rows rows, size_t n)
+{
+    return rows.first + (ptrdiff_t)n * rows.stride;
+}
+
+struct head {
+    const struct tn_attention_call *call;
+    const tarn_attention *plan;
+    struct work work;
+    struct rows q, k, v;
+    size_t b, h;
+    size_t queries, keys;
+    bool causal;
+    float *d; /* queries; or NULL */
+};
+
+/* Keys that query i sees are 0 .. seen - 1. */
+static size_t seen(const struct head *head, size_t i)
+{
+    return head->causal ? tn_min(i + 1, head->keys) : head->keys;
+}
+
+static const float *query_row(const struct head *head, size_t i)
+{
+    return head->work.queries + i * row_width(head->plan);
+}
+
+static const float *key_row(const struct head *head, size_t j)
+{
+    return head->work.keys + j * row_width(head->plan);
+}
+
+static void prepare_row(const struct head *head, float *out, const float *in)
+{
+    if (is_map(head->plan))
+        head->plan->map.row->forward(&head->plan->map, out, in);
+    else
+        memcpy(out, in, head->plan->D * sizeof(float));
+}
+
+/* The queries, then the keys. */
+static void prepare_task(void *arg, size_t n, size_t thread)
+{
+    const struct head *const head = arg;
+    const size_t W = row_width(head->plan);
+    const size_t j = n - tn_min(n, head->queries);
+
+    (void)thread;
+    if (n < head->queries)
+        prepare_row(head, head->work.queries + n * W, row_at(head->q, n));
+    else
+        prepare_row(head, head->work.keys + j * W, row_at(head->k, j));
+}
+
+static void prepare(struct head *head)
+{
+    tn_parallel(head->plan->threads, head->queries + head->keys, prepare_task, head);
+}
+
+/* ---- similarity --------------------------------------------------------- */
+
+/* sim(x, z) and its gradient:  dsim/dx = toward z + own x,  and  dsim/dz = toward x + own z. */
+struct similarity {
+    double value, toward, own;
+};
+
+static double dot(const float *x, const float *y, size_t n)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    return sum;
+}
+
+static double distance2(const float *x, const float *y, size_t n)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < n; i++) {
+        const double difference = (double)x[i] - (double)y[i];
+
+        sum += difference * difference;
+    }
+    return sum;
+}
+
+static struct similarity similarity(const struct head *head, size_t i, size_t j)
+{
+    const double *const option = head->plan->options.value;
+    const float *const x = query_row(head, i), *const z = key_row(head, j);
+    const size_t W = row_width(head->plan);
+
+    if ((int)option[SIMILARITY] == POLYNOMIAL) {
+        const double base = dot(x, z, W) + option[BIAS];
+        const double power = pow(base, option[DEGREE] - 1.0);
+
+        return (struct similarity){power * base, option[DEGREE] * power, 0.0};
+    }
+    if ((int)option[SIMILARITY] == RBF) {
+        const double variance = option[SIGMA] * option[SIGMA];
+        const double value = exp(-0.5 * distance2(x, z, W) / variance);
+
+        return (struct similarity){value, value / variance, -value / variance};
+    }
+    return (struct similarity){dot(x, z, W), 1.0, 0.0};
+}
+
+/* ---- forward ------------------------------------------------------------ */
+
+/* A similarity that is only estimated may be negative. No denominator comes nearer to zero than
+ * eps, on whichever side it is; with an eps of 0 it may be 0, and then so is the output. */
+static double away_from_zero(double d, double eps)
+{
+    return fabs(d) < eps ? copysign(eps, d) : d;
+}
+
+static double inverse(double d)
+{
+    return d != 0.0 ? 1.0 / d : 0.0;
+}
+
+static void forward_task(void *arg, size_t i, size_t thread)
+{
+    const struct head *const head = arg;
+    const size_t M = head->plan->M;
+    const double eps = head->plan->options.value[EPS];
+    double *const sum = head->work.value_sum + thread * M, similarities = 0.0;
+    float *const y = tn_out(head->call->arrays->y, head->b, head->h, i);
+
+    memset(sum, 0, M * sizeof *sum);
+    for (size_t j = 0; j < seen(head, i); j++) {
+        const double sim = similarity(head, i, j).value;
+        const float *const v = row_at(head->v, j);
+
+        similarities += sim;
+        for (size_t m = 0; m < M; m++)
+            sum[m] += sim * (double)v[m];
+    }
+    const double d = away_from_zero(similarities + eps, eps);
+
+    for (size_t m = 0; m < M; m++)
+        y[m] = (float)(sum[m] * inverse(d));
+    if (head->d)
+        head->d[i] = (float)d;
+}
+
+static void forward_head(struct head *head)
+{
+    prepare(head);
+    tn_parallel(head->plan->threads, head->queries, forward_task, head);
+}
+
+static struct rows rows_of(tarn_input a, size_t b, size_t h)
+{
+    return (struct rows){tn_in(a, b, h, 0), a.position};
+}
+
+static struct head head_of(const struct tn_attention_call *call, size_t b, size_t h)
+{
+    const tarn_attention *const plan = call->plan;
+    struct tn_arena arena = tn_arena_over(call->work);
+
+    return (struct head){
+        .call = call,
+        .plan = plan,
+        .work = lay_out(plan, &arena),
+        .q = rows_of(call->arrays->q, b, h),
+        .k = rows_of(call->arrays->k, b, h),
+        .v = rows_of(call->arrays->v, b, h),
+        .b = b,
+        .h = h,
+        .queries = plan->N,
+        .keys = tn_key_length(call, b),
+        .causal = plan->causal,
+        .d = call->saved ? call->saved + (b * plan->H + h) * plan->N : NULL,
+    };
+}
+
+static void forward(const struct tn_attention_call *call)
+{
+    for (size_t b = 0; b < call->plan->B; b++)
+        for (size_t h = 0; h < call->plan->H; h++) {
+            struct head head = head_of(call, b, h);
+
+            forward_head(&head);
+        }
+}
+
+static void step(const struct tn_attention_call *call)
+{
+    for (size_t b = 0; b < call->plan->B; b++)
+        for (size_t h = 0; h < call->plan->H; h++) {
+            struct head head = head_of(call, b, h);
+
+            tn_kv_cache_append(call, b, h);
+            head.k = (struct rows){tn_kv_cache_keys(call, b, h), (ptrdiff_t)call->plan->D};
+            head.v = (struct rows){tn_kv_cache_values(call, b, h), (ptrdiff_t)call->plan->M};
+            head.queries = 1;
+            head.keys = tn_kv_cache_length(call) + 1;
+            head.causal = false; /* the cache holds no later keys */
+            forward_head(&head);
+        }
+    tn_kv_cache_advance(call);
+}
+
+/* ---- backward ----------------------------------------------------------- */
+
+/* dL/dsim_ij is the same expression in both sweeps. A denominator held at eps does not move
+ * with the similarities: then the part through it is missing. */
+static double slope(const struct head *head, size_t i, size_t j)
+{
+    const size_t M = head->plan->M;
+    const float *const g = tn_in(head->call->arrays->dy, head->b, head->h, i);
+    const float *const y = tn_out(head->call->arrays->y, head->b, head->h, i);
+    const float d = head->d[i];
+    const bool held = fabsf(d) <= (float)head->plan->options.value[EPS];
+
+    return (dot(g, row_at(head->v, j), M) - (held ? 0.0 : dot(g, y, M))) * inverse((double)d);
+}
+
+/* dx (D floats) from the gradient `sum` of the row that was prepared from x. */
+static void finish_row(const struct head *head, float *dx, const double *sum, const float *x,
+                       size_t thread)
+{
+    const size_t W = row_width(head->plan);
+    float *const row = head->work.row + thread * W;
+
+    for (size_t w = 0; w < W; w++)
+        row[w] = (float)sum[w];
+    if (is_map(head->plan))
+        head->plan->map.row->backward(&head->plan->map, dx, row, x);
+    else
+        memcpy(dx, row, W * sizeof(float));
+}
+
+static void add_gradient(double *sum, double slope, struct similarity sim, const float *other,
+                         const float *own, size_t W)
+{
+    for (size_t w = 0; w < W; w++)
+        sum[w] += slope * (sim.toward * (double)other[w] + sim.own * (double)own[w]);
+}
+
+static void query_task(void *arg, size_t i, size_t thread)
+{
+    const struct head *const head = arg;
+    const size_t W = row_width(head->plan);
+    double *const sum = head->work.row_sum + thread * W;
+
+    memset(sum, 0, W * sizeof *sum);
+    for (size_t j = 0; j < seen(head, i); j++)
+        add_gradient(sum, slope(head, i, j), similarity(head, i, j), key_row(head, j),
+                     query_row(head, i), W);
+    finish_row(head, tn_out(head->call->arrays->dq, head->b, head->h, i), sum,
+               row_at(head->q, i), thread);
+}
+
+static void key_task(void *arg, size_t j, size_t thread)
+{
+    const struct head *const head = arg;
+    const size_t W = row_width(head->plan), M = head->plan->M;
+    double *const sum = head->work.row_sum + thread * W;
+    double *const value_sum = head->work.value_sum + thread * M;
+    float *const dv = tn_out(head->call->arrays->dv, head->b, head->h, j);
+
+    memset(sum, 0, W * sizeof *sum);
+    memset(value_sum, 0, M * sizeof *value_sum);
+    for (size_t i = head->causal ? j : 0; i < head->queries; i++) {
+        const struct similarity sim = similarity(head, i, j);
+        const float *const g = tn_in(head->call->arrays->dy, head->b, head->h, i);
+        const double weight = sim.value * inverse((double)head->d[i]);
+
+        add_gradient(sum, slope(head, i, j), sim, query_row(head, i), key_row(head, j), W);
+        for (size_t m = 0; m < M; m++)
+            value_sum[m] += weight * (double)g[m];
+    }
+    finish_row(head, tn_out(head->call->arrays->dk, head->b, head->h, j), sum,
+               row_at(head->k, j), thread);
+    for (size_t m = 0; m < M; m++)
+        dv[m] = (float)value_sum[m];
+}
+
+/* Keys past the length were not looked at. */
+static void clear_padding(const struct head *head)
+{
+    const tarn_attention_arrays *const arrays = head->call->arrays;
+
+    for (size_t j = head->keys; j < head->plan->Nk; j++) {
+        memset(tn_out(arrays->dk, head->b, head->h, j), 0, head->plan->D * sizeof(float));
+        memset(tn_out(arrays->dv, head->b, head->h, j), 0, head->plan->M * sizeof(float));
+    }
+}
+
+static void backward(const struct tn_attention_call *call)
+{
+    for (size_t b = 0; b < call->plan->B; b++)
+        for (size_t h = 0; h < call->plan->H; h++) {
+            struct head head = head_of(call, b, h);
+
+            prepare(&head);
+            tn_parallel(call->plan->threads, head.queries, query_task, &head);
+            tn_parallel(call->plan->threads, head.keys, key_task, &head);
+            clear_padding(&head);
+        }
+}
+
+/* ---- the row ------------------------------------------------------------ */
+
+static tarn_status check(const tarn_attention *plan, tarn_error *err)
+{
+    const double *const option = plan->options.value;
+
+    if ((int)option[SIMILARITY] == POLYNOMIAL && (int)option[DEGREE] % 2 != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "kind: degree is %g; expected an even one, because an odd power of "
+                       "q.k + bias can be negative",
+                       option[DEGREE]);
+    return TARN_OK;
+}
+
+extern const struct tn_attention_kind tn_attn_kernel;
+const struct tn_attention_kind tn_attn_kernel = {
+    .about = {"kernel", "any similarity, as (3) defines it; quadratic in the length",
+              (const tarn_option_info[]){
+                  [SIMILARITY] = {"similarity", "of a query and a key", 0.0, 2.0, MAP, true,
+                                  (const char *const[]){"map", "polynomial", "rbf", NULL}},
+                  [DEGREE] = {"degree", "of the polynomial: (q.k + bias)^degree, even", 1.0,
+                              8.0, 2.0, true, NULL},
+                  [BIAS] = {"bias", "of the polynomial", 0.0, 1e6, 1.0, false, NULL},
+                  [SIGMA] = {"sigma", "of rbf: exp(-|q - k|^2 / (2 sigma^2))", 1e-6, 1e6, 1.0,
+                             false, NULL},
+                  [EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
+                  {0},
+              }},
+    .has_map = true,
+    .check = check,
+    .saved = saved,
+    .work = work,
+    .state = tn_kv_cache_bytes,
+    .forward = forward,
+    .backward = backward,
+    .step = step,
+    .cached = tn_kv_cache_length,
+};

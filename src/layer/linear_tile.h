@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* linear_tile.h - rows of linear attention on their way in and out.
+ *
+ * Positions go through tiles: the feature map writes packed rows, a pass (linear_pass.c) runs
+ * on them, rows go back to the caller's arrays. The heads of a sequence go together, as a
+ * group, where a position's heads lie side by side in memory: one by one, each head would touch
+ * a few bytes of every page.
+ *
+ * The denominator is one more column of the values that is always 1: with v' = (v, 1) and
+ * g' = (dL/dnumerator, dL/ddenominator), (13)-(15) are also the gradients through the quotient.
+ * In the forward pass that column is kept apart, as z, because it would cost a whole vector. */
+#ifndef TN_LINEAR_TILE_H
+#define TN_LINEAR_TILE_H
+
+#include "layer/attn.h"
+
+enum { TN_LINEAR_EPS, TN_LINEAR_NORMALISE, TN_LINEAR_CHUNK }; /* the kind's options */
+
+enum {
+    TN_LINEAR_TILE = 48, /* positions: a multiple of every RECUR_STEPS */
+    TN_LINEAR_GROUP = 8  /* heads of a group at most */
+};
+
+struct tn_linear_sizes {
+    bool normalises;
+    size_t C, M;
+    size_t rows;             /* columns of v' and g' that count: M + 1, or M */
+    size_t C_ld, M_ld, o_ld; /* packed rows of features, of v' and g', of results */
+    size_t width;            /* M in whole vectors */
+    size_t S_ld, St_ld;      /* rows of the states S and R, St and Rt */
+    size_t chunk;            /* positions per chunk of the recurrence; 0: one by one */
+};
+
+/* A group's packed rows: for each head TILE rows. */
+struct tn_linear_tiles {
+    float *q, *k; /* C_ld apart */
+    float *v, *g; /* M_ld apart: v', g' */
+    float *o;     /* o_ld apart: results */
+    float *den;   /* 1 apart */
+    float *R;     /* per head C x S_ld: Rt without its last row, transposed, of (15) */
+    float *chunk; /* scratch of the chunked recurrence */
+};
+
+/* A head's running sums. Forward uses S and z, backward St and Rt. */
+struct tn_linear_state {
+    float *S;  /* C x S_ld      sum phi(k) v^T           (10) */
+    float *z;  /* C_ld          sum phi(k)               (11) */
+    float *St; /* rows x St_ld  sum v' phi(k)^T, of (13) */
+    float *Rt; /* rows x St_ld  sum g' phi(q)^T, of (14) */
+};
+
+/* Heads h .. h+heads of sequence b. */
+struct tn_linear_group {
+    const tarn_attention *plan;
+    const struct tn_attention_call *call;
+    const struct tn_linear_tiles *tiles;
+    const struct tn_linear_state *states; /* of the group's heads */
+    float *slopes;                        /* B x H x N, of the denominators */
+    size_t b, h, heads;
+    size_t length; /* keys that exist */
+    struct tn_linear_sizes sizes;
+};
+
+struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan);
+struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
+                                            struct tn_arena *arena);
+struct tn_linear_state tn_linear_state_take(const tarn_attention *plan, struct tn_arena *arena);
+
+/* Fills in the length and the sizes and clears what pads the tiles. */
+void tn_linear_group_open(struct tn_linear_group *group);
+
+/* n positions from `from` on. Loading gradients for a second time in a call
+ * (`again`) needs y no more: the slopes of the denominators are kept. Storing takes results
+ * from the tile o; gradients of features go through the map, phi being those of x, and
+ * positions past `length` have none. */
+void tn_linear_load_queries(const struct tn_linear_group *a, size_t from, size_t n);
+void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n);
+void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size_t n,
+                              bool again);
+void tn_linear_store_output(const struct tn_linear_group *a, size_t from, size_t n);
+void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, tarn_input x,
+                               const float *phi, size_t from, size_t n, size_t length);
+void tn_linear_store_dv(const struct tn_linear_group *a, size_t from, size_t n);
+
+/* What to multiply a numerator with whose denominator is den. Maps with signs can bring that to
+ * zero or below it; nearer to zero than eps it is held at eps, so that everything stays finite.
+ * */
+float tn_linear_inverse(const tarn_attention *plan, float den);
+
+#endif

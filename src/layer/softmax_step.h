@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* softmax_step.h - softmax attention with a growing cache: the paper's stateful softmax. */
+#ifndef TN_SOFTMAX_STEP_H
+#define TN_SOFTMAX_STEP_H
+
+#include "layer/attn.h"
+
+/* As a kind's work and step; its state is a kv_cache. */
+void tn_softmax_step_work(const tarn_attention *plan, struct tn_arena *arena);
+void tn_softmax_step(const struct tn_attention_call *call);
+
+#endif

@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# ./test.sh [--all] - everything that must hold before a change goes in; --all adds what takes
+# longer. TARN_DATA names a folder of real data sets; tests that need it are skipped without.
+set -eu
+cd "$(dirname "$0")"
+
+# One line each. Everything here together stays under 10 minutes on 2 cores.
+default_stages() {
+    stage "format" tools/check_format.sh
+    stage "rooms" tools/check_rooms.sh
+    stage "release-gcc: build" build release-gcc
+    stage "release-gcc: tests" tests release-gcc
+    stage "release-gcc: tests, TARN_CPU=portable" tests_forced_portable release-gcc
+    stage "release-gcc: exported symbols" tools/check_symbols.sh build/release-gcc/libtarn.so
+    stage "release-clang: build" build release-clang
+    stage "release-clang: tests" tests release-clang
+    stage "portable: build" build portable
+    stage "portable: tests" tests portable
+    stage "sanitizers: build" build sanitizers
+    stage "sanitizers: tests" tests sanitizers
+}
+
+long_stages() {
+    stage "sanitizers-clang: build" build sanitizers-clang
+    stage "sanitizers-clang: tests" tests sanitizers-clang
+    stage "fuzz: build" build fuzz
+    for fuzzer in fuzz/*.c; do
+        [ -e "$fuzzer" ] || continue
+        stage "fuzz: $(basename "$fuzzer" .c), 60 s" fuzz "$(basename "$fuzzer" .c)"
+    done
+    if [ -x tools/mutate.sh ]; then
+        stage "mutations are caught" tools/mutate.sh
+    fi
+}
+
+build() { # PRESET
+    cmake --preset "$1" && cmake --build --preset "$1"
+}
+
+tests() { # PRESET
+    ctest --preset "$1" -j "$cores"
+}
+
+tests_forced_portable() { # PRESET
+    TARN_CPU=portable ctest --preset "$1" -j "$cores"
+}
+
+# What a run finds stays in build/corpus for the next one; fuzz/corpus is kept for good.
+fuzz() { # NAME
+    mkdir -p "build/corpus/$1"
+    set -- "$1" "build/corpus/$1"
+    [ -d "fuzz/corpus/$1" ] && set -- "$@" "fuzz/corpus/$1"
+    name=$1
+    shift
+    "build/fuzz/fuzzers/$name" -max_total_time=60 -timeout=10 -print_final_stats=1 \
+        -artifact_prefix="build/corpus/$name-" "$@"
+}
+
+# A stage's output is shown if it fails. Exit status 77 means skipped: the last line says why.
+stage() { # TITLE COMMAND...
+    title=$1
+    shift
+    printf '%-46s' "$title"
+    begin=$(date +%s)
+    status=0
+    "$@" >"$log" 2>&1 || status=$?
+    took=$(($(date +%s) - begin))
+    case $status in
+    0)
+        printf '%4d s\n' "$took"
+        passed=$((passed + 1))
+        ;;
+    77)
+        printf 'skipped: %s\n' "$(tail -n 1 "$log")"
+        skipped=$((skipped + 1))
+        ;;
+    *)
+        printf 'FAILED\n\n'
+        cat "$log"
+        printf '\ntest.sh: FAILED at "%s"\n' "$title"
+        exit 1
+        ;;
+    esac
+}
+
+all=false
+case $# in
+0) ;;
+1) [ "$1" = --all ] && all=true ;;
+esac
+if [ $# -gt 1 ] || { [ $# -eq 1 ] && ! $all; }; then
+    echo "usage: ./test.sh [--all]" >&2
+    exit 2
+fi
+
+if $all; then tools/setup.sh all; else tools/setup.sh test; fi
+cores=$(getconf _NPROCESSORS_ONLN)
+passed=0
+skipped=0
+start=$(date +%s)
+mkdir -p build
+log=build/test.log
+
+[ -n "${TARN_DATA:-}" ] || echo "TARN_DATA is not set: tests on real data are skipped"
+default_stages
+if $all; then long_stages; fi
+echo "test.sh: passed, $passed stages in $(($(date +%s) - start)) s, $skipped skipped"

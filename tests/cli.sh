@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/cli.sh PROGRAM - what the program answers: exit codes, messages, JSON, CSV.
+set -u
+tarn=$1
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out
+err=$folder/err
+failed=0
+
+# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
+expect() {
+    code=$1
+    pattern=$2
+    shift 2
+    "$tarn" "$@" >"$out" 2>"$err"
+    got=$?
+    if [ $got -ne "$code" ] || ! cat "$out" "$err" | grep -q -e "$pattern"; then
+        echo "FAILED: tarn $*"
+        echo "  exit code $got, expected $code and '$pattern'"
+        cat "$out" "$err"
+        failed=1
+    fi
+}
+
+expect 0 '^tarn [0-9]' --version
+expect 0 'usage: tarn COMMAND' --help
+expect 2 'usage: tarn COMMAND'
+expect 2 "no command 'benhc'.*did you mean bench" benhc
+expect 0 'attention ' bench --help
+expect 2 "no command 'foo'; there are peak attention" bench foo
+expect 0 '--threads N' bench peak --help
+expect 2 'did you mean --threads' bench peak --thread 2
+expect 2 "--threads: '-1'; expected a whole number" bench peak --threads=-1
+expect 2 '--threads needs a value' bench peak --threads
+expect 2 '--json takes no value' bench peak --json=yes
+expect 2 "'now' is no option" bench peak now
+
+attention() {
+    code=$1
+    pattern=$2
+    shift 2
+    expect "$code" "$pattern" bench attention --length 40 --batch 2 --heads 2 --head-width 8 \
+        --repeat 1 --threads 1 "$@"
+}
+
+attention 0 'softmax-stored' --causal
+attention 0 '"attention":"linear","kind":"linear"' --attention linear --json
+attention 0 '"layout":"bhnd"' --attention linear --layout bhnd --json
+attention 0 '"backward_s":null' --attention linear --forward-only --json
+attention 0 '"attention":"lsh-4","kind":"lsh:rounds=4"' --attention lsh-4 --json
+attention 0 'lsh:rounds=2,chunk=4' --attention 'softmax;lsh:rounds=2,chunk=4'
+attention 2 "no 'foo'; there are linear" --attention foo
+attention 2 "has no option 'foo'" --attention linear:foo=1
+attention 2 'feature_map: no' --attention linear --feature-map foo
+attention 2 'no method in --attention has one' --attention softmax --feature-map elu
+attention 2 'expected bnhd or bhnd' --layout nbhd
+attention 2 '--heads' --heads 0
+attention 2 'expected bytes' --memory-limit 5Q
+attention 1 'over the memory limit' --memory-limit 1K
+attention 1 'No such file' --csv "$folder/none/rows.csv"
+attention 1 'No such file' --csv "$folder/rows.csv" --plot "$folder/none/rows.png"
+attention 2 '.svg or .png' --plot "$folder/rows.pdf"
+expect 2 'expected LO..HI' bench attention --lengths 8..4
+expect 2 'expected LO..HI' bench attention --lengths many
+
+attention 0 'linear' --attention 'linear;lsh:chunk=4,rounds=2' --csv "$folder/rows.csv"
+if [ "$(wc -l <"$folder/rows.csv")" -ne 3 ] ||
+    ! grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv"; then
+    echo "FAILED: the CSV"
+    cat "$folder/rows.csv"
+    failed=1
+fi
+
+# Without gnuplot the numbers are there and the picture is not.
+mkdir "$folder/empty"
+saved_path=$PATH
+program=$(command -v "$tarn")
+PATH=$folder/empty "$program" bench attention --length 40 --batch 1 --repeat 1 --threads 1 \
+    --attention linear --plot "$folder/fig.svg" >"$out" 2>"$err"
+code=$?
+PATH=$saved_path
+if [ $code -ne 0 ] || ! grep -q 'there is no gnuplot' "$err" || [ ! -s "$folder/fig.csv" ] ||
+    [ -e "$folder/fig.svg" ]; then
+    echo "FAILED: --plot without gnuplot"
+    failed=1
+fi
+
+TARN_CPU=z80 "$tarn" bench peak >"$out" 2>"$err"
+if [ $? -ne 2 ] || ! grep -q "TARN_CPU is 'z80'; this machine runs .*portable" "$err"; then
+    echo "FAILED: TARN_CPU=z80"
+    failed=1
+fi
+
+exit $failed

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* test_allocation.c - forward, backward and step allocate nothing. This program's own malloc
+ * and its kin count the calls of everything in the process, and hand them to glibc. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "support/attention_case.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(SANITIZED)
+
+static atomic_size_t calls;
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+void *memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes)
+{
+    atomic_fetch_add(&calls, 1);
+    return __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+    atomic_fetch_add(&calls, 1);
+    return __libc_calloc(count, bytes);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    atomic_fetch_add(&calls, 1);
+    return __libc_realloc(memory, bytes);
+}
+
+void *memalign(size_t alignment, size_t bytes)
+{
+    atomic_fetch_add(&calls, 1);
+    return __libc_memalign(alignment, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return memalign(alignment, bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    *memory = memalign(alignment, bytes);
+    return *memory ? 0 : 12; /* ENOMEM */
+}
+
+/* Calls of malloc and its kin by one round of calls of the library. */
+static size_t allocations(struct attention_run *run, bool steps)
+{
+    const tarn_attention_arrays arrays = run_arrays(run);
+    const size_t before = atomic_load(&calls);
+    tarn_status status =
+        tarn_attention_forward(run->plan, &arrays, run->saved.bytes, run->work.bytes, NULL);
+
+    if (status == TARN_OK)
+        status = tarn_attention_backward(run->plan, &arrays, run->saved.bytes, run->work.bytes,
+                                         NULL);
+    for (size_t i = 0; steps && status == TARN_OK && i < 3; i++)
+        status =
+            tarn_attention_step(run->plan, &arrays, run->state.bytes, run->work.bytes, NULL);
+    const size_t made = atomic_load(&calls) - before;
+
+    assert_int_equal(status, TARN_OK);
+    return made;
+}
+
+/* After a round to warm up, in which OpenMP makes its threads. */
+static void check_case(const struct attention_case *is, bool steps)
+{
+    struct attention_run run;
+
+    run_open(&run, is);
+    allocations(&run, steps);
+    assert_int_equal(allocations(&run, steps), 0);
+    run_close(&run);
+}
+
+static void no_call_allocates(void **state)
+{
+    const struct variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
+        for (size_t causal = 0; causal < 2; causal++) {
+            const bool steps = causal && variant->has_step;
+            const struct attention_case few = case_of(variant, causal, 1, 2, 130, 8, 7);
+            const struct attention_case many = case_of(variant, causal, 3, 30, 10, 64, 65);
+
+            check_case(&few, steps);
+            check_case(&many, steps);
+        }
+}
+
+static void segments_allocate_nothing(void **state)
+{
+    static const char *const kinds[] = {"linear", "linear:chunk=48", "softmax", "lsh"};
+
+    (void)state;
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        const struct variant variant = variant_of(kinds[k], NULL);
+        const struct attention_case is = case_of(&variant, true, 1, 1, 2000, 8, 8);
+
+        check_case(&is, false);
+    }
+}
+
+static void dot_products_allocate_nothing(void **state)
+{
+    enum { N = 700, D = 8, M = 5 };
+    const tarn_dot_product_sizes sizes = {1, 1, N, D, M, 2};
+    void *const work = take(tarn_causal_dot_product_workspace_size(&sizes), 1);
+    float *const x = take((size_t)N * D, sizeof *x), *const dx = take((size_t)N * D, sizeof *x);
+    float *const dk = take((size_t)N * D, sizeof *x), *const v = take((size_t)N * M, sizeof *x);
+    float *const y = take((size_t)N * M, sizeof *x);
+    const tarn_input q = {x, 0, D, 0}, values = {v, 0, M, 0};
+    size_t made = 0;
+
+    (void)state;
+    for (size_t round = 0; round < 2; round++) {
+        const size_t before = atomic_load(&calls);
+
+        tarn_causal_dot_product_workspace_size(&sizes);
+        tarn_causal_dot_product(&sizes, (tarn_output){y, 0, M, 0}, q, q, values, work, NULL);
+        tarn_causal_dot_product_backward(&sizes, (tarn_output){dx, 0, D, 0},
+                                         (tarn_output){dk, 0, D, 0}, (tarn_output){y, 0, M, 0},
+                                         q, q, values, values, work, NULL);
+        made = atomic_load(&calls) - before;
+    }
+    assert_int_equal(made, 0);
+    float *const all[] = {x, dx, dk, v, y};
+
+    for (size_t i = 0; i < 5; i++)
+        free(all[i]);
+    free(work);
+}
+
+/* Or a count of zero would mean nothing. */
+static void allocations_are_counted(void **state)
+{
+    const size_t before = atomic_load(&calls);
+
+    (void)state;
+    free(take(10, 1));
+    assert_true(atomic_load(&calls) > before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(allocations_are_counted),
+        cmocka_unit_test(no_call_allocates),
+        cmocka_unit_test(segments_allocate_nothing),
+        cmocka_unit_test(dot_products_allocate_nothing),
+    };
+
+    return cmocka_run_group_tests_name("allocation", tests, NULL, NULL);
+}
+
+#else
+
+static void calls_cannot_be_counted_here(void **state)
+{
+    (void)state;
+    print_message("skipped: allocations are counted with glibc and without sanitizers\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(calls_cannot_be_counted_here)};
+
+    return cmocka_run_group_tests_name("allocation", tests, NULL, NULL);
+}
+
+#endif

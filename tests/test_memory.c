@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* test_memory.c - what plans allocate, and what calls need besides the caller's arrays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/attention_case.h"
+
+/* ---- an allocator that fails -------------------------------------------- */
+
+struct ledger {
+    size_t allowed; /* requests that succeed */
+    size_t made, out;
+};
+
+static void *allocate(void *context, size_t bytes)
+{
+    struct ledger *const ledger = context;
+
+    if (ledger->made++ >= ledger->allowed)
+        return NULL;
+    void *const memory = malloc(bytes);
+
+    assert_non_null(memory);
+    memset(memory, 0xff, bytes);
+    ledger->out++;
+    return memory;
+}
+
+static void release(void *context, void *memory)
+{
+    struct ledger *const ledger = context;
+
+    if (memory) {
+        assert_true(ledger->out > 0);
+        ledger->out--;
+    }
+    free(memory);
+}
+
+/* Whether a plan could be made; nothing stays allocated either way. */
+static bool survives(const struct attention_case *is, size_t allowed)
+{
+    struct ledger ledger = {.allowed = allowed};
+    tarn_allocator allocator = {allocate, release, &ledger};
+    tarn_attention_desc desc = is->desc;
+    tarn_attention *plan = NULL;
+    tarn_error err = {0};
+
+    desc.allocator = &allocator;
+    const tarn_status status = tarn_attention_create(&plan, &desc, &err);
+
+    memset(&allocator, 0xff, sizeof allocator); /* the plan has a copy */
+    if (status == TARN_OK) {
+        assert_non_null(plan);
+        assert_true(ledger.out > 0);
+        tarn_attention_free(plan);
+    } else {
+        assert_null(plan);
+        assert_int_equal(status, TARN_ENOMEM);
+        assert_int_equal(err.status, TARN_ENOMEM);
+        assert_non_null(strstr(err.text, "memory"));
+    }
+    assert_int_equal(ledger.out, 0);
+    return status == TARN_OK;
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    const struct variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
+        const struct attention_case is = case_of(variant, true, 2, 3, 10, 5, 4);
+        size_t n = 0;
+
+        while (!survives(&is, n))
+            assert_true(++n < 10);
+        assert_true(n > 0);
+    }
+}
+
+/* A refusal asks for nothing or gives it back. */
+static void refused_plans_leak_nothing(void **state)
+{
+    static const char *const kinds[] = {"linear:eps=2", "lsh:buckets=3", "nonsense",
+                                        "softmax:x=1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct ledger ledger = {.allowed = SIZE_MAX};
+        const tarn_allocator allocator = {allocate, release, &ledger};
+        const tarn_attention_desc desc = {.kind = kinds[i],
+                                          .batch = 1,
+                                          .heads = 1,
+                                          .queries = 2,
+                                          .keys = 2,
+                                          .query_width = 2,
+                                          .value_width = 2,
+                                          .allocator = &allocator};
+        tarn_attention *plan = NULL;
+
+        assert_int_not_equal(tarn_attention_create(&plan, &desc, NULL), TARN_OK);
+        assert_int_equal(ledger.out, 0);
+    }
+}
+
+/* ---- what calls need ---------------------------------------------------- */
+
+struct needs {
+    double saved, work;
+};
+
+static struct needs needs_of(const char *kind, bool causal, size_t B, size_t H, size_t N,
+                             size_t width, size_t threads)
+{
+    const struct variant variant = variant_of(kind, NULL);
+    struct attention_case is = case_of(&variant, causal, B, H, N, width, width);
+    tarn_attention *plan = NULL;
+
+    is.desc.threads = threads;
+    assert_int_equal(tarn_attention_create(&plan, &is.desc, NULL), TARN_OK);
+    const struct needs needs = {(double)tarn_attention_saved_size(plan),
+                                (double)tarn_attention_workspace_size(plan)};
+
+    tarn_attention_free(plan);
+    return needs;
+}
+
+static double total(struct needs needs)
+{
+    return needs.saved + needs.work;
+}
+
+/* What is left of linear attention's memory without two floats per position and head. */
+static double rest(bool causal, size_t B, size_t H, size_t N, size_t threads)
+{
+    return total(needs_of("linear", causal, B, H, N, 32, threads)) -
+           8.0 * (double)B * (double)H * (double)N;
+}
+
+static void linear_needs_two_floats_per_position_and_sums(void **state)
+{
+    static const size_t heads[] = {1, 3, 8, 16};
+
+    (void)state;
+    for (size_t causal = 0; causal < 2; causal++)
+        for (size_t h = 0; h < 4; h++)
+            for (size_t threads = 1; threads <= 4; threads *= 2) {
+                const double most = rest(causal, 1, heads[h], (size_t)1 << 22, threads);
+
+                for (size_t N = 1; N <= (size_t)1 << 21; N *= 2)
+                    assert_true(rest(causal, 1, heads[h], N, threads) <= most + 4096.0);
+                /* 32 segments' sums at most, or a group of 8 heads' per thread, and tiles. */
+                assert_true(most <= (double)(8 * threads + 32) * 64 * 1024);
+            }
+}
+
+static void check_linear_in_length(const char *kind, size_t heads)
+{
+    for (size_t causal = 0; causal < 2; causal++)
+        for (size_t N = 4096; N <= 65536; N *= 2) {
+            const double once = total(needs_of(kind, causal, 1, heads, N, 32, 2));
+            const double twice = total(needs_of(kind, causal, 1, heads, 2 * N, 32, 2));
+
+            assert_true(twice <= 2.1 * once);
+        }
+}
+
+static void softmax_and_lsh_need_memory_linear_in_the_length(void **state)
+{
+    (void)state;
+    for (size_t heads = 1; heads <= 16; heads *= 4) {
+        check_linear_in_length("softmax", heads);
+        check_linear_in_length("lsh", heads);
+        check_linear_in_length("kernel", heads);
+    }
+}
+
+static void stored_softmax_needs_the_whole_matrix(void **state)
+{
+    (void)state;
+    for (size_t N = 4096; N <= 16384; N *= 2) {
+        const double matrix = 4.0 * (double)N * (double)N;
+        const struct needs once = needs_of("softmax:store=1", false, 1, 1, N, 32, 2);
+        const struct needs twice = needs_of("softmax:store=1", false, 1, 1, 2 * N, 32, 2);
+
+        assert_true(once.saved >= matrix && once.saved <= 1.1 * matrix);
+        assert_true(twice.saved >= 3.8 * once.saved);
+        assert_true(needs_of("softmax", false, 1, 1, N, 32, 2).saved <=
+                    4.0 * (double)N + 4096.0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
+        cmocka_unit_test(refused_plans_leak_nothing),
+        cmocka_unit_test(linear_needs_two_floats_per_position_and_sums),
+        cmocka_unit_test(softmax_and_lsh_need_memory_linear_in_the_length),
+        cmocka_unit_test(stored_softmax_needs_the_whole_matrix),
+    };
+
+    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* test_recurrent.c - every kind that has a step: it is what forward computes, position by
+ * position, and its state is a block of bytes that can be copied, moved and started again. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/attention_case.h"
+#include "tarn/machine.h"
+
+static struct attention_case draw(const struct variant *variant, struct tn_random *random)
+{
+    struct attention_case is = case_draw(variant, true, 2e6, random);
+
+    is.has_lengths = false; /* a step takes none */
+    return is;
+}
+
+static void run_steps(struct attention_run *run, size_t from, size_t to)
+{
+    for (size_t n = from; n < to; n++)
+        run_step(run, n);
+}
+
+static void step_equals_forward(void **state)
+{
+    const struct variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 401);
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
+        for (size_t trial = 0; variant->has_step && trial < 8; trial++) {
+            const struct attention_case is = draw(variant, &random);
+            struct attention_run parallel, recurrent;
+
+            run_open(&parallel, &is);
+            run_open(&recurrent, &is);
+            run_forward(&parallel);
+            run_steps(&recurrent, 0, is.desc.queries);
+            check_close(&recurrent, &parallel, false, 1e-4);
+            run_close(&parallel);
+            run_close(&recurrent);
+        }
+}
+
+/* A copy of the state, half way, goes on as the state itself does, in another run of the plan.
+ * */
+static void a_copied_state_continues_alike(void **state)
+{
+    const struct variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 402);
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
+        if (!variant->has_step)
+            continue;
+        const struct attention_case is = draw(variant, &random);
+        const size_t N = is.desc.queries;
+        struct attention_run whole, copied;
+
+        run_open(&whole, &is);
+        run_open(&copied, &is);
+        run_steps(&whole, 0, N / 2);
+        run_steps(&copied, 0, N / 2);
+        memset(copied.state.bytes, 0xff, copied.state.size);
+        memcpy(copied.state.bytes, whole.state.bytes, whole.state.size);
+        run_steps(&whole, N / 2, N);
+        run_steps(&copied, N / 2, N);
+        check_same(&whole, &copied, false);
+        run_close(&whole);
+        run_close(&copied);
+    }
+}
+
+static void zeros_start_again(void **state)
+{
+    const struct variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 403);
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
+        if (!variant->has_step)
+            continue;
+        const struct attention_case is = draw(variant, &random);
+        struct attention_run once, twice;
+
+        run_open(&once, &is);
+        run_open(&twice, &is);
+        run_steps(&once, 0, is.desc.queries);
+        run_steps(&twice, 0, is.desc.queries);
+        memset(twice.state.bytes, 0, twice.state.size);
+        run_steps(&twice, 0, is.desc.queries);
+        check_same(&once, &twice, false);
+        run_close(&once);
+        run_close(&twice);
+    }
+}
+
+/* The layout of a state does not depend on the instruction set. */
+static void a_state_moves_to_another_cpu(void **state)
+{
+    const struct variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 404);
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
+        for (size_t c = 0; variant->has_step && tarn_cpu_name(c); c++) {
+            struct attention_case is = draw(variant, &random);
+            const size_t N = is.desc.queries;
+            struct attention_run here, there;
+
+            is.desc.cpu = tarn_cpu_name(c);
+            run_open(&here, &is);
+            is.desc.cpu = "portable";
+            run_open(&there, &is);
+            assert_int_equal(here.state.size, there.state.size);
+            run_steps(&here, 0, N / 2);
+            run_steps(&there, 0, N / 2);
+            memcpy(there.state.bytes, here.state.bytes, here.state.size);
+            run_steps(&here, N / 2, N);
+            run_steps(&there, N / 2, N);
+            check_close(&there, &here, false, 1e-4);
+            run_close(&here);
+            run_close(&there);
+        }
+}
+
+static size_t state_size(const char *kind, bool causal, size_t length)
+{
+    const struct variant variant = variant_of(kind, NULL);
+    const struct attention_case is = case_of(&variant, causal, 2, 3, length, 16, 8);
+    tarn_attention *plan = NULL;
+
+    assert_int_equal(tarn_attention_create(&plan, &is.desc, NULL), TARN_OK);
+    const size_t size = tarn_attention_state_size(plan);
+
+    tarn_attention_free(plan);
+    return size;
+}
+
+static void the_state_of_linear_does_not_depend_on_the_length(void **state)
+{
+    (void)state;
+    assert_true(state_size("linear", true, 1) > 0);
+    assert_int_equal(state_size("linear", true, 1), state_size("linear", true, 100));
+    assert_int_equal(state_size("linear", true, 1), state_size("linear", true, 10000000));
+}
+
+static void plans_without_a_recurrent_form_have_no_state(void **state)
+{
+    const tarn_table_row *kind;
+
+    (void)state;
+    for (size_t i = 0; (kind = tarn_attention_kind(i)) != NULL; i++)
+        assert_int_equal(state_size(kind->name, false, 10), 0);
+    assert_int_equal(state_size("lsh", true, 10), 0);
+}
+
+static void check_full(struct attention_run *run)
+{
+    const tarn_attention_arrays arrays = run_arrays(run);
+    float *const before = tensor_copy(&run->tensors[Y]);
+    tarn_error err = {0};
+
+    assert_int_equal(
+        tarn_attention_step(run->plan, &arrays, run->state.bytes, run->work.bytes, &err),
+        TARN_EINVAL);
+    assert_int_equal(err.status, TARN_EINVAL);
+    assert_non_null(strstr(err.text, "state"));
+    float *const after = tensor_copy(&run->tensors[Y]);
+
+    assert_memory_equal(before, after, tensor_count(&run->tensors[Y]) * sizeof(float));
+    free(before);
+    free(after);
+}
+
+static void a_full_cache_is_refused(void **state)
+{
+    const struct variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
+        const struct attention_case is = case_of(variant, true, 2, 2, 5, 3, 4);
+        struct attention_run run;
+
+        if (!variant->has_step)
+            continue;
+        run_open(&run, &is);
+        run_steps(&run, 0, 5);
+        if (state_size(variant->kind, true, 5) != state_size(variant->kind, true, 6))
+            check_full(&run);
+        else
+            run_step(&run, 0); /* it never is full */
+        run_close(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(step_equals_forward),
+        cmocka_unit_test(a_copied_state_continues_alike),
+        cmocka_unit_test(zeros_start_again),
+        cmocka_unit_test(a_state_moves_to_another_cpu),
+        cmocka_unit_test(the_state_of_linear_does_not_depend_on_the_length),
+        cmocka_unit_test(plans_without_a_recurrent_form_have_no_state),
+        cmocka_unit_test(a_full_cache_is_refused),
+    };
+
+    return cmocka_run_group_tests_name("recurrent", tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tools/mutate.sh [WORD...] - shows that the tests can fail: breaks one term of a copy of the
+# sources at a time and wants a test to notice. With words, only mutations whose name has one.
+#
+# Each row below is a name, a file, a sed expression that changes one place of it, and the tests
+# that should notice, the likeliest first. A mutation that no test notices, or that no longer
+# changes its file, fails the run.
+set -eu
+cd "$(dirname "$0")/.."
+
+mutations() {
+    tile=src/layer/linear_tile.c
+    linear="test_linear test_definition test_gradients"
+    mutate "linear: sign of the denominator's gradient" $tile \
+        's/? -by \* along/? by * along/' $linear
+    mutate "linear: no gradient through the denominator" $tile \
+        's/? -by \* along : 0/? 0.0f * along : 0/' $linear
+    mutate "linear: slope of a denominator held at eps" $tile \
+        's|fabsf(by) < 1.0f / eps ?|true ?|' test_linear
+    mutate "linear: second pass of backward not divided" $tile \
+        's/kernels->scale(g, dy, by, M)/kernels->scale(g, dy, 1.0f, M)/' $linear
+    mutate "linear: key lengths ignored" $tile \
+        's/there = rows_before(rows, a->length), past = rows_after(rows, a->length)/there = rows, past = rows_after(rows, SIZE_MAX)/' \
+        test_masking test_definition
+    mutate "linear: keys past a length not cleared" $tile \
+        's/clear_rows(a, a->tiles->k/clear_rows(a, a->tiles->q/' test_masking test_definition
+    mutate "linear: values have no column of ones" $tile \
+        's/row\[M\] = 1.0f;/row[M] = 0.0f;/' $linear
+    mutate "linear: gradient of keys past a length" $tile \
+        's/clear_gradients(a, dx, rows_after/clear_gradients(a, dx, rows_before/' test_masking
+    mutate "linear: eps not added" $tile \
+        's/sum = den + eps;/sum = den;/' $linear
+    mutate "linear: denominators not held at eps" $tile \
+        's/(fabsf(sum) < eps ? copysignf(eps, sum) : sum)/sum/' test_linear
+    mutate "linear: infinite inverse of a tiny sum" $tile \
+        's/isinf(inverse) ? 0.0f : inverse/inverse/' test_finite
+    pass=src/layer/linear_pass.c
+    mutate "linear: z not summed" $pass \
+        's/&one, 0, 0, k.rows/\&one, 0, 0, packed_q(a, head).rows/' $linear
+    mutate "linear: scan keeps a segment's own sum" $pass \
+        's/\*at = total;/*at = total + own;/' $linear
+    mutate "linear: scan skips the first segment" $pass \
+        's/total += own;/total += s > 0 ? own : 0.0f;/' $linear
+    mutate "linear: scan of R from the wrong end" $pass \
+        's/scan(plan, Rt, n, sizes.rows \* sizes.St_ld, BACKWARDS)/scan(plan, Rt, n, sizes.rows * sizes.St_ld, FORWARDS)/' \
+        $linear
+    mutate "linear: not causal, a segment's prefix for the total" $pass \
+        's/s < n \&\& !plan->causal; s++/s < n \&\& false; s++/' $linear
+    mutate "linear: dv from R of the tile before" $pass \
+        's/sum_R(a, head), packed_k(a, head), packed_q(a, head),/sum_R(a, head), packed_k(a, head), packed_k(a, head),/' \
+        $linear
+    mutate "linear: dk walks forwards" $pass \
+        's/packed_q(a, head), n, BACKWARDS)/packed_q(a, head), n, FORWARDS)/' $linear
+    mutate "linear: segments depend on the threads" src/layer/attn_linear.c \
+        's|TN_LINEAR_SEGMENTS / heads, positions|1 + plan->threads % 3, positions|' test_threads
+    mutate "linear: a segment too short by a tile" src/layer/attn_linear.c \
+        's/.q_to = tn_min(plan->N, (segment + 1) \* q_each)/.q_to = tn_min(plan->N, (segment + 1) * q_each - segment)/' \
+        $linear
+    mutate "linear: step does not normalise" src/layer/linear_step.c \
+        's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
+    mutate "linear: step adds the key after its use" src/layer/linear_step.c \
+        '/recur_sum(&den, z/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
+
+    chunk=src/layer/recurrence.c
+    mutate "chunks: mask off by one, a position does not see itself" $chunk \
+        's/j = i + t + 1; j < keys/j = i + t; j < keys/' $linear
+    mutate "chunks: mask off by one, a position sees the next" $chunk \
+        's/j = i + t + 1; j < keys/j = i + t + 2; j < keys/' $linear
+    mutate "chunks: state not advanced" $chunk \
+        's/r->rows, r->width, n, true);/r->rows, r->width, n - 1, true);/' $linear
+
+    tile=src/layer/softmax_tile.c
+    softmax="test_definition test_gradients"
+    mutate "softmax: no delta" $tile \
+        's/a->kernels->dot(queries->g + i \* a->Mp, y, a->plan->M)/0.0f * *y/' $softmax
+    mutate "softmax: stored, no delta" $tile \
+        's/s\[j\] \* (dp\[j\] - delta)/s[j] * (dp[j] - 0.0f * delta)/' $softmax
+    mutate "softmax: mask off by one" $tile \
+        's/before = queries->from + i + 1;/before = queries->from + i + 2;/' $softmax
+    mutate "softmax: sum not rescaled" $tile \
+        's/queries->sum\[i\] \*= by;/(void)by;/' $softmax
+    mutate "softmax: output not rescaled" $tile \
+        's/a->kernels->scale(y, y, by, a->Mp);/(void)y;/' $softmax
+    mutate "softmax: log of the sum without the maximum" $tile \
+        's/queries->max\[i\] + logf(sum)/logf(sum)/' $softmax
+    mutate "softmax: rows that see nothing" $tile \
+        's/sum > 0.0f ? 1.0f \/ sum : 0.0f/1.0f \/ sum/' test_masking test_definition
+    mutate "softmax: padding of a stored row" $tile \
+        's/memset(row + end, 0, (a->stored_ld - end) \* sizeof(float));//' $softmax test_masking
+    mutate "softmax: dq without the scale, whole heads" src/layer/attn_softmax.c \
+        's/^\( *\)head.scale);/\11.0f);/' $softmax
+    mutate "softmax: dq without the scale, spans" src/layer/attn_softmax.c \
+        's/a->Dp, a->plan->D, a->scale);/a->Dp, a->plan->D, 1.0f);/' $softmax
+    mutate "softmax: backward skips queries of the same block" src/layer/attn_softmax.c \
+        's/plan->causal ? first : 0; i/plan->causal ? first + 1 : 0; i/' $softmax
+    mutate "softmax: lengths ignored" src/layer/attn_softmax.c \
+        's/tn_min(a->length, last_query) : a->length/tn_min(a->plan->Nk, last_query) : a->plan->Nk/' \
+        test_masking
+    mutate "softmax: step without the scale" src/layer/softmax_step.c \
+        's/s\[j\] = scale \* kernels/s[j] = 1.0f * kernels/' test_recurrent
+    mutate "cache: a key overwrites the one before" src/layer/kv_cache.c \
+        's/key_rows(call, b, h) + n \* D/key_rows(call, b, h) + (n - n % 2) * D/' test_recurrent
+    mutate "cache: never full" src/layer/attention_check.c \
+        's/>= plan->Nk)/> plan->Nk)/' test_recurrent
+
+    kernel=src/layer/attn_kernel.c
+    mutate "kernel: no gradient through the denominator" $kernel \
+        's/(held ? 0.0 : dot(g, y, M))/(held ? 0.0 : 0.0 * dot(g, y, M))/' $softmax
+    mutate "kernel: slope of a held denominator" $kernel \
+        's/(held ? 0.0 : dot(g, y, M))/(held ? dot(g, y, M) : dot(g, y, M))/' test_linear
+    mutate "kernel: rbf's own term" $kernel \
+        's/value \/ variance, -value \/ variance}/value \/ variance, 0.0}/' $softmax
+    mutate "kernel: polynomial's degree" $kernel \
+        's/option\[DEGREE\] \* power, 0.0}/power, 0.0}/' $softmax
+    mutate "kernel: weights of dv not divided" $kernel \
+        's/sim.value \* inverse((double)head->d\[i\])/sim.value/' $softmax
+    mutate "kernel: mask off by one" $kernel \
+        's/tn_min(i + 1, head->keys)/tn_min(i, head->keys)/' $softmax
+    mutate "kernel: backward's mask off by one" $kernel \
+        's/i = head->causal ? j : 0; i/i = head->causal ? j + 1 : 0; i/' $softmax
+    mutate "kernel: padded keys keep their gradients" $kernel \
+        's/for (size_t j = head->keys; j < head->plan->Nk; j++)/for (size_t j = head->keys + 1; j < head->plan->Nk; j++)/' \
+        test_masking
+
+    maps="test_feature_maps test_gradients"
+    body=src/kernel/kernel_body.h
+    mutate "elu: slope of 1 below zero" $body \
+        's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
+    mutate "elu: no + 1" $body \
+        's/x + 1.0f, exp_negative(x)/x, exp_negative(x)/' test_definition test_kernel_rows
+    mutate "relu: slope everywhere" src/layer/map_relu.c \
+        's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
+    mutate "square: factor 2 of the squares" src/layer/map_square.c \
+        's/dx\[i\] += 2.0f \* x/dx[i] += x/' $maps
+    mutate "square: one half of the mixed terms" src/layer/map_square.c \
+        's/kernels->axpy(dx + i + 1, sqrt2 \* x\[i\], dphi + 1, after);//' $maps
+    mutate "square: no gradient of the bias terms" src/layer/map_square.c \
+        's/kernels->scale(dx, dphi + D \* (D + 1) \/ 2, sqrtf(2.0f \* bias), D)/kernels->scale(dx, dphi, 0.0f, D)/' \
+        $maps
+    mutate "fourier: sign of the cosine's gradient" src/layer/map_fourier.c \
+        's/\* dsin - sinf/* dsin + sinf/' $maps
+    mutate "positive: no gradient of the norm" src/layer/map_positive.c \
+        's/-sum \/ sqrtf/0.0f * sum \/ sqrtf/' $maps
+    mutate "positive: gradient where capped" src/layer/map_positive.c \
+        's/g\[i\] = exponent\[i\] < cap ?/g[i] = exponent[i] <= cap ?/' test_feature_maps test_finite
+
+    lsh=test_lsh
+    mutate "lsh: no gradient of the division by the length" src/layer/attn_lsh.c \
+        's/-(c \* c \* c)/0.0f * -(c * c * c)/' $lsh
+    mutate "lsh: keys' gradients not divided" src/layer/attn_lsh.c \
+        's/axpy(dq, c, dk, D)/axpy(dq, 1.0f, dk, D)/' $lsh
+    mutate "lsh: no delta" src/layer/attn_lsh.c \
+        's/a->kernels->dot(dy, y, a->plan->M)/0.0f * *y/' $lsh
+    mutate "lsh: sums not rescaled between rounds" src/layer/attn_lsh.c \
+        's/if (scratch->factor\[i\] != 1.0f)/if (false)/' $lsh
+    mutate "lsh: a position sees itself" src/layer/lsh_tile.c \
+        's/s\[i\] = -INFINITY; \/\* itself \*\//(void)s;/' $lsh
+    mutate "lsh: sees equal positions only when not later" src/layer/lsh_tile.c \
+        's/keys->position\[j\] < position ?/keys->position[j] <= position + 1 ?/' $lsh
+    mutate "lsh: a lonely position hands on no gradient" src/layer/attn_lsh.c \
+        's/if (isinf(L\[n\]))/if (false)/' $lsh
+
+    rows="test_kernels test_kernel_rows"
+    mutate "recur: reads the sum before it is advanced" $body \
+        's/out\[t\]\[j\] += query \* s\[j\];/out[t][j] += query * (s[j] - key * value[t][j]);/' $rows
+    mutate "recur_sum: reads z before it is advanced" $body \
+        's/sum += load(q + c) \* total;/sum += load(q + c) * (total - load(k + c));/' $rows
+    mutate "product: adds where it should set" $body \
+        's/add ? load(at) + sum\[i\]\[j\] : sum/true ? load(at) + sum[i][j] : sum/' $rows
+    mutate "dot: the last few elements" $body \
+        's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
+        $rows
+    mutate "max: rows below zero" $body \
+        's/vec most = splat(-INFINITY);/vec most = splat(0.0f);/' test_kernel_rows
+    mutate "exp: last coefficient" $body \
+        's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
+    mutate "softmax_slope: no delta" $body \
+        's/p \* (load(dp + i) - delta)/p * load(dp + i)/' $rows
+
+    refusals="test_refusals_plan test_refusals_call"
+    mutate "refusals: NaN is in every range" src/base/option.c \
+        's/!(number >= option->minimum \&\& number <= option->maximum)/(number < option->minimum || number > option->maximum)/' \
+        $refusals
+    mutate "refusals: lengths beyond the keys" src/layer/attention_check.c \
+        's/if (lengths\[b\] > plan->Nk)/if (lengths[b] > plan->Nk + 1)/' test_refusals_call
+    mutate "refusals: outputs that overlap" src/layer/attention_check.c \
+        's/strides\[next\]) < extent)/strides[next]) < extent - 1)/' test_refusals_call
+    mutate "refusals: strides that overflow" src/layer/attention_check.c \
+        's/span > elements_max - reach)/span > elements_max)/' test_refusals_call
+    mutate "memory: a refused plan is not released" src/layer/attention.c \
+        's/tn_release(allocator, plan);/(void)allocator;/' test_memory
+}
+
+# ---- Doing it ---------------------------------------------------------------------------------
+
+words=$*
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT INT TERM
+tree=$work/tree
+build=$work/build
+log=$work/log
+caught=0
+failed=0
+
+wanted() { # NAME
+    [ -z "$words" ] && return 0
+    for word in $words; do
+        case $1 in *"$word"*) return 0 ;; esac
+    done
+    return 1
+}
+
+# The first of the tests that fails, with the first of its checks that does.
+who_notices() { # TEST...
+    for test in "$@"; do
+        if ! OMP_WAIT_POLICY=passive timeout 120 "$build/tests/$test" >"$log" 2>&1; then
+            echo "$test: $(sed -n 's/^\[  FAILED  \] \([a-z_0-9]*\)$/\1/p' "$log" | head -n 1)"
+            return
+        fi
+    done
+}
+
+report() { # NAME RESULT
+    printf '%-58s %s\n' "$1" "$2"
+}
+
+mutate() { # NAME FILE SED TEST...
+    name=$1 file=$2 expression=$3
+    shift 3
+    wanted "$name" || return 0
+    sed "$expression" "$file" >"$tree/$file"
+    if cmp -s "$file" "$tree/$file"; then
+        report "$name" "NOT APPLIED: the expression changes nothing in $file"
+        failed=$((failed + 1))
+        return 0
+    fi
+    if ! ninja -C "$build" "$@" >"$log" 2>&1; then
+        report "$name" "DOES NOT COMPILE"
+        grep -m 3 'error' "$log" || true
+        failed=$((failed + 1))
+    else
+        noticed=$(who_notices "$@")
+        report "$name" "${noticed:-SURVIVED}"
+        if [ -n "$noticed" ]; then caught=$((caught + 1)); else failed=$((failed + 1)); fi
+    fi
+    cp "$file" "$tree/$file"
+}
+
+mkdir "$tree"
+cp -R CMakeLists.txt cmake include src cli tests examples "$tree"
+cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 \
+    -DTARN_ONEDNN=OFF >"$log" 2>&1 || { cat "$log" && exit 1; }
+ninja -C "$build" >"$log" 2>&1 || { cat "$log" && exit 1; }
+(cd "$build" && ctest -j "$(getconf _NPROCESSORS_ONLN)" >"$log" 2>&1) ||
+    { cat "$log" && echo "mutate.sh: the tests fail without any mutation" && exit 1; }
+
+mutations
+echo "mutate.sh: $caught noticed, $failed not"
+[ "$failed" -eq 0 ]

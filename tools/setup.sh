@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tools/setup.sh build|test|all - makes sure that what is needed is there, silently if it is.
+#
+# Where apt-get is, missing packages are installed; elsewhere they are named, as Debian calls
+# them. Each row below is a package and a command that succeeds once it is no longer missing, so
+# what was installed by other means counts.
+set -eu
+
+needed=
+wished=
+
+need() { # PACKAGE COMMAND...: cannot go on without
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || needed="$needed $package"
+}
+
+wish() { # PACKAGE COMMAND...: goes on without
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || wished="$wished $package"
+}
+
+have() {
+    command -v "$1"
+}
+
+header() {
+    echo "#include <$1>" | cc -E -x c -
+}
+
+links() { # COMPILER FLAG
+    echo 'int main(void) { return 0; }' | "$1" "$2" -x c - -o /dev/null
+}
+
+# Some distributions ship clang's sanitizers as a package named after its version, others with
+# clang itself.
+clang_runtime() {
+    package=$(apt-cache depends clang 2>/dev/null |
+        sed -n 's/.*Depends: clang-\([0-9][0-9]*\)$/libclang-rt-\1-dev/p')
+    if offered "$package"; then echo "$package"; else echo clang; fi
+}
+
+offered() { # PACKAGE
+    LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
+}
+
+look() { # build|test|all
+    needed=
+    wished=
+    need build-essential have cc
+    need cmake have cmake
+    need ninja-build have ninja
+    need pkg-config have pkg-config
+    need libjansson-dev header jansson.h
+    wish libdnnl-dev header oneapi/dnnl/dnnl.h
+    wish gnuplot-nox have gnuplot
+    [ "$1" = build ] && return
+    need gcc have gcc
+    need libcmocka-dev header cmocka.h
+    need clang have clang
+    need libomp-dev links clang -fopenmp
+    wish clang-format-14 tools/check_format.sh --find
+    [ "$1" = test ] && return
+    need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
+}
+
+# Drops wishes that no source of packages can grant, so that they do not ask for an update at
+# every run. Before the first update the sources are unknown.
+drop_vain_wishes() {
+    ls /var/lib/apt/lists/*Packages* >/dev/null 2>&1 || return 0
+    granted=
+    for package in $wished; do
+        if offered "$package"; then granted="$granted $package"; fi
+    done
+    wished=$granted
+}
+
+stop() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Failures are left to the second look: what matters is what is there in the end.
+apt_install() { # build|test|all
+    drop_vain_wishes
+    [ -n "$needed$wished" ] || return 0
+    if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
+        [ -n "$needed" ] || return 0
+        stop "please run as root: apt-get install --no-install-recommends$needed$wished"
+    fi
+    echo "setup: installing$needed$wished" >&2
+    as_root apt-get update -qq >&2 || true
+    look "$1"
+    drop_vain_wishes
+    # shellcheck disable=SC2086 # the lists are words
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+        $needed $wished >&2 || true
+}
+
+cd "$(dirname "$0")/.."
+tier=${1:-build}
+case $tier in
+build | test | all) ;;
+*) stop "usage: tools/setup.sh build|test|all" ;;
+esac
+
+look "$tier"
+if [ -n "$needed$wished" ] && have apt-get >/dev/null; then
+    apt_install "$tier"
+    look "$tier"
+fi
+[ -z "$needed" ] || stop "missing:$needed (names as in Debian)"
+[ -z "$wished" ] || echo "setup: going on without$wished (names as in Debian)" >&2
+
+cmake --version | awk 'NR == 1 {
+    split($3, v, ".")
+    if (v[1] * 100 + v[2] >= 325) exit 0
+    print "setup: cmake " $3 " is too old, 3.25 is needed: see https://cmake.org/download"
+    exit 1
+}' >&2
