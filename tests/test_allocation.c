@@ -108,7 +108,7 @@ static void no_call_allocates(void **state)
 
 static void segments_allocate_nothing(void **state)
 {
-    static const char *const kinds[] = {"linear", "linear:chunk=48", "softmax", "lsh"};
+    static const char *const kinds[] = {"linear", "linear:chunk=24", "softmax", "lsh"};
 
     (void)state;
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {

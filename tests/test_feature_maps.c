@@ -306,6 +306,25 @@ static void positive_features_are_finite_for_any_input(void **state)
     map_close(&map);
 }
 
+/* The exponent w.x' - |x'|^2 / 2 is largest at x' = w, and there far above what exp() may see. */
+static void a_feature_that_is_capped_has_no_slope(void **state)
+{
+    enum { D = 100, R = 7 };
+    struct tn_feature_map map = map_open("positive:features=30", D, tn_kernels_pick(NULL), 2);
+    float x[D], phi[30], dphi[30] = {0}, dx[D];
+
+    (void)state;
+    for (size_t d = 0; d < D; d++)
+        x[d] = tn_random_rows_entry(&map, R, d) * sqrtf(D); /* entries are w / D^(1/4) */
+    dphi[R] = 1.0f;
+    map.row->forward(&map, phi, x);
+    map.row->backward(&map, dx, dphi, x);
+    assert_true(fabs(log((double)phi[R] * sqrt(30.0)) - 30.0) < 1e-4);
+    for (size_t d = 0; d < D; d++)
+        assert_true(dx[d] == 0.0f);
+    map_close(&map);
+}
+
 /* ---- draws -------------------------------------------------------------- */
 
 /* The cosine of the angle between rows i and j. */
@@ -516,6 +535,7 @@ int main(void)
         cmocka_unit_test(fourier_approximates_the_rbf_similarity),
         cmocka_unit_test(positive_approximates_the_similarity_of_softmax),
         cmocka_unit_test(positive_features_are_finite_for_any_input),
+        cmocka_unit_test(a_feature_that_is_capped_has_no_slope),
         cmocka_unit_test(orthogonal_draws_are_orthogonal_within_blocks),
         cmocka_unit_test(draws_have_the_lengths_of_gaussians),
         cmocka_unit_test(equal_seeds_draw_alike),

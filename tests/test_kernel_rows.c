@@ -136,10 +136,10 @@ static void check_scale_rows(struct rows *r)
 {
     float by = -0.3f;
 
-    r->kernels->scale_rows(r->y.at, 0, r->x.at, 0, (struct tn_column){&by, 0}, 1, r->n);
+    r->kernels->scale_rows(r->y.at, 0, r->x.at, 0, (struct tn_column){&by, 0}, 1, r->n, true);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == -0.3f * r->x.at[i]);
-    r->kernels->scale_rows(r->y.at, 0, r->x.at, 0, (struct tn_column){0}, 1, r->n);
+    r->kernels->scale_rows(r->y.at, 0, r->x.at, 0, (struct tn_column){0}, 1, r->n, false);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == r->x.at[i]);
 }
@@ -225,10 +225,10 @@ static void check_elu1_slope(struct rows *r)
 
     for (size_t i = 0; i < r->n; i++)
         phi[i] = fabsf(phi[i]);
-    r->kernels->elu1_slope(r->y.at, 0, r->z.at, 0, phi, 0, 1, r->n);
+    r->kernels->elu1_slope(r->y.at, 0, r->z.at, 0, phi, 0, 1, r->n, false);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == r->z.at[i] * fminf(phi[i], 1.0f));
-    r->kernels->elu1_slope(phi, 1, r->z.at, 1, phi, 1, r->n, 1);
+    r->kernels->elu1_slope(phi, 1, r->z.at, 1, phi, 1, r->n, 1, false);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == phi[i]);
 }
@@ -274,7 +274,7 @@ static void elu1_walks_rows_of_any_stride(void **state)
         memset(y, 0, sizeof y);
         memset(dx, 0, sizeof dx);
         kernels->elu1(y + (ROWS - 1) * LD, -LD, x, LD, ROWS, WIDTH);
-        kernels->elu1_slope(dx, LD, x, LD, y + (ROWS - 1) * LD, -LD, ROWS, WIDTH);
+        kernels->elu1_slope(dx, LD, x, LD, y + (ROWS - 1) * LD, -LD, ROWS, WIDTH, true);
         for (size_t i = 0; i < ROWS * LD; i++) {
             const size_t turned = (ROWS - 1 - i / LD) * LD + i % LD;
             const double in = (double)x[i], want = in > 0.0 ? in + 1.0 : exp(in);

@@ -37,6 +37,28 @@ static void every_layout_gives_the_same_bits(void **state)
     }
 }
 
+/* Outputs that no cache holds are written past it where they are aligned. */
+static void large_outputs_are_the_same_wherever_they_lie(void **state)
+{
+    static const char *const maps[] = {"elu", "relu"};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        const struct variant variant = variant_of("linear", maps[i / 2]);
+        struct attention_case is = case_of(&variant, i % 2, 1, 8, 4111, 32, 32);
+        struct attention_run aligned, odd;
+
+        run_open(&aligned, &is);
+        is.layout = is.layout_out = ODD_STRIDES;
+        run_open(&odd, &is);
+        run_all(&aligned);
+        run_all(&odd);
+        check_same(&aligned, &odd, true);
+        run_close(&aligned);
+        run_close(&odd);
+    }
+}
+
 static void every_layout_gives_the_same_steps(void **state)
 {
     const struct variant *variant;
@@ -130,6 +152,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_gives_the_same_bits),
+        cmocka_unit_test(large_outputs_are_the_same_wherever_they_lie),
         cmocka_unit_test(every_layout_gives_the_same_steps),
         cmocka_unit_test(strides_of_zero_repeat_an_input),
         cmocka_unit_test(strides_that_are_never_walked_are_ignored),

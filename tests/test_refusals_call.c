@@ -134,9 +134,11 @@ static void step_far_over_heads(tarn_output *array)
     array->head = PTRDIFF_MIN;
 }
 
+/* Either fits in memory, both do not. */
 static void step_far_over_both(tarn_output *array)
 {
-    array->batch = array->head = PTRDIFF_MAX / 5;
+    array->batch = PTRDIFF_MAX / 6;
+    array->head = PTRDIFF_MAX / 12;
 }
 
 /* Refused for every array that the call takes. */

@@ -12,4 +12,6 @@
 #define RECUR_STEPS 3
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)
+#define STREAM(p, v) _mm256_stream_ps(p, v)
+#define STREAMED() _mm_sfence()
 #include "kernel/kernel_body.h"

@@ -12,4 +12,6 @@
 #define RECUR_STEPS 4
 #define LARGER(a, b) _mm512_max_ps(a, b)
 #define SMALLER(a, b) _mm512_min_ps(a, b)
+#define STREAM(p, v) _mm512_stream_ps(p, v)
+#define STREAMED() _mm_sfence()
 #include "kernel/kernel_body.h"

@@ -7,7 +7,8 @@
  *   PRODUCT_ROWS  rows of c that product() keeps in registers, two vectors each
  *   RECUR_STEPS   positions that recur() advances per pass over S, two vectors each
  *   LARGER, SMALLER  optional: instructions that vector types cannot name; the second operand
- *                     where one is NaN
+ *                    where one is NaN
+ *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
  * so that a new instruction set is a file of a few lines. */
 #include <math.h>
 #include <string.h>
@@ -36,6 +37,32 @@ FORCE_INLINE void store(float *p, vec v)
 FORCE_INLINE vec splat(float x)
 {
     return (vec){0} + x;
+}
+
+/* Rows that are not read again soon need not push others out of the cache. */
+#ifdef STREAM
+FORCE_INLINE bool can_stream(const float *y, ptrdiff_t ldy)
+{
+    return ((uintptr_t)y | ((uintptr_t)ldy * sizeof(float))) % sizeof(vec) == 0;
+}
+#else
+#define STREAM(p, v) store(p, v)
+#define STREAMED() (void)0
+
+FORCE_INLINE bool can_stream(const float *y, ptrdiff_t ldy)
+{
+    (void)y;
+    (void)ldy;
+    return false;
+}
+#endif
+
+FORCE_INLINE void put(float *p, vec v, bool streams)
+{
+    if (streams)
+        STREAM(p, v);
+    else
+        store(p, v);
 }
 
 /* The last n < LANES floats of a row; the other lanes are `fill`. */
@@ -437,18 +464,27 @@ static void softmax_slope(float *s, float *dp, float lse, float delta, float sca
 
 /* ---- rows in numbers ---------------------------------------------------- */
 
-static void scale_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
-                       struct tn_column by, size_t n, size_t width)
+FORCE_INLINE void scale_rows_by(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                                struct tn_column by, size_t n, size_t width, bool streams)
 {
     for (; n > 0; n--, y += ldy, x += ldx, by.at += by.ld) {
         const float a = by.at ? *by.at : 1.0f;
         size_t i = 0;
 
         for (; i + LANES <= width; i += LANES)
-            store(y + i, a * load(x + i));
+            put(y + i, a * load(x + i), streams);
         if (i < width)
             store_tail(y + i, a * load_tail(x + i, width - i, 0.0f), width - i);
     }
+}
+
+static void scale_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                       struct tn_column by, size_t n, size_t width, bool streams)
+{
+    if (streams && can_stream(y, ldy))
+        scale_rows_by(y, ldy, x, ldx, by, n, width, true);
+    else
+        scale_rows_by(y, ldy, x, ldx, by, n, width, false);
 }
 
 static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
@@ -495,13 +531,26 @@ FORCE_INLINE void elu1_four(float *y, const float *x)
         store(y + j * LANES, choose(v[j] > splat(0.0f), v[j] + 1.0f, e[j]));
 }
 
+/* One loop over all rows' fours, so that its constants are loaded once and not for every row; what
+ * a row has beyond them follows. */
 static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width)
 {
-    for (; n > 0; n--, y += ldy, x += ldx) {
-        size_t i = 0;
+    const size_t fours = width / (FOUR * LANES), rest = width - fours * FOUR * LANES;
+    float *to = y;
+    const float *from = x;
 
-        for (; i + FOUR * LANES <= width; i += FOUR * LANES)
-            elu1_four(y + i, x + i);
+    for (size_t four = 0, column = 0; four < n * fours; four++) {
+        elu1_four(to + column, from + column);
+        column += FOUR * LANES;
+        if (column == width - rest) {
+            column = 0;
+            to += ldy;
+            from += ldx;
+        }
+    }
+    for (size_t row = 0; row < n && rest > 0; row++, y += ldy, x += ldx) {
+        size_t i = width - rest;
+
         for (; i + LANES <= width; i += LANES)
             store(y + i, elu1_of(load(x + i)));
         if (i < width)
@@ -509,8 +558,9 @@ static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t 
     }
 }
 
-static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                       const float *y, ptrdiff_t ldy, size_t n, size_t width)
+FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
+                                const float *y, ptrdiff_t ldy, size_t n, size_t width,
+                                bool streams)
 {
     const vec one = splat(1.0f);
 
@@ -518,7 +568,7 @@ static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t ldd
         size_t i = 0;
 
         for (; i + LANES <= width; i += LANES)
-            store(dx + i, load(dy + i) * smaller(one, load(y + i)));
+            put(dx + i, load(dy + i) * smaller(one, load(y + i)), streams);
         if (i < width) {
             const size_t rest = width - i;
             const vec slope = smaller(one, load_tail(y + i, rest, 0.0f));
@@ -528,23 +578,38 @@ static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t ldd
     }
 }
 
+static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
+                       const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams)
+{
+    if (streams && can_stream(dx, lddx))
+        elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width, true);
+    else
+        elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width, false);
+}
+
+static void settle(void)
+{
+    STREAMED();
+}
+
 /* ---- the machine -------------------------------------------------------- */
 
 enum { CHAINS = 12 }; /* independent, more than latency times throughput */
 
 static double burn(size_t rounds)
 {
-    volatile float keep = 0.999f; /* not known to the compiler */
-    const vec a = splat(keep), b = splat(1.0f - keep);
-    vec x[CHAINS];
+    volatile float unknown = 0.999f; /* to the compiler */
+    const vec a = splat(unknown), b = splat(1.0f - unknown);
+    vec x[CHAINS], sum = splat(0.0f);
 
     for (int i = 0; i < CHAINS; i++)
-        x[i] = splat(keep * (float)i);
+        x[i] = splat(unknown * (float)i);
     for (size_t n = 0; n < rounds; n++)
         for (int i = 0; i < CHAINS; i++)
             x[i] = x[i] * a + b;
     for (int i = 0; i < CHAINS; i++)
-        keep = keep + x[i][0];
+        sum += x[i];
+    unknown = sum_lanes(sum); /* so that all of it was needed */
     return 2.0 * CHAINS * LANES * (double)rounds;
 }
 
@@ -580,6 +645,7 @@ const struct tn_kernels TN_TABLE = {
     .softmax_slope = softmax_slope,
     .scale_rows = scale_rows,
     .scale_dot_rows = scale_dot_rows,
+    .settle = settle,
     .burn = burn,
     .read = read,
 };

@@ -69,11 +69,12 @@ struct tn_kernels {
     /* ---- n rows of any width, ld apart; numbers that go with rows lie in `struct tn_column`s
      * ---- */
 
-    /* y_i = by_i x_i; by.at NULL: copies. */
+    /* y_i = by_i x_i; by.at NULL: copies. `streams`: y will not be read again soon, and may go
+     * past the cache. */
     void (*scale_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
-                       struct tn_column by, size_t n, size_t width);
+                       struct tn_column by, size_t n, size_t width, bool streams);
 
-    /* The same, and dot_i = x_i . z_i on the way. */
+    /* y_i = by_i x_i, and dot_i = x_i . z_i on the way. */
     void (*scale_dot_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
                            struct tn_column by, struct tn_column dot, const float *z,
                            ptrdiff_t ldz, size_t n, size_t width);
@@ -83,7 +84,10 @@ struct tn_kernels {
     void (*elu1)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
                  size_t width);
     void (*elu1_slope)(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                       const float *y, ptrdiff_t ldy, size_t n, size_t width);
+                       const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams);
+
+    /* After rows that streamed, before another thread may look at them. */
+    void (*settle)(void);
 
     /* ---- the machine ---- */
 

@@ -79,7 +79,7 @@ static double best_rate(struct load *load, size_t threads)
     double done = 0.0;
 
     load->rounds = 1;
-    while (best_run(load, 1, TRIES) < long_enough)
+    while (best_run(load, 1, TRIES) < long_enough && load->rounds < SIZE_MAX / 2)
         load->rounds *= 2;
     const double best = best_run(load, threads, RUNS);
 

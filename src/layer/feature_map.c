@@ -52,10 +52,10 @@ void tn_feature_map_forward(const struct tn_feature_map *map, float *phi, ptrdif
 
 void tn_feature_map_backward(const struct tn_feature_map *map, float *dx, ptrdiff_t lddx,
                              const float *dphi, ptrdiff_t lddphi, const float *x, ptrdiff_t ldx,
-                             const float *phi, ptrdiff_t ldphi, size_t n)
+                             const float *phi, ptrdiff_t ldphi, size_t n, bool streams)
 {
     if (map->row->backward_rows)
-        map->row->backward_rows(map, dx, lddx, dphi, lddphi, x, ldx, phi, ldphi, n);
+        map->row->backward_rows(map, dx, lddx, dphi, lddphi, x, ldx, phi, ldphi, n, streams);
     else
         for (size_t i = 0; i < n; i++, dx += lddx, dphi += lddphi, x += ldx)
             map->row->backward(map, dx, dphi, x);

@@ -37,13 +37,13 @@ struct tn_feature_row {
     void (*backward)(const struct tn_feature_map *map, float *dx, const float *dphi,
                      const float *x);
 
-    /* The same for n rows, ld floats apart, where phi(x) is at hand for backward. NULL: row by
-     * row. */
+    /* The same for n rows, ld floats apart, where phi(x) is at hand for backward, and dx may go
+     * past the cache if it `streams`. NULL: row by row. */
     void (*forward_rows)(const struct tn_feature_map *map, float *phi, ptrdiff_t ldphi,
                          const float *x, ptrdiff_t ldx, size_t n);
     void (*backward_rows)(const struct tn_feature_map *map, float *dx, ptrdiff_t lddx,
                           const float *dphi, ptrdiff_t lddphi, const float *x, ptrdiff_t ldx,
-                          const float *phi, ptrdiff_t ldphi, size_t n);
+                          const float *phi, ptrdiff_t ldphi, size_t n, bool streams);
 };
 
 /* The names in feature_maps.def, ended by NULL. */
@@ -57,7 +57,7 @@ void tn_feature_map_forward(const struct tn_feature_map *map, float *phi, ptrdif
                             const float *x, ptrdiff_t ldx, size_t n);
 void tn_feature_map_backward(const struct tn_feature_map *map, float *dx, ptrdiff_t lddx,
                              const float *dphi, ptrdiff_t lddphi, const float *x, ptrdiff_t ldx,
-                             const float *phi, ptrdiff_t ldphi, size_t n);
+                             const float *phi, ptrdiff_t ldphi, size_t n, bool streams);
 
 /* Floats of draws, 0 for a map without. */
 size_t tn_feature_map_draws(const struct tn_feature_map *map);

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "layer/linear_ahead.h"
 #include "layer/recurrence.h"
 
 enum { T = TN_LINEAR_TILE, FORWARDS = 1, BACKWARDS = -1 };
@@ -75,48 +76,70 @@ static void add(const struct tn_linear_group *a, struct sum sum, struct packed x
                               (ptrdiff_t)y.ld, sum.rows, sum.width, n, true);
 }
 
-/* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction.
- * */
+/* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction. */
 static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
-                   struct packed q, struct packed k, struct packed v, size_t n, int direction)
+                   struct packed q, struct packed k, struct packed v, size_t n, int direction,
+                   const struct tn_linear_ahead *ahead)
 {
-    const size_t first = direction == FORWARDS ? 0 : n - 1, ldo = a->sizes.o_ld;
-    const struct tn_recurrence r = {
-        .o = a->tiles->o + (head * T + first) * ldo,
-        .S = sum.at,
-        .q = q.rows + first * q.ld,
-        .k = k.rows + first * k.ld,
-        .v = v.rows + first * v.ld,
-        .ldo = direction * (ptrdiff_t)ldo,
-        .ldS = (ptrdiff_t)sum.ld,
-        .ldq = direction * (ptrdiff_t)q.ld,
-        .ldk = direction * (ptrdiff_t)k.ld,
-        .ldv = direction * (ptrdiff_t)v.ld,
-        .n = n,
-        .rows = sum.rows,
-        .width = sum.width,
-    };
+    const size_t part = a->sizes.chunk > 0 ? T : TN_LINEAR_PART, ldo = a->sizes.o_ld;
 
-    if (a->plan->causal)
-        tn_recurrence_run(a->plan->kernels, &r, a->sizes.chunk, a->tiles->chunk);
-    else
-        a->plan->kernels->product(r.o, r.ldo, r.q, r.ldq, 1, r.S, r.ldS, n, r.width, r.rows,
-                                  false);
+    for (size_t i = 0; i < n; i += part) {
+        const size_t first = direction == FORWARDS ? i : n - 1 - i;
+        const struct tn_recurrence r = {
+            .o = a->tiles->o + (head * T + first) * ldo,
+            .S = sum.at,
+            .q = q.rows + first * q.ld,
+            .k = k.rows + first * k.ld,
+            .v = v.rows + first * v.ld,
+            .ldo = direction * (ptrdiff_t)ldo,
+            .ldS = (ptrdiff_t)sum.ld,
+            .ldq = direction * (ptrdiff_t)q.ld,
+            .ldk = direction * (ptrdiff_t)k.ld,
+            .ldv = direction * (ptrdiff_t)v.ld,
+            .n = tn_min(part, n - i),
+            .rows = sum.rows,
+            .width = sum.width,
+        };
+
+        tn_linear_ahead_fetch(ahead, head, i, part);
+        if (a->plan->causal)
+            tn_recurrence_run(a->plan->kernels, &r, a->sizes.chunk, a->tiles->chunk);
+        else
+            a->plan->kernels->product(r.o, r.ldo, r.q, r.ldq, 1, r.S, r.ldS, r.n, r.width,
+                                      r.rows, false);
+    }
+}
+
+static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_group *a)
+{
+    tn_linear_ahead_add(ahead, a, a->call->arrays->k, a->plan->D);
+    tn_linear_ahead_add(ahead, a, a->call->arrays->v, a->plan->M);
+}
+
+/* The tile after the positions up to `from`. */
+static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
+{
+    ahead->from = from;
+    ahead->to = tn_min(from + T, end);
 }
 
 /* ---- Sums --------------------------------------------------------------- */
 
 void tn_linear_sum(const struct tn_linear_group *a, struct tn_linear_span span)
 {
+    struct tn_linear_ahead ahead = {0};
     const float one = 1.0f;
 
+    ahead_keys(&ahead, a);
     for (size_t j = span.k_from; j < span.k_to; j += T) {
         const size_t n = tn_min(T, span.k_to - j);
 
+        ahead_move(&ahead, j + n, span.k_to);
         tn_linear_load_keys(a, j, n);
         for (size_t head = 0; head < a->heads; head++) {
             const struct packed k = packed_k(a, head);
 
+            tn_linear_ahead_fetch(&ahead, head, 0, T);
             add(a, sum_S(a, a->states[head].S), k, packed_v(a, head), n);
             a->plan->kernels->product(a->states[head].z, 0, &one, 0, 0, k.rows, (ptrdiff_t)k.ld,
                                       1, a->sizes.C_ld, n, true);
@@ -126,12 +149,18 @@ void tn_linear_sum(const struct tn_linear_group *a, struct tn_linear_span span)
 
 void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span span)
 {
+    struct tn_linear_ahead ahead = {0};
+
+    ahead_keys(&ahead, a);
     for (size_t j = span.k_from; j < span.k_to; j += T) {
         const size_t n = tn_min(T, span.k_to - j);
 
+        ahead_move(&ahead, j + n, span.k_to);
         tn_linear_load_keys(a, j, n);
-        for (size_t head = 0; head < a->heads; head++)
+        for (size_t head = 0; head < a->heads; head++) {
+            tn_linear_ahead_fetch(&ahead, head, 0, T);
             add(a, sum_St(a, a->states[head].St), packed_v(a, head), packed_k(a, head), n);
+        }
     }
 }
 
@@ -166,20 +195,27 @@ static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
 
 void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span span)
 {
+    struct tn_linear_ahead ahead = {0};
+
+    tn_linear_ahead_add(&ahead, a, a->call->arrays->q, a->plan->D);
+    if (a->plan->causal)
+        ahead_keys(&ahead, a);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
         const size_t n = tn_min(T, span.q_to - i);
 
+        ahead_move(&ahead, i + n, span.q_to);
         tn_linear_load_queries(a, i, n);
         if (a->plan->causal)
             tn_linear_load_keys(a, i, n);
         for (size_t head = 0; head < a->heads; head++) {
             attend(a, head, sum_S(a, a->states[head].S), packed_q(a, head), packed_k(a, head),
-                   packed_v(a, head), n, FORWARDS); /* (9), (10) */
+                   packed_v(a, head), n, FORWARDS, &ahead); /* (9), (10) */
             if (a->sizes.normalises)
                 denominators(a, head, n); /* (11) */
         }
         tn_linear_store_output(a, i, n); /* (12) */
     }
+    a->plan->kernels->settle();
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -190,22 +226,31 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
 {
     const tarn_attention_arrays *const arrays = a->call->arrays;
     const bool sums = !summed && !a->plan->causal;
+    struct tn_linear_ahead ahead = {0};
 
+    tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
+    tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
+    if (!summed)
+        tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
+    if (a->plan->causal)
+        ahead_keys(&ahead, a);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
         const size_t n = tn_min(T, span.q_to - i);
 
+        ahead_move(&ahead, i + n, span.q_to);
         tn_linear_load_queries(a, i, n);
         tn_linear_load_gradients(a, i, n, summed);
         if (a->plan->causal)
             tn_linear_load_keys(a, i, n);
         for (size_t head = 0; head < a->heads; head++) {
             attend(a, head, sum_St(a, a->states[head].St), packed_g(a, head), packed_v(a, head),
-                   packed_k(a, head), n, FORWARDS);
+                   packed_k(a, head), n, FORWARDS, &ahead);
             if (sums)
                 add(a, sum_St(a, a->states[head].Rt), packed_g(a, head), packed_q(a, head), n);
         }
         tn_linear_store_gradients(a, arrays->dq, arrays->q, a->tiles->q, i, n, a->plan->N);
     }
+    a->plan->kernels->settle();
 }
 
 static struct sum sum_R(const struct tn_linear_group *a, size_t head)
@@ -228,12 +273,21 @@ static void turn(const struct tn_linear_group *a)
 void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_span span)
 {
     const tarn_attention_arrays *const arrays = a->call->arrays;
+    struct tn_linear_ahead ahead = {0},
+                           later = {0}; /* half of them in each of two recurrences */
 
+    ahead_keys(&ahead, a);
+    if (a->plan->causal) {
+        tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
+        tn_linear_ahead_add(&later, a, arrays->dy, a->plan->M);
+    }
     turn(a);
     for (size_t to = span.k_to, n; to > span.k_from; to -= n) {
         n = (to - span.k_from - 1) % T + 1;
         const size_t i = to - n;
 
+        ahead_move(&ahead, i > span.k_from + T ? i - T : span.k_from, i);
+        ahead_move(&later, ahead.from, i);
         tn_linear_load_keys(a, i, n);
         if (a->plan->causal) {
             tn_linear_load_queries(a, i, n);
@@ -241,13 +295,14 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
         }
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, sum_St(a, a->states[head].Rt), packed_v(a, head), packed_g(a, head),
-                   packed_q(a, head), n, BACKWARDS);
+                   packed_q(a, head), n, BACKWARDS, &ahead);
         tn_linear_store_gradients(a, arrays->dk, arrays->k, a->tiles->k, i, n, a->length);
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, sum_R(a, head), packed_k(a, head), packed_q(a, head),
-                   packed_g(a, head), n, BACKWARDS);
+                   packed_g(a, head), n, BACKWARDS, &later);
         tn_linear_store_dv(a, i, n);
     }
+    a->plan->kernels->settle();
 }
 
 /* ---- Segments ----------------------------------------------------------- */

@@ -19,6 +19,9 @@ static size_t state_ld(size_t width)
     return width < 64 ? width : (lines | 1) * line;
 }
 
+/* Of an output: what the caches that its reader shares will not hold. */
+static const size_t streamed_floats = 4 * 1024 * 1024 / sizeof(float);
+
 struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
 {
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
@@ -38,6 +41,7 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
         .S_ld = state_ld(width),
         .St_ld = state_ld(C_ld),
         .chunk = chunk < 0.0 ? tn_recurrence_chunk(C, M) : (size_t)chunk,
+        .streams = plan->B * plan->H * plan->N * tn_min(plan->D, M) >= streamed_floats,
     };
 }
 
@@ -182,7 +186,7 @@ static void load_values(const struct tn_linear_group *a, struct rows rows)
     for (size_t i = 0; i < order.outer; i++)
         a->plan->kernels->scale_rows(a->tiles->v + (ptrdiff_t)i * to.outer, to.inner,
                                      first + (ptrdiff_t)i * at.outer, at.inner,
-                                     (struct tn_column){0}, order.inner, a->sizes.M);
+                                     (struct tn_column){0}, order.inner, a->sizes.M, false);
     for (size_t head = 0; head < a->heads; head++)
         for (size_t i = 0; i < rows.n; i++)
             a->tiles->v[(head * T + i) * a->sizes.M_ld + a->sizes.M] = 1.0f;
@@ -239,7 +243,7 @@ static void load_scaled(const struct tn_linear_group *a, struct rows rows, const
         else
             a->plan->kernels->scale_rows(a->tiles->g + row * to.outer, to.inner,
                                          first + row * at.outer, at.inner, by, order.inner,
-                                         a->sizes.M);
+                                         a->sizes.M, false);
     }
 }
 
@@ -313,7 +317,7 @@ static void store_rows(const struct tn_linear_group *a, tarn_output out, float *
         a->plan->kernels->scale_rows(
             first + row * to.outer, to.inner, a->tiles->o + row * at.outer, at.inner,
             (struct tn_column){by ? by + row * by_at.outer : NULL, by ? by_at.inner : 0},
-            order.inner, a->sizes.M);
+            order.inner, a->sizes.M, a->sizes.streams);
     }
 }
 
@@ -349,7 +353,8 @@ void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, 
         tn_feature_map_backward(&a->plan->map, dx_first + (ptrdiff_t)i * to.outer, to.inner,
                                 a->tiles->o + (ptrdiff_t)i * in.outer, in.inner,
                                 x_first + (ptrdiff_t)i * at.outer, at.inner,
-                                phi + (ptrdiff_t)i * mapped.outer, mapped.inner, order.inner);
+                                phi + (ptrdiff_t)i * mapped.outer, mapped.inner, order.inner,
+                                a->sizes.streams);
     clear_gradients(a, dx, rows_after(rows, length));
 }
 

@@ -17,7 +17,7 @@
 enum { TN_LINEAR_EPS, TN_LINEAR_NORMALISE, TN_LINEAR_CHUNK }; /* the kind's options */
 
 enum {
-    TN_LINEAR_TILE = 48, /* positions: a multiple of every RECUR_STEPS */
+    TN_LINEAR_TILE = 24, /* positions: a multiple of every RECUR_STEPS */
     TN_LINEAR_GROUP = 8  /* heads of a group at most */
 };
 
@@ -29,6 +29,7 @@ struct tn_linear_sizes {
     size_t width;            /* M in whole vectors */
     size_t S_ld, St_ld;      /* rows of the states S and R, St and Rt */
     size_t chunk;            /* positions per chunk of the recurrence; 0: one by one */
+    bool streams;            /* outputs are too large to be found in the cache again */
 };
 
 /* A group's packed rows: for each head TILE rows. */

@@ -20,18 +20,18 @@ static void forward(const struct tn_feature_map *map, float *phi, const float *x
 
 static void backward_rows(const struct tn_feature_map *map, float *dx, ptrdiff_t lddx,
                           const float *dphi, ptrdiff_t lddphi, const float *x, ptrdiff_t ldx,
-                          const float *phi, ptrdiff_t ldphi, size_t n)
+                          const float *phi, ptrdiff_t ldphi, size_t n, bool streams)
 {
     (void)x;
     (void)ldx;
-    map->kernels->elu1_slope(dx, lddx, dphi, lddphi, phi, ldphi, n, map->D);
+    map->kernels->elu1_slope(dx, lddx, dphi, lddphi, phi, ldphi, n, map->D, streams);
 }
 
 static void backward(const struct tn_feature_map *map, float *dx, const float *dphi,
                      const float *x)
 {
     forward(map, dx, x);
-    backward_rows(map, dx, 0, dphi, 0, x, 0, dx, 0, 1);
+    backward_rows(map, dx, 0, dphi, 0, x, 0, dx, 0, 1, false);
 }
 
 extern const struct tn_feature_row tn_map_elu;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD_BYTES = 256, GUARD_FLOATS = 37, GUARD_BYTE = 0xa5, ALIGN = 64 };
+enum { GUARD_BYTES = 256, GUARD_FLOATS = 48, GUARD_BYTE = 0xa5, ALIGN = 64 };
 
 static const uint32_t guard_bits = 0x7fc0beef; /* a NaN that no arithmetic makes */
 
@@ -123,10 +123,14 @@ static void turn_backwards(struct tensor *t)
     t->head = -t->head;
 }
 
-/* Strides, and `data` as an offset from `floats`; returns how many floats there are in all. */
+/* Only (B, N, H, D) starts at a multiple of ALIGN: loops that want whole vectors and those that do
+ * not both have to work.
+ *
+ * Strides, and `data` as an offset from `floats`; returns how many floats there are in all. */
 static size_t place(struct tensor *tensors, size_t count, enum layout layout, size_t *offsets)
 {
-    size_t used = GUARD_FLOATS, group[2] = {0};
+    const size_t guard = layout == POSITIONS_FIRST ? GUARD_FLOATS : GUARD_FLOATS - 11;
+    size_t used = guard, group[2] = {0};
 
     for (size_t i = 0; i < count; i++) {
         struct tensor *const t = &tensors[i];
@@ -134,7 +138,7 @@ static size_t place(struct tensor *tensors, size_t count, enum layout layout, si
 
         if (layout != SLICES) {
             offsets[i] = used;
-            used += place_alone(t, layout) + GUARD_FLOATS;
+            used += place_alone(t, layout) + guard;
             continue;
         }
         const size_t row = slice_row(tensors, count, i, &offset);
@@ -142,7 +146,7 @@ static size_t place(struct tensor *tensors, size_t count, enum layout layout, si
 
         if (first_slice(tensors, i)) {
             group[which] = used;
-            used += t->B * t->n * row + GUARD_FLOATS;
+            used += t->B * t->n * row + guard;
         }
         set_strides(t, t->n * row, row, t->width);
         offsets[i] = group[which] + offset;
@@ -168,7 +172,8 @@ struct pool pool_open(struct tensor *tensors, size_t count, enum layout layout)
     size_t offsets[8];
 
     pool.count = place(tensors, count, layout, offsets);
-    pool.floats = take(pool.count, sizeof *pool.floats);
+    pool.floats = aligned_alloc(ALIGN, tn_round_up(pool.count * sizeof(float), ALIGN));
+    assert_non_null(pool.floats);
     pool.owned = take(pool.count, sizeof *pool.owned);
     for (size_t i = 0; i < pool.count; i++)
         memcpy(&pool.floats[i], &guard_bits, sizeof guard_bits);

@@ -27,7 +27,7 @@ struct tensor {
 };
 
 enum layout {
-    POSITIONS_FIRST, /* (B, N, H, D) */
+    POSITIONS_FIRST, /* (B, N, H, D), aligned to 64 bytes if the widths allow it */
     HEADS_FIRST,     /* (B, H, N, D) */
     SLICES,      /* arrays of one length are slices of one matrix (B, N, [H D | H D | ...]) */
     ODD_STRIDES, /* gaps between heads, positions and sequences */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul_problem.h - a dense product with its arrays, and what must come of it. */
+#ifndef MATMUL_PROBLEM_H
+#define MATMUL_PROBLEM_H
+
+#include "kernel/matmul.h"
+#include "support/testing.h"
+
+/* The backends of this build, best first. */
+#ifdef TN_HAVE_ONEDNN
+enum { MATMUL_BACKENDS = 2 };
+#else
+enum { MATMUL_BACKENDS = 1 };
+#endif
+extern const char *const matmul_backends[MATMUL_BACKENDS];
+
+/* One product with its arrays. Elements between rows are NaN in a and b, `untouched` in c. */
+struct matmul_problem {
+    struct tn_matmul_desc desc;
+    size_t a_rows, b_rows, a_floats, b_floats, c_floats;
+    float *a, *b, *bias, *c, *old;
+    uint16_t *a_bf16, *b_bf16;
+};
+
+/* Random arrays for a desc. */
+void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
+                         struct tn_random *random);
+void matmul_problem_clear(struct matmul_problem *p);
+
+/* Runs the plan, with misaligned scratch, on a copy of the old c: p->c or another of its size. */
+void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c);
+
+/* p->c against three plain loops in double; nothing between its rows was written. */
+void matmul_problem_check(const struct matmul_problem *p);
+
+#endif
