@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "bench_memory.h"
 #include "bench_methods.h"
 #include "bench_options.h"
 #include "bench_plot.h"
@@ -147,7 +148,7 @@ static tarn_status measure_machine(struct bench_machine *machine, const struct b
                                    tarn_error *err)
 {
     const size_t bytes = (size_t)256 << 20;
-    float *const memory = aligned_alloc(64, bytes);
+    float *const memory = bench_block_new(bytes);
     tarn_status status;
 
     hardware_name(machine->processor, sizeof machine->processor);
@@ -155,8 +156,6 @@ static tarn_status measure_machine(struct bench_machine *machine, const struct b
     machine->threads = o->threads;
     machine->read_gbps = (double)NAN;
     status = tarn_measure_fma_f32(&machine->fma_gflops, o->cpu, o->threads, err);
-    for (size_t i = 0; memory && i < bytes / sizeof(float); i++)
-        memory[i] = 1.0f;
     if (status == TARN_OK && memory)
         status = tarn_measure_read(&machine->read_gbps, memory, bytes, o->cpu, o->threads, err);
     free(memory);

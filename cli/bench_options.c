@@ -36,7 +36,7 @@ static const struct args_option rows[] = {
      "width of queries and keys"},
     {"value-width", "M", ARGS_COUNT, "0", AT(value_width), 0, (size_t)1 << 20,
      "width of values; 0: that of queries"},
-    {"layout", "bnhd|bhnd", ARGS_TEXT, "bnhd", AT(layout), 0, 0,
+    {"layout", "bnhd|bhnd", ARGS_TEXT, "bhnd", AT(layout), 0, 0,
      "order of batch, length, head and width in the arrays"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
     {"memory-limit", "BYTES", ARGS_BYTES, "0", AT(memory_limit), 0, (size_t)1 << 50,
@@ -44,7 +44,8 @@ static const struct args_option rows[] = {
     {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
      "what will take longer per forward and backward, by the length before, is not run"},
     {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
-     "runs, of which the best counts; 0: at least 3 and half a second, 2 if they take over 10"},
+     "runs, of which the best counts; 0: at least 3 and a second in all, 2 if they take over "
+     "10"},
     {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0, "no gradients"},
     {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of arrays, features and hashes"},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per row"},

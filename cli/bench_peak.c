@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "args.h"
+#include "bench_memory.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
@@ -61,16 +62,6 @@ static void choose_sizes(struct peak *peak)
     peak->memory_bytes = larger((size_t)256 << 20, 4 * l3.bytes * l3_used);
     if (peak->memory_bytes > quarter)
         peak->memory_bytes = quarter;
-}
-
-/* Ones: zeros could be pages that do not exist, other bits numbers that add slowly. */
-static float *new_memory(size_t bytes)
-{
-    float *const memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
-
-    for (size_t i = 0; memory && i < bytes / sizeof(float); i++)
-        memory[i] = 1.0f;
-    return memory;
 }
 
 static tarn_status measure_read(double *gbps, const float *memory, size_t bytes,
@@ -183,7 +174,7 @@ static int run(const struct values *values, const char *cpu)
     const size_t count = choose_columns(peaks, values->threads);
     const struct peak *const last = &peaks[count - 1];
     float *const memory =
-        new_memory(larger(last->memory_bytes, larger(last->l2_bytes, last->l3_bytes)));
+        bench_block_new(larger(last->memory_bytes, larger(last->l2_bytes, last->l3_bytes)));
     tarn_status status = TARN_OK;
     tarn_error err;
 

@@ -7,10 +7,16 @@
 #include <string.h>
 #include <time.h>
 
-static const double enough_seconds = 0.5; /* of runs, when --repeat leaves it open */
+#include "bench_memory.h"
+
+static const double enough_seconds = 1.0; /* of runs, when --repeat leaves it open */
 static const double long_run = 10.0;      /* seconds: two such runs are enough */
 
 enum { RUNS_MIN = 3, LONG_RUNS_MIN = 2 };
+
+/* Floats between arrays, an odd number of cache lines: lengths are powers of two, and without
+ * this the same position of every array would fall into the same set of every cache. */
+enum { GAP = 65 * 16, ARRAYS = 8 };
 
 /* Arrays of one row, behind each other in one block. */
 struct memory {
@@ -92,7 +98,7 @@ static tarn_output lay_out(const struct bench_row *row, float **at, size_t width
     const ptrdiff_t N = (ptrdiff_t)d->queries, H = (ptrdiff_t)d->heads, W = (ptrdiff_t)width;
     float *const data = *at;
 
-    *at += d->batch * d->queries * d->heads * width;
+    *at += d->batch * d->queries * d->heads * width + GAP;
     return row->heads_first ? (tarn_output){data, H * N * W, W, N * W}
                             : (tarn_output){data, N * H * W, H * W, W};
 }
@@ -128,15 +134,6 @@ static float *lay_out_arrays(const struct bench_row *row, struct memory *memory)
     return outputs;
 }
 
-static void *new_block(size_t bytes)
-{
-    void *const block = aligned_alloc(64, (bytes + 64) / 64 * 64);
-
-    if (block)
-        memset(block, 0, bytes); /* a page that was never written does not exist yet */
-    return block;
-}
-
 static void memory_clear(struct memory *memory)
 {
     free(memory->block);
@@ -150,9 +147,10 @@ static tarn_status memory_init(struct memory *memory, const struct bench_row *ro
     uint64_t state = row->desc.seed;
 
     *memory = (struct memory){
-        .block = new_block(row->array_bytes),
-        .saved = row->forward_only ? NULL : new_block(tarn_attention_saved_size(attention)),
-        .work = new_block(tarn_attention_workspace_size(attention)),
+        .block = bench_block_new(row->array_bytes + ARRAYS * GAP * sizeof(float)),
+        .saved =
+            row->forward_only ? NULL : bench_block_new(tarn_attention_saved_size(attention)),
+        .work = bench_block_new(tarn_attention_workspace_size(attention)),
     };
     if (!memory->block || !memory->work || (!memory->saved && !row->forward_only)) {
         err->status = TARN_ENOMEM;

@@ -306,7 +306,8 @@ static void positive_features_are_finite_for_any_input(void **state)
     map_close(&map);
 }
 
-/* The exponent w.x' - |x'|^2 / 2 is largest at x' = w, and there far above what exp() may see. */
+/* The exponent w.x' - |x'|^2 / 2 is largest at x' = w, and there far above what exp() may see.
+ * */
 static void a_feature_that_is_capped_has_no_slope(void **state)
 {
     enum { D = 100, R = 7 };

@@ -263,13 +263,13 @@ static void rows_change_in_every_element_and_no_other(void **state)
 
 static void elu1_walks_rows_of_any_stride(void **state)
 {
-    enum { ROWS = 5, WIDTH = 19, LD = 23 };
+    enum { ROWS = 5, WIDTH = 147, LD = 151 };
     const struct tn_kernels *kernels;
     float x[ROWS * LD], y[ROWS * LD], dx[ROWS * LD];
 
     (void)state;
     for (size_t i = 0; i < ROWS * LD; i++)
-        x[i] = 0.1f * (float)i - 4.0f;
+        x[i] = 0.01f * (float)i - 4.0f;
     for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
         memset(y, 0, sizeof y);
         memset(dx, 0, sizeof dx);
@@ -316,6 +316,26 @@ static void exp_is_accurate_over_its_whole_range(void **state)
                 fail_msg("%s: exp(%.9g) is %.9g, not %.9g", kernels->name, (double)x[i],
                          (double)y[i], want);
         }
+    }
+    free(x);
+    free(y);
+}
+
+/* elu1 has loops of its own. */
+static void elu1_is_accurate_over_its_whole_range(void **state)
+{
+    enum { COUNT = 1 << 17 };
+    const struct tn_kernels *kernels;
+    float *const x = take(COUNT, sizeof *x), *const y = take(COUNT, sizeof *y);
+
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++)
+        x[i] = (float)(-87.3 * (double)i / COUNT);
+    for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
+        kernels->elu1(y, 0, x, 0, 1, COUNT);
+        for (size_t i = 0; i < COUNT; i++)
+            check_near("elu1", kernels, COUNT, (double)y[i], exp((double)x[i]),
+                       0.3 * exp((double)x[i]));
     }
     free(x);
     free(y);
@@ -377,6 +397,7 @@ int main(void)
         cmocka_unit_test(rows_change_in_every_element_and_no_other),
         cmocka_unit_test(elu1_walks_rows_of_any_stride),
         cmocka_unit_test(exp_is_accurate_over_its_whole_range),
+        cmocka_unit_test(elu1_is_accurate_over_its_whole_range),
         cmocka_unit_test(exp_is_sane_beyond_its_range),
         cmocka_unit_test(softmax_slope_of_an_infinite_sum_is_zero),
         cmocka_unit_test(elu1_is_positive_far_below_zero_and_keeps_nan),

@@ -13,20 +13,20 @@ mutations() {
     tile=src/layer/linear_tile.c
     linear="test_gradients test_linear test_definition"
     mutate "linear: sign of the denominator's gradient" $tile \
-        's/? -by \* along/? by * along/' $linear
+        's/< most ? -by : 0.0f/< most ? by : 0.0f/' $linear
     mutate "linear: no gradient through the denominator" $tile \
-        's/? -by \* along : 0/? 0.0f * along : 0/' $linear
+        's/< most ? -by : 0.0f/< most ? 0.0f : 0.0f/' $linear
     mutate "linear: slope of a denominator held at eps" $tile \
-        's|fabsf(by) < 1.0f / eps ?|true ?|' test_linear
+        's/fabsf(by) < most ? -by : 0.0f/-by/' test_linear
     mutate "linear: second pass of backward not divided" $tile \
-        's/kernels->scale(g, dy, by, M)/kernels->scale(g, dy, 1.0f, M)/' $linear
+        's/at.inner, by, order.inner,/at.inner, (struct tn_column){0}, order.inner,/' $linear
     mutate "linear: key lengths ignored" $tile \
         's/there = rows_before(rows, a->length), past = rows_after(rows, a->length)/there = rows, past = rows_after(rows, SIZE_MAX)/' \
         test_masking test_definition
     mutate "linear: keys past a length not cleared" $tile \
         's/clear_rows(a, a->tiles->k/clear_rows(a, a->tiles->q/' test_masking test_definition
     mutate "linear: values have no column of ones" $tile \
-        's/row\[M\] = 1.0f;/row[M] = 0.0f;/' $linear
+        's/a->sizes.M\] = 1.0f;/a->sizes.M] = 0.0f;/' $linear
     mutate "linear: gradient of keys past a length" $tile \
         's/clear_gradients(a, dx, rows_after/clear_gradients(a, dx, rows_before/' test_masking
     mutate "linear: eps not added" $tile \
@@ -51,7 +51,7 @@ mutations() {
         's/sum_R(a, head), packed_k(a, head), packed_q(a, head),/sum_R(a, head), packed_k(a, head), packed_k(a, head),/' \
         $linear
     mutate "linear: dk walks forwards" $pass \
-        's/packed_q(a, head), n, BACKWARDS)/packed_q(a, head), n, FORWARDS)/' $linear
+        's/packed_q(a, head), n, BACKWARDS, &ahead)/packed_q(a, head), n, FORWARDS, \&ahead)/' $linear
     mutate "linear: segments depend on the threads" src/layer/attn_linear.c \
         's|TN_LINEAR_SEGMENTS / heads, positions|1 + plan->threads % 3, positions|' test_threads
     mutate "linear: a segment too short by a tile" src/layer/attn_linear.c \
@@ -171,6 +171,8 @@ mutations() {
         $rows
     mutate "max: rows below zero" $body \
         's/vec most = splat(-INFINITY);/vec most = splat(0.0f);/' test_kernel_rows
+    mutate "streams: rows that are not aligned" $body \
+        's/) % sizeof(vec) == 0;/) % sizeof(float) == 0;/' test_kernel_rows test_layouts
     mutate "exp: last coefficient" $body \
         's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
     mutate "softmax_slope: no delta" $body \

@@ -34,7 +34,8 @@ TARN_API tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_
 TARN_API tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *err);
 
 /* Reads `memory` again and again, each thread its own share, in GB/s. The size
- * decides which level of the memory is measured. */
+ * decides which level of the memory is measured. It must have been written, with ordinary
+ * numbers: pages that do not exist yet are read faster, denormal floats added more slowly. */
 TARN_API tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes,
                                        const char *cpu, size_t threads, tarn_error *err);
 

@@ -531,8 +531,8 @@ FORCE_INLINE void elu1_four(float *y, const float *x)
         store(y + j * LANES, choose(v[j] > splat(0.0f), v[j] + 1.0f, e[j]));
 }
 
-/* One loop over all rows' fours, so that its constants are loaded once and not for every row; what
- * a row has beyond them follows. */
+/* One loop over all rows' fours, so that its constants are loaded once and not for every row;
+ * what a row has beyond them follows. */
 static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width)
 {
     const size_t fours = width / (FOUR * LANES), rest = width - fours * FOUR * LANES;

@@ -76,7 +76,8 @@ static void add(const struct tn_linear_group *a, struct sum sum, struct packed x
                               (ptrdiff_t)y.ld, sum.rows, sum.width, n, true);
 }
 
-/* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction. */
+/* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction.
+ * */
 static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
                    struct packed q, struct packed k, struct packed v, size_t n, int direction,
                    const struct tn_linear_ahead *ahead)

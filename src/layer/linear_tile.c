@@ -40,7 +40,7 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
         .width = width,
         .S_ld = state_ld(width),
         .St_ld = state_ld(C_ld),
-        .chunk = chunk < 0.0 ? tn_recurrence_chunk(C, M) : (size_t)chunk,
+        .chunk = chunk < 0.0 ? tn_recurrence_chunk(tn_max(C, M)) : (size_t)chunk,
         .streams = plan->B * plan->H * plan->N * tn_min(plan->D, M) >= streamed_floats,
     };
 }

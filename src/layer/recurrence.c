@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer/recurrence.h"
 
-/* Half of a 32 KB first-level cache: the tiles need the other half. Measured at D = M = 32, 64,
- * 128, 256: see docs/decisions.md. */
-static const size_t state_in_cache = 16 * 1024 / sizeof(float);
+/* recur() works on a few columns of the state at a time, so what must stay in a cache is not
+ * the state but rows x one or two cache lines. Measured, it is faster than chunks up to
+ * thousands of rows (docs/decisions.md). */
+static const size_t rows_in_cache = 4096;
 
 enum {
-    CHUNK = 48,     /* for states that do not fit */
+    CHUNK = 24,     /* positions, for states with more rows */
     BLOCK_ROWS = 8, /* rows of A whose upper triangle is skipped together */
 };
 
-size_t tn_recurrence_chunk(size_t rows, size_t width)
+size_t tn_recurrence_chunk(size_t rows)
 {
-    return rows <= state_in_cache / width ? 0 : CHUNK;
+    return rows <= rows_in_cache ? 0 : CHUNK;
 }
 
 size_t tn_recurrence_scratch(const struct tn_kernels *kernels, size_t chunk, size_t rows)

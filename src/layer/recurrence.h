@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* recurrence.h - the recurrence of tn_recurrence in its two forms.
  *
- * Position by position (kernels->recur), the state is read and written once for every few
- * positions: the fewest flops, and the fastest as long as the state sits in the first-level
- * cache. Chunk by chunk, with S the state before a chunk and M the lower triangle with its
- * diagonal,
+ * Position by position (kernels->recur), a few columns of the state at a time are read and
+ * written once for every few positions: the fewest flops, and the fastest as long as these
+ * columns stay in a cache. Chunk by chunk, with S the state before a chunk and M the lower
+ * triangle with its diagonal,
  *
  *     A = (Q K^T) o M      O = Q S + A V      S += K^T V
  *
@@ -14,8 +14,8 @@
 
 #include "kernel/kernels.h"
 
-/* Positions per chunk for a state of rows x width floats; 0: position by position. */
-size_t tn_recurrence_chunk(size_t rows, size_t width);
+/* Positions per chunk for a state of so many rows; 0: position by position. */
+size_t tn_recurrence_chunk(size_t rows);
 
 /* Floats of scratch for a chunked run. */
 size_t tn_recurrence_scratch(const struct tn_kernels *kernels, size_t chunk, size_t rows);

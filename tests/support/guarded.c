@@ -123,8 +123,8 @@ static void turn_backwards(struct tensor *t)
     t->head = -t->head;
 }
 
-/* Only (B, N, H, D) starts at a multiple of ALIGN: loops that want whole vectors and those that do
- * not both have to work.
+/* Only (B, N, H, D) starts at a multiple of ALIGN: loops that want whole vectors and those that
+ * do not both have to work.
  *
  * Strides, and `data` as an offset from `floats`; returns how many floats there are in all. */
 static size_t place(struct tensor *tensors, size_t count, enum layout layout, size_t *offsets)

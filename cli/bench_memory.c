@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* madvise */
+#include "bench_memory.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Huge pages, where the system gives them for the asking: walking through many long arrays at
+ * once otherwise waits for address translations, which is not what is measured. */
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+void *bench_block_new(size_t bytes)
+{
+    const size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+
+    if (bytes > SIZE_MAX - alignment)
+        return NULL;
+    const size_t rounded = (bytes / alignment + 1) * alignment;
+    void *const block = aligned_alloc(alignment, rounded);
+
+    if (!block)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE)
+        madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+    memset(block, 0, bytes);
+    return block;
+}

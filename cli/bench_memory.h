@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_memory.h - large blocks as a program would have them that cares about speed. */
+#ifndef BENCH_MEMORY_H
+#define BENCH_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed, and there: a page that was never written does not exist yet. NULL if there is no such
+ * memory. free() ends it. */
+void *bench_block_new(size_t bytes);
+
+#endif
