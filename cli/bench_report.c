@@ -12,10 +12,10 @@ void report_subject(char *text, size_t size, const struct bench_row *row)
 
     if (d->value_width != d->query_width)
         snprintf(values, sizeof values, " and %zu", d->value_width);
-    snprintf(text, size, "%s, %s, %zu head%s of width %zu%s",
+    snprintf(text, size, "%s, %s, %zu head%s of width %zu%s, arrays %s",
              row->forward_only ? "forward" : "forward and backward",
              d->causal ? "causal" : "not causal", d->heads, d->heads == 1 ? "" : "s",
-             d->query_width, values);
+             d->query_width, values, row->heads_first ? "(B, H, N, D)" : "(B, N, H, D)");
 }
 
 /* ---- table -------------------------------------------------------------- */

@@ -121,7 +121,8 @@ static void take_data_away(tarn_output *array)
 
 static void misalign(tarn_output *array)
 {
-    array->data = (float *)(void *)((char *)array->data + 1);
+    if (array->data)
+        array->data = (float *)(void *)((char *)array->data + 1);
 }
 
 static void step_far_over_sequences(tarn_output *array)

@@ -175,6 +175,19 @@ static void sizes_that_are_accepted_do_not_overflow(void **state)
     assert_true(accepted > 100);
 }
 
+/* Wide features beside narrow values: the padding of z is most of such a state. */
+static void a_state_that_does_not_fit_is_refused(void **state)
+{
+    tarn_attention_desc desc = plain("linear");
+
+    (void)state;
+    desc.feature_map = "fourier:features=1048576";
+    desc.causal = true;
+    desc.batch = 258708618301;
+    desc.heads = desc.queries = desc.keys = desc.query_width = desc.value_width = 1;
+    check_refused(&desc, TARN_EINVAL, "sizes");
+}
+
 static void causal_attention_needs_as_many_queries_as_keys(void **state)
 {
     const tarn_table_row *kind;
@@ -222,6 +235,7 @@ static const struct {
     {"linear:eps=1e999", NULL, TARN_EINVAL, "eps"},
     {"linear:eps=0.1:chunk=5", NULL, TARN_EINVAL, "eps"},
     {"linear:eps=0.1=0.2", NULL, TARN_EINVAL, "eps"},
+    {"kernel:similarity=rbf", "elu", TARN_EINVAL, "feature_map"},
     {"kernel:similarity=cosine", NULL, TARN_EINVAL, "similarity"},
     {"kernel:similarity=1", NULL, TARN_EINVAL, "similarity"},
     {"kernel:similarity=", NULL, TARN_EINVAL, "similarity"},
@@ -402,6 +416,12 @@ static void null_is_refused_or_ignored(void **state)
     assert_int_equal(tarn_attention_create(NULL, &desc, &err), TARN_EINVAL);
     check_text(&err, TARN_EINVAL, "attention");
     assert_int_equal(tarn_attention_create(NULL, NULL, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_attention_saved_size(NULL), 0);
+    assert_int_equal(tarn_attention_workspace_size(NULL), 0);
+    assert_int_equal(tarn_attention_state_size(NULL), 0);
+    assert_true(tarn_attention_forward_flops(NULL) == 0.0);
+    assert_true(tarn_attention_backward_flops(NULL) == 0.0);
+    tarn_attention_redraw(NULL, 1);
     tarn_attention_free(NULL);
 }
 
@@ -428,6 +448,7 @@ int main(void)
         cmocka_unit_test(zero_sizes_are_refused_by_name),
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(sizes_that_are_accepted_do_not_overflow),
+        cmocka_unit_test(a_state_that_does_not_fit_is_refused),
         cmocka_unit_test(causal_attention_needs_as_many_queries_as_keys),
         cmocka_unit_test(names_and_options_that_mean_nothing_are_refused),
         cmocka_unit_test(every_option_of_the_tables_refuses_what_is_out_of_its_range),

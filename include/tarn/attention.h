@@ -41,7 +41,8 @@ typedef struct tarn_attention_desc {
                                 "lsh:rounds=4,chunk=32" */
     const char *feature_map; /* "elu", "relu", "positive:features=64", ...; NULL: "elu" where
                                 the kind has a feature map, none elsewhere */
-    bool causal;             /* position i sees keys 0..i only; needs queries = keys */
+    bool causal;             /* position i sees keys 0..i only; needs queries = keys. In `lsh`,
+                                later positions have no weight but do take part in the sorting */
     size_t batch, heads;     /* B, H */
     size_t queries, keys;    /* N and Nk; for a step, keys is the longest sequence */
     size_t query_width;      /* D, of queries and keys */
@@ -56,7 +57,8 @@ typedef struct tarn_attention_desc {
  * strides are counted in floats, the last dimension is contiguous. So
  *     (B, N, H, D) is { p, N*H*D, H*D, D },   (B, H, N, D) is { p, H*N*D, D, N*D },
  * and the keys within one QKV matrix (B, N, 3, H, D) are { p + H*D, N*3*H*D, 3*H*D, D }.
- * Inputs may have any strides, zero and negative too; outputs may not overlap. */
+ * Inputs may have any strides, zero and negative too. Outputs may overlap neither themselves,
+ * which is checked, nor each other or an input, which is not. */
 typedef struct tarn_input {
     const float *data;
     ptrdiff_t batch, position, head;
@@ -95,7 +97,8 @@ TARN_API void tarn_attention_redraw(tarn_attention *attention, uint64_t seed);
 
 /* ---- Use ---------------------------------------------------------------- */
 
-/* Bytes that a call needs besides the arrays. No alignment is asked of the memory.
+/* Bytes that a call needs besides the arrays. No alignment is asked of the memory, but that of
+ * floats of a state.
  *   saved      from forward to its backward; forward takes NULL where no backward follows
  *   workspace  scratch of one forward, backward or step
  *   state      from step to step for the whole batch: zeros are the start (16)(17), it holds

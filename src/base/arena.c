@@ -11,11 +11,12 @@ struct tn_arena tn_arena_over(void *memory)
 
 void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size)
 {
+    const size_t limit = SIZE_MAX / 2 - TN_ALIGN;
     size_t bytes;
     void *const taken = arena->base ? arena->base + arena->used : NULL;
 
     if (!tn_size_product(&bytes, (size_t[]){count, size}, 2) || arena->used == SIZE_MAX ||
-        bytes > SIZE_MAX / 2 - TN_ALIGN - arena->used) {
+        bytes > limit || arena->used > limit - bytes) {
         arena->used = SIZE_MAX; /* only while measuring: such a block cannot exist */
         return NULL;
     }

@@ -92,6 +92,10 @@ double tn_random_normal(struct tn_random *random);  /* mean 0, variance 1 */
  * for scratch only. Returns when all are done. */
 typedef void tn_task(void *arg, size_t i, size_t thread);
 void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg);
+
+/* What "all threads" means: OpenMP's number when it was first asked, so that sizes asked for
+ * once stay true. */
+enum { TN_THREADS_MAX = 1024 };
 size_t tn_threads_available(void);
 
 /* How many threads libraries that use OpenMP themselves may take from now on, in calls from

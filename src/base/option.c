@@ -86,7 +86,8 @@ static tarn_status read_number(double *value, const tarn_option_info *option, co
     char digits[64], *end = digits;
     double number = (double)NAN;
 
-    if (text.length < sizeof digits) {
+    if (text.length < sizeof digits &&
+        strspn(text.start, "0123456789+-.eE") >= text.length) { /* no blanks, hex, nan, inf */
         memcpy(digits, text.start, text.length);
         digits[text.length] = '\0';
         number = strtod(digits, &end);

@@ -4,15 +4,21 @@
 
 #ifdef _OPENMP
 #include <omp.h>
+#include <stdatomic.h>
 
 size_t tn_threads_available(void)
 {
-    return (size_t)omp_get_max_threads();
+    static atomic_size_t answer;
+    size_t known = 0;
+    const size_t now = tn_min((size_t)omp_get_max_threads(), TN_THREADS_MAX);
+
+    atomic_compare_exchange_strong(&answer, &known, now);
+    return known ? known : now;
 }
 
 size_t tn_threads_allow(size_t threads)
 {
-    const size_t before = tn_threads_available();
+    const size_t before = (size_t)omp_get_max_threads();
 
     omp_set_num_threads((int)threads);
     return before;
@@ -46,6 +52,12 @@ void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
 
 size_t tn_threads_available(void)
 {
+    return 1;
+}
+
+size_t tn_threads_allow(size_t threads)
+{
+    (void)threads;
     return 1;
 }
 

@@ -17,6 +17,7 @@
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
+typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
 typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 /* Small inner loops over constant counts must unroll, or their arrays are not registers. */
@@ -151,7 +152,7 @@ FORCE_INLINE void exp_four(vec *x)
         for (int j = 0; j < FOUR; j++)
             p[j] = p[j] * x[j] + splat(coefficients[c]);
     for (int j = 0; j < FOUR; j++)
-        x[j] = (vec)((ivec)p[j] + ((ivec)shifted[j] << 23));
+        x[j] = (vec)((uvec)p[j] + ((uvec)shifted[j] << 23));
 }
 
 FORCE_INLINE vec exp_within(vec x)
@@ -444,7 +445,7 @@ static float exp_sum(float *y, const float *x, float c, size_t n)
     return sum_lanes(sum);
 }
 
-static void softmax_slope(float *s, float *dp, float lse, float delta, float scale_by, size_t n)
+static void softmax_slope(float *s, float *dp, float lse, float delta, size_t n)
 {
     size_t i = 0;
 
@@ -452,13 +453,13 @@ static void softmax_slope(float *s, float *dp, float lse, float delta, float sca
         const vec p = vexp(load(s + i) - lse);
 
         store(s + i, p);
-        store(dp + i, p * (load(dp + i) - delta) * scale_by);
+        store(dp + i, p * (load(dp + i) - delta));
     }
     if (i < n) {
         const vec p = vexp(load_tail(s + i, n - i, -INFINITY) - lse);
 
         store_tail(s + i, p, n - i);
-        store_tail(dp + i, p * (load_tail(dp + i, n - i, 0.0f) - delta) * scale_by, n - i);
+        store_tail(dp + i, p * (load_tail(dp + i, n - i, 0.0f) - delta), n - i);
     }
 }
 
@@ -467,8 +468,8 @@ static void softmax_slope(float *s, float *dp, float lse, float delta, float sca
 FORCE_INLINE void scale_rows_by(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
                                 struct tn_column by, size_t n, size_t width, bool streams)
 {
-    for (; n > 0; n--, y += ldy, x += ldx, by.at += by.ld) {
-        const float a = by.at ? *by.at : 1.0f;
+    for (size_t row = 0; row < n; row++, y += ldy, x += ldx) {
+        const float a = by.at ? by.at[(ptrdiff_t)row * by.ld] : 1.0f;
         size_t i = 0;
 
         for (; i + LANES <= width; i += LANES)

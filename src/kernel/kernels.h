@@ -62,9 +62,9 @@ struct tn_kernels {
     /* y = exp(x - c); returns the sum of y. Below -87 the result is 0. */
     float (*exp_sum)(float *y, const float *x, float c, size_t n);
 
-    /* With p = exp(s - lse):  s = p,  dp = p (dp - delta) scale. The gradient of a softmax row.
+    /* With p = exp(s - lse):  s = p,  dp = p (dp - delta). The gradient of a softmax row.
      * */
-    void (*softmax_slope)(float *s, float *dp, float lse, float delta, float scale, size_t n);
+    void (*softmax_slope)(float *s, float *dp, float lse, float delta, size_t n);
 
     /* ---- n rows of any width, ld apart; numbers that go with rows lie in `struct tn_column`s
      * ---- */

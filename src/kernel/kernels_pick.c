@@ -13,7 +13,8 @@ extern const struct tn_kernels tn_kernels_avx512, tn_kernels_avx2, tn_kernels_ne
 static bool has_avx512(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("fma");
 }
 #endif
 

@@ -10,7 +10,7 @@
 #include "kernel/peak.h"
 #include "tarn/machine.h"
 
-enum { RUNS = 16, TRIES = 3, THREADS_MAX = 1024, BYTES_MIN = 1 << 16, SHARE_MIN = 1 << 12 };
+enum { RUNS = 16, TRIES = 3, BYTES_MIN = 1 << 16, SHARE_MIN = 1 << 12 };
 
 static const double long_enough = 0.025; /* seconds */
 
@@ -21,7 +21,7 @@ struct load {
     const float *memory; /* read: the shares lie behind each other */
     size_t share;        /* read: floats */
     size_t rounds;
-    double done[THREADS_MAX];
+    double done[TN_THREADS_MAX];
 };
 
 size_t tarn_threads_default(void)
@@ -31,11 +31,11 @@ size_t tarn_threads_default(void)
 
 static tarn_status check_threads(size_t *threads, tarn_error *err)
 {
-    if (*threads > THREADS_MAX)
+    if (*threads > TN_THREADS_MAX)
         return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
-                       *threads, THREADS_MAX);
+                       *threads, TN_THREADS_MAX);
     if (*threads == 0)
-        *threads = tn_min(tn_threads_available(), THREADS_MAX);
+        *threads = tn_min(tn_threads_available(), TN_THREADS_MAX);
     return TARN_OK;
 }
 
@@ -102,6 +102,9 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
     struct load load = {.repeat = repeat_f32};
     tarn_status status = check_threads(&threads, err);
 
+    if (!gflops)
+        return tn_fail(err, TARN_EINVAL, "gflops: is NULL; expected a place for the figure");
+
     if (status == TARN_OK)
         status = pick_kernels(&load.kernels, cpu, err);
     if (status == TARN_OK)
@@ -113,7 +116,9 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
 
 static bool has_bf16(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bf16");
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512bf16");
 }
 
 static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
@@ -186,6 +191,9 @@ tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes, co
 {
     struct load load = {.repeat = repeat_read};
     tarn_status status = check_threads(&threads, err);
+
+    if (!gbps)
+        return tn_fail(err, TARN_EINVAL, "gbps: is NULL; expected a place for the figure");
 
     if (status == TARN_OK)
         status = check_memory(memory, bytes, threads, err);

@@ -70,7 +70,7 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
                                    : check_matrix("b", &desc->ldb, k, n, element, err);
     if (status == TARN_OK)
         status = check_matrix("c", &desc->ldc, m, n, sizeof(float), err);
-    if (status == TARN_OK && desc->threads > 1024)
+    if (status == TARN_OK && desc->threads > TN_THREADS_MAX)
         status = tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to 1024, or 0 for all",
                          desc->threads);
     return status;
@@ -82,8 +82,7 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
 static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
 {
     const char *const name = plan->desc.backend;
-    tarn_status status =
-        tn_fail(err, TARN_EUNKNOWN, "backend: this build has no '%.40s'", name ? name : "");
+    tarn_status status = TARN_EUNKNOWN;
 
     for (size_t i = 0; i < BACKENDS; i++) {
         if (name && strcmp(name, backends[i]->name) != 0)
@@ -93,6 +92,8 @@ static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
         if (status != TARN_EMACHINE)
             break;
     }
+    if (status == TARN_EUNKNOWN)
+        return tn_fail(err, status, "backend: this build has no '%.40s'", name ? name : "");
     return status;
 }
 

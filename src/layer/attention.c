@@ -46,10 +46,10 @@ static tarn_status allocate_draws(tarn_attention *plan, tarn_error *err)
 {
     const size_t map_floats = tn_feature_map_draws(&plan->map), floats = kind_draws(plan);
 
-    if (map_floats + floats == 0)
-        return TARN_OK;
     if (map_floats > SIZE_MAX / 8 || floats > SIZE_MAX / 8)
         return tn_fail(err, TARN_ENOMEM, "attention: the random draws do not fit in memory");
+    if (map_floats + floats == 0)
+        return TARN_OK;
     plan->draws = tn_allocate(plan->allocator, (map_floats + floats) * sizeof(float));
     if (!plan->draws)
         return tn_fail(err, TARN_ENOMEM, "attention: no memory for %zu random draws",
@@ -69,13 +69,14 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
     plan->kind = (const struct tn_attention_kind *)row; /* its first member */
     if ((status = tn_option_read(&plan->options, row, "kind", desc->kind, err)) != TARN_OK)
         return status;
-    if (plan->kind->has_map)
+    if (plan->kind->has_map && (!plan->kind->uses_map || plan->kind->uses_map(plan)))
         return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
                                    desc->query_width, plan->kernels, err);
     if (desc->feature_map)
-        return tn_fail(err, TARN_EINVAL,
-                       "feature_map: '%.40s' was given, but '%s' attention has none",
-                       desc->feature_map, row->name);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "feature_map: '%.40s' was given, but '%s' attention, as asked for, has none",
+            desc->feature_map, row->name);
     return TARN_OK;
 }
 
@@ -162,24 +163,65 @@ void tarn_attention_free(tarn_attention *attention)
 
 void tarn_attention_redraw(tarn_attention *attention, uint64_t seed)
 {
-    draw(attention, seed);
+    if (attention)
+        draw(attention, seed);
 }
 
 /* ---- Use ---------------------------------------------------------------- */
 
 size_t tarn_attention_saved_size(const tarn_attention *attention)
 {
-    return tn_saved_bytes(attention);
+    return attention ? tn_saved_bytes(attention) : 0;
 }
 
 size_t tarn_attention_workspace_size(const tarn_attention *attention)
 {
-    return tn_work_bytes(attention);
+    return attention ? tn_work_bytes(attention) : 0;
 }
 
 size_t tarn_attention_state_size(const tarn_attention *attention)
 {
-    return attention->kind->step && attention->causal ? attention->kind->state(attention) : 0;
+    const bool steps = attention && attention->kind->step && attention->causal;
+
+    return steps ? attention->kind->state(attention) : 0;
+}
+
+/* A stride along one element leads nowhere, whatever it is: as 0 it does no harm where a loop
+ * goes on once too often. */
+static void drop_unwalked(const tarn_attention *plan, size_t n, ptrdiff_t *batch,
+                          ptrdiff_t *position, ptrdiff_t *head)
+{
+    *batch = plan->B > 1 ? *batch : 0;
+    *position = n > 1 ? *position : 0;
+    *head = plan->H > 1 ? *head : 0;
+}
+
+static tarn_input walked_in(const tarn_attention *plan, size_t n, tarn_input x)
+{
+    drop_unwalked(plan, n, &x.batch, &x.position, &x.head);
+    return x;
+}
+
+static tarn_output walked_out(const tarn_attention *plan, size_t n, tarn_output x)
+{
+    drop_unwalked(plan, n, &x.batch, &x.position, &x.head);
+    return x;
+}
+
+static tarn_attention_arrays walked(const tarn_attention *plan,
+                                    const tarn_attention_arrays *arrays, size_t N, size_t Nk)
+{
+    return (tarn_attention_arrays){
+        .q = walked_in(plan, N, arrays->q),
+        .k = walked_in(plan, Nk, arrays->k),
+        .v = walked_in(plan, Nk, arrays->v),
+        .y = walked_out(plan, N, arrays->y),
+        .dy = walked_in(plan, N, arrays->dy),
+        .dq = walked_out(plan, N, arrays->dq),
+        .dk = walked_out(plan, Nk, arrays->dk),
+        .dv = walked_out(plan, Nk, arrays->dv),
+        .key_lengths = arrays->key_lengths,
+    };
 }
 
 static void *aligned(void *memory)
@@ -195,9 +237,11 @@ tarn_status tarn_attention_forward(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
+    const tarn_attention_arrays used = walked(attention, arrays, attention->N, attention->Nk);
+
     attention->kind->forward(&(struct tn_attention_call){
         .plan = attention,
-        .arrays = arrays,
+        .arrays = &used,
         .saved = aligned(saved),
         .work = aligned(workspace),
     });
@@ -212,9 +256,11 @@ tarn_status tarn_attention_backward(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
+    const tarn_attention_arrays used = walked(attention, arrays, attention->N, attention->Nk);
+
     attention->kind->backward(&(struct tn_attention_call){
         .plan = attention,
-        .arrays = arrays,
+        .arrays = &used,
         .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
         .work = aligned(workspace),
     });
@@ -229,9 +275,11 @@ tarn_status tarn_attention_step(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
+    const tarn_attention_arrays used = walked(attention, arrays, 1, 1);
+
     attention->kind->step(&(struct tn_attention_call){
         .plan = attention,
-        .arrays = arrays,
+        .arrays = &used,
         .state = state,
         .work = aligned(workspace),
     });
@@ -242,10 +290,14 @@ tarn_status tarn_attention_step(const tarn_attention *attention,
 
 double tarn_attention_forward_flops(const tarn_attention *attention)
 {
-    return attention->kind->forward_flops ? attention->kind->forward_flops(attention) : 0.0;
+    const bool counts = attention && attention->kind->forward_flops;
+
+    return counts ? attention->kind->forward_flops(attention) : 0.0;
 }
 
 double tarn_attention_backward_flops(const tarn_attention *attention)
 {
-    return attention->kind->backward_flops ? attention->kind->backward_flops(attention) : 0.0;
+    const bool counts = attention && attention->kind->backward_flops;
+
+    return counts ? attention->kind->backward_flops(attention) : 0.0;
 }

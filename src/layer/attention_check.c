@@ -61,7 +61,7 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "keys: is %zu, queries is %zu; causal attention needs them equal",
                        desc->keys, desc->queries);
-    if (desc->threads > 1024)
+    if (desc->threads > TN_THREADS_MAX)
         return tn_fail(err, TARN_EINVAL, "threads: is %zu; expected at most 1024",
                        desc->threads);
     if (desc->allocator && (!desc->allocator->allocate || !desc->allocator->release))

@@ -37,7 +37,8 @@ struct tn_attention_call {
 
 struct tn_attention_kind {
     tarn_table_row about;
-    bool has_map;   /* takes a feature map */
+    bool has_map; /* takes a feature map, if uses_map (NULL: always) says so of its options */
+    bool (*uses_map)(const tarn_attention *plan);
     bool self_only; /* queries and keys are the same positions */
 
     /* Refuses what this kind cannot do beyond its options' ranges. NULL: nothing more. */

@@ -400,7 +400,7 @@ const struct tn_attention_kind tn_attn_kernel = {
               (const tarn_option_info[]){
                   [SIMILARITY] = {"similarity", "of a query and a key", 0.0, 2.0, MAP, true,
                                   (const char *const[]){"map", "polynomial", "rbf", NULL}},
-                  [DEGREE] = {"degree", "of the polynomial: (q.k + bias)^degree, even", 1.0,
+                  [DEGREE] = {"degree", "of the polynomial: (q.k + bias)^degree, even", 2.0,
                               8.0, 2.0, true, NULL},
                   [BIAS] = {"bias", "of the polynomial", 0.0, 1e6, 1.0, false, NULL},
                   [SIGMA] = {"sigma", "of rbf: exp(-|q - k|^2 / (2 sigma^2))", 1e-6, 1e6, 1.0,
@@ -409,6 +409,7 @@ const struct tn_attention_kind tn_attn_kernel = {
                   {0},
               }},
     .has_map = true,
+    .uses_map = is_map,
     .check = check,
     .saved = saved,
     .work = work,

@@ -238,7 +238,7 @@ static void backward_chunk(struct tn_lsh_head *a, const float *L, struct tn_lsh_
         const size_t position = (size_t)chunk->position[i], at = i * 2 * a->columns;
 
         a->kernels->softmax_slope(scratch->scores + at, scratch->slopes + at, L[position],
-                                  scratch->delta[position], 1.0f, columns);
+                                  scratch->delta[position], columns);
     }
     for (size_t part = 0; part < part_count; part++)
         part_gradients(a, chunk, &parts[part]);

@@ -117,7 +117,7 @@ static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_gro
     tn_linear_ahead_add(ahead, a, a->call->arrays->v, a->plan->M);
 }
 
-/* The tile after the positions up to `from`. */
+/* At most a tile of positions, from `from` on and before `end`. */
 static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
 {
     ahead->from = from;
@@ -231,7 +231,7 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
 
     tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
     tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
-    if (!summed)
+    if (!summed && a->sizes.normalises)
         tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
     if (a->plan->causal)
         ahead_keys(&ahead, a);
@@ -274,8 +274,7 @@ static void turn(const struct tn_linear_group *a)
 void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_span span)
 {
     const tarn_attention_arrays *const arrays = a->call->arrays;
-    struct tn_linear_ahead ahead = {0},
-                           later = {0}; /* half of them in each of two recurrences */
+    struct tn_linear_ahead ahead = {0}, later = {0}; /* for the two recurrences */
 
     ahead_keys(&ahead, a);
     if (a->plan->causal) {

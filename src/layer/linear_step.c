@@ -42,12 +42,9 @@ static size_t state_floats(const tarn_attention *plan)
 size_t tn_linear_step_state(const tarn_attention *plan)
 {
     size_t bytes;
-    const size_t factors[] = {plan->B, plan->H, plan->map.C + STATE_PAD, padded(plan->M),
-                              sizeof(float)};
+    const size_t factors[] = {plan->B, plan->H, state_floats(plan), sizeof(float)};
 
-    if (!tn_size_product(&bytes, factors, 5)) /* an upper bound */
-        return SIZE_MAX;
-    return plan->B * plan->H * state_floats(plan) * sizeof(float);
+    return tn_size_product(&bytes, factors, 4) ? bytes : SIZE_MAX;
 }
 
 static struct rows *lay_out(const tarn_attention *plan, struct tn_arena *arena)

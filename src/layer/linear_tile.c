@@ -125,7 +125,7 @@ struct order {
 static struct order order_of(const struct tn_linear_group *a, ptrdiff_t head,
                              ptrdiff_t position, struct rows rows)
 {
-    if (tn_magnitude(head) < tn_magnitude(position))
+    if (a->heads > 1 && tn_magnitude(head) < tn_magnitude(position))
         return (struct order){true, rows.n, a->heads};
     return (struct order){false, a->heads, rows.n};
 }
@@ -228,7 +228,7 @@ static void load_scaled(const struct tn_linear_group *a, struct rows rows, const
     const float *const first = tn_in(dy, a->b, a->h, rows.from);
     float *const inverses =
         a->sizes.normalises ? a->call->saved + kept_from(a, rows.from) : NULL;
-    float *const slopes = a->slopes + kept_from(a, rows.from);
+    float *const slopes = y ? a->slopes + kept_from(a, rows.from) : NULL;
 
     for (size_t i = 0; i < order.outer; i++) {
         const ptrdiff_t row = (ptrdiff_t)i;

@@ -12,13 +12,11 @@
 
 enum { FEATURES, SIGMA, ORTHOGONAL };
 
-static const size_t widest = (size_t)1 << 24;
-
 static size_t features(const struct tn_feature_map *map)
 {
     const size_t asked = (size_t)map->options.value[FEATURES];
 
-    if (map->D > widest / 2)
+    if (map->D > TN_RANDOM_WIDTH)
         return 0;
     return asked > 0 ? tn_round_up(asked, 2) : 2 * map->D;
 }

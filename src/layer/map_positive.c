@@ -15,13 +15,12 @@
 enum { FEATURES, ORTHOGONAL };
 
 static const float cap = 30.0f;
-static const size_t widest = (size_t)1 << 24;
 
 static size_t features(const struct tn_feature_map *map)
 {
     const size_t asked = (size_t)map->options.value[FEATURES];
 
-    if (map->D > widest / 2)
+    if (map->D > TN_RANDOM_WIDTH)
         return 0;
     return asked > 0 ? asked : 2 * map->D;
 }

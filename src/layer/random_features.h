@@ -12,6 +12,9 @@
 
 #include "layer/feature_map.h"
 
+/* The widest queries: making D rows orthogonal takes time as D^3. */
+enum { TN_RANDOM_WIDTH = 4096 };
+
 /* Rows that one projection yields at most: what fits on a stack, whole vectors anywhere. */
 enum { TN_PROJECTION = 64 };
 

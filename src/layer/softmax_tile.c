@@ -267,9 +267,10 @@ void tn_softmax_store_weights(const struct tn_softmax_head *a,
 {
     for (size_t i = 0; i < queries->n; i++) {
         float *const row = a->stored + (queries->from + i) * a->stored_ld;
-        const float sum = a->kernels->exp_sum(row, row, a->kernels->max(row, end), end);
+        const float most = a->kernels->max(row, end);
+        const float sum = a->kernels->exp_sum(row, row, most > -INFINITY ? most : 0.0f, end);
 
-        a->kernels->scale(row, row, end > 0 ? 1.0f / sum : 0.0f, end);
+        a->kernels->scale(row, row, sum > 0.0f ? 1.0f / sum : 0.0f, end);
         memset(row + end, 0, (a->stored_ld - end) * sizeof(float));
         queries->sum[i] = 1.0f;
     }
@@ -315,7 +316,7 @@ void tn_softmax_meet_backward(const struct tn_softmax_head *a,
     scores(a, s, BLOCK, queries, keys);
     for (size_t i = 0; i < queries->n; i++)
         a->kernels->softmax_slope(s + i * BLOCK, dp + i * BLOCK, queries->lse[i],
-                                  queries->delta[i], 1.0f, width);
+                                  queries->delta[i], width);
 }
 
 void tn_softmax_add_dq(const struct tn_softmax_head *a, float *dq,
