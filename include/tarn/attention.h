@@ -41,8 +41,8 @@ typedef struct tarn_attention_desc {
                                 "lsh:rounds=4,chunk=32" */
     const char *feature_map; /* "elu", "relu", "positive:features=64", ...; NULL: "elu" where
                                 the kind has a feature map, none elsewhere */
-    bool causal;             /* position i sees keys 0..i only; needs queries = keys. In `lsh`,
-                                later positions have no weight but do take part in the sorting */
+    bool causal;             /* position i sees keys 0..i only; needs queries = keys. (In lsh,
+                                later positions get no weight but take part in the sort.) */
     size_t batch, heads;     /* B, H */
     size_t queries, keys;    /* N and Nk; for a step, keys is the longest sequence */
     size_t query_width;      /* D, of queries and keys */
