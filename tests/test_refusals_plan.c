@@ -277,8 +277,8 @@ static void check_option(const char *kind, const char *map, const tarn_table_row
 
 static void check_options(const char *kind, const char *map, const tarn_table_row *row)
 {
-    static const char *const never[] = {"nan", "-nan", "inf", "-inf", "",
-                                        " ",   "x",    "--1", "1e99"};
+    static const char *const never[] = {"nan", "-nan", "inf", "-inf", "",     " ",
+                                        " 1",  "1 ",   "x",   "--1",  "1e99", "0x1"};
 
     for (const tarn_option_info *option = row->options; option->name; option++) {
         char below_range[64], above[64];

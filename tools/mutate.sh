@@ -85,7 +85,7 @@ mutations() {
     mutate "softmax: log of the sum without the maximum" $tile \
         's/queries->max\[i\] + logf(sum)/logf(sum)/' $softmax
     mutate "softmax: rows that see nothing" $tile \
-        's/sum > 0.0f ? 1.0f \/ sum : 0.0f/1.0f \/ sum/' test_masking test_definition
+        's/Mp, sum > 0.0f ? 1.0f \/ sum : 0.0f/Mp, 1.0f \/ sum/' test_masking test_definition
     mutate "softmax: dq without the scale, whole heads" src/layer/attn_softmax.c \
         's/^\( *\)head.scale);/\11.0f);/' $softmax
     mutate "softmax: dq without the scale, spans" src/layer/attn_softmax.c \
@@ -126,7 +126,7 @@ mutations() {
     mutate "elu: slope of 1 below zero" $body \
         's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
     mutate "elu: no + 1" $body \
-        's/x + 1.0f, exp_negative(x)/x, exp_negative(x)/' test_definition test_kernel_rows
+        's/x\[j\] + 1.0f, e\[j\]/x[j], e[j]/' test_definition test_kernel_rows
     mutate "relu: slope everywhere" src/layer/map_relu.c \
         's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
     mutate "square: factor 2 of the squares" src/layer/map_square.c \
@@ -178,10 +178,10 @@ mutations() {
     mutate "softmax_slope: no delta" $body \
         's/p \* (load(dp + i) - delta)/p * load(dp + i)/' $rows
 
-    refusals="test_refusals_plan test_refusals_call"
-    mutate "refusals: NaN is in every range" src/base/option.c \
-        's/!(number >= option->minimum \&\& number <= option->maximum)/(number < option->minimum || number > option->maximum)/' \
-        $refusals
+    mutate "refusals: below an option's range" src/base/option.c \
+        's/number >= option->minimum/number >= option->minimum - 0.5/' test_refusals_plan
+    mutate "refusals: blanks and hexadecimal numbers" src/base/option.c \
+        's/strspn(text.start, "0123456789+-.eE") >= text.length/true/' test_refusals_plan
     mutate "refusals: lengths beyond the keys" src/layer/attention_check.c \
         's/if (lengths\[b\] > plan->Nk)/if (lengths[b] > plan->Nk + 1)/' test_refusals_call
     mutate "refusals: outputs that overlap" src/layer/attention_check.c \

@@ -124,43 +124,36 @@ FORCE_INLINE float max_lanes(vec v)
     return x[0];
 }
 
+enum { FOUR = 4 };
+
 /* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r p(r) with the p of
  * degree 4 that makes the largest relative error smallest: 1e-7. ln 2 is subtracted in two
  * parts, the first exact in few bits. Adding 1.5 * 2^23 rounds to a whole number and leaves it
  * in the low bits of the float. For x within -87.33 .. 88.37, where 2^n is a normal float; NaN
- * stays NaN. */
-enum { FOUR = 4 };
-
-/* Four at a time, step by step: each step waits for the one before it, so four chains side by
- * side keep the multipliers busy where one would leave them idle. */
-FORCE_INLINE void exp_four(vec *x)
+ * stays NaN.
+ *
+ * Up to four vectors step by step: each step waits for the one before it, so chains side by side
+ * keep the multipliers busy where one would leave them idle. */
+FORCE_INLINE void exp_within(vec *x, int count)
 {
     static const float coefficients[] = {0.0418981612f, 0.166676387f, 0.499991477f,
                                          0.999999702f, 1.0f};
     const vec shift = splat(12582912.0f);
     vec shifted[FOUR], p[FOUR];
 
-    for (int j = 0; j < FOUR; j++)
+    for (int j = 0; j < count; j++)
         shifted[j] = x[j] * splat(1.44269504f) + shift;
-    for (int j = 0; j < FOUR; j++)
+    for (int j = 0; j < count; j++)
         x[j] = x[j] - (shifted[j] - shift) * splat(0.693359375f);
-    for (int j = 0; j < FOUR; j++)
+    for (int j = 0; j < count; j++)
         x[j] = x[j] + (shifted[j] - shift) * splat(2.12194440e-4f);
-    for (int j = 0; j < FOUR; j++)
+    for (int j = 0; j < count; j++)
         p[j] = splat(0.00829027221f);
     for (int c = 0; c < 5; c++)
-        for (int j = 0; j < FOUR; j++)
+        for (int j = 0; j < count; j++)
             p[j] = p[j] * x[j] + splat(coefficients[c]);
-    for (int j = 0; j < FOUR; j++)
+    for (int j = 0; j < count; j++)
         x[j] = (vec)((uvec)p[j] + ((uvec)shifted[j] << 23));
-}
-
-FORCE_INLINE vec exp_within(vec x)
-{
-    vec four[FOUR] = {x, x, x, x}; /* the compiler keeps one of them */
-
-    exp_four(four);
-    return four[0];
 }
 
 static const float exp_top = 88.37f, exp_bottom = -87.33f;
@@ -168,15 +161,23 @@ static const float exp_top = 88.37f, exp_bottom = -87.33f;
 /* Any x: stays at exp(88.37) above, is 0 below. */
 FORCE_INLINE vec vexp(vec x)
 {
-    const vec within = larger(splat(exp_bottom), smaller(splat(exp_top), x));
+    vec e = larger(splat(exp_bottom), smaller(splat(exp_top), x));
 
-    return choose(x < splat(exp_bottom), splat(0.0f), exp_within(within));
+    exp_within(&e, 1);
+    return choose(x < splat(exp_bottom), splat(0.0f), e);
 }
 
-/* exp(min(x, 0)), not below the smallest normal float. */
-FORCE_INLINE vec exp_negative(vec x)
+/* x + 1 above zero, exp(x) below: not less than the smallest normal float. */
+FORCE_INLINE void elu1_of(vec *x, int count)
 {
-    return exp_within(larger(splat(exp_bottom), smaller(splat(0.0f), x)));
+    const vec zero = splat(0.0f);
+    vec e[FOUR];
+
+    for (int j = 0; j < count; j++)
+        e[j] = larger(splat(exp_bottom), smaller(zero, x[j]));
+    exp_within(e, count);
+    for (int j = 0; j < count; j++)
+        x[j] = choose(x[j] > zero, x[j] + 1.0f, e[j]);
 }
 
 /* ---- product ------------------------------------------------------------ */
@@ -513,50 +514,49 @@ static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ld
     }
 }
 
-FORCE_INLINE vec elu1_of(vec x)
-{
-    return choose(x > splat(0.0f), x + 1.0f, exp_negative(x));
-}
-
-/* Four vectors side by side. */
 FORCE_INLINE void elu1_four(float *y, const float *x)
 {
-    vec v[FOUR], e[FOUR];
+    vec v[FOUR];
 
-    for (int j = 0; j < FOUR; j++) {
-        v[j] = load(x + j * LANES);
-        e[j] = larger(splat(exp_bottom), smaller(splat(0.0f), v[j]));
-    }
-    exp_four(e);
     for (int j = 0; j < FOUR; j++)
-        store(y + j * LANES, choose(v[j] > splat(0.0f), v[j] + 1.0f, e[j]));
+        v[j] = load(x + j * LANES);
+    elu1_of(v, FOUR);
+    for (int j = 0; j < FOUR; j++)
+        store(y + j * LANES, v[j]);
+}
+
+/* The last n < 4 LANES floats of a row. */
+FORCE_INLINE void elu1_rest(float *y, const float *x, size_t n)
+{
+    for (; n > 0; y += LANES, x += LANES) {
+        const size_t some = n < LANES ? n : LANES;
+        vec v = load_tail(x, some, 0.0f);
+
+        elu1_of(&v, 1);
+        store_tail(y, v, some);
+        n -= some;
+    }
 }
 
 /* One loop over all rows' fours, so that its constants are loaded once and not for every row;
- * what a row has beyond them follows. */
+ * what rows have beyond them follows. */
 static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width)
 {
-    const size_t fours = width / (FOUR * LANES), rest = width - fours * FOUR * LANES;
+    const size_t fours = width / (FOUR * LANES), whole = fours * FOUR * LANES;
     float *to = y;
     const float *from = x;
 
     for (size_t four = 0, column = 0; four < n * fours; four++) {
         elu1_four(to + column, from + column);
         column += FOUR * LANES;
-        if (column == width - rest) {
+        if (column == whole) {
             column = 0;
             to += ldy;
             from += ldx;
         }
     }
-    for (size_t row = 0; row < n && rest > 0; row++, y += ldy, x += ldx) {
-        size_t i = width - rest;
-
-        for (; i + LANES <= width; i += LANES)
-            store(y + i, elu1_of(load(x + i)));
-        if (i < width)
-            store_tail(y + i, elu1_of(load_tail(x + i, width - i, 0.0f)), width - i);
-    }
+    for (size_t row = 0; row < n; row++, y += ldy, x += ldx)
+        elu1_rest(y + whole, x + whole, width - whole);
 }
 
 FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,

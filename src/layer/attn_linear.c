@@ -42,7 +42,8 @@ static size_t segment_count(const tarn_attention *plan)
     return tn_max(1, tn_min(TN_LINEAR_SEGMENTS / heads, positions / SEGMENT_MIN));
 }
 
-/* Heads that go together at most, leaving work for every thread. Results do not depend on it.
+/* Heads that go together at most, leaving work for every thread. The size of the workspace depends
+ * on it, results do not.
  * */
 static size_t group_max(const tarn_attention *plan)
 {

@@ -117,6 +117,16 @@ static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_gro
     tn_linear_ahead_add(ahead, a, a->call->arrays->v, a->plan->M);
 }
 
+/* Queries and dy, and y where it is still needed. */
+static void ahead_gradients(struct tn_linear_ahead *ahead, const struct tn_linear_group *a,
+                            bool again)
+{
+    tn_linear_ahead_add(ahead, a, a->call->arrays->q, a->plan->D);
+    tn_linear_ahead_add(ahead, a, a->call->arrays->dy, a->plan->M);
+    if (!again && a->sizes.normalises)
+        tn_linear_ahead_add_output(ahead, a, a->call->arrays->y, a->plan->M);
+}
+
 /* At most a tile of positions, from `from` on and before `end`. */
 static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
 {
@@ -167,13 +177,19 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span s
 
 void tn_linear_sum_queries(const struct tn_linear_group *a, struct tn_linear_span span)
 {
+    struct tn_linear_ahead ahead = {0};
+
+    ahead_gradients(&ahead, a, false);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
         const size_t n = tn_min(T, span.q_to - i);
 
+        ahead_move(&ahead, i + n, span.q_to);
         tn_linear_load_queries(a, i, n);
         tn_linear_load_gradients(a, i, n, false);
-        for (size_t head = 0; head < a->heads; head++)
+        for (size_t head = 0; head < a->heads; head++) {
+            tn_linear_ahead_fetch(&ahead, head, 0, T);
             add(a, sum_St(a, a->states[head].Rt), packed_g(a, head), packed_q(a, head), n);
+        }
     }
 }
 
@@ -229,10 +245,7 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
     const bool sums = !summed && !a->plan->causal;
     struct tn_linear_ahead ahead = {0};
 
-    tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
-    tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
-    if (!summed && a->sizes.normalises)
-        tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
+    ahead_gradients(&ahead, a, summed);
     if (a->plan->causal)
         ahead_keys(&ahead, a);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
