@@ -156,7 +156,7 @@ static void put_range(FILE *gnuplot, const struct bench_row *rows, size_t count,
 
 static void put_panel(FILE *gnuplot, size_t methods, int column, const char *label)
 {
-    fprintf(gnuplot, "set ylabel '%s'\nplot", label);
+    fprintf(gnuplot, "set ylabel '%s' offset 1\nplot", label);
     for (size_t i = 0; i < methods; i++)
         fprintf(gnuplot, "%s $m%zu using 1:%d with linespoints lt %zu", i ? "," : "", i, column,
                 i + 1);
@@ -198,7 +198,7 @@ static void put_script(FILE *gnuplot, const char *path, const struct bench_machi
     put_styles(gnuplot, methods);
     put_axes(gnuplot, rows, count);
     put_title(gnuplot, machine, &rows[0]);
-    put_place(gnuplot, 0.08, 0.48, 0.23, 0.9);
+    put_place(gnuplot, 0.085, 0.48, 0.23, 0.9);
     put_range(gnuplot, rows, count, milliseconds);
     put_panel(gnuplot, methods, 2, "time per sample, milliseconds");
     put_place(gnuplot, 0.575, 0.975, 0.23, 0.9);
