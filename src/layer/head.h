@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* head.h - what a model's outputs mean: a distribution over symbols, and its loss.
+ *
+ * A head is one file that defines one row, and one line in heads.def. */
+#ifndef TN_HEAD_H
+#define TN_HEAD_H
+
+#include "base/option.h"
+#include "layer/rows.h"
+
+struct tn_head_row;
+
+/* A row of the table for a number of symbols. */
+struct tn_head {
+    const struct tn_head_row *row;
+    struct tn_options options;
+    size_t symbols;
+    size_t outputs; /* floats per position */
+};
+
+/* Sums over rows, each times its weight, in a fixed order. */
+struct tn_loss {
+    double loss;    /* in nats */
+    double weight;  /* the mean is loss / weight */
+    double correct; /* rows whose most probable symbol, the first of equals, is the target */
+};
+
+/* One call: r->rows rows of r->width = head->outputs floats. */
+struct tn_head_call {
+    const struct tn_head *head;
+    const struct tn_rows *rows;
+    const float *outputs;
+    const int32_t *targets;
+    const float *weights; /* one per row; NULL: all 1. A target of weight 0 is not looked at */
+    float scale;          /* of the gradient: 1 / the sum of weights, for a mean */
+    float *doutputs;      /* = weight scale dloss/doutputs; NULL: not wanted; may be outputs */
+    void *scratch;        /* tn_head_scratch_size() bytes, of any alignment */
+};
+
+struct tn_head_row {
+    tarn_table_row about;
+
+    /* Floats per position; 0: impossible for so many symbols. */
+    size_t (*outputs)(const struct tn_head *head);
+
+    /* What a call works in, laid out; see tn_arena. */
+    void (*work)(const struct tn_head *head, const struct tn_rows *r, struct tn_arena *arena);
+
+    void (*loss)(const struct tn_head_call *call, struct tn_loss *loss);
+};
+
+/* The names in heads.def, ended by NULL. */
+extern const tarn_table_row *const tn_head_rows[];
+
+/* Reads a spec, such as "categorical", and checks it against the number of symbols. */
+tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
+                         tarn_error *err);
+
+size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r); /* bytes */
+
+/* Fills *loss, and doutputs where they are wanted. */
+void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* rows.h - the activations of a layer, row by row, and who works on them.
+ *
+ * A layer without plans is functions over a `struct tn_rows`, which the caller fills and changes
+ * as it likes. Rows are cut into blocks by their number and width alone, so that sums over rows
+ * are the same to the last bit for any number of threads. */
+#ifndef TN_ROWS_H
+#define TN_ROWS_H
+
+#include "kernel/kernels.h"
+
+/* rows x width floats, one row behind the other unless a function takes an ld. */
+struct tn_rows {
+    const struct tn_kernels *kernels;
+    size_t threads; /* at least 1 */
+    size_t rows, width;
+};
+
+/* Rows of a block: the cut for work that leaves nothing behind. At least 1. */
+size_t tn_rows_block(const struct tn_rows *r);
+
+/* Rows of a block where each block leaves a sum behind: at most TN_ROWS_SUMS blocks. */
+enum { TN_ROWS_SUMS = 64 };
+size_t tn_rows_sum_block(const struct tn_rows *r);
+
+/* Floats between the sums of two blocks: whole cache lines, one writer each. */
+size_t tn_rows_sum_width(size_t width);
+
+/* ---- Sums of columns ---------------------------------------------------- */
+
+/* sum[c] += the sum of x[., c], rows ldx apart: block by block, then the blocks in order.
+ * `scratch` of any alignment. */
+size_t tn_column_sums_scratch(const struct tn_rows *r); /* bytes */
+void tn_column_sums(const struct tn_rows *r, float *sum, const float *x, size_t ldx,
+                    void *scratch);
+
+/* y += x, or y = x + z with a z; in place allowed. */
+void tn_rows_add(const struct tn_rows *r, float *y, const float *x, const float *z);
+
+#endif
