@@ -628,6 +628,8 @@ static float read(const float *x, size_t n)
     return sum_lanes(sum[0]);
 }
 
+#include "kernel/kernel_body_layer.h"
+
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
@@ -647,6 +649,18 @@ const struct tn_kernels TN_TABLE = {
     .scale_rows = scale_rows,
     .scale_dot_rows = scale_dot_rows,
     .settle = settle,
+    .narrow = narrow,
+    .widen = widen,
+    .add = add,
+    .sum_rows = sum_rows,
+    .scatter_rows = scatter_rows,
+    .norm = norm,
+    .norm_slope = norm_slope,
+    .relu = relu,
+    .relu_slope = relu_slope,
+    .gelu = gelu,
+    .gelu_slope = gelu_slope,
+    .dropout = dropout,
     .burn = burn,
     .read = read,
 };

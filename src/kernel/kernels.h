@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.h - float arrays in, float arrays out, one table per instruction set.
  *
- * All loops are written once, in kernel_body.h, and compiled into one table for each
+ * All loops are written once, in kernel_body.h and kernel_body_layer.h, and compiled into one table for each
  * instruction set. They run on the calling thread. A plan holds the table it was made with.
  *
  * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors
@@ -28,6 +28,17 @@ struct tn_recurrence {
 struct tn_column {
     float *at;
     ptrdiff_t ld;
+};
+
+/* What the gradient of a normalised row needs beside the row. */
+struct tn_norm_stats {
+    float mean, scale; /* scale: 1 / sqrt(variance + eps) */
+};
+
+/* An element is kept where the hash of its index, by three keys, reaches the threshold. */
+struct tn_dropout_keys {
+    uint32_t key[3], threshold;
+    float scale; /* of what is kept */
 };
 
 struct tn_kernels {
@@ -88,6 +99,42 @@ struct tn_kernels {
 
     /* After rows that streamed, before another thread may look at them. */
     void (*settle)(void);
+
+    /* ---- layers; y may be x, dx may be dy ---- */
+
+    /* f32 to bf16, to nearest, ties to even, and back. Not in place. */
+    void (*narrow)(uint16_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                   size_t width);
+    void (*widen)(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, size_t n,
+                  size_t width);
+
+    void (*add)(float *y, const float *x, const float *z, size_t n); /* y = x + z */
+
+    /* sum (width floats) += the sum of n rows. */
+    void (*sum_rows)(float *sum, const float *x, ptrdiff_t ldx, size_t n, size_t width);
+
+    /* table[rows[i]] += x_i, for i in order. */
+    void (*scatter_rows)(float *table, ptrdiff_t ld, const int32_t *rows, const float *x,
+                         ptrdiff_t ldx, size_t n, size_t width);
+
+    /* Layer normalisation of n rows behind each other; stats may be NULL. Its gradients are
+     * added to dgain and dbias, and to dx if add_dx. */
+    void (*norm)(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
+                 const float *bias, float eps, size_t n, size_t width);
+    void (*norm_slope)(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
+                       const float *x, const struct tn_norm_stats *stats, const float *gain,
+                       size_t n, size_t width);
+
+    /* relu's slope is seen in its result y, gelu's in its argument x. */
+    void (*relu)(float *y, const float *x, size_t n);
+    void (*relu_slope)(float *dx, const float *dy, const float *y, size_t n);
+    void (*gelu)(float *y, const float *x, size_t n);
+    void (*gelu_slope)(float *dx, const float *dy, const float *x, size_t n);
+
+    /* y = scale x where the element is kept, else 0, and + residual if there is one. Element i
+     * has index first + i, modulo 2^32. The same bits in every table. */
+    void (*dropout)(float *y, const float *x, const float *residual,
+                    const struct tn_dropout_keys *keys, uint32_t first, size_t n);
 
     /* ---- the machine ---- */
 

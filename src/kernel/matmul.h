@@ -23,8 +23,8 @@ enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf 
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char *backend; /* "onednn", "portable"; NULL: the first that can */
-    const char *cpu;     /* as tarn_cpu_name() lists; NULL: best. For the portable backend */
+    const char *backend; /* "onednn", "widened", "portable"; NULL: the first that can */
+    const char *cpu;     /* as tarn_cpu_name() lists; NULL: best. For our own loops */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;

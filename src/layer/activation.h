@@ -22,7 +22,7 @@ void tn_activation_forward(const struct tn_rows *r, enum tn_activation activatio
 void tn_activation_backward(const struct tn_rows *r, enum tn_activation activation, float *dx,
                             const float *dy, const float *kept);
 
-/* relu, gelu, identity; NULL past the last. */
+/* The name of activation `index`; NULL past the last. */
 const char *tn_activation_name(size_t index);
 
 #endif

@@ -10,12 +10,7 @@
 
 #define TN_NORM_EPS 1e-5f /* PyTorch's, and the authors' */
 
-/* What a row's backward needs beside x. */
-struct tn_norm_stats {
-    float mean, scale; /* scale: 1 / sqrt(variance + eps) */
-};
-
-/* stats: one per row; NULL: not wanted. y == x is allowed. */
+/* stats: mean and scale of every row (kernels.h), for backward; NULL: not wanted. y == x is allowed. */
 void tn_norm_forward(const struct tn_rows *r, float *y, struct tn_norm_stats *stats,
                      const float *x, const float *gain, const float *bias, float eps);
 

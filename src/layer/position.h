@@ -33,7 +33,7 @@ struct tn_position_row {
     void (*fill)(const struct tn_position *position, float *table, size_t from, size_t n);
 
     /* Row i of y (F floats, ldy apart), whose first floats are the embedding, learns that it
-     * stands at row i % n of the table. */
+     * stands at row i % n of the table. NULL: it does not. */
     void (*apply)(const struct tn_position *position, const struct tn_rows *r, float *y,
                   size_t ldy, const float *table, size_t n);
 };

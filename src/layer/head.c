@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer/head.h"
+
+#define TN_HEAD(name) extern const struct tn_head_row tn_head_##name;
+#include "layer/heads.def"
+#undef TN_HEAD
+
+#define TN_HEAD(name) &tn_head_##name.about,
+const tarn_table_row *const tn_head_rows[] = {
+#include "layer/heads.def"
+    NULL,
+};
+#undef TN_HEAD
+
+tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
+                         tarn_error *err)
+{
+    const tarn_table_row *about = NULL;
+    tarn_status status = tn_option_row(&about, tn_head_rows, "head", spec, err);
+
+    if (status != TARN_OK)
+        return status;
+    *head = (struct tn_head){
+        .row = (const struct tn_head_row *)about, /* its first member */
+        .symbols = symbols,
+    };
+    if ((status = tn_option_read(&head->options, about, "head", spec, err)) != TARN_OK)
+        return status;
+    head->outputs = head->row->outputs(head);
+    if (head->outputs == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "head: '%s' of %zu symbols; expected at least 1 and at most 2^31 - 1",
+                       about->name, symbols);
+    return TARN_OK;
+}
+
+size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    head->row->work(head, r, &arena);
+    return tn_arena_bytes(&arena);
+}
+
+void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss)
+{
+    call->head->row->loss(call, loss);
+}

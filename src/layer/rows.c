@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer/rows.h"
+
+#include <string.h>
+
+enum {
+    BLOCK_FLOATS = 1 << 13, /* a block: 32 KiB, worth handing out */
+    LINE_FLOATS = TN_ALIGN / (int)sizeof(float)
+};
+
+size_t tn_rows_block(const struct tn_rows *r)
+{
+    return tn_max(1, BLOCK_FLOATS / tn_max(1, r->width));
+}
+
+size_t tn_rows_sum_block(const struct tn_rows *r)
+{
+    return tn_max(tn_rows_block(r), tn_blocks(r->rows, TN_ROWS_SUMS));
+}
+
+size_t tn_rows_sum_width(size_t width)
+{
+    return tn_round_up(width, LINE_FLOATS);
+}
+
+/* ---- sums of columns ---------------------------------------------------- */
+
+struct sums {
+    const struct tn_rows *r;
+    float *of_blocks;
+    const float *x;
+    size_t ldx;
+};
+
+static float *take_sums(const struct tn_rows *r, struct tn_arena *arena)
+{
+    return tn_arena_take(arena, tn_blocks(r->rows, tn_rows_sum_block(r)),
+                         tn_rows_sum_width(r->width) * sizeof(float));
+}
+
+size_t tn_column_sums_scratch(const struct tn_rows *r)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    take_sums(r, &arena);
+    return tn_arena_bytes(&arena);
+}
+
+static void sum_block(void *arg, size_t index, size_t thread)
+{
+    const struct sums *const s = arg;
+    const struct tn_rows *const r = s->r;
+    const size_t block = tn_rows_sum_block(r), from = index * block;
+    float *const sum = s->of_blocks + index * tn_rows_sum_width(r->width);
+
+    (void)thread;
+    memset(sum, 0, r->width * sizeof *sum);
+    r->kernels->sum_rows(sum, s->x + from * s->ldx, (ptrdiff_t)s->ldx,
+                         tn_min(block, r->rows - from), r->width);
+}
+
+void tn_column_sums(const struct tn_rows *r, float *sum, const float *x, size_t ldx,
+                    void *scratch)
+{
+    struct tn_arena arena = tn_arena_over(scratch);
+    struct sums s = {r, take_sums(r, &arena), x, ldx};
+    const size_t blocks = tn_blocks(r->rows, tn_rows_sum_block(r));
+
+    tn_parallel(r->threads, blocks, sum_block, &s);
+    r->kernels->sum_rows(sum, s.of_blocks, (ptrdiff_t)tn_rows_sum_width(r->width), blocks,
+                         r->width);
+}
+
+/* ---- sums of rows ------------------------------------------------------- */
+
+struct addition {
+    const struct tn_rows *r;
+    float *y;
+    const float *x, *z;
+};
+
+static void add_block(void *arg, size_t index, size_t thread)
+{
+    const struct addition *const a = arg;
+    const size_t block = tn_rows_block(a->r), from = index * block * a->r->width;
+    const size_t rows = tn_min(block, a->r->rows - index * block);
+
+    (void)thread;
+    a->r->kernels->add(a->y + from, a->x + from, a->z + from, rows * a->r->width);
+}
+
+void tn_rows_add(const struct tn_rows *r, float *y, const float *x, const float *z)
+{
+    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), add_block,
+                &(struct addition){r, y, x, z ? z : y});
+}
