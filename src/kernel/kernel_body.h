@@ -628,6 +628,8 @@ static float read(const float *x, size_t n)
     return sum_lanes(sum[0]);
 }
 
+#include "kernel/kernel_body_update.h"
+
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
@@ -647,6 +649,7 @@ const struct tn_kernels TN_TABLE = {
     .scale_rows = scale_rows,
     .scale_dot_rows = scale_dot_rows,
     .settle = settle,
+    .update = update,
     .burn = burn,
     .read = read,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.h - float arrays in, float arrays out, one table per instruction set.
  *
- * All loops are written once, in kernel_body.h, and compiled into one table for each
+ * All loops are written once, in kernel_body*.h, and compiled into one table for each
  * instruction set. They run on the calling thread. A plan holds the table it was made with.
  *
  * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors
@@ -28,6 +28,14 @@ struct tn_recurrence {
 struct tn_column {
     float *at;
     ptrdiff_t ld;
+};
+
+/* What one update of an optimizer with two moments does to every parameter. */
+struct tn_update {
+    float gain1, gain2; /* 1 - beta1, 1 - beta2 */
+    float l2;           /* of w, added to the gradient */
+    float shrink;       /* of w, taken off w itself */
+    float step, root, eps;
 };
 
 struct tn_kernels {
@@ -88,6 +96,15 @@ struct tn_kernels {
 
     /* After rows that streamed, before another thread may look at them. */
     void (*settle)(void);
+
+    /* ---- parameters ---- */
+
+    /* With g' = scale g + l2 w:
+     *     m += gain1 (g' - m)     v += gain2 (g'^2 - v)
+     *     w -= shrink w + step m / (root sqrt(v) + eps)
+     * Moments below 1e-36 become 0. eps must be positive. */
+    void (*update)(float *w, float *m, float *v, const float *g, float scale,
+                   const struct tn_update *by, size_t n);
 
     /* ---- the machine ---- */
 
