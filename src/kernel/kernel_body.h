@@ -629,6 +629,7 @@ static float read(const float *x, size_t n)
 }
 
 #include "kernel/kernel_body_layer.h"
+#include "kernel/kernel_body_update.h"
 
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
@@ -661,6 +662,7 @@ const struct tn_kernels TN_TABLE = {
     .gelu = gelu,
     .gelu_slope = gelu_slope,
     .dropout = dropout,
+    .update = update,
     .burn = burn,
     .read = read,
 };

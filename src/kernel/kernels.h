@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.h - float arrays in, float arrays out, one table per instruction set.
  *
- * All loops are written once, in kernel_body.h and kernel_body_layer.h, and compiled into one table for each
+ * All loops are written once, in kernel_body*.h, and compiled into one table for each
  * instruction set. They run on the calling thread. A plan holds the table it was made with.
  *
  * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors
@@ -39,6 +39,14 @@ struct tn_norm_stats {
 struct tn_dropout_keys {
     uint32_t key[3], threshold;
     float scale; /* of what is kept */
+};
+
+/* What one update of an optimizer with two moments does to every parameter. */
+struct tn_update {
+    float gain1, gain2; /* 1 - beta1, 1 - beta2 */
+    float l2;           /* of w, added to the gradient */
+    float shrink;       /* of w, taken off w itself */
+    float step, root, eps;
 };
 
 struct tn_kernels {
@@ -135,6 +143,15 @@ struct tn_kernels {
      * has index first + i, modulo 2^32. The same bits in every table. */
     void (*dropout)(float *y, const float *x, const float *residual,
                     const struct tn_dropout_keys *keys, uint32_t first, size_t n);
+
+    /* ---- parameters ---- */
+
+    /* With g' = scale g + l2 w:
+     *     m += gain1 (g' - m)     v += gain2 (g'^2 - v)
+     *     w -= shrink w + step m / (root sqrt(v) + eps)
+     * Moments below 1e-36 become 0. eps must be positive. */
+    void (*update)(float *w, float *m, float *v, const float *g, float scale,
+                   const struct tn_update *by, size_t n);
 
     /* ---- the machine ---- */
 

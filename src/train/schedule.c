@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/schedule.h"
+
+#include <assert.h>
+
+#define TN_SCHEDULE(name) extern const struct tn_schedule_row tn_sched_##name;
+#include "train/schedules.def"
+#undef TN_SCHEDULE
+
+#define TN_SCHEDULE(name) &tn_sched_##name.about,
+const tarn_table_row *const tn_schedule_rows[] = {
+#include "train/schedules.def"
+    NULL,
+};
+#undef TN_SCHEDULE
+
+static const double rate_most = 10.0;
+
+tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,
+                             tarn_error *err)
+{
+    const tarn_table_row *about = NULL;
+    tarn_status status = tn_option_row(&about, tn_schedule_rows, "schedule", spec, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (!(rate > 0.0 && rate <= rate_most)) /* NaN too */
+        return tn_fail(err, TARN_EINVAL, "rate: is %g; expected a number above 0, up to %g",
+                       rate, rate_most);
+    *schedule = (struct tn_schedule){
+        .row = (const struct tn_schedule_row *)about, /* its first member */
+        .rate = rate,
+    };
+    status = tn_option_read(&schedule->options, about, "schedule", spec, err);
+    if (status == TARN_OK && schedule->row->check)
+        status = schedule->row->check(schedule, err);
+    return status;
+}
+
+double tn_schedule_rate(const struct tn_schedule *schedule,
+                        const struct tn_schedule_state *state, uint64_t t)
+{
+    assert(t > 0);
+    return schedule->row->rate(schedule, state, t);
+}
+
+void tn_schedule_observe(const struct tn_schedule *schedule, struct tn_schedule_state *state,
+                         double metric)
+{
+    if (schedule->row->observe)
+        schedule->row->observe(schedule, state, metric);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* schedule.h - the learning rate of each update.
+ *
+ * A rate is a function of the update's number and, for schedules that watch the validation, of a
+ * small state. A schedule is one file that defines one row, and one line in schedules.def. */
+#ifndef TN_SCHEDULE_H
+#define TN_SCHEDULE_H
+
+#include "base/option.h"
+
+struct tn_schedule_row;
+
+struct tn_schedule {
+    const struct tn_schedule_row *row;
+    struct tn_options options;
+    double rate; /* what a constant schedule gives */
+};
+
+/* Zeros are the start. No pointers: a checkpoint keeps the four numbers. */
+struct tn_schedule_state {
+    double best;       /* lowest metric so far, if `improved` */
+    uint64_t improved; /* observations that were better than all before them */
+    uint64_t stale;    /* observations since the last such, or since the last cut */
+    uint64_t cuts;     /* times that the rate was cut */
+};
+
+struct tn_schedule_row {
+    tarn_table_row about;
+
+    /* Refuses options that are in range and do not fit each other. NULL: all fit. */
+    tarn_status (*check)(const struct tn_schedule *schedule, tarn_error *err);
+
+    /* The rate of update t, counted from 1. */
+    double (*rate)(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
+                   uint64_t t);
+
+    /* A metric of the validation, of which less is better. NULL: not looked at. */
+    void (*observe)(const struct tn_schedule *schedule, struct tn_schedule_state *state,
+                    double metric);
+};
+
+/* The names in schedules.def, ended by NULL. */
+extern const tarn_table_row *const tn_schedule_rows[];
+
+/* Reads a spec such as "step:at=3000,factor=0.1" for a rate from above 0 to 10. */
+tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,
+                             tarn_error *err);
+
+double tn_schedule_rate(const struct tn_schedule *schedule,
+                        const struct tn_schedule_state *state, uint64_t t);
+
+/* After each validation, whatever the schedule. A metric that is no number is no improvement. */
+void tn_schedule_observe(const struct tn_schedule *schedule, struct tn_schedule_state *state,
+                         double metric);
+
+#endif
