@@ -22,6 +22,8 @@ const char *tarn_status_name(tarn_status status)
         [TARN_ENOMEM] = "out of memory",
         [TARN_EUNKNOWN] = "unknown name",
         [TARN_EMACHINE] = "not on this machine",
+        [TARN_EIO] = "file not readable or writable",
+        [TARN_EFORMAT] = "file not as expected",
     };
     const size_t index = (size_t)status;
 
