@@ -52,6 +52,15 @@ static void a_sentence_that_is_too_long_is_cut(void **state)
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
+static void a_sentence_gives_no_commands_to_a_terminal(void **state)
+{
+    tarn_error err = {0};
+
+    (void)state;
+    tn_fail(&err, TARN_EFORMAT, "%s", "a\x1b[2Jb\n\x7f\xc3\xa9");
+    assert_string_equal(err.text, "a?[2Jb??\xc3\xa9");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -59,6 +68,7 @@ int main(void)
         cmocka_unit_test(a_number_that_is_no_status_has_a_name_too),
         cmocka_unit_test(a_failure_keeps_its_status_and_its_sentence),
         cmocka_unit_test(a_sentence_that_is_too_long_is_cut),
+        cmocka_unit_test(a_sentence_gives_no_commands_to_a_terminal),
     };
 
     return cmocka_run_group_tests_name("status", tests, NULL, NULL);

@@ -30,6 +30,15 @@ const char *tarn_status_name(tarn_status status)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
 }
 
+/* Sentences quote what callers and files hold, and end on terminals, to which control characters
+ * are commands. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
+}
+
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
 {
     if (err) {
@@ -39,6 +48,7 @@ tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        make_printable(err->text);
     }
     return status;
 }
