@@ -24,7 +24,9 @@ typedef enum tarn_status {
     TARN_EINVAL = 1,   /* an argument cannot be used; the text names it */
     TARN_ENOMEM = 2,   /* the allocator said no */
     TARN_EUNKNOWN = 3, /* a name no table has */
-    TARN_EMACHINE = 4  /* this machine cannot do it */
+    TARN_EMACHINE = 4, /* this machine cannot do it */
+    TARN_EIO = 5,      /* a file could not be read or written */
+    TARN_EFORMAT = 6   /* a file is not what it claims to be */
 } tarn_status;
 
 /* Filled by every fallible function that is given one; NULL is accepted. The

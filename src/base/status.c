@@ -22,10 +22,21 @@ const char *tarn_status_name(tarn_status status)
         [TARN_ENOMEM] = "out of memory",
         [TARN_EUNKNOWN] = "unknown name",
         [TARN_EMACHINE] = "not on this machine",
+        [TARN_EIO] = "file not readable or writable",
+        [TARN_EFORMAT] = "file not as expected",
     };
     const size_t index = (size_t)status;
 
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
+}
+
+/* Sentences quote what callers and files hold, and end on terminals, to which control characters
+ * are commands. */
+static void make_printable(char *text)
+{
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *text = '?';
 }
 
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
@@ -37,6 +48,7 @@ tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...
         va_start(args, format);
         vsnprintf(err->text, sizeof err->text, format, args);
         va_end(args);
+        make_printable(err->text);
     }
     return status;
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "file/file_bytes.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const char *tn_path_shown(const char *path)
+{
+    const size_t length = strlen(path), most = 120;
+
+    return length > most ? path + (length - most) : path;
+}
+
+/* Not aligned_alloc(), which wants multiples of 64: a size of its own lets sanitizers see a read
+ * of the byte behind the last. */
+tarn_status tn_bytes_take(struct tn_bytes *out, size_t size, tarn_error *err)
+{
+    void *data = NULL;
+
+    *out = (struct tn_bytes){0};
+    if (posix_memalign(&data, TN_ALIGN, size ? size : 1) != 0)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes", size);
+    *out = (struct tn_bytes){.data = data, .size = size};
+    return TARN_OK;
+}
+
+void tn_bytes_free(struct tn_bytes *bytes)
+{
+    free(bytes->data);
+    *bytes = (struct tn_bytes){0};
+}
+
+/* How many bytes there are, if this is a file that has a number of them. */
+static tarn_status measure(size_t *size, int file, const char *path, size_t limit,
+                           tarn_error *err)
+{
+    struct stat about;
+
+    if (fstat(file, &about) != 0)
+        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return tn_fail(err, TARN_EIO, "%s: is %s; expected a regular file", tn_path_shown(path),
+                       S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
+    if ((uintmax_t)about.st_size > limit)
+        return tn_fail(err, TARN_EIO, "%s: has %ju bytes; expected %zu at most",
+                       tn_path_shown(path), (uintmax_t)about.st_size, limit);
+    *size = (size_t)about.st_size;
+    return TARN_OK;
+}
+
+static tarn_status fill(struct tn_bytes *bytes, int file, const char *path, tarn_error *err)
+{
+    const size_t most = (size_t)1 << 30; /* some systems read no more than 2 GB at once */
+    size_t done = 0;
+
+    while (done < bytes->size) {
+        const ssize_t got = read(file, bytes->data + done, tn_min(bytes->size - done, most));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        if (got == 0)
+            return tn_fail(err, TARN_EIO,
+                           "%s: ended after %zu of %zu bytes; it was cut while it was read",
+                           tn_path_shown(path), done, bytes->size);
+        done += (size_t)got;
+    }
+    return TARN_OK;
+}
+
+/* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
+tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit, tarn_error *err)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    size_t size = 0;
+
+    *out = (struct tn_bytes){0};
+    if (file < 0)
+        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    tarn_status status = measure(&size, file, path, limit, err);
+
+    if (status == TARN_OK)
+        status = tn_bytes_take(out, size, err);
+    if (status == TARN_OK && (status = fill(out, file, path, err)) != TARN_OK)
+        tn_bytes_free(out);
+    close(file);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* flock() */
+#define _FILE_OFFSET_BITS 64
+#include "file/file_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file/file_bytes.h"
+
+static void release(struct tn_file_writer *writer)
+{
+    if (writer->file >= 0)
+        close(writer->file);
+    free(writer->path);
+    free(writer->temporary);
+    *writer = (struct tn_file_writer){.file = -1};
+}
+
+void tn_file_writer_discard(struct tn_file_writer *writer)
+{
+    if (writer->file >= 0)
+        unlink(writer->temporary);
+    release(writer);
+}
+
+static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_error *err)
+{
+    const int number = errno;
+
+    tn_fail(err, TARN_EIO, "%s: %s: %s", tn_path_shown(writer->path), what, strerror(number));
+    tn_file_writer_discard(writer);
+    return TARN_EIO;
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static tarn_status name(struct tn_file_writer *writer, const char *path, tarn_error *err)
+{
+    static const char suffix[] = ".tmp";
+    const size_t length = strlen(path);
+
+    writer->path = malloc(length + 1);
+    writer->temporary = malloc(length + sizeof suffix);
+    if (!writer->path || !writer->temporary) {
+        release(writer);
+        return tn_fail(err, TARN_ENOMEM, "no memory for a path of %zu bytes", length);
+    }
+    memcpy(writer->path, path, length + 1);
+    memcpy(writer->temporary, path, length);
+    memcpy(writer->temporary + length, suffix, sizeof suffix);
+    return TARN_OK;
+}
+
+/* Renaming onto a folder fails only after everything was written, and renaming onto a device,
+ * which root may do, would take the device away. */
+static tarn_status check_target(struct tn_file_writer *writer, mode_t *mode, tarn_error *err)
+{
+    struct stat about;
+
+    *mode = 0;
+    if (stat(writer->path, &about) != 0)
+        return TARN_OK;
+    *mode = about.st_mode;
+    if (S_ISREG(*mode))
+        return TARN_OK;
+    tn_fail(err, TARN_EIO, "%s: is %s; expected a regular file or nothing",
+            tn_path_shown(writer->path),
+            S_ISDIR(*mode) ? "a folder" : "a device, pipe or socket");
+    release(writer);
+    return TARN_EIO;
+}
+
+/* Whether the descriptor is still what the temporary's name stands for: between our open() and
+ * our lock the writer before us may have renamed it to its target. */
+static bool still_named(const struct tn_file_writer *writer, const struct stat *ours)
+{
+    struct stat named;
+
+    return lstat(writer->temporary, &named) == 0 && named.st_dev == ours->st_dev &&
+           named.st_ino == ours->st_ino;
+}
+
+enum { AGAIN = -1 }; /* no errno: lost to a writer that has just finished */
+
+/* 0, an errno or AGAIN. File systems without locks go without. */
+static int lock(int file)
+{
+    if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == ENOSYS ||
+        errno == EOPNOTSUPP)
+        return 0;
+    return errno == EWOULDBLOCK ? EBUSY : errno;
+}
+
+/* 0, an errno or AGAIN. `writer->file` is set only once the temporary is ours to remove. */
+static int open_temporary(struct tn_file_writer *writer)
+{
+    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int file = open(writer->temporary, flags, 0666);
+    struct stat about;
+    int reason = 0;
+
+    if (file < 0)
+        return errno;
+    if (fstat(file, &about) != 0)
+        reason = errno;
+    else if (!S_ISREG(about.st_mode))
+        reason = EEXIST;
+    else if ((reason = lock(file)) == 0 && !still_named(writer, &about))
+        reason = AGAIN;
+    if (reason)
+        close(file);
+    else
+        writer->file = file;
+    return reason;
+}
+
+tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
+                                tarn_error *err)
+{
+    mode_t mode = 0;
+    int reason;
+
+    *writer = (struct tn_file_writer){.file = -1};
+    tarn_status status = name(writer, path, err);
+
+    if (status != TARN_OK || (status = check_target(writer, &mode, err)) != TARN_OK)
+        return status;
+    do
+        reason = open_temporary(writer);
+    while (reason == AGAIN);
+    if (reason) {
+        tn_fail(err, TARN_EIO, "%s.tmp: %s", tn_path_shown(path),
+                reason == EBUSY ? "is being written by someone else" : strerror(reason));
+        release(writer);
+        return TARN_EIO;
+    }
+    if (ftruncate(writer->file, 0) != 0 || (mode && fchmod(writer->file, mode & 07777) != 0))
+        return fail(writer, "the temporary file", err);
+    return TARN_OK;
+}
+
+/* ---- Writing ------------------------------------------------------------ */
+
+tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, size_t bytes,
+                               tarn_error *err)
+{
+    const char *at = data;
+    const size_t most = (size_t)1 << 30;
+
+    while (bytes > 0) {
+        const ssize_t put = write(writer->file, at, tn_min(bytes, most));
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return fail(writer, "writing", err);
+        at += put;
+        bytes -= (size_t)put;
+    }
+    return TARN_OK;
+}
+
+/* A rename is on the disk once its folder is. A folder that may be written but not read cannot
+ * be opened, and some file systems cannot sync a folder: then the system's own time is all
+ * there is. */
+static int sync_folder(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    const size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    char *const folder = malloc(length + 2);
+    int reason = folder ? 0 : ENOMEM;
+
+    if (!folder)
+        return reason;
+    memcpy(folder, slash ? path : ".", slash ? length : 1);
+    folder[slash ? length : 1] = '\0';
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (file >= 0) {
+        if (fsync(file) != 0 && errno != EINVAL && errno != ENOTSUP)
+            reason = errno;
+        close(file);
+    }
+    free(folder);
+    return reason;
+}
+
+/* The lock is held until the rename is done: see still_named(). */
+tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err)
+{
+    if (fsync(writer->file) != 0)
+        return fail(writer, "syncing", err);
+    if (rename(writer->temporary, writer->path) != 0)
+        return fail(writer, "renaming the temporary file", err);
+    const int reason = sync_folder(writer->path);
+
+    if (reason)
+        tn_fail(err, TARN_EIO, "%s: written, but its folder could not be synced: %s",
+                tn_path_shown(writer->path), strerror(reason));
+    release(writer);
+    return reason ? TARN_EIO : TARN_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* file_writer.h - a file is replaced as a whole or not at all.
+ *
+ * Everything goes to PATH.tmp in the same folder, is synced, and then renamed to PATH; whatever
+ * fails or whoever is killed before that leaves the old PATH as it was.
+ *
+ * The temporary's name is fixed, so that what a killed process left behind is used again by the
+ * next writer instead of gathering for ever, as names made unique would. Two writers at once are
+ * kept apart by a lock on the temporary: the second is refused. The system drops the lock of a
+ * process that dies.
+ *
+ *     struct tn_file_writer writer;
+ *     if ((status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
+ *         (status = tn_file_writer_put(&writer, data, bytes, err)) == TARN_OK)
+ *         status = tn_file_writer_commit(&writer, err);
+ */
+#ifndef TN_FILE_WRITER_H
+#define TN_FILE_WRITER_H
+
+#include "base/base.h"
+
+struct tn_file_writer {
+    char *path;      /* as given */
+    char *temporary; /* path.tmp */
+    int file;        /* descriptor of the temporary; -1: closed */
+};
+
+/* A path that exists must be a regular file; its permissions are kept. A symbolic link is
+ * replaced, not what it points to. On failure, here and below, the writer is closed and the
+ * temporary removed. */
+tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
+                                tarn_error *err);
+
+tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, size_t bytes,
+                               tarn_error *err);
+
+/* After TARN_OK the file is there, even if power fails in the next moment. */
+tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err);
+
+/* Leaves everything as it was before open. Accepts a writer that is closed. */
+void tn_file_writer_discard(struct tn_file_writer *writer);
+
+#endif

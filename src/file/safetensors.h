@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* safetensors.h - named arrays in a file, readable by any safetensors tool.
+ *
+ *     0        8               8 + length                      end
+ *     | length | JSON header   | bytes of all tensors          |
+ *
+ *     {"__metadata__": {"key": "text", ...},
+ *      "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
+ *
+ * Little-endian throughout; offsets count from the end of the header, end not included. The
+ * tensors cover the bytes behind the header once each: no gap, no overlap, nothing left over.
+ *
+ * The reader distrusts every byte. What it accepts is a subset of what the official reader does:
+ * a tensor's object holds nothing but its three keys, and the limits below hold. */
+#ifndef TN_SAFETENSORS_H
+#define TN_SAFETENSORS_H
+
+#include "file/file_bytes.h"
+
+enum {
+    TN_SAFETENSOR_RANK = 8,            /* dimensions at most */
+    TN_SAFETENSOR_NAME = 512,          /* bytes of a name at most, and 1 at least */
+    TN_SAFETENSORS_HEADER = 100000000, /* bytes at most: the official reader's limit */
+};
+
+enum tn_dtype {
+    TN_F32,
+    TN_F16,
+    TN_BF16,
+    TN_F64,
+    TN_I64,
+    TN_I32,
+    TN_I16,
+    TN_I8,
+    TN_U8,
+    TN_BOOL,
+    TN_DTYPES
+};
+
+struct tn_safetensor {
+    const char *name;
+    enum tn_dtype dtype;
+    size_t rank; /* 0: one number */
+    size_t shape[TN_SAFETENSOR_RANK];
+    const void *data; /* row by row, without alignment of its own */
+    size_t bytes;     /* set by the reader; the writer takes it from dtype and shape */
+};
+
+/* One pair of the metadata, for the writer. */
+struct tn_safetensors_entry {
+    const char *key, *value;
+};
+
+/* A file in memory. Names, metadata and data point into it. */
+struct tn_safetensors {
+    const struct tn_safetensor *tensors; /* in the order of their data */
+    size_t count;
+    const struct tn_safetensor **by_name; /* count of them, sorted */
+    struct json_t *header;
+    struct tn_bytes bytes;
+};
+
+/* ---- Life --------------------------------------------------------------- */
+
+/* On failure *out is empty. */
+tarn_status tn_safetensors_read(struct tn_safetensors *out, const char *path, tarn_error *err);
+
+/* The same from memory, which moves into *out if all is well and stays the caller's if not.
+ * `name` stands for the path in messages. */
+tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *bytes,
+                                 const char *name, tarn_error *err);
+
+/* Leaves it empty; accepts what is empty. */
+void tn_safetensors_free(struct tn_safetensors *s);
+
+/* Replaces `path` as a whole or not at all. Equal arguments give equal bytes. Tensors stand in
+ * the order given, but wide numbers before narrow ones: then each is aligned to its width, since
+ * the first begins at a multiple of 64 bytes. TARN_EINVAL: names, shapes or texts that a file
+ * cannot hold. */
+tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *tensors,
+                                 size_t n, const struct tn_safetensors_entry *metadata,
+                                 size_t entries, tarn_error *err);
+
+/* ---- Questions ---------------------------------------------------------- */
+
+/* NULL: there is none of that name. */
+const struct tn_safetensor *tn_safetensors_find(const struct tn_safetensors *s,
+                                                const char *name);
+const char *tn_safetensors_metadata(const struct tn_safetensors *s, const char *key);
+
+const char *tn_dtype_name(enum tn_dtype dtype); /* "F32", ... */
+size_t tn_dtype_size(enum tn_dtype dtype);      /* bytes of one number */
+
+/* The product of the shape, and of the shape and the number's size; false: does not fit. */
+bool tn_safetensor_count(size_t *out, const struct tn_safetensor *t);
+bool tn_safetensor_bytes(size_t *out, const struct tn_safetensor *t);
+
+/* The numbers as floats, F64 rounded. False, and nothing is written, if they are no floating
+ * point numbers. */
+bool tn_safetensor_floats(const struct tn_safetensor *t, float *out);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* safetensors_write.c - the header is made in memory, the tensors go straight to the file. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/file_writer.h"
+#include "file/safetensors.h"
+
+static const char metadata_key[] = "__metadata__";
+
+/* One tensor of the caller's and where its data goes. */
+struct place {
+    const struct tn_safetensor *tensor;
+    size_t index, bytes, begin;
+};
+
+/* ---- Where data goes ---------------------------------------------------- */
+
+static int wide_first(const void *a, const void *b)
+{
+    const struct place *const x = a, *const y = b;
+    const size_t p = tn_dtype_size(x->tensor->dtype), q = tn_dtype_size(y->tensor->dtype);
+
+    if (p != q)
+        return p > q ? -1 : 1;
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+static tarn_status check_tensor(const struct tn_safetensor *t, tarn_error *err)
+{
+    const size_t length = t->name ? strlen(t->name) : 0;
+    size_t bytes;
+
+    if (length == 0 || length > TN_SAFETENSOR_NAME || strcmp(t->name, metadata_key) == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "tensor '%.60s': cannot be a name; expected 1 to %d bytes and not %s",
+                       t->name ? t->name : "", TN_SAFETENSOR_NAME, metadata_key);
+    if ((unsigned)t->dtype >= TN_DTYPES || t->rank > TN_SAFETENSOR_RANK ||
+        !tn_safetensor_bytes(&bytes, t))
+        return tn_fail(err, TARN_EINVAL,
+                       "tensor '%.60s': dtype, rank or shape cannot be written", t->name);
+    if (!t->data && bytes > 0)
+        return tn_fail(err, TARN_EINVAL, "tensor '%.60s': has no data", t->name);
+    return TARN_OK;
+}
+
+static tarn_status place_all(struct place *places, const struct tn_safetensor *tensors,
+                             size_t n, tarn_error *err)
+{
+    size_t end = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const tarn_status status = check_tensor(&tensors[i], err);
+
+        if (status != TARN_OK)
+            return status;
+        places[i] = (struct place){.tensor = &tensors[i], .index = i};
+    }
+    if (n > 0)
+        qsort(places, n, sizeof *places, wide_first);
+    for (size_t i = 0; i < n; i++) {
+        tn_safetensor_bytes(&places[i].bytes, places[i].tensor); /* checked above */
+        places[i].begin = end;
+        if (places[i].bytes > INT64_MAX - end)
+            return tn_fail(err, TARN_EINVAL, "tensors: all together are too large for a file");
+        end += places[i].bytes;
+    }
+    return TARN_OK;
+}
+
+/* ---- The header --------------------------------------------------------- */
+
+/* jansson takes UTF-8 only and says no more than that something failed. */
+static tarn_status set_new(json_t *object, const char *what, const char *key, json_t *value,
+                           tarn_error *err)
+{
+    if (json_object_get(object, key)) {
+        json_decref(value);
+        return tn_fail(err, TARN_EINVAL, "%s '%.60s': is given twice", what, key);
+    }
+    if (json_object_set_new(object, key, value) != 0)
+        return tn_fail(err, TARN_EINVAL, "%s '%.60s': is not UTF-8, or there is no memory",
+                       what, key);
+    return TARN_OK;
+}
+
+static tarn_status add_metadata(json_t *header, const struct tn_safetensors_entry *metadata,
+                                size_t entries, tarn_error *err)
+{
+    json_t *const object = json_object();
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < entries && status == TARN_OK; i++)
+        status =
+            set_new(object, "metadata", metadata[i].key, json_string(metadata[i].value), err);
+    if (status != TARN_OK || entries == 0)
+        json_decref(object);
+    else
+        status = set_new(header, "header", metadata_key, object, err);
+    return status;
+}
+
+static json_t *describe(const struct place *place)
+{
+    const struct tn_safetensor *const t = place->tensor;
+    json_t *const shape = json_array();
+
+    for (size_t d = 0; d < t->rank; d++)
+        json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
+    return json_pack("{s:s, s:o, s:[I, I]}", "dtype", tn_dtype_name(t->dtype), "shape", shape,
+                     "data_offsets", (json_int_t)place->begin,
+                     (json_int_t)(place->begin + place->bytes));
+}
+
+static tarn_status make_header(json_t **header, const struct place *places, size_t n,
+                               const struct tn_safetensors_entry *metadata, size_t entries,
+                               tarn_error *err)
+{
+    *header = json_object();
+    tarn_status status = add_metadata(*header, metadata, entries, err);
+
+    for (size_t i = 0; i < n && status == TARN_OK; i++)
+        status = set_new(*header, "tensor", places[i].tensor->name, describe(&places[i]), err);
+    return status;
+}
+
+/* ---- Writing ------------------------------------------------------------ */
+
+/* Length, text, and blanks up to a multiple of 64. */
+static tarn_status put_header(struct tn_file_writer *writer, const char *text, tarn_error *err)
+{
+    static const char blanks[TN_ALIGN] = "                                "
+                                         "                                ";
+    const size_t length = strlen(text);
+    const size_t padded = tn_round_up(8 + length, TN_ALIGN) - 8;
+    unsigned char first[8];
+    tarn_status status;
+
+    for (size_t i = 0; i < sizeof first; i++)
+        first[i] = (unsigned char)((uint64_t)padded >> (8 * i) & 255);
+    if ((status = tn_file_writer_put(writer, first, sizeof first, err)) != TARN_OK ||
+        (status = tn_file_writer_put(writer, text, length, err)) != TARN_OK)
+        return status;
+    return tn_file_writer_put(writer, blanks, padded - length, err);
+}
+
+static tarn_status put_all(const char *path, const char *text, const struct place *places,
+                           size_t n, tarn_error *err)
+{
+    struct tn_file_writer writer;
+    tarn_status status = tn_file_writer_open(&writer, path, err);
+
+    if (status == TARN_OK)
+        status = put_header(&writer, text, err);
+    for (size_t i = 0; i < n && status == TARN_OK; i++)
+        status = tn_file_writer_put(&writer, places[i].tensor->data, places[i].bytes, err);
+    return status == TARN_OK ? tn_file_writer_commit(&writer, err) : status;
+}
+
+tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *tensors,
+                                 size_t n, const struct tn_safetensors_entry *metadata,
+                                 size_t entries, tarn_error *err)
+{
+    struct place *const places = calloc(n + 1, sizeof *places);
+    json_t *header = NULL;
+    char *text = NULL;
+    tarn_status status;
+
+    if (!places) {
+        status = tn_fail(err, TARN_ENOMEM, "no memory to write %zu tensors", n);
+        goto done;
+    }
+    if ((status = place_all(places, tensors, n, err)) != TARN_OK ||
+        (status = make_header(&header, places, n, metadata, entries, err)) != TARN_OK)
+        goto done;
+    text = json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (!text)
+        status = tn_fail(err, TARN_ENOMEM, "no memory for the header of %zu tensors", n);
+    else if (strlen(text) > TN_SAFETENSORS_HEADER - TN_ALIGN)
+        status = tn_fail(err, TARN_EINVAL,
+                         "%s: names and metadata need %zu bytes; a header has "
+                         "%d at most",
+                         tn_path_shown(path), strlen(text), TN_SAFETENSORS_HEADER);
+    else
+        status = put_all(path, text, places, n, err);
+done:
+    free(text);
+    json_decref(header);
+    free(places);
+    return status;
+}

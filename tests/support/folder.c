@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "support/folder.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct folder folder_open(void)
+{
+    const char *const root = getenv("TMPDIR");
+    struct folder folder;
+
+    snprintf(folder.path, sizeof folder.path, "%s/tarn_test_XXXXXX", root ? root : "/tmp");
+    assert_non_null(mkdtemp(folder.path));
+    return folder;
+}
+
+const char *folder_file(const struct folder *folder, const char *name)
+{
+    static char paths[4][FOLDER_PATH];
+    static size_t next;
+    char *const path = paths[next++ % 4];
+
+    snprintf(path, FOLDER_PATH, "%s/%s", folder->path, name);
+    return path;
+}
+
+static size_t visit(const struct folder *folder, bool removing)
+{
+    DIR *const directory = opendir(folder->path);
+    size_t count = 0;
+
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        count++;
+        if (removing)
+            assert_int_equal(unlink(folder_file(folder, entry->d_name)), 0);
+    }
+    closedir(directory);
+    return count;
+}
+
+size_t folder_count(const struct folder *folder)
+{
+    return visit(folder, false);
+}
+
+void folder_close(struct folder *folder)
+{
+    visit(folder, true);
+    assert_int_equal(rmdir(folder->path), 0);
+}
+
+void file_put(const char *path, const void *data, size_t size)
+{
+    FILE *const file = fopen(path, "wb");
+
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, size, file), size);
+    assert_int_equal(fclose(file), 0);
+}
+
+void file_check(const char *path, const void *data, size_t size)
+{
+    FILE *const file = fopen(path, "rb");
+    char *const found = take(size + 1, 1);
+
+    assert_non_null(file);
+    assert_int_equal(fread(found, 1, size + 1, file), size);
+    assert_memory_equal(found, data, size);
+    fclose(file);
+    free(found);
+}

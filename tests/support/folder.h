@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* folder.h - a temporary folder for the files of one test. */
+#ifndef FOLDER_H
+#define FOLDER_H
+
+#include "support/testing.h"
+
+enum { FOLDER_PATH = 512 };
+
+struct folder {
+    char path[FOLDER_PATH / 2];
+};
+
+struct folder folder_open(void);
+
+/* Removes the files in it, and it. Fails if it holds folders. */
+void folder_close(struct folder *folder);
+
+/* The path of a name in it; overwritten by the next call but three. */
+const char *folder_file(const struct folder *folder, const char *name);
+
+size_t folder_count(const struct folder *folder);
+
+/* Whole files. */
+void file_put(const char *path, const void *data, size_t size);
+void file_check(const char *path, const void *data, size_t size);
+
+#endif

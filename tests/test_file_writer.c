@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/* test_file_writer.c - a file is replaced as a whole or not at all, whatever fails. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "file/file_writer.h"
+#include "support/folder.h"
+
+static void check_refused(const char *path, const char *says)
+{
+    struct tn_file_writer writer;
+    tarn_error err = {0};
+
+    assert_int_equal(tn_file_writer_open(&writer, path, &err), TARN_EIO);
+    if (!strstr(err.text, path) || !strstr(err.text, says))
+        fail_msg("'%s' does not name %s and say %s", err.text, path, says);
+    tn_file_writer_discard(&writer);
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_EIO);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    struct tn_file_writer writer;
+    tarn_error err;
+    const size_t half = strlen(text) / 2;
+
+    check_ok(tn_file_writer_open(&writer, path, &err), &err);
+    check_ok(tn_file_writer_put(&writer, text, half, &err), &err);
+    check_ok(tn_file_writer_put(&writer, text + half, strlen(text) - half, &err), &err);
+    check_ok(tn_file_writer_put(&writer, NULL, 0, &err), &err);
+    check_ok(tn_file_writer_commit(&writer, &err), &err);
+    tn_file_writer_discard(&writer);
+}
+
+static void a_file_is_there_only_once_it_is_committed(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+
+    (void)state;
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
+    assert_int_equal(tn_file_writer_put(&writer, "new", 3, NULL), TARN_OK);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(tn_file_writer_commit(&writer, NULL), TARN_OK);
+    file_check(path, "new", 3);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+static void a_shorter_file_replaces_a_longer_one(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+
+    (void)state;
+    write_file(path, "a long text that was there before");
+    write_file(path, "short");
+    file_check(path, "short", 5);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+static void a_name_without_a_folder_is_in_this_one(void **state)
+{
+    struct folder folder = folder_open();
+    char here[FOLDER_PATH];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(folder.path), 0);
+    write_file("a", "text");
+    assert_int_equal(chdir(here), 0);
+    file_check(folder_file(&folder, "a"), "text", 4);
+    folder_close(&folder);
+}
+
+static void what_is_discarded_leaves_the_old_file(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+
+    (void)state;
+    write_file(path, "old");
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
+    assert_int_equal(tn_file_writer_put(&writer, "new", 3, NULL), TARN_OK);
+    tn_file_writer_discard(&writer);
+    tn_file_writer_discard(&writer);
+    file_check(path, "old", 3);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+/* As on a full disk, write() stops in the middle: here because files may have 4096 bytes only.
+ * */
+static void a_write_that_fails_leaves_the_old_file(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+    struct rlimit before;
+    char data[10000] = {0};
+    tarn_error err = {0};
+
+    (void)state;
+    write_file(path, "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    const struct rlimit small = {4096, before.rlim_max};
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    assert_int_equal(tn_file_writer_open(&writer, path, &err), TARN_OK);
+    const tarn_status status = tn_file_writer_put(&writer, data, sizeof data, &err);
+
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(status, TARN_EIO);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "File too large"));
+    tn_file_writer_discard(&writer);
+    file_check(path, "old", 3);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+static void a_target_that_becomes_a_folder_fails_at_commit(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+    tarn_error err = {0};
+
+    (void)state;
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(tn_file_writer_commit(&writer, &err), TARN_EIO);
+    assert_non_null(strstr(err.text, path));
+    assert_int_equal(folder_count(&folder), 1);
+    assert_int_equal(rmdir(path), 0);
+    folder_close(&folder);
+}
+
+static void targets_that_cannot_be_are_refused_at_once(void **state)
+{
+    struct folder folder = folder_open();
+
+    (void)state;
+    check_refused(folder.path, "folder");
+    check_refused("/dev/null", "device");
+    check_refused(folder_file(&folder, "missing/a"), "No such file");
+    file_put(folder_file(&folder, "file"), "", 0);
+    check_refused(folder_file(&folder, "file/a"), "Not a directory");
+    assert_int_equal(folder_count(&folder), 1);
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(folder.path, 0500), 0);
+        check_refused(folder_file(&folder, "a"), "Permission denied");
+        assert_int_equal(chmod(folder.path, 0700), 0);
+    } else
+        print_message("root may write to read-only folders: not tested\n");
+    folder_close(&folder);
+}
+
+static void what_a_killed_process_left_is_used_again(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    int how = 0;
+
+    (void)state;
+    const pid_t child = fork();
+
+    if (child == 0) {
+        struct tn_file_writer writer;
+
+        if (tn_file_writer_open(&writer, path, NULL) == TARN_OK &&
+            tn_file_writer_put(&writer, "half of something long", 22, NULL) == TARN_OK)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    assert_int_equal(folder_count(&folder), 1);
+    write_file(path, "whole");
+    file_check(path, "whole", 5);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+static void a_second_writer_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+
+    (void)state;
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
+    assert_int_equal(tn_file_writer_put(&writer, "first", 5, NULL), TARN_OK);
+    check_refused(path, "someone else");
+    assert_int_equal(tn_file_writer_commit(&writer, NULL), TARN_OK);
+    file_check(path, "first", 5);
+    folder_close(&folder);
+}
+
+/* Whoever loses the lock must not truncate what the winner has just renamed. */
+static void writers_in_a_race_leave_whole_files(void **state)
+{
+    enum { WRITERS = 4, TIMES = 200, SIZE = 5000 };
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    pid_t children[WRITERS];
+    char found[SIZE + 1];
+
+    (void)state;
+    write_file(path, "start");
+    for (int c = 0; c < WRITERS; c++)
+        if ((children[c] = fork()) == 0) {
+            char data[SIZE];
+
+            memset(data, 'a' + c, sizeof data);
+            for (int i = 0; i < TIMES; i++) {
+                struct tn_file_writer writer;
+
+                if (tn_file_writer_open(&writer, path, NULL) == TARN_OK &&
+                    tn_file_writer_put(&writer, data, SIZE, NULL) == TARN_OK)
+                    tn_file_writer_commit(&writer, NULL);
+                if (access(path, F_OK) != 0)
+                    _exit(1);
+            }
+            _exit(0);
+        }
+    for (int c = 0; c < WRITERS; c++) {
+        int how;
+
+        assert_int_equal(waitpid(children[c], &how, 0), children[c]);
+        assert_int_equal(how, 0);
+    }
+    FILE *const file = fopen(path, "rb");
+
+    assert_non_null(file);
+    assert_int_equal(fread(found, 1, sizeof found, file), SIZE);
+    fclose(file);
+    for (size_t i = 1; i < SIZE; i++)
+        assert_int_equal(found[i], found[0]);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
+static void permissions_are_kept(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct stat about;
+
+    (void)state;
+    write_file(path, "old");
+    assert_int_equal(chmod(path, 0600), 0);
+    write_file(path, "new");
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    folder_close(&folder);
+}
+
+static void a_temporary_that_is_a_link_is_not_followed(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a"), *const other =
+                                                            folder_file(&folder, "b");
+
+    (void)state;
+    file_put(other, "precious", 8);
+    assert_int_equal(symlink(other, folder_file(&folder, "a.tmp")), 0);
+    check_refused(path, "a.tmp");
+    file_check(other, "precious", 8);
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_is_there_only_once_it_is_committed),
+        cmocka_unit_test(a_shorter_file_replaces_a_longer_one),
+        cmocka_unit_test(a_name_without_a_folder_is_in_this_one),
+        cmocka_unit_test(what_is_discarded_leaves_the_old_file),
+        cmocka_unit_test(a_write_that_fails_leaves_the_old_file),
+        cmocka_unit_test(a_target_that_becomes_a_folder_fails_at_commit),
+        cmocka_unit_test(targets_that_cannot_be_are_refused_at_once),
+        cmocka_unit_test(what_a_killed_process_left_is_used_again),
+        cmocka_unit_test(a_second_writer_is_refused),
+        cmocka_unit_test(writers_in_a_race_leave_whole_files),
+        cmocka_unit_test(permissions_are_kept),
+        cmocka_unit_test(a_temporary_that_is_a_link_is_not_followed),
+    };
+
+    return cmocka_run_group_tests_name("file writer", tests, NULL, NULL);
+}
