@@ -190,6 +190,69 @@ mutations() {
         's/span > elements_max - reach)/span > elements_max)/' test_refusals_call
     mutate "memory: a refused plan is not released" src/layer/attention.c \
         's/tn_release(allocator, plan);/(void)allocator;/' test_memory
+
+    optimizers=test_optimizers
+    body=src/kernel/kernel_body_update.h
+    mutate "optimizer: gradients not scaled" $body 's/scale \* g + by.l2/g + by.l2/' $optimizers
+    mutate "optimizer: decay keeps out of the gradient" $body 's/ + by.l2 \* \*w//' $optimizers
+    mutate "optimizer: weights do not shrink" $body 's/by.shrink \* \*w + //' $optimizers
+    mutate "optimizer: no root" $body 's/square_root(\*v) + by.eps/*v + by.eps/' $optimizers
+    mutate "optimizer: moments keep dust" $body 's/splat(1e-36f)/splat(0.0f)/' $optimizers
+    mutate "optimizer: the last floats of m not stored" $body \
+        's/store_tail(m + i, mi, rest)/(void)mi/' $optimizers
+    mutate "optimizer: bias of m" src/train/optimizer.c \
+        's/(float)(rate \/ tn_moment_share(beta1, t))/(float)rate/' $optimizers
+    mutate "optimizer: bias of v" src/train/optimizer.c \
+        's/sqrt(tn_moment_share(beta2, t))/1.0/' $optimizers
+    mutate "optimizer: adam's decay apart" src/train/optim_adam.c \
+        's/by.l2 = (float)options/by.shrink = (float)rate * (float)options/' $optimizers
+    mutate "optimizer: adamw's decay without the rate" src/train/optim_adamw.c \
+        's/rate \* options->value/options->value/' $optimizers
+    radam=src/train/optim_radam.c
+    mutate "optimizer: radam's line at 4" $radam 's/rho_least = 5.0/rho_least = 4.0/' $optimizers
+    mutate "optimizer: radam not rectified" $radam 's/rate_m \* r \*/rate_m */' $optimizers
+    mutate "optimizer: radam's eps as Adam's" $radam \
+        's/sqrt(tn_moment_share(beta2, t)));/1.0);/; s/by.root = 1.0f;//' $optimizers
+    pieces=src/train/pieces.c
+    mutate "optimizer: tensors meet in the wrong block" $pieces \
+        's/<= position)/< position)/; s/if (start < end)//' $optimizers
+    mutate "optimizer: a block ends early" $pieces \
+        's/to = from + TN_PIECES_BLOCK;/to = from + TN_PIECES_BLOCK - 1;/' $optimizers
+
+    clip=src/train/clip.c
+    mutate "clip: the norm's square" $clip 's/factor(clip, sqrt(square))/factor(clip, square)/' test_clip
+    mutate "clip: short gradients made longer" $clip 's/norm > clip->norm ?/norm > 0.0 ?/' test_clip
+    mutate "clip: the first tensor never wrong" $clip \
+        's/result.wrong = i;/result.wrong = i + 1;/' test_clip
+    mutate "clip: long runs" $clip 's/RUN = 1024/RUN = 1 << 20/' test_clip
+    mutate "clip: the last block of a tensor" $clip 's/block <= last/block < last/' test_clip
+
+    mutate "schedule: step one update early" src/train/schedule_step.c 's/(double)t >/(double)t >=/' \
+        test_schedules
+    mutate "schedule: plateau counts on after a cut" src/train/schedule_plateau.c \
+        '/cuts++;/{n;s/state->stale = 0;//;}' test_schedules
+    mutate "schedule: plateau without a threshold" src/train/schedule_plateau.c \
+        's/state->best - margin/state->best/' test_schedules
+    mutate "schedule: plateau takes any metric" src/train/schedule_plateau.c \
+        's/isfinite(metric) \&\& //' test_schedules
+    mutate "schedule: cosine from the first update" src/train/schedule_cosine.c \
+        's/(now - option\[WARMUP\])/now/' test_schedules
+    mutate "schedule: cosine goes up again" src/train/schedule_cosine.c \
+        's/fmin(1.0, (now/fmax(0.0, (now/' test_schedules
+
+    sampling=src/generate/sampling.c
+    mutate "sampling: no temperature" $sampling 's/ \/ scale.temperature//' test_sampling
+    mutate "sampling: the last of equal logits first" $sampling \
+        's/(UINT32_MAX - (uint32_t)i)/(uint32_t)i/; s/UINT32_MAX - (uint32_t)word/(uint32_t)word/' \
+        test_sampling
+    mutate "sampling: -0 below 0" $sampling 's/logit(x) + 0.0f;/logit(x);/' test_sampling
+    mutate "sampling: NaN stays" $sampling 's/isnan(x) ? -INFINITY : x/x/' test_sampling
+    mutate "sampling: top-p of all" $sampling 's/if (most == order->n)/if (true)/' test_sampling
+    mutate "sampling: top-p passed" $sampling 's/kept < enough/kept <= enough/' test_sampling
+    mutate "sampling: negative logits in the wrong order" $sampling \
+        's/bits >> 31 ? ~bits/bits >> 31 ? bits/' test_sampling
+    mutate "sampling: a heap that looks at one child" $sampling \
+        's/child += child + 1 < n \&\& /child += false \&\& /' test_sampling
 }
 
 # ---- Doing it ---------------------------------------------------------------------------------
