@@ -140,9 +140,9 @@ static void metrics_that_are_no_numbers_are_not_better(void **state)
     struct tn_schedule_state now = {0};
 
     (void)state;
-    feed(&schedule, &now, (const double[]){NAN, INFINITY}, 2);
+    feed(&schedule, &now, (const double[]){(double)NAN, (double)INFINITY}, 2);
     assert_true(now.cuts == 1 && now.improved == 0);
-    feed(&schedule, &now, (const double[]){7.0, -INFINITY}, 2);
+    feed(&schedule, &now, (const double[]){7.0, -(double)INFINITY}, 2);
     assert_true(now.best == 7.0 && now.improved == 1 && now.stale == 1);
     feed(&schedule, &now, (const double[]){6.0}, 1);
     assert_true(now.best == 6.0 && now.stale == 0);

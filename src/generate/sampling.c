@@ -57,8 +57,8 @@ static double weight(struct scale scale, float x)
 
 /* ---- Order -------------------------------------------------------------- */
 
-/* A word that is greater for a greater logit, and for the earlier of two equal ones. The bits of
- * a positive float grow with it, those of a negative one fall. */
+/* A word that is greater for a greater logit, and for the earlier of two equal ones. The bits
+ * of a positive float grow with it, those of a negative one fall. */
 static uint64_t word_of(float x, size_t i)
 {
     const float value = logit(x) + 0.0f; /* -0 becomes 0, its equal */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* schedule.h - the learning rate of each update.
  *
- * A rate is a function of the update's number and, for schedules that watch the validation, of a
- * small state. A schedule is one file that defines one row, and one line in schedules.def. */
+ * A rate is a function of the update's number and, for schedules that watch the validation, of
+ * a small state. A schedule is one file that defines one row, and one line in schedules.def. */
 #ifndef TN_SCHEDULE_H
 #define TN_SCHEDULE_H
 
@@ -49,7 +49,7 @@ tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, dou
 double tn_schedule_rate(const struct tn_schedule *schedule,
                         const struct tn_schedule_state *state, uint64_t t);
 
-/* After each validation, whatever the schedule. A metric that is no number is no improvement. */
+/* After each validation, whatever the schedule. A metric that is not finite is not better. */
 void tn_schedule_observe(const struct tn_schedule *schedule, struct tn_schedule_state *state,
                          double metric);
 
