@@ -36,7 +36,7 @@ static void check(const struct tn_safetensors *s)
         const struct tn_safetensor *const t = &s->tensors[i];
 
         need(tn_safetensors_find(s, t->name) == t);
-        if (t->bytes > 0 || t->dtype <= TN_F64)
+        if (t->bytes > 0 || t->dtype <= TN_DTYPE_F64)
             read_floats(t);
         bytes += t->bytes;
     }

@@ -27,8 +27,8 @@ static void every_type_comes_back(void **state)
 {
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "a.safetensors");
-    struct tn_safetensor tensors[TN_DTYPES];
-    char names[TN_DTYPES][16];
+    struct tn_safetensor tensors[TN_DTYPE_COUNT];
+    char names[TN_DTYPE_COUNT][16];
     unsigned char data[15 * 8];
     struct tn_safetensors s;
     tarn_error err;
@@ -36,7 +36,7 @@ static void every_type_comes_back(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof data; i++)
         data[i] = (unsigned char)(i * 37 + 1);
-    for (int i = 0; i < TN_DTYPES; i++) {
+    for (int i = 0; i < TN_DTYPE_COUNT; i++) {
         snprintf(names[i], sizeof names[i], "t%d", i);
         tensors[i] = (struct tn_safetensor){.name = names[i],
                                             .dtype = (enum tn_dtype)i,
@@ -44,10 +44,10 @@ static void every_type_comes_back(void **state)
                                             .shape = {3, 5},
                                             .data = data};
     }
-    check_ok(tn_safetensors_write(path, tensors, TN_DTYPES, NULL, 0, &err), &err);
+    check_ok(tn_safetensors_write(path, tensors, TN_DTYPE_COUNT, NULL, 0, &err), &err);
     check_ok(tn_safetensors_read(&s, path, &err), &err);
-    assert_int_equal(s.count, TN_DTYPES);
-    for (int i = 0; i < TN_DTYPES; i++) {
+    assert_int_equal(s.count, TN_DTYPE_COUNT);
+    for (int i = 0; i < TN_DTYPE_COUNT; i++) {
         const struct tn_safetensor *const found = tn_safetensors_find(&s, names[i]);
 
         assert_non_null(found);
@@ -74,8 +74,8 @@ static void the_bytes_are_these(void **state)
     const char *const path = folder_file(&folder, "a");
     const float numbers[2] = {1.0f, -2.0f};
     const struct tn_safetensor tensors[2] = {
-        {.name = "a", .dtype = TN_U8, .data = "!"},
-        {.name = "b", .dtype = TN_F32, .rank = 1, .shape = {2}, .data = numbers},
+        {.name = "a", .dtype = TN_DTYPE_U8, .data = "!"},
+        {.name = "b", .dtype = TN_DTYPE_F32, .rank = 1, .shape = {2}, .data = numbers},
     };
     const struct tn_safetensors_entry entry = {"format", "pt"};
     unsigned char want[192 + 9] = {(unsigned char)length};
@@ -168,7 +168,7 @@ static void halves_are_what_their_bits_say(void **state)
     for (uint32_t bits = 0; bits < 65536; bits++) {
         const uint16_t half = (uint16_t)bits;
         const int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
-        const float sign = bits & 0x8000 ? -1.0f : 1.0f, got = one_float(TN_F16, &half);
+        const float sign = bits & 0x8000 ? -1.0f : 1.0f, got = one_float(TN_DTYPE_F16, &half);
         const float want = exponent == 0 ? ldexpf((float)fraction, -24)
                                          : ldexpf((float)(1024 + fraction), exponent - 25);
 
@@ -186,7 +186,7 @@ static void brain_floats_are_the_upper_half_of_floats(void **state)
     for (uint32_t bits = 0; bits < 65536; bits++) {
         const uint16_t brain = (uint16_t)bits;
         const uint32_t whole = bits << 16;
-        const float got = one_float(TN_BF16, &brain);
+        const float got = one_float(TN_DTYPE_BF16, &brain);
         float want;
 
         memcpy(&want, &whole, sizeof want);
@@ -204,9 +204,9 @@ static void floats_and_doubles_are_read_wherever_they_lie(void **state)
         const float narrow = (float)values[i];
 
         memcpy(place + 1, &values[i], 8);
-        assert_true(one_float(TN_F64, place + 1) == narrow);
+        assert_true(one_float(TN_DTYPE_F64, place + 1) == narrow);
         memcpy(place + 1, &narrow, 4);
-        assert_true(one_float(TN_F32, place + 1) == narrow);
+        assert_true(one_float(TN_DTYPE_F32, place + 1) == narrow);
     }
 }
 
@@ -215,7 +215,7 @@ static void whole_numbers_are_no_floats(void **state)
     const int64_t number = 1;
 
     (void)state;
-    for (int i = TN_I64; i < TN_DTYPES; i++) {
+    for (int i = TN_DTYPE_I64; i < TN_DTYPE_COUNT; i++) {
         const struct tn_safetensor t = {.dtype = (enum tn_dtype)i, .data = &number};
         float out = -77.0f;
 
@@ -254,14 +254,14 @@ static void what_a_file_cannot_hold_is_not_written(void **state)
         {.name = lengthy, .data = x},
         {.name = "\xff\xfe", .data = x},
         {.name = "a", .data = NULL},
-        {.name = "a", .data = x, .dtype = TN_DTYPES},
+        {.name = "a", .data = x, .dtype = TN_DTYPE_COUNT},
         {.name = "a", .data = x, .rank = TN_SAFETENSOR_RANK + 1},
         {.name = "a", .data = x, .rank = 2, .shape = {SIZE_MAX, 2}},
         {.name = "a", .data = x, .rank = 1, .shape = {SIZE_MAX / 2}},
     };
     const struct tn_safetensor huge[] = {
-        {.name = "a", .data = x, .dtype = TN_U8, .rank = 1, .shape = {SIZE_MAX / 2}},
-        {.name = "b", .data = x, .dtype = TN_U8, .rank = 1, .shape = {SIZE_MAX / 2}},
+        {.name = "a", .data = x, .dtype = TN_DTYPE_U8, .rank = 1, .shape = {SIZE_MAX / 2}},
+        {.name = "b", .data = x, .dtype = TN_DTYPE_U8, .rank = 1, .shape = {SIZE_MAX / 2}},
     };
     const struct tn_safetensors_entry same[] = {{"k", "1"}, {"k", "2"}}, broken = {"k", "\xff"};
 

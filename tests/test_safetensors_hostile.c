@@ -112,7 +112,7 @@ static struct tn_bytes small_file(void)
     const struct tn_safetensor tensors[] = {
         {.name = "layers.0.weight", .rank = 2, .shape = {2, 3}, .data = numbers},
         {.name = "empty", .rank = 1, .shape = {0}},
-        {.name = "mask", .dtype = TN_BOOL, .rank = 1, .shape = {3}, .data = "\1\0\1"},
+        {.name = "mask", .dtype = TN_DTYPE_BOOL, .rank = 1, .shape = {3}, .data = "\1\0\1"},
     };
     const struct tn_safetensors_entry entry = {"tarn", "{}"};
     struct tn_bytes bytes;

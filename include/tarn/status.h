@@ -26,7 +26,8 @@ typedef enum tarn_status {
     TARN_EUNKNOWN = 3, /* a name no table has */
     TARN_EMACHINE = 4, /* this machine cannot do it */
     TARN_EIO = 5,      /* a file could not be read or written */
-    TARN_EFORMAT = 6   /* a file is not what it claims to be */
+    TARN_EFORMAT = 6,  /* a file is not what it claims to be */
+    TARN_ENUMBER = 7   /* a loss or gradient is not finite */
 } tarn_status;
 
 /* Filled by every fallible function that is given one; NULL is accepted. The

@@ -4,7 +4,10 @@
 #define TARN_TARN_H
 
 #include "tarn/attention.h"
+#include "tarn/generate.h"
 #include "tarn/machine.h"
+#include "tarn/model.h"
 #include "tarn/status.h"
+#include "tarn/train.h"
 
 #endif

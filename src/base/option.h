@@ -18,6 +18,16 @@ struct tn_options {
 tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
                           const char *what, const char *text, tarn_error *err);
 
+/* Row `index` of such a table; NULL past the last. */
+static inline const tarn_table_row *tn_row_at(const tarn_table_row *const *rows, size_t index)
+{
+    while (index > 0 && *rows) {
+        rows++;
+        index--;
+    }
+    return *rows;
+}
+
 /* Every option of `row`, from `text` where it is given, else as declared. */
 tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row,
                            const char *what, const char *text, tarn_error *err);

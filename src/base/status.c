@@ -24,6 +24,7 @@ const char *tarn_status_name(tarn_status status)
         [TARN_EMACHINE] = "not on this machine",
         [TARN_EIO] = "file not readable or writable",
         [TARN_EFORMAT] = "file not as expected",
+        [TARN_ENUMBER] = "not finite",
     };
     const size_t index = (size_t)status;
 

@@ -11,11 +11,11 @@
 static const struct {
     const char *name;
     size_t size;
-} dtypes[TN_DTYPES] = {
-    [TN_F32] = {"F32", 4},   [TN_F16] = {"F16", 2}, [TN_BF16] = {"BF16", 2},
-    [TN_F64] = {"F64", 8},   [TN_I64] = {"I64", 8}, [TN_I32] = {"I32", 4},
-    [TN_I16] = {"I16", 2},   [TN_I8] = {"I8", 1},   [TN_U8] = {"U8", 1},
-    [TN_BOOL] = {"BOOL", 1},
+} dtypes[TN_DTYPE_COUNT] = {
+    [TN_DTYPE_F32] = {"F32", 4},   [TN_DTYPE_F16] = {"F16", 2}, [TN_DTYPE_BF16] = {"BF16", 2},
+    [TN_DTYPE_F64] = {"F64", 8},   [TN_DTYPE_I64] = {"I64", 8}, [TN_DTYPE_I32] = {"I32", 4},
+    [TN_DTYPE_I16] = {"I16", 2},   [TN_DTYPE_I8] = {"I8", 1},   [TN_DTYPE_U8] = {"U8", 1},
+    [TN_DTYPE_BOOL] = {"BOOL", 1},
 };
 
 const char *tn_dtype_name(enum tn_dtype dtype)
@@ -73,7 +73,8 @@ static void floats_of_16(const struct tn_safetensor *t, float *out, size_t count
         uint16_t bits;
 
         memcpy(&bits, data + i * sizeof bits, sizeof bits);
-        out[i] = t->dtype == TN_BF16 ? float_of_bits((uint32_t)bits << 16) : float_of_f16(bits);
+        out[i] = t->dtype == TN_DTYPE_BF16 ? float_of_bits((uint32_t)bits << 16)
+                                           : float_of_f16(bits);
     }
 }
 
@@ -93,11 +94,11 @@ bool tn_safetensor_floats(const struct tn_safetensor *t, float *out)
 {
     size_t count = 0;
 
-    if (t->dtype > TN_F64 || !tn_safetensor_count(&count, t))
+    if (t->dtype > TN_DTYPE_F64 || !tn_safetensor_count(&count, t))
         return false;
-    if (t->dtype == TN_F64)
+    if (t->dtype == TN_DTYPE_F64)
         floats_of_f64(t, out, count);
-    else if (t->dtype != TN_F32)
+    else if (t->dtype != TN_DTYPE_F32)
         floats_of_16(t, out, count);
     else if (count > 0)
         memcpy(out, t->data, count * sizeof *out);

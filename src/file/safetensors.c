@@ -95,7 +95,7 @@ static tarn_status check_metadata(const json_t *metadata, const struct reading *
 static tarn_status read_dtype(struct tn_safetensor *t, const char *word,
                               const struct reading *r)
 {
-    for (int i = 0; i < TN_DTYPES; i++)
+    for (int i = 0; i < TN_DTYPE_COUNT; i++)
         if (strcmp(word, tn_dtype_name((enum tn_dtype)i)) == 0) {
             t->dtype = (enum tn_dtype)i;
             return TARN_OK;

@@ -24,17 +24,17 @@ enum {
 };
 
 enum tn_dtype {
-    TN_F32,
-    TN_F16,
-    TN_BF16,
-    TN_F64,
-    TN_I64,
-    TN_I32,
-    TN_I16,
-    TN_I8,
-    TN_U8,
-    TN_BOOL,
-    TN_DTYPES
+    TN_DTYPE_F32,
+    TN_DTYPE_F16,
+    TN_DTYPE_BF16,
+    TN_DTYPE_F64,
+    TN_DTYPE_I64,
+    TN_DTYPE_I32,
+    TN_DTYPE_I16,
+    TN_DTYPE_I8,
+    TN_DTYPE_U8,
+    TN_DTYPE_BOOL,
+    TN_DTYPE_COUNT
 };
 
 struct tn_safetensor {

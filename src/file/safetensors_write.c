@@ -36,7 +36,7 @@ static tarn_status check_tensor(const struct tn_safetensor *t, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "tensor '%.60s': cannot be a name; expected 1 to %d bytes and not %s",
                        t->name ? t->name : "", TN_SAFETENSOR_NAME, metadata_key);
-    if ((unsigned)t->dtype >= TN_DTYPES || t->rank > TN_SAFETENSOR_RANK ||
+    if ((unsigned)t->dtype >= TN_DTYPE_COUNT || t->rank > TN_SAFETENSOR_RANK ||
         !tn_safetensor_bytes(&bytes, t))
         return tn_fail(err, TARN_EINVAL,
                        "tensor '%.60s': dtype, rank or shape cannot be written", t->name);

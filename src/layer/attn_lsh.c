@@ -359,6 +359,7 @@ const struct tn_attention_kind tn_attn_lsh = {
                   {0},
               }},
     .self_only = true,
+    .shares_keys = true,
     .check = check,
     .draws = draws,
     .draw = draw,

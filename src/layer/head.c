@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer/head.h"
+#include "tarn/model.h"
 
 #define TN_HEAD(name) extern const struct tn_head_row tn_head_##name;
 #include "layer/heads.def"
@@ -11,6 +12,11 @@ const tarn_table_row *const tn_head_rows[] = {
     NULL,
 };
 #undef TN_HEAD
+
+const tarn_table_row *tarn_head_kind(size_t index)
+{
+    return tn_row_at(tn_head_rows, index);
+}
 
 tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
                          tarn_error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer/position.h"
+#include "tarn/model.h"
 
 #include <math.h>
 
@@ -13,6 +14,11 @@ const tarn_table_row *const tn_position_rows[] = {
     NULL,
 };
 #undef TN_POSITION
+
+const tarn_table_row *tarn_position_kind(size_t index)
+{
+    return tn_row_at(tn_position_rows, index);
+}
 
 tarn_status tn_position_init(struct tn_position *position, const char *spec, size_t F,
                              tarn_error *err)

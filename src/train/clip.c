@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/option.h"
+#include "tarn/train.h"
 
 enum { RUN = 1024 };
 
@@ -27,6 +28,11 @@ static const tarn_table_row rows[] = {
 };
 static const tarn_table_row *const names[] = {&rows[TN_CLIP_NONE], &rows[TN_CLIP_TENSOR],
                                               &rows[TN_CLIP_GLOBAL], NULL};
+
+const tarn_table_row *tarn_clip(size_t index)
+{
+    return tn_row_at(names, index);
+}
 
 tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err)
 {

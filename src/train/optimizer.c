@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/optimizer.h"
+#include "tarn/train.h"
 
 #include <assert.h>
 #include <math.h>
@@ -14,6 +15,11 @@ const tarn_table_row *const tn_optimizer_rows[] = {
     NULL,
 };
 #undef TN_OPTIMIZER
+
+const tarn_table_row *tarn_optimizer(size_t index)
+{
+    return tn_row_at(tn_optimizer_rows, index);
+}
 
 tarn_status tn_optimizer_init(struct tn_optimizer *optimizer, const char *spec, tarn_error *err)
 {

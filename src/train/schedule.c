@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/schedule.h"
+#include "tarn/train.h"
 
 #include <assert.h>
 
@@ -13,6 +14,11 @@ const tarn_table_row *const tn_schedule_rows[] = {
     NULL,
 };
 #undef TN_SCHEDULE
+
+const tarn_table_row *tarn_schedule(size_t index)
+{
+    return tn_row_at(tn_schedule_rows, index);
+}
 
 static const double rate_most = 10.0;
 

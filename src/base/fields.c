@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/fields.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+size_t tn_field_bytes(const struct tn_field *field)
+{
+    switch (field->type) {
+    case TN_FIELD_TEXT:
+        return TARN_NAME_SIZE;
+    case TN_FIELD_PATH:
+        return TARN_PATH_SIZE;
+    case TN_FIELD_FLAG:
+        return sizeof(bool);
+    case TN_FIELD_NUMBER:
+        return sizeof(double);
+    case TN_FIELD_SEED:
+        return sizeof(uint64_t);
+    case TN_FIELD_COUNT:
+        break;
+    }
+    return sizeof(size_t);
+}
+
+static bool is_text(const struct tn_field *field)
+{
+    return field->type == TN_FIELD_TEXT || field->type == TN_FIELD_PATH;
+}
+
+/* ---- Setting ------------------------------------------------------------ */
+
+static tarn_status refuse(const struct tn_field *field, const char *value, tarn_error *err)
+{
+    if (field->type == TN_FIELD_FLAG)
+        return tn_fail(err, TARN_EINVAL, "%s: '%.40s'; expected true or false",
+                       field->about.name, value);
+    return tn_fail(err, TARN_EINVAL, "%s: '%.40s'; expected a%s number from %.16g to %.16g",
+                   field->about.name, value, field->type == TN_FIELD_NUMBER ? "" : " whole",
+                   field->minimum, field->maximum);
+}
+
+static tarn_status set_text(char *at, const struct tn_field *field, const char *value,
+                            tarn_error *err)
+{
+    const size_t room = tn_field_bytes(field);
+
+    if (strlen(value) >= room)
+        return tn_fail(err, TARN_EINVAL, "%s: '%.40s...' has %zu bytes; expected under %zu",
+                       field->about.name, value, strlen(value), room);
+    memset(at, 0, room); /* equal values are equal bytes */
+    memcpy(at, value, strlen(value));
+    return TARN_OK;
+}
+
+static bool read_number(double *number, const struct tn_field *field, const char *value)
+{
+    char *end;
+
+    if (strspn(value, "0123456789+-.eE") != strlen(value)) /* no blanks, hex, nan, inf */
+        return false;
+    *number = strtod(value, &end);
+    return end != value && *end == '\0' && *number >= field->minimum &&
+           *number <= field->maximum &&
+           (field->type == TN_FIELD_NUMBER || *number == floor(*number));
+}
+
+static tarn_status set_number(void *at, const struct tn_field *field, const char *value,
+                              tarn_error *err)
+{
+    double number;
+
+    if (!read_number(&number, field, value))
+        return refuse(field, value, err);
+    if (field->type == TN_FIELD_NUMBER)
+        *(double *)at = number;
+    else if (field->type == TN_FIELD_SEED)
+        *(uint64_t *)at = (uint64_t)number;
+    else
+        *(size_t *)at = (size_t)number;
+    return TARN_OK;
+}
+
+static tarn_status set_flag(bool *at, const struct tn_field *field, const char *value,
+                            tarn_error *err)
+{
+    const bool yes = strcmp(value, "true") == 0;
+
+    if (!yes && strcmp(value, "false") != 0)
+        return refuse(field, value, err);
+    *at = yes;
+    return TARN_OK;
+}
+
+tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *name,
+                          const char *value, tarn_error *err)
+{
+    for (const struct tn_field *field = fields; field->about.name; field++) {
+        void *const place = (char *)at + field->offset;
+
+        if (strcmp(field->about.name, name) != 0)
+            continue;
+        if (is_text(field))
+            return set_text(place, field, value, err);
+        if (field->type == TN_FIELD_FLAG)
+            return set_flag(place, field, value, err);
+        return set_number(place, field, value, err);
+    }
+    return tn_fail(err, TARN_EUNKNOWN, "there is no setting '%.40s'", name);
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size)
+{
+    const void *const place = (const char *)at + field->offset;
+
+    switch (field->type) {
+    case TN_FIELD_TEXT:
+    case TN_FIELD_PATH:
+        snprintf(text, size, "%s", (const char *)place);
+        break;
+    case TN_FIELD_FLAG:
+        snprintf(text, size, "%s", *(const bool *)place ? "true" : "false");
+        break;
+    case TN_FIELD_NUMBER:
+        snprintf(text, size, "%.17g", *(const double *)place);
+        break;
+    case TN_FIELD_SEED:
+        snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)place);
+        break;
+    case TN_FIELD_COUNT:
+        snprintf(text, size, "%zu", *(const size_t *)place);
+        break;
+    }
+}
+
+/* ---- Checking ----------------------------------------------------------- */
+
+/* Of a count, a seed or a number. */
+static double value_of(const struct tn_field *field, const void *place)
+{
+    if (field->type == TN_FIELD_NUMBER)
+        return *(const double *)place;
+    if (field->type == TN_FIELD_SEED)
+        return (double)*(const uint64_t *)place;
+    return (double)*(const size_t *)place;
+}
+
+static tarn_status check(const struct tn_field *field, const void *place, tarn_error *err)
+{
+    if (is_text(field) && !memchr(place, '\0', tn_field_bytes(field)))
+        return tn_fail(err, TARN_EINVAL, "%s: has no end; expected under %zu bytes",
+                       field->about.name, tn_field_bytes(field));
+    if (is_text(field) || field->type == TN_FIELD_FLAG)
+        return TARN_OK;
+    const double value = value_of(field, place);
+
+    if (!(value >= field->minimum && value <= field->maximum)) /* NaN is neither */
+        return tn_fail(err, TARN_EINVAL, "%s: %.16g; expected %.16g to %.16g",
+                       field->about.name, value, field->minimum, field->maximum);
+    return TARN_OK;
+}
+
+tarn_status tn_fields_check(const struct tn_field *fields, const void *at, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (const struct tn_field *field = fields; field->about.name && status == TARN_OK; field++)
+        status = check(field, (const char *)at + field->offset, err);
+    return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* fields.h - a struct described by a table, so that text, JSON, checks and help agree on it. */
+#ifndef TN_FIELDS_H
+#define TN_FIELDS_H
+
+#include "base/base.h"
+#include "tarn/model.h"
+
+enum tn_field_type {
+    TN_FIELD_TEXT,   /* char[TARN_NAME_SIZE] */
+    TN_FIELD_PATH,   /* char[TARN_PATH_SIZE] */
+    TN_FIELD_COUNT,  /* size_t */
+    TN_FIELD_SEED,   /* uint64_t */
+    TN_FIELD_NUMBER, /* double */
+    TN_FIELD_FLAG    /* bool */
+};
+
+struct tn_field {
+    tarn_field about;
+    enum tn_field_type type;
+    size_t offset;
+    double minimum, maximum; /* of counts, seeds and numbers */
+};
+
+/* The greatest whole number that JSON and double hold exactly. */
+#define TN_FIELD_MOST 9007199254740992.0
+
+/* Rows of a table of struct `type`, ended by {{0}}. */
+#define TN_FIELD(type, kind, name, least, most, help)                                          \
+    {                                                                                          \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most                      \
+    }
+
+/* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */
+tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *name,
+                          const char *value, tarn_error *err);
+
+/* A field's value as tn_fields_set() takes it; at most TARN_PATH_SIZE bytes. */
+void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size);
+
+/* Values that were not set by tn_fields_set(): ranges, and text that ends. */
+tarn_status tn_fields_check(const struct tn_field *fields, const void *at, tarn_error *err);
+
+size_t tn_field_bytes(const struct tn_field *field);
+
+#endif

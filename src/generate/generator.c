@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* generator.c - generators: made here, checked here, handed to the method they name. */
+#include "generate/generator.h"
+
+#include <string.h>
+
+#define TN_METHOD(name) extern const struct tn_method tn_method_##name;
+#include "generate/methods.def"
+#undef TN_METHOD
+
+#define TN_METHOD(name) &tn_method_##name.about,
+const tarn_table_row *const tn_method_rows[] = {
+#include "generate/methods.def"
+    NULL,
+};
+#undef TN_METHOD
+
+const tarn_table_row *tarn_method(size_t index)
+{
+    return index < sizeof tn_method_rows / sizeof tn_method_rows[0] ? tn_method_rows[index]
+                                                                    : NULL;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
+{
+    const struct tn_arch *const arch = &g->model->arch;
+    const tarn_table_row *row = NULL;
+    const tarn_status status =
+        tn_option_row(&row, tn_method_rows, "method",
+                      name ? name : (arch->has_step ? "recurrent" : "recompute"), err);
+
+    if (status != TARN_OK)
+        return status;
+    g->method = (const struct tn_method *)row; /* its first member */
+    if (!arch->config.causal)
+        return tn_fail(err, TARN_EINVAL,
+                       "model: is not causal; expected one, to generate position by position");
+    if (g->method->needs_step && !arch->has_step)
+        return tn_fail(err, TARN_EINVAL,
+                       "method: '%s' attention has no recurrent form; expected recompute",
+                       arch->config.attention);
+    return TARN_OK;
+}
+
+static tarn_status check(const tarn_model *model, const tarn_generator_desc *desc,
+                         tarn_error *err)
+{
+    size_t floats;
+    const tarn_config *const config = &model->arch.config;
+    const size_t wide =
+        tn_max(4 * config->width, tn_max(config->feed, model->arch.head.outputs));
+
+    if (desc->batch == 0 ||
+        !tn_size_product(&floats, (size_t[]){desc->batch, wide, 64 * sizeof(float)}, 3))
+        return tn_fail(err, TARN_EINVAL, "batch: %zu; expected at least 1 and what fits",
+                       desc->batch);
+    if (desc->threads > TN_THREADS_MAX)
+        return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
+                       desc->threads, TN_THREADS_MAX);
+    return TARN_OK;
+}
+
+tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *model,
+                                  const tarn_generator_desc *desc, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!generator || !model || !desc)
+        return tn_fail(err, TARN_EINVAL, "generator, model, desc: one is NULL; expected all");
+    *generator = NULL;
+    if ((status = check(model, desc, err)) != TARN_OK)
+        return status;
+    tarn_generator *const g = tn_allocate(desc->allocator, sizeof *g);
+
+    if (!g)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+    *g = (tarn_generator){
+        .model = model,
+        .B = desc->batch,
+        .longest = desc->longest,
+        .threads = desc->threads ? desc->threads : tn_threads_available(),
+        .cpu = desc->cpu,
+    };
+    if (desc->allocator) {
+        g->allocator_copy = *desc->allocator;
+        g->allocator = &g->allocator_copy;
+    }
+    if ((status = choose(g, desc->method, err)) != TARN_OK ||
+        (status = g->method->create(g, err)) != TARN_OK)
+        tarn_generator_free(g);
+    else
+        *generator = g;
+    return status;
+}
+
+void tarn_generator_free(tarn_generator *g)
+{
+    if (!g)
+        return;
+    if (g->method)
+        g->method->free(g);
+    const tarn_allocator allocator = g->allocator_copy;
+
+    tn_release(g->allocator ? &allocator : NULL, g);
+}
+
+/* ---- Use ---------------------------------------------------------------- */
+
+size_t tn_generator_end(const tarn_generator *g)
+{
+    const size_t learned = g->model->arch.config.positions;
+
+    return tn_min(g->longest ? g->longest : SIZE_MAX, learned ? learned : SIZE_MAX);
+}
+
+static tarn_status check_feed(const tarn_generator *g, const struct tn_state *state,
+                              const int32_t *symbols, size_t n, tarn_error *err)
+{
+    const size_t end = tn_generator_end(g);
+    size_t count;
+
+    if (n == 0 || !tn_size_product(&count, (size_t[]){g->B, n, sizeof *symbols}, 3))
+        return tn_fail(err, TARN_EINVAL, "n: %zu; expected at least 1 and what fits", n);
+    if (state->position > end || n > end - state->position)
+        return tn_fail(err, TARN_EINVAL,
+                       "%zu more symbols after %llu; expected at most %zu in all, which is %s",
+                       n, (unsigned long long)state->position, end,
+                       end == g->longest ? "`longest`" : "how many positions were learned");
+    return tn_symbols_check(g->model, symbols, g->B * n, "symbols", err);
+}
+
+tarn_status tarn_generator_prefill(tarn_generator *g, void *state, const float **outputs,
+                                   const int32_t *symbols, size_t n, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!g || !state || !outputs || !symbols)
+        return tn_fail(err, TARN_EINVAL,
+                       "generator, state, outputs, symbols: one is NULL; expected all");
+    if ((status = check_feed(g, state, symbols, n, err)) != TARN_OK)
+        return status;
+    return g->method->feed(g, state, outputs, symbols, n, err);
+}
+
+tarn_status tarn_generator_step(tarn_generator *g, void *state, const float **outputs,
+                                const int32_t *symbols, tarn_error *err)
+{
+    return tarn_generator_prefill(g, state, outputs, symbols, 1, err);
+}
+
+/* ---- Questions ---------------------------------------------------------- */
+
+size_t tarn_generator_state_size(const tarn_generator *g)
+{
+    return g->method->state(g);
+}
+
+uint64_t tarn_state_position(const void *state)
+{
+    uint64_t position;
+
+    memcpy(&position, state, sizeof position);
+    return position;
+}

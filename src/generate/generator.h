@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* generator.h - what a method of generation must answer. `tarn_generator` is this.
+ *
+ * A method is one file that defines one row, and one line in methods.def. */
+#ifndef TN_GENERATOR_H
+#define TN_GENERATOR_H
+
+#include "model/run.h"
+#include "tarn/generate.h"
+
+struct tarn_generator {
+    const tarn_model *model;
+    const struct tn_method *method;
+    size_t B, longest; /* longest 0: no end */
+    size_t threads;
+    const char *cpu;
+    void *own; /* the method's */
+    const tarn_allocator *allocator;
+    tarn_allocator allocator_copy;
+};
+
+/* A state begins with this. */
+struct tn_state {
+    uint64_t position; /* of the next symbol */
+    char pad[TN_ALIGN - sizeof(uint64_t)];
+};
+
+struct tn_method {
+    tarn_table_row about;
+    bool needs_step; /* attention must have a recurrent form */
+
+    tarn_status (*create)(tarn_generator *g, tarn_error *err);
+    void (*free)(tarn_generator *g); /* accepts what create left behind when it failed */
+
+    size_t (*state)(const tarn_generator *g); /* bytes */
+
+    /* The last position's outputs, (B, O), after n symbols of each stream; all was checked. */
+    tarn_status (*feed)(tarn_generator *g, struct tn_state *state, const float **outputs,
+                        const int32_t *symbols, size_t n, tarn_error *err);
+
+    /* Refuses a state that feed() cannot go on from. NULL: the position says it all. */
+    tarn_status (*check)(const tarn_generator *g, const struct tn_state *state,
+                         const char *path, tarn_error *err);
+};
+
+/* The names in methods.def, ended by NULL. */
+extern const tarn_table_row *const tn_method_rows[];
+
+/* Positions after which nothing can be fed any more; SIZE_MAX: never. */
+size_t tn_generator_end(const tarn_generator *g);
+
+#endif

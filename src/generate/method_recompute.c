@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* method_recompute.c - the state is the symbols themselves, and every step runs the whole
+ * sequence again: the paper's plain softmax and lsh. */
+#include <string.h>
+
+#include "generate/generator.h"
+
+enum { GROWTH = 32 }; /* positions between two plans */
+
+/* A run for a length that is a multiple of GROWTH; what it has to much is not looked at. */
+struct recompute {
+    tarn_run *run;
+    int32_t *symbols; /* B x the run's length */
+    size_t *lengths;  /* B */
+    float *outputs;   /* B x O */
+    void *memory;
+};
+
+static int32_t *history(struct tn_state *state)
+{
+    return (int32_t *)(state + 1); /* B x longest */
+}
+
+static void destroy_run(tarn_generator *g)
+{
+    struct recompute *const own = g->own;
+
+    tarn_run_free(own->run);
+    tn_release(g->allocator, own->memory);
+    own->run = NULL;
+    own->memory = NULL;
+}
+
+static void lay_out(const tarn_generator *g, size_t length, struct tn_arena *arena)
+{
+    struct recompute *const own = g->own;
+
+    own->symbols = tn_arena_take(arena, g->B * length, sizeof *own->symbols);
+    own->lengths = tn_arena_take(arena, g->B, sizeof *own->lengths);
+    own->outputs = tn_arena_floats(arena, g->B * g->model->arch.head.outputs);
+}
+
+/* A run for at least `length` positions and hardly more. */
+static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
+{
+    struct recompute *const own = g->own;
+    const size_t N = tn_min(tn_round_up(length, GROWTH), tn_generator_end(g));
+    const struct tn_run_desc desc = {
+        .B = g->B, .N = N, .threads = g->threads, .cpu = g->cpu, .allocator = g->allocator};
+    struct tn_arena measure = tn_arena_over(NULL);
+
+    if (own->run && own->run->N == N)
+        return TARN_OK;
+    destroy_run(g);
+    lay_out(g, N, &measure);
+    own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    if (!own->memory)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams of %zu positions", g->B, N);
+    struct tn_arena arena = tn_arena_over(own->memory);
+
+    lay_out(g, N, &arena);
+    return tn_run_create(&own->run, g->model, &desc, err);
+}
+
+/* The state's symbols, then zeros, which no position that counts sees. */
+static void load(tarn_generator *g, struct tn_state *state)
+{
+    struct recompute *const own = g->own;
+    const size_t N = own->run->N, n = (size_t)state->position;
+
+    memset(own->symbols, 0, g->B * N * sizeof *own->symbols);
+    for (size_t b = 0; b < g->B; b++) {
+        memcpy(own->symbols + b * N, history(state) + b * g->longest, n * sizeof *own->symbols);
+        own->lengths[b] = n;
+    }
+}
+
+static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
+                        const int32_t *symbols, size_t n, tarn_error *err)
+{
+    struct recompute *const own = g->own;
+    const size_t O = g->model->arch.head.outputs, from = (size_t)state->position;
+    const tarn_status status = make_run(g, from + n, err);
+
+    if (status != TARN_OK)
+        return status;
+    for (size_t b = 0; b < g->B; b++)
+        memcpy(history(state) + b * g->longest + from, symbols + b * n, n * sizeof *symbols);
+    state->position += n;
+    load(g, state);
+    own->run->lengths = own->lengths;
+    tn_run_forward(own->run, own->symbols);
+    for (size_t b = 0; b < g->B; b++)
+        memcpy(own->outputs + b * O, own->run->outputs + (b * own->run->N + from + n - 1) * O,
+               O * sizeof(float));
+    *outputs = own->outputs;
+    return TARN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status create(tarn_generator *g, tarn_error *err)
+{
+    size_t bytes;
+
+    if (g->longest == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "longest: 0; expected how long a sequence may become, since "
+                       "recomputation keeps all of it");
+    if (!tn_size_product(&bytes, (size_t[]){g->B, g->longest, sizeof(int32_t)}, 3) ||
+        bytes > PTRDIFF_MAX)
+        return tn_fail(err, TARN_EINVAL, "longest: %zu symbols of %zu streams do not fit",
+                       g->longest, g->B);
+    g->own = tn_allocate(g->allocator, sizeof(struct recompute));
+    if (!g->own)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+    *(struct recompute *)g->own = (struct recompute){0};
+    return TARN_OK;
+}
+
+static void destroy(tarn_generator *g)
+{
+    if (!g->own)
+        return;
+    destroy_run(g);
+    tn_release(g->allocator, g->own);
+}
+
+static size_t state_size(const tarn_generator *g)
+{
+    return sizeof(struct tn_state) + g->B * g->longest * sizeof(int32_t);
+}
+
+/* From a file, symbols may be anything. */
+static tarn_status check(const tarn_generator *g, const struct tn_state *state,
+                         const char *path, tarn_error *err)
+{
+    const int32_t *const all = (const int32_t *)(state + 1);
+    tarn_status status = TARN_OK;
+
+    for (size_t b = 0; b < g->B && status == TARN_OK; b++)
+        status = tn_symbols_check(g->model, all + b * g->longest, (size_t)state->position, path,
+                                  err);
+    return status;
+}
+
+extern const struct tn_method tn_method_recompute;
+static const tarn_option_info options[] = {{0}};
+const struct tn_method tn_method_recompute = {
+    .about = {.name = "recompute",
+              .help =
+                  "every step runs the whole sequence again, as the paper's softmax and lsh",
+              .options = options},
+    .create = create,
+    .free = destroy,
+    .state = state_size,
+    .feed = feed,
+    .check = check,
+};

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/* method_recurrent.c - each position is one step of every layer's attention: (18)-(20), or a
+ * growing cache of keys and values for softmax.
+ *
+ * All else of the model works on rows, so that the products of many positions are formed
+ * together: in a lane for TOGETHER positions of a prompt, and in one for a single step. Only
+ * attention goes from position to position, which makes a prompt and the same symbols one by
+ * one the same thing. */
+#include <string.h>
+
+#include "generate/generator.h"
+#include "layer/embed.h"
+
+enum { TOGETHER = 64 };
+
+/* The model for n positions of every stream. */
+struct lane {
+    size_t n;
+    struct tn_block_plan block;
+    struct tn_dense predictor;
+    struct tn_block_tape tape;
+    float *x, *y;            /* B n x F, which take turns */
+    float *positions;        /* n rows of a sinusoid */
+    float *normed, *outputs; /* of the last position: B x F, B x O */
+    int32_t *symbols;        /* B x n */
+    void *scratch, *work;
+    void *memory;
+};
+
+struct recurrent {
+    tarn_attention *attentions; /* one per layer */
+    size_t layer_state;         /* bytes from one layer's state to the next */
+    struct lane one, many;
+};
+
+/* ---- Forward ------------------------------------------------------------ */
+
+struct mixing {
+    const tarn_generator *g;
+    const struct lane *lane;
+    const tarn_attention *attention;
+    void *state;
+};
+
+/* One step per position; rows are (B, n). */
+static void mix(void *arg, const struct tn_block *block)
+{
+    const struct mixing *const m = arg;
+    const struct tn_arch *const arch = &m->g->model->arch;
+    const ptrdiff_t n = (ptrdiff_t)m->lane->n, D = (ptrdiff_t)arch->D;
+    const ptrdiff_t F = (ptrdiff_t)arch->config.width;
+    const ptrdiff_t wide = (ptrdiff_t)m->lane->block.projected;
+
+    for (ptrdiff_t i = 0; i < n; i++) {
+        const float *const q = block->tape->qkv + i * wide;
+        const tarn_attention_arrays arrays = {
+            .q = {q, n * wide, wide, D},
+            .k = {q + (arch->shares_keys ? 0 : F), n * wide, wide, D},
+            .v = {q + wide - F, n * wide, wide, D},
+            .y = {block->tape->mixed + i * F, n * F, F, D},
+        };
+
+        tarn_attention_step(m->attention, &arrays, m->state, m->lane->work, NULL);
+    }
+}
+
+static void embed(const tarn_generator *g, struct lane *lane, const int32_t *symbols,
+                  uint64_t from)
+{
+    const struct tn_position *const position = &g->model->arch.position;
+    const struct tn_weights *const w = &g->model->weights;
+    const float *const table =
+        w->positions ? w->positions + from * position->F : lane->positions;
+    struct tn_rows values = lane->block.rows;
+
+    values.width = position->embedding;
+    tn_embed_forward(&values, lane->x, position->F, w->embedding, symbols);
+    tn_position_fill(position, lane->positions, (size_t)from, lane->n);
+    tn_position_apply(position, &lane->block.rows, lane->x, position->F, table, lane->n);
+}
+
+static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+{
+    const struct recurrent *const own = g->own;
+
+    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
+        struct mixing mixing = {g, lane, &own->attentions[layer],
+                                (char *)(state + 1) + layer * own->layer_state};
+        const struct tn_block block = {
+            .plan = &lane->block,
+            .weights = &g->model->weights.blocks[layer],
+            .tape = &lane->tape,
+            .mix = mix,
+            .arg = &mixing,
+        };
+        float *const turn = lane->x;
+
+        tn_block_forward(&block, lane->y, lane->x);
+        lane->x = lane->y;
+        lane->y = turn;
+    }
+}
+
+/* Only the last position's outputs are wanted. */
+static void predict(const tarn_generator *g, struct lane *lane)
+{
+    const struct tn_weights *const w = &g->model->weights;
+    const size_t F = lane->block.rows.width;
+    struct tn_rows last = lane->block.rows;
+
+    last.rows = g->B;
+    for (size_t b = 0; b < g->B; b++)
+        memcpy(lane->normed + b * F, lane->x + ((b + 1) * lane->n - 1) * F, F * sizeof(float));
+    tn_norm_forward(&last, lane->normed, NULL, lane->normed, w->norm_gain, w->norm_bias,
+                    TN_NORM_EPS);
+    tn_dense_forward(&lane->predictor, lane->outputs, lane->normed, w->predictor,
+                     w->predictor_bias, lane->scratch);
+}
+
+static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
+                        const int32_t *symbols, size_t n, tarn_error *err)
+{
+    struct recurrent *const own = g->own;
+
+    (void)err;
+    for (size_t at = 0; at < n;) {
+        struct lane *const lane = n - at >= TOGETHER ? &own->many : &own->one;
+
+        for (size_t b = 0; b < g->B; b++)
+            memcpy(lane->symbols + b * lane->n, symbols + b * n + at,
+                   lane->n * sizeof *symbols);
+        embed(g, lane, lane->symbols, state->position);
+        layers_forward(g, lane, state);
+        at += lane->n;
+        state->position += lane->n;
+        if (at == n) {
+            predict(g, lane);
+            *outputs = lane->outputs;
+        }
+    }
+    return TARN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena *arena)
+{
+    const struct recurrent *const own = g->own;
+    const struct tn_arch *const arch = &g->model->arch;
+    const size_t F = arch->config.width, R = g->B * lane->n;
+
+    lane->tape = tn_block_tape_take(&lane->block, arena);
+    lane->x = tn_arena_floats(arena, R * F);
+    lane->y = tn_arena_floats(arena, R * F);
+    lane->positions = arch->position.row->learned
+                          ? NULL
+                          : tn_arena_floats(arena, lane->n * arch->position.table);
+    lane->normed = tn_arena_floats(arena, g->B * F);
+    lane->outputs = tn_arena_floats(arena, g->B * arch->head.outputs);
+    lane->symbols = tn_arena_take(arena, R, sizeof *lane->symbols);
+    lane->scratch = tn_arena_take(
+        arena,
+        tn_max(tn_block_scratch_size(&lane->block), tn_dense_scratch_size(&lane->predictor)),
+        1);
+    lane->block.scratch = lane->scratch;
+    lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+}
+
+static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_t n,
+                               tarn_error *err)
+{
+    const struct tn_arch *const arch = &g->model->arch;
+    const struct tn_block_desc block = {
+        .rows = g->B * n, .threads = g->threads, .cpu = g->cpu, .allocator = g->allocator};
+    const struct tn_dense_desc predictor = {
+        .rows = g->B,
+        .in = arch->config.width,
+        .out = arch->head.outputs,
+        .bias = true,
+        .threads = g->threads,
+        .cpu = g->cpu,
+        .allocator = g->allocator,
+    };
+    struct tn_arena measure = tn_arena_over(NULL);
+    tarn_status status;
+
+    lane->n = n;
+    if ((status = tn_block_init(&lane->block, arch, &block, err)) != TARN_OK ||
+        (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK)
+        return status;
+    lay_out(g, lane, &measure);
+    lane->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    if (!lane->memory)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams", g->B);
+    struct tn_arena arena = tn_arena_over(lane->memory);
+
+    lay_out(g, lane, &arena);
+    return TARN_OK;
+}
+
+static void lane_free(const tarn_generator *g, struct lane *lane)
+{
+    tn_block_clear(&lane->block);
+    tn_dense_clear(&lane->predictor);
+    tn_release(g->allocator, lane->memory);
+}
+
+static tarn_status attentions_create(const tarn_generator *g, struct recurrent *own,
+                                     tarn_error *err)
+{
+    const size_t end = tn_generator_end(g), keys = end < SIZE_MAX ? end : 1;
+    tarn_attention_desc desc = tn_arch_attention(&g->model->arch, g->B, keys);
+    tarn_status status = TARN_OK;
+
+    desc.threads = g->threads;
+    desc.cpu = g->cpu;
+    desc.allocator = g->allocator;
+    for (size_t layer = 0; layer < g->model->arch.config.layers && status == TARN_OK; layer++) {
+        desc.seed = tn_arch_seed(&g->model->arch, layer);
+        status = tn_attention_init(&own->attentions[layer], &desc, err);
+    }
+    if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
+        status = tn_fail(err, TARN_EINVAL,
+                         "longest: 0; expected how long a sequence may become, since the "
+                         "state of '%s' attention grows",
+                         g->model->arch.config.attention);
+    return status;
+}
+
+static tarn_status create(tarn_generator *g, tarn_error *err)
+{
+    const size_t layers = g->model->arch.config.layers;
+    const size_t bytes = sizeof(struct recurrent) + layers * sizeof(tarn_attention);
+    struct recurrent *const own = tn_allocate(g->allocator, bytes);
+    tarn_status status;
+
+    if (!own)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+    memset(own, 0, bytes);
+    own->attentions = (tarn_attention *)(own + 1);
+    g->own = own;
+    if ((status = attentions_create(g, own, err)) != TARN_OK)
+        return status;
+    own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
+    if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
+        return status;
+    return lane_create(g, &own->many, TOGETHER, err);
+}
+
+static void destroy(tarn_generator *g)
+{
+    struct recurrent *const own = g->own;
+
+    if (!own)
+        return;
+    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
+        tn_attention_clear(&own->attentions[layer]);
+    lane_free(g, &own->one);
+    lane_free(g, &own->many);
+    tn_release(g->allocator, own);
+}
+
+static size_t state_size(const tarn_generator *g)
+{
+    const struct recurrent *const own = g->own;
+
+    return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state;
+}
+
+extern const struct tn_method tn_method_recurrent;
+static const tarn_option_info options[] = {{0}};
+const struct tn_method tn_method_recurrent = {
+    .about = {.name = "recurrent",
+              .help = "one step of each layer's state: (18)-(20), or a cache for softmax",
+              .options = options},
+    .needs_step = true,
+    .create = create,
+    .free = destroy,
+    .state = state_size,
+    .feed = feed,
+};

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/block.h"
+
+#include "layer/activation.h"
+
+/* ---- Plans -------------------------------------------------------------- */
+
+/* gelu's input is kept for backward, so the product may not apply it on the way out. */
+static bool keeps_before(const struct tn_block_plan *plan)
+{
+    return plan->trains && tn_activation_keeps_input(plan->arch->activation);
+}
+
+static tarn_status init_products(struct tn_block_plan *plan, const struct tn_block_desc *desc,
+                                 tarn_error *err)
+{
+    const size_t F = plan->rows.width, feed = plan->inner.width;
+    const bool post = !plan->arch->norm_first;
+    struct tn_dense_desc dense = {
+        .rows = desc->rows,
+        .bias = true,
+        .trains = desc->trains,
+        .elements = desc->elements,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .allocator = desc->allocator,
+    };
+    tarn_status status;
+
+    dense.in = dense.out = F;
+    if ((status = tn_dense_init(&plan->out, &dense, err)) != TARN_OK)
+        return status;
+    dense.in = feed;
+    if ((status = tn_dense_init(&plan->back, &dense, err)) != TARN_OK)
+        return status;
+
+    /* Post-norm, the input of a branch is also what the branch is added to. */
+    dense.in = F;
+    dense.add_dx = post;
+    dense.out = plan->projected;
+    if ((status = tn_dense_init(&plan->project, &dense, err)) != TARN_OK)
+        return status;
+    dense.out = feed;
+    dense.activation = keeps_before(plan) ? TN_IDENTITY : plan->arch->activation;
+    return tn_dense_init(&plan->in, &dense, err);
+}
+
+tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch,
+                          const struct tn_block_desc *desc, tarn_error *err)
+{
+    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
+    const size_t threads = desc->threads ? desc->threads : tn_threads_available();
+    tarn_status status;
+
+    if (!kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+    *plan = (struct tn_block_plan){
+        .arch = arch,
+        .rows = {kernels, threads, desc->rows, arch->config.width},
+        .inner = {kernels, threads, desc->rows, arch->config.feed},
+        .projected = arch->config.width * (arch->shares_keys ? 2 : 3),
+        .trains = desc->trains,
+    };
+    if ((status = init_products(plan, desc, err)) != TARN_OK)
+        tn_block_clear(plan);
+    return status;
+}
+
+void tn_block_clear(struct tn_block_plan *plan)
+{
+    tn_dense_clear(&plan->project);
+    tn_dense_clear(&plan->out);
+    tn_dense_clear(&plan->in);
+    tn_dense_clear(&plan->back);
+}
+
+size_t tn_block_scratch_size(const struct tn_block_plan *plan)
+{
+    const size_t attention =
+        tn_max(tn_dense_scratch_size(&plan->project), tn_dense_scratch_size(&plan->out));
+    const size_t feed =
+        tn_max(tn_dense_scratch_size(&plan->in), tn_dense_scratch_size(&plan->back));
+
+    return tn_max(tn_max(attention, feed), tn_norm_scratch_size(&plan->rows));
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
+                                        struct tn_arena *arena)
+{
+    const size_t R = plan->rows.rows, F = plan->rows.width, feed = plan->inner.width;
+    struct tn_block_tape tape = {0};
+
+    if (plan->arch->norm_first)
+        tape.first = tn_arena_floats(arena, R * F);
+    else
+        tape.t = tn_arena_floats(arena, R * F);
+    tape.qkv = tn_arena_floats(arena, R * plan->projected);
+    tape.mixed = tn_arena_floats(arena, R * F);
+    tape.s = tn_arena_floats(arena, R * F);
+    tape.z = tn_arena_floats(arena, R * F);
+    tape.hidden = tn_arena_floats(arena, R * feed);
+    if (keeps_before(plan))
+        tape.before = tn_arena_floats(arena, R * feed);
+    if (plan->trains) {
+        tape.norm1 = tn_arena_take(arena, R, sizeof *tape.norm1);
+        tape.norm2 = tn_arena_take(arena, R, sizeof *tape.norm2);
+    }
+    return tape;
+}
+
+struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *plan,
+                                                  struct tn_arena *arena)
+{
+    const size_t R = plan->rows.rows, F = plan->rows.width;
+    struct tn_block_gradients g = {.branch = tn_arena_floats(arena, R * F)};
+    struct tn_arena feed = *arena;
+
+    g.dqkv = tn_arena_floats(arena, R * plan->projected);
+    g.dmixed = tn_arena_floats(arena, R * F);
+    g.dhidden = tn_arena_floats(&feed, R * plan->inner.width);
+    arena->used = tn_max(arena->used, feed.used);
+    return g;
+}
+
+/* ---- Forward ------------------------------------------------------------ */
+
+/* y = dropout(y) + residual. */
+static void add_branch(const struct tn_block *b, float *y, const float *residual, uint64_t seed)
+{
+    const struct tn_dropout dropout = {.p = b->dropout, .seed = seed};
+
+    tn_dropout_run(&b->plan->rows, &dropout, y, y, residual);
+}
+
+/* s = residual + A(x). */
+static void attention_forward(const struct tn_block *b, const float *x, const float *residual)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const struct tn_block_weights *const w = b->weights;
+    const struct tn_block_tape *const tape = b->tape;
+
+    tn_dense_forward(&plan->project, tape->qkv, x, w->query, w->query_bias, plan->scratch);
+    b->mix(b->arg, b);
+    tn_dense_forward(&plan->out, tape->s, tape->mixed, w->out, w->out_bias, plan->scratch);
+    add_branch(b, tape->s, residual, b->attention_seed);
+}
+
+/* y = residual + E(z). */
+static void feed_forward(const struct tn_block *b, float *y, const float *residual)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const struct tn_block_weights *const w = b->weights;
+    const struct tn_block_tape *const tape = b->tape;
+    float *const first = tape->before ? tape->before : tape->hidden;
+
+    tn_dense_forward(&plan->in, first, tape->z, w->feed_in, w->feed_in_bias, plan->scratch);
+    if (tape->before)
+        tn_activation_forward(&plan->inner, plan->arch->activation, tape->hidden, tape->before);
+    tn_dense_forward(&plan->back, y, tape->hidden, w->feed_out, w->feed_out_bias,
+                     plan->scratch);
+    add_branch(b, y, residual, b->feed_seed);
+}
+
+static void norm1(const struct tn_block *b, float *y, const float *x)
+{
+    tn_norm_forward(&b->plan->rows, y, b->tape->norm1, x, b->weights->norm1_gain,
+                    b->weights->norm1_bias, TN_NORM_EPS);
+}
+
+static void norm2(const struct tn_block *b, float *y, const float *x)
+{
+    tn_norm_forward(&b->plan->rows, y, b->tape->norm2, x, b->weights->norm2_gain,
+                    b->weights->norm2_bias, TN_NORM_EPS);
+}
+
+void tn_block_forward(const struct tn_block *b, float *y, const float *x)
+{
+    const struct tn_block_tape *const tape = b->tape;
+
+    if (b->plan->arch->norm_first) {
+        norm1(b, tape->first, x);
+        attention_forward(b, tape->first, x);
+        norm2(b, tape->z, tape->s);
+        feed_forward(b, y, tape->s);
+    } else {
+        attention_forward(b, x, x);
+        norm1(b, tape->z, tape->s);
+        feed_forward(b, tape->t, tape->z);
+        norm2(b, y, tape->t);
+    }
+}
+
+/* ---- Backward ----------------------------------------------------------- */
+
+/* The gradient of what a branch gave before dropout, d itself without. */
+static const float *branch_gradient(const struct tn_block *b,
+                                    const struct tn_block_gradients *g, const float *d,
+                                    uint64_t seed)
+{
+    const struct tn_dropout dropout = {.p = b->dropout, .seed = seed};
+
+    if (b->dropout == 0.0f)
+        return d;
+    tn_dropout_run(&b->plan->rows, &dropout, g->branch, d, NULL);
+    return g->branch;
+}
+
+/* dz of E(z), given the gradient d of the sum it went into: = or, post-norm, +=. */
+static void feed_backward(const struct tn_block *b, float *dz, const float *d,
+                          const struct tn_block_gradients *g, const struct tn_block_weights *dw)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const struct tn_block_weights *const w = b->weights;
+    const struct tn_block_tape *const tape = b->tape;
+    const float *const given = branch_gradient(b, g, d, b->feed_seed);
+
+    tn_dense_backward(&plan->back, g->dhidden, dw->feed_out, dw->feed_out_bias, given,
+                      tape->hidden, w->feed_out, plan->scratch);
+    tn_activation_backward(&plan->inner, plan->arch->activation, g->dhidden, g->dhidden,
+                           tape->before ? tape->before : tape->hidden);
+    tn_dense_backward(&plan->in, dz, dw->feed_in, dw->feed_in_bias, g->dhidden, tape->z,
+                      w->feed_in, plan->scratch);
+}
+
+/* dx of A(x), likewise. */
+static void attention_backward(const struct tn_block *b, float *dx, const float *d,
+                               const struct tn_block_gradients *g,
+                               const struct tn_block_weights *dw, const float *x)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const struct tn_block_weights *const w = b->weights;
+    const float *const given = branch_gradient(b, g, d, b->attention_seed);
+
+    tn_dense_backward(&plan->out, g->dmixed, dw->out, dw->out_bias, given, b->tape->mixed,
+                      w->out, plan->scratch);
+    b->mix_backward(b->arg, b, g);
+    tn_dense_backward(&plan->project, dx, dw->query, dw->query_bias, g->dqkv, x, w->query,
+                      plan->scratch);
+}
+
+static void norm1_backward(const struct tn_block *b, float *dx, bool add, const float *dy,
+                           const float *x, const struct tn_block_weights *dw)
+{
+    tn_norm_backward(&b->plan->rows, dx, add, dw->norm1_gain, dw->norm1_bias, dy, x,
+                     b->tape->norm1, b->weights->norm1_gain, b->plan->scratch);
+}
+
+static void norm2_backward(const struct tn_block *b, float *dx, bool add, const float *dy,
+                           const float *x, const struct tn_block_weights *dw)
+{
+    tn_norm_backward(&b->plan->rows, dx, add, dw->norm2_gain, dw->norm2_bias, dy, x,
+                     b->tape->norm2, b->weights->norm2_gain, b->plan->scratch);
+}
+
+void tn_block_backward(const struct tn_block *b, float *d, const struct tn_block_gradients *g,
+                       const struct tn_block_weights *dw, const float *x)
+{
+    const struct tn_block_tape *const tape = b->tape;
+
+    if (b->plan->arch->norm_first) {
+        feed_backward(b, g->branch, d, g, dw);
+        norm2_backward(b, d, true, g->branch, tape->s, dw);
+        attention_backward(b, g->branch, d, g, dw, tape->first);
+        norm1_backward(b, d, true, g->branch, x, dw);
+    } else {
+        norm2_backward(b, d, false, d, tape->t, dw);
+        feed_backward(b, d, d, g, dw);
+        norm1_backward(b, d, false, d, tape->s, dw);
+        attention_backward(b, d, d, g, dw, x);
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* block.h - one layer of the transformer, (1), over rows of F floats.
+ *
+ *     post-norm   s = x + A(x)          z = norm1(s)     t = z + E(z)    y = norm2(t)
+ *     pre-norm    s = x + A(norm1(x))   z = norm2(s)     y = s + E(z)
+ *
+ * A projects to queries, keys and values, mixes positions and projects back; E is the
+ * feed-forward layer. Who mixes positions is the caller's: attention over whole sequences in
+ * training, one step of it in generation. All else is this one definition. */
+#ifndef TN_BLOCK_H
+#define TN_BLOCK_H
+
+#include "layer/dense.h"
+#include "layer/dropout.h"
+#include "layer/norm.h"
+#include "model/weights.h"
+
+/* What all blocks of a run share: they have the same sizes. */
+struct tn_block_plan {
+    const struct tn_arch *arch;
+    struct tn_rows rows;                    /* R x F */
+    struct tn_rows inner;                   /* R x feed */
+    struct tn_dense project, out, in, back; /* to q, k, v; from heads; to and from feed */
+    size_t projected;                       /* width of q, k, v together */
+    bool trains;
+    void *scratch; /* tn_block_scratch_size() bytes */
+};
+
+struct tn_block_desc {
+    size_t rows, threads;
+    const char *cpu;
+    bool trains;
+    enum tn_element elements;
+    const tarn_allocator *allocator;
+};
+
+tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch,
+                          const struct tn_block_desc *desc, tarn_error *err);
+void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
+size_t tn_block_scratch_size(const struct tn_block_plan *plan);
+
+/* What forward leaves for backward. */
+struct tn_block_tape {
+    float *first; /* norm1(x), pre-norm only */
+    float *qkv, *mixed;
+    float *s, *z, *t;       /* t: post-norm only */
+    float *hidden, *before; /* within E, after and before the activation; before: if kept */
+    struct tn_norm_stats *norm1, *norm2;
+};
+
+struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
+                                        struct tn_arena *arena);
+
+/* Backward's own arrays, for all blocks. */
+struct tn_block_gradients {
+    float *dqkv, *dmixed, *dhidden; /* dhidden lies where the other two do */
+    float *branch;                  /* R x F: the gradient of what a branch added */
+};
+
+struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *plan,
+                                                  struct tn_arena *arena);
+
+/* One call on one block. */
+struct tn_block {
+    const struct tn_block_plan *plan;
+    const struct tn_block_weights *weights;
+    const struct tn_block_tape *tape;
+    float dropout; /* 0 outside of training */
+    uint64_t attention_seed, feed_seed;
+
+    /* tape->mixed from tape->qkv, and dqkv from dmixed. */
+    void (*mix)(void *arg, const struct tn_block *block);
+    void (*mix_backward)(void *arg, const struct tn_block *block,
+                         const struct tn_block_gradients *gradients);
+    void *arg;
+};
+
+/* y may not be x. */
+void tn_block_forward(const struct tn_block *block, float *y, const float *x);
+
+/* d, R x F: in dy, out dx. The gradients of the weights are added. */
+void tn_block_backward(const struct tn_block *block, float *d,
+                       const struct tn_block_gradients *gradients,
+                       const struct tn_block_weights *dweights, const float *x);
+
+#endif

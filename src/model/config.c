@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c - what a configuration may say. */
+#include "model/config.h"
+
+#include <string.h>
+
+#include "layer/attn.h"
+
+#define FIELD(kind, name, least, most, help)                                                   \
+    TN_FIELD(tarn_config, kind, name, least, most, help)
+
+const struct tn_field tn_config_fields[] = {
+    FIELD(TEXT, task, 0, 0, "what the symbols mean"),
+    FIELD(TEXT, attention, 0, 0, "kind of attention, with options"),
+    FIELD(TEXT, feature_map, 0, 0, "of attentions that have one; empty: the default"),
+    FIELD(TEXT, position, 0, 0, "how positions enter"),
+    FIELD(TEXT, head, 0, 0, "what is predicted"),
+    FIELD(TEXT, norm, 0, 0, "post: after each sum, as the authors; pre: before each branch"),
+    FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
+    FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
+    FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
+    FIELD(COUNT, layers, 1, 1024, "blocks of attention and feed-forward layer"),
+    FIELD(COUNT, heads, 1, 4096, "heads of attention"),
+    FIELD(COUNT, width, 1, 1 << 20, "floats that stand for a position, a multiple of heads"),
+    FIELD(COUNT, feed, 1, 1 << 24, "inner width of the feed-forward layer"),
+    FIELD(COUNT, positions, 0, 1 << 30, "longest sequence, for learned positions; else 0"),
+    FIELD(NUMBER, dropout, 0.0, 0.99, "fraction of what a block adds that training leaves out"),
+    FIELD(SEED, seed, 0, TN_FIELD_MOST, "of the first weights, random features and hashes"),
+    {.about = {NULL, NULL}},
+};
+
+const tarn_field *tarn_config_field(size_t index)
+{
+    const size_t rows = sizeof tn_config_fields / sizeof tn_config_fields[0] - 1;
+
+    return index < rows ? &tn_config_fields[index].about : NULL;
+}
+
+tarn_status tarn_config_set(tarn_config *config, const char *name, const char *value,
+                            tarn_error *err)
+{
+    if (!config || !name || !value)
+        return tn_fail(err, TARN_EINVAL, "config, name, value: one is NULL; expected all");
+    return tn_fields_set(tn_config_fields, config, name, value, err);
+}
+
+/* ---- Names -------------------------------------------------------------- */
+
+static tarn_status read_norm(struct tn_arch *arch, tarn_error *err)
+{
+    const char *const norm = arch->config.norm;
+
+    arch->norm_first = strcmp(norm, "pre") == 0;
+    if (!arch->norm_first && strcmp(norm, "post") != 0)
+        return tn_fail(err, TARN_EUNKNOWN, "norm: no '%s'; there are post, pre", norm);
+    return TARN_OK;
+}
+
+static tarn_status read_activation(struct tn_arch *arch, tarn_error *err)
+{
+    const char *const name = arch->config.activation;
+
+    if (strcmp(name, "relu") == 0)
+        arch->activation = TN_RELU;
+    else if (strcmp(name, "gelu") == 0)
+        arch->activation = TN_GELU;
+    else
+        return tn_fail(err, TARN_EUNKNOWN, "activation: no '%s'; there are relu, gelu", name);
+    return TARN_OK;
+}
+
+tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N)
+{
+    const tarn_config *const config = &arch->config;
+
+    return (tarn_attention_desc){
+        .kind = config->attention,
+        .feature_map = *config->feature_map ? config->feature_map : NULL,
+        .causal = config->causal,
+        .batch = B,
+        .heads = config->heads,
+        .queries = N,
+        .keys = N,
+        .query_width = arch->D,
+        .value_width = arch->D,
+    };
+}
+
+/* Every layer has its own random features and hashes. */
+uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer)
+{
+    return arch->config.seed + 0x9e3779b97f4a7c15 * (layer + 1);
+}
+
+/* A plan for one position says whether kind, map and widths fit together. */
+static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
+{
+    const tarn_attention_desc desc = tn_arch_attention(arch, 1, 1);
+    tarn_attention plan;
+    const tarn_status status = tn_attention_init(&plan, &desc, err);
+
+    if (status == TARN_OK) {
+        arch->shares_keys = plan.kind->shares_keys;
+        arch->has_step = plan.kind->step != NULL;
+    }
+    tn_attention_clear(&plan);
+    return status;
+}
+
+static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
+{
+    const tarn_config *const config = &arch->config;
+    const tarn_status status =
+        tn_position_init(&arch->position, config->position, config->width, err);
+
+    if (status != TARN_OK)
+        return status;
+    const struct tn_position_row *const row = arch->position.row;
+
+    if (row->learned != (config->positions > 0))
+        return tn_fail(err, TARN_EINVAL, "positions: %zu; expected %s", config->positions,
+                       row->learned ? "at least 1, the longest sequence to be learned"
+                                    : "0: only learned positions end");
+    return TARN_OK;
+}
+
+tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = tn_fields_check(tn_config_fields, config, err)) != TARN_OK)
+        return status;
+    if (config->width % config->heads != 0)
+        return tn_fail(err, TARN_EINVAL, "width: %zu; expected a multiple of heads, %zu",
+                       config->width, config->heads);
+    *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
+    if ((status = read_norm(arch, err)) != TARN_OK ||
+        (status = read_activation(arch, err)) != TARN_OK ||
+        (status = read_attention(arch, err)) != TARN_OK ||
+        (status = read_position(arch, err)) != TARN_OK)
+        return status;
+    return tn_head_init(&arch->head, config->head, config->symbols, err);
+}
+
+tarn_status tarn_config_check(const tarn_config *config, tarn_error *err)
+{
+    struct tn_arch arch;
+
+    return config ? tn_arch_init(&arch, config, err)
+                  : tn_fail(err, TARN_EINVAL, "config: is NULL; expected a configuration");
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* config.h - the configuration as a table of fields, so that text, JSON and checks agree. */
+#ifndef TN_CONFIG_H
+#define TN_CONFIG_H
+
+#include "base/fields.h"
+#include "layer/activation.h"
+#include "layer/head.h"
+#include "layer/position.h"
+
+/* Ended by a NULL name. */
+extern const struct tn_field tn_config_fields[];
+
+/* ---- The configuration, understood ------------------------------------ */
+
+/* A checked configuration with its names looked up. */
+struct tn_arch {
+    tarn_config config;
+    struct tn_position position;
+    struct tn_head head;
+    enum tn_activation activation;
+    bool norm_first;  /* pre-norm */
+    bool shares_keys; /* queries are keys: there is no key projection */
+    bool has_step;    /* the attention has a recurrent form */
+    size_t D;         /* width of a head */
+};
+
+/* Refuses what no model can be: tarn_config_check() is this. */
+tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_error *err);
+
+/* Its attention over N positions; the seed of a layer is tn_arch_seed(). */
+tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N);
+uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer);
+
+#endif

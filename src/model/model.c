@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c - a model's life, its first weights, and what is asked of it. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/transformer.h"
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static void name_tensor(void *arg, const struct tn_tensor *tensor)
+{
+    tarn_model *const model = arg;
+    struct tn_named_tensor *const named = &model->tensors[model->tensor_count++];
+
+    snprintf(named->name, sizeof named->name, "%s", tensor->name);
+    named->rows = tensor->rows;
+    named->columns = tensor->columns;
+    named->from = (size_t)(*tensor->at - model->values);
+}
+
+/* The model, its list, its pointers and its floats are one block. */
+static tarn_model *lay_out(const struct tn_arch *arch, size_t floats, size_t tensors,
+                           struct tn_arena *arena)
+{
+    tarn_model *const model = tn_arena_take(arena, 1, sizeof *model);
+    struct tn_block_weights *const blocks =
+        tn_arena_take(arena, arch->config.layers, sizeof *blocks);
+    struct tn_named_tensor *const list = tn_arena_take(arena, tensors, sizeof *list);
+    float *const values = tn_arena_floats(arena, floats);
+
+    if (model)
+        *model = (tarn_model){.arch = *arch,
+                              .weights = {.blocks = blocks},
+                              .values = values,
+                              .count = floats,
+                              .tensors = list};
+    return model;
+}
+
+tarn_status tn_model_allocate(tarn_model **model, const tarn_config *config,
+                              const tarn_allocator *allocator, tarn_error *err)
+{
+    struct tn_arch arch;
+    struct tn_arena measure = tn_arena_over(NULL);
+    size_t tensors;
+    tarn_status status = tn_arch_init(&arch, config, err);
+
+    *model = NULL;
+    if (status != TARN_OK)
+        return status;
+    const size_t floats = tn_weights_count(&arch, &tensors);
+
+    lay_out(&arch, floats, tensors, &measure);
+    const size_t bytes = tn_arena_bytes(&measure);
+    void *const memory = floats < SIZE_MAX ? tn_allocate(allocator, bytes) : NULL;
+
+    if (!memory)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a model of %zu layers and width %zu",
+                       config->layers, config->width);
+    struct tn_arena arena = tn_arena_over(memory);
+
+    *model = lay_out(&arch, floats, tensors, &arena);
+    (*model)->memory = memory;
+    if (allocator) {
+        (*model)->allocator_copy = *allocator;
+        (*model)->allocator = &(*model)->allocator_copy;
+    }
+    tn_weights_carve(&(*model)->weights, &arch, (*model)->values);
+    tn_weights_visit(&(*model)->weights, &arch, name_tensor, *model);
+    return TARN_OK;
+}
+
+void tarn_model_free(tarn_model *model)
+{
+    if (!model)
+        return;
+    const tarn_allocator allocator = model->allocator_copy;
+
+    tn_release(model->allocator ? &allocator : NULL, model->memory);
+}
+
+/* ---- First weights ------------------------------------------------------ */
+
+static float first_value(const struct tn_tensor *tensor, struct tn_random *random)
+{
+    switch (tensor->start) {
+    case TN_START_UNIFORM: /* as PyTorch's linear layer */
+        return (float)((2.0 * tn_random_uniform(random) - 1.0) / sqrt((double)tensor->fan_in));
+    case TN_START_NORMAL:
+        return (float)tn_random_normal(random);
+    case TN_START_ONE:
+        return 1.0f;
+    case TN_START_ZERO:
+        break;
+    }
+    return 0.0f;
+}
+
+static void start(void *arg, const struct tn_tensor *tensor)
+{
+    const size_t count = tn_tensor_count(tensor);
+
+    for (size_t i = 0; i < count; i++)
+        (*tensor->at)[i] = first_value(tensor, arg);
+}
+
+tarn_status tarn_model_create(tarn_model **model, const tarn_config *config,
+                              const tarn_allocator *allocator, tarn_error *err)
+{
+    struct tn_random random;
+
+    if (!model || !config)
+        return tn_fail(err, TARN_EINVAL, "model, config: one is NULL; expected both");
+    const tarn_status status = tn_model_allocate(model, config, allocator, err);
+
+    if (status != TARN_OK)
+        return status;
+    tn_random_seed(&random, config->seed);
+    tn_weights_visit(&(*model)->weights, &(*model)->arch, start, &random);
+    return TARN_OK;
+}
+
+/* ---- Questions ---------------------------------------------------------- */
+
+const tarn_config *tarn_model_config(const tarn_model *model)
+{
+    return &model->arch.config;
+}
+
+size_t tarn_model_parameters(const tarn_model *model)
+{
+    return model->count;
+}
+
+size_t tarn_model_outputs(const tarn_model *model)
+{
+    return model->arch.head.outputs;
+}
+
+bool tarn_model_tensor(const tarn_model *model, size_t index, tarn_tensor *tensor)
+{
+    if (index >= model->tensor_count)
+        return false;
+    const struct tn_named_tensor *const named = &model->tensors[index];
+
+    *tensor =
+        (tarn_tensor){named->name, named->rows, named->columns, model->values + named->from};
+    return true;
+}
+
+/* Four lanes, so that a hundred million weights take a moment. */
+static uint64_t hash_bytes(uint64_t seed, const void *data, size_t bytes)
+{
+    const uint64_t prime = 0x9e3779b97f4a7c15;
+    uint64_t lane[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3}, hash = bytes;
+
+    for (size_t at = 0, i = 0; at < bytes; at += 8, i++) {
+        uint64_t word = 0;
+
+        memcpy(&word, (const char *)data + at, tn_min(8, bytes - at));
+        lane[i % 4] = (lane[i % 4] ^ word) * prime;
+        lane[i % 4] ^= lane[i % 4] >> 29;
+    }
+    for (size_t i = 0; i < 4; i++) {
+        hash = (hash ^ lane[i]) * prime;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+uint64_t tarn_model_fingerprint(const tarn_model *model)
+{
+    uint64_t hash = 0;
+
+    for (const struct tn_field *field = tn_config_fields; field->about.name; field++)
+        hash = hash_bytes(hash, (const char *)&model->arch.config + field->offset,
+                          tn_field_bytes(field));
+    return hash_bytes(hash, model->values, model->count * sizeof(float));
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/model_file.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "file/fields_json.h"
+
+const char tn_model_key[] = "tarn";
+
+/* ---- Writing ------------------------------------------------------------ */
+
+void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
+                      const tarn_model *model, const char *prefix, const float *values)
+{
+    for (size_t i = 0; i < model->tensor_count; i++) {
+        const struct tn_named_tensor *const tensor = &model->tensors[i];
+
+        snprintf(names[i].text, sizeof names[i].text, "%s%s", prefix, tensor->name);
+        rows[i] = (struct tn_safetensor){
+            .name = names[i].text,
+            .dtype = TN_DTYPE_F32,
+            .rank = tensor->columns ? 2 : 1,
+            .shape = {tensor->rows, tensor->columns},
+            .data = values + tensor->from,
+        };
+    }
+}
+
+tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+    char *const config = tn_fields_write(tn_config_fields, &model->arch.config);
+    struct tn_safetensor *const rows = calloc(model->tensor_count, sizeof *rows);
+    struct tn_tensor_text *const names = calloc(model->tensor_count, sizeof *names);
+
+    if (!config || !rows || !names) {
+        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", path);
+        goto done;
+    }
+    tn_model_tensors(rows, names, model, "", model->values);
+    status = tn_safetensors_write(path, rows, model->tensor_count,
+                                  &(struct tn_safetensors_entry){tn_model_key, config}, 1, err);
+done:
+    free(names);
+    free(rows);
+    free(config);
+    return status;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+static bool same_shape(const struct tn_safetensor *found, const struct tn_named_tensor *wanted)
+{
+    return found->rank == (wanted->columns ? 2 : 1) && found->shape[0] == wanted->rows &&
+           (!wanted->columns || found->shape[1] == wanted->columns);
+}
+
+static tarn_status refuse_shape(const struct tn_safetensor *found,
+                                const struct tn_named_tensor *wanted, const char *path,
+                                tarn_error *err)
+{
+    char shape[64] = "", expected[48];
+
+    for (size_t i = 0, used = 0; i < found->rank && used < sizeof shape; i++)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%zu", i ? " x " : "",
+                                 found->shape[i]);
+    snprintf(expected, sizeof expected, wanted->columns ? "%zu x %zu" : "%zu", wanted->rows,
+             wanted->columns);
+    return tn_fail(err, TARN_EFORMAT, "%s: %s is %s; expected %s", path, found->name, shape,
+                   expected);
+}
+
+static tarn_status read_tensor(float *out, const struct tn_safetensor *found,
+                               const struct tn_named_tensor *wanted, const char *path,
+                               tarn_error *err)
+{
+    const size_t count = wanted->rows * tn_max(wanted->columns, 1);
+
+    if (!same_shape(found, wanted))
+        return refuse_shape(found, wanted, path, err);
+    if (!tn_safetensor_floats(found, out))
+        return tn_fail(err, TARN_EFORMAT, "%s: %s is %s; expected F32, F16, BF16 or F64", path,
+                       found->name, tn_dtype_name(found->dtype));
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(out[i]))
+            return tn_fail(err, TARN_EFORMAT, "%s: %s is %g at %zu; expected finite numbers",
+                           path, found->name, (double)out[i], i);
+    return TARN_OK;
+}
+
+tarn_status tn_model_read_tensors(float *values, const tarn_model *model,
+                                  const struct tn_safetensors *file, const char *prefix,
+                                  const char *path, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < model->tensor_count && status == TARN_OK; i++) {
+        const struct tn_named_tensor *const wanted = &model->tensors[i];
+        struct tn_tensor_text name;
+
+        snprintf(name.text, sizeof name.text, "%s%s", prefix, wanted->name);
+        const struct tn_safetensor *const found = tn_safetensors_find(file, name.text);
+
+        if (!found)
+            return tn_fail(err, TARN_EFORMAT, "%s: has no tensor '%s'", path, name.text);
+        status = read_tensor(values + wanted->from, found, wanted, path, err);
+    }
+    return status;
+}
+
+tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
+                               const char *path, const tarn_allocator *allocator,
+                               tarn_error *err)
+{
+    const char *const json = tn_safetensors_metadata(file, tn_model_key);
+    tarn_config config = {0};
+    tarn_status status;
+
+    if (!json)
+        return tn_fail(err, TARN_EFORMAT, "%s: has no configuration under the key '%s'", path,
+                       tn_model_key);
+    if ((status = tn_fields_read(tn_config_fields, &config, json, path, "configuration",
+                                 err)) != TARN_OK ||
+        (status = tn_model_allocate(model, &config, allocator, err)) != TARN_OK)
+        return status;
+    if ((status = tn_model_read_tensors((*model)->values, *model, file, "", path, err)) !=
+        TARN_OK) {
+        tarn_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+tarn_status tarn_model_load(tarn_model **model, const char *path,
+                            const tarn_allocator *allocator, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+    *model = NULL;
+    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
+        return status;
+    status = tn_model_from_file(model, &file, tn_path_shown(path), allocator, err);
+    tn_safetensors_free(&file);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* model_file.h - a model in a safetensors file: its tensors by name, its configuration as JSON
+ * under the key `tarn` of the metadata. A checkpoint is the same file with more in it. */
+#ifndef TN_MODEL_FILE_H
+#define TN_MODEL_FILE_H
+
+#include "file/safetensors.h"
+#include "model/transformer.h"
+
+extern const char tn_model_key[]; /* of the configuration */
+
+/* An array with a float per parameter as tensors, one per tensor of the model; names are
+ * `prefix` and the tensor's. Fills model->tensor_count rows; names[] holds their text. */
+struct tn_tensor_text {
+    char text[TN_TENSOR_NAME + 16];
+};
+void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
+                      const tarn_model *model, const char *prefix, const float *values);
+
+/* The other way: every tensor must be there, in its shape, finite. */
+tarn_status tn_model_read_tensors(float *values, const tarn_model *model,
+                                  const struct tn_safetensors *file, const char *prefix,
+                                  const char *path, tarn_error *err);
+
+/* A model from a file that was read. */
+tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
+                               const char *path, const tarn_allocator *allocator,
+                               tarn_error *err);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c - the model from symbols to outputs, and the gradient back. */
+#include "model/run.h"
+
+#include "layer/embed.h"
+
+/* ---- Attention within a block ------------------------------------------- */
+
+struct mixing {
+    tarn_run *run;
+    size_t layer;
+};
+
+/* Slices of one matrix: q, k and v lie side by side in its rows, heads side by side in each. */
+static tarn_attention_arrays slices(const tarn_run *run, const struct tn_block_tape *tape)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+    const ptrdiff_t N = (ptrdiff_t)run->N, D = (ptrdiff_t)arch->D;
+    const ptrdiff_t F = (ptrdiff_t)arch->config.width, wide = (ptrdiff_t)run->block.projected;
+    const tarn_input q = {tape->qkv, N * wide, wide, D};
+    const ptrdiff_t v = wide - F;
+
+    return (tarn_attention_arrays){
+        .q = q,
+        .k = {tape->qkv + (arch->shares_keys ? 0 : F), q.batch, q.position, q.head},
+        .v = {tape->qkv + v, q.batch, q.position, q.head},
+        .y = {tape->mixed, N * F, F, D},
+        .key_lengths = run->lengths,
+    };
+}
+
+static void mix(void *arg, const struct tn_block *block)
+{
+    const struct mixing *const m = arg;
+    const tarn_attention_arrays arrays = slices(m->run, block->tape);
+
+    tarn_attention_forward(&m->run->attentions[m->layer], &arrays, m->run->saved[m->layer],
+                           m->run->attention_work, NULL);
+}
+
+static void mix_backward(void *arg, const struct tn_block *block,
+                         const struct tn_block_gradients *g)
+{
+    const struct mixing *const m = arg;
+    tarn_attention_arrays a = slices(m->run, block->tape);
+
+    a.dy = (tarn_input){g->dmixed, a.y.batch, a.y.position, a.y.head};
+    a.dq = (tarn_output){g->dqkv, a.q.batch, a.q.position, a.q.head};
+    a.dk = (tarn_output){g->dqkv + (a.k.data - a.q.data), a.q.batch, a.q.position, a.q.head};
+    a.dv = (tarn_output){g->dqkv + (a.v.data - a.q.data), a.q.batch, a.q.position, a.q.head};
+    tarn_attention_backward(&m->run->attentions[m->layer], &a, m->run->saved[m->layer],
+                            m->run->attention_work, NULL);
+}
+
+static struct tn_block block_of(const tarn_run *run, struct mixing *mixing)
+{
+    const uint64_t place = 2 * mixing->layer;
+
+    return (struct tn_block){
+        .plan = &run->block,
+        .weights = &run->model->weights.blocks[mixing->layer],
+        .tape = &run->tapes[mixing->layer],
+        .dropout = (float)run->dropout,
+        .attention_seed = tn_dropout_seed(run->dropout_seed, 0, place),
+        .feed_seed = tn_dropout_seed(run->dropout_seed, 0, place + 1),
+        .mix = mix,
+        .mix_backward = mix_backward,
+        .arg = mixing,
+    };
+}
+
+/* ---- Forward ------------------------------------------------------------ */
+
+static void embed(const tarn_run *run, float *x, const int32_t *symbols)
+{
+    const struct tn_position *const position = &run->model->arch.position;
+    const struct tn_weights *const w = &run->model->weights;
+    struct tn_rows values = run->block.rows;
+
+    values.width = position->embedding;
+    tn_embed_forward(&values, x, position->F, w->embedding, symbols);
+    tn_position_apply(position, &run->block.rows, x, position->F,
+                      w->positions ? w->positions : run->positions, run->N);
+}
+
+static void layer_forward(tarn_run *run, size_t layer)
+{
+    struct mixing mixing = {run, layer};
+    const struct tn_block block = block_of(run, &mixing);
+
+    tn_block_forward(&block, run->inputs[layer + 1], run->inputs[layer]);
+}
+
+void tn_run_forward(tarn_run *run, const int32_t *symbols)
+{
+    const struct tn_weights *const w = &run->model->weights;
+    const size_t layers = run->model->arch.config.layers;
+
+    embed(run, run->inputs[0], symbols);
+    for (size_t layer = 0; layer < layers; layer++)
+        layer_forward(run, layer);
+    tn_norm_forward(&run->block.rows, run->normed, run->stats, run->inputs[layers],
+                    w->norm_gain, w->norm_bias, TN_NORM_EPS);
+    tn_dense_forward(&run->predictor, run->outputs, run->normed, w->predictor,
+                     w->predictor_bias, run->scratch);
+}
+
+/* ---- Backward ----------------------------------------------------------- */
+
+static struct tn_rows output_rows(const tarn_run *run)
+{
+    struct tn_rows rows = run->block.rows;
+
+    rows.width = run->model->arch.head.outputs;
+    return rows;
+}
+
+void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
+                 const float *weights, float scale)
+{
+    const struct tn_rows rows = output_rows(run);
+    const struct tn_head_call call = {
+        .head = &run->model->arch.head,
+        .rows = &rows,
+        .outputs = run->outputs,
+        .targets = targets,
+        .weights = weights,
+        .scale = scale,
+        .doutputs = scale > 0.0f ? run->outputs : NULL,
+        .scratch = run->scratch,
+    };
+
+    tn_head_loss(&call, loss);
+}
+
+static void embed_backward(const tarn_run *run, const struct tn_weights *gradients,
+                           const int32_t *symbols)
+{
+    const struct tn_position *const position = &run->model->arch.position;
+    struct tn_rows values = run->block.rows;
+
+    values.width = position->embedding;
+    tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
+    if (gradients->positions)
+        tn_position_backward(position, &run->block.rows, gradients->positions, run->d,
+                             position->F, run->N);
+}
+
+void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
+{
+    const struct tn_weights *const w = &run->model->weights;
+    const size_t layers = run->model->arch.config.layers;
+
+    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
+                      run->outputs, run->normed, w->predictor, run->scratch);
+    tn_norm_backward(&run->block.rows, run->d, false, gradients->norm_gain,
+                     gradients->norm_bias, run->d, run->inputs[layers], run->stats,
+                     w->norm_gain, run->scratch);
+    for (size_t layer = layers; layer-- > 0;) {
+        struct mixing mixing = {run, layer};
+        const struct tn_block block = block_of(run, &mixing);
+
+        if (run->recompute)
+            layer_forward(run, layer);
+        tn_block_backward(&block, run->d, &run->gradients, &gradients->blocks[layer],
+                          run->inputs[layer]);
+    }
+    embed_backward(run, gradients, symbols);
+}
+
+/* ---- For callers -------------------------------------------------------- */
+
+tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, size_t count,
+                             const char *what, tarn_error *err)
+{
+    const size_t known = model->arch.config.symbols;
+
+    for (size_t i = 0; i < count; i++)
+        if (symbols[i] < 0 || (size_t)symbols[i] >= known)
+            return tn_fail(err, TARN_EINVAL, "%s: %d at %zu; expected 0 to %zu", what,
+                           symbols[i], i, known - 1);
+    return TARN_OK;
+}
+
+static tarn_status check_lengths(const tarn_run *run, const size_t *lengths, tarn_error *err)
+{
+    for (size_t b = 0; lengths && b < run->B; b++)
+        if (lengths[b] > run->N)
+            return tn_fail(err, TARN_EINVAL, "lengths: %zu at %zu; expected at most %zu",
+                           lengths[b], b, run->N);
+    return TARN_OK;
+}
+
+tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t *symbols,
+                             const size_t *lengths, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!run || !outputs || !symbols)
+        return tn_fail(err, TARN_EINVAL, "run, outputs, symbols: one is NULL; expected all");
+    if ((status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
+        (status = check_lengths(run, lengths, err)) != TARN_OK)
+        return status;
+    run->lengths = lengths;
+    tn_run_forward(run, symbols);
+    run->lengths = NULL;
+    *outputs = run->outputs;
+    return TARN_OK;
+}

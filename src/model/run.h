@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - whole sequences through the model, forwards and backwards. `tarn_run` is this.
+ *
+ * Everything is planned when the run is made: products, attentions and one block of memory
+ * whose layout depends on the sizes alone. Training keeps what backward needs of every layer;
+ * with `recompute` it keeps the layers' inputs only and forms the rest again, one layer at a
+ * time. */
+#ifndef TN_RUN_H
+#define TN_RUN_H
+
+#include "layer/attn.h"
+#include "layer/head.h"
+#include "model/block.h"
+#include "model/transformer.h"
+
+struct tn_run_desc {
+    size_t B, N;
+    size_t threads; /* 0: all */
+    const char *cpu;
+    bool trains, recompute;
+    enum tn_element elements; /* of the dense products */
+    const tarn_allocator *allocator;
+};
+
+struct tarn_run {
+    const tarn_model *model;
+    size_t B, N, R; /* R = B N rows */
+    bool trains, recompute;
+    struct tn_block_plan block;
+    struct tn_dense predictor;
+    tarn_attention *attentions; /* one per layer: random features and hashes are its own */
+
+    /* Memory, laid out once. */
+    float **inputs;              /* of each layer, and behind them the last one's output */
+    struct tn_block_tape *tapes; /* of each layer, or one for all */
+    float **saved;               /* attention's */
+    struct tn_block_gradients gradients;
+    float *d; /* R x F, the gradient that walks back */
+    struct tn_norm_stats *stats;
+    float *normed, *outputs; /* R x F, R x outputs */
+    float *positions;        /* a sequence's sinusoid */
+    void *scratch;
+    void *attention_work;
+
+    /* Of the forward under way. */
+    const size_t *lengths; /* B of them, or NULL */
+    double dropout;        /* 0 outside of training */
+    uint64_t dropout_seed; /* of this update */
+
+    size_t bytes;
+    void *memory, *plans;
+    const tarn_allocator *allocator;
+    tarn_allocator allocator_copy;
+};
+
+tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
+                          const struct tn_run_desc *desc, tarn_error *err);
+
+/* Symbols were checked. Outputs are in run->outputs. */
+void tn_run_forward(tarn_run *run, const int32_t *symbols);
+
+/* Loss over the outputs. With a scale above 0 they become the gradient for backward. */
+void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
+                 const float *weights, float scale);
+
+/* After tn_run_loss() with a scale: adds to the gradients, carved like the weights. */
+void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* Refuses the first symbol that the model does not know. */
+tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, size_t count,
+                             const char *what, tarn_error *err);
+
+#endif

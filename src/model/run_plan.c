@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* run_plan.c - a run is planned: what it multiplies with, and where everything lies. */
+#include <stdio.h>
+#include <string.h>
+
+#include "model/run.h"
+
+/* ---- Plans -------------------------------------------------------------- */
+
+static tarn_status plan_attentions(tarn_run *run, const struct tn_run_desc *desc,
+                                   tarn_error *err)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+    tarn_attention_desc attention = tn_arch_attention(arch, desc->B, desc->N);
+
+    attention.threads = desc->threads;
+    attention.cpu = desc->cpu;
+    attention.allocator = desc->allocator;
+    for (size_t layer = 0; layer < arch->config.layers; layer++) {
+        attention.seed = tn_arch_seed(arch, layer);
+        const tarn_status status = tn_attention_init(&run->attentions[layer], &attention, err);
+
+        if (status != TARN_OK)
+            return status;
+    }
+    return TARN_OK;
+}
+
+static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+    const struct tn_block_desc block = {
+        .rows = run->R,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .trains = desc->trains,
+        .elements = desc->elements,
+        .allocator = desc->allocator,
+    };
+    const struct tn_dense_desc predictor = {
+        .rows = run->R,
+        .in = arch->config.width,
+        .out = arch->head.outputs,
+        .bias = true,
+        .trains = desc->trains,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .elements = desc->elements,
+        .allocator = desc->allocator,
+    };
+    tarn_status status = tn_block_init(&run->block, arch, &block, err);
+
+    if (status == TARN_OK)
+        status = tn_dense_init(&run->predictor, &predictor, err);
+    if (status == TARN_OK)
+        status = plan_attentions(run, desc, err);
+    return status;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static size_t scratch_size(const tarn_run *run)
+{
+    const struct tn_head *const head = &run->model->arch.head;
+    struct tn_rows rows = run->block.rows;
+
+    rows.width = head->outputs;
+    return tn_max(
+        tn_max(tn_block_scratch_size(&run->block), tn_dense_scratch_size(&run->predictor)),
+        tn_max(tn_norm_scratch_size(&run->block.rows), tn_head_scratch_size(head, &rows)));
+}
+
+/* Outside of training two arrays take turns as the layers' inputs and outputs. */
+static void take_inputs(tarn_run *run, struct tn_arena *arena)
+{
+    const size_t layers = run->model->arch.config.layers;
+    const size_t arrays = run->trains ? layers + 1 : 2;
+
+    for (size_t i = 0; i < arrays; i++) {
+        float *const at = tn_arena_floats(arena, run->R * run->block.rows.width);
+
+        for (size_t layer = i; layer <= layers; layer += arrays)
+            run->inputs[layer] = at;
+    }
+}
+
+static void take_tapes(tarn_run *run, struct tn_arena *arena)
+{
+    const size_t layers = run->model->arch.config.layers;
+    const bool each = run->trains && !run->recompute;
+    const size_t saved = tarn_attention_saved_size(&run->attentions[0]);
+
+    for (size_t layer = 0; layer < layers; layer++) {
+        const bool first = layer == 0;
+
+        run->tapes[layer] =
+            each || first ? tn_block_tape_take(&run->block, arena) : run->tapes[0];
+        run->saved[layer] = !run->trains    ? NULL
+                            : each || first ? tn_arena_take(arena, saved, 1)
+                                            : run->saved[0];
+    }
+}
+
+static void lay_out(tarn_run *run, struct tn_arena *arena)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+    const size_t F = arch->config.width;
+
+    take_inputs(run, arena);
+    take_tapes(run, arena);
+    run->normed = tn_arena_floats(arena, run->R * F);
+    run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
+    if (!arch->position.row->learned)
+        run->positions = tn_arena_floats(arena, run->N * arch->position.table);
+    if (run->trains) {
+        run->d = tn_arena_floats(arena, run->R * F);
+        run->stats = tn_arena_take(arena, run->R, sizeof *run->stats);
+        run->gradients = tn_block_gradients_take(&run->block, arena);
+    }
+    run->scratch = tn_arena_take(arena, scratch_size(run), 1);
+    run->block.scratch = run->scratch;
+    run->attention_work =
+        tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
+}
+
+static tarn_status allocate(tarn_run *run, tarn_error *err)
+{
+    struct tn_arena measure = tn_arena_over(NULL);
+
+    lay_out(run, &measure);
+    run->bytes = tn_arena_bytes(&measure);
+    run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
+    if (!run->memory)
+        return tn_fail(err, TARN_ENOMEM,
+                       "no memory for a run of %zu sequences of %zu positions: %.1f GB", run->B,
+                       run->N, (double)run->bytes * 1e-9);
+    struct tn_arena arena = tn_arena_over(run->memory);
+
+    lay_out(run, &arena);
+    tn_position_fill(&run->model->arch.position, run->positions, 0, run->N);
+    return TARN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+/* The run and what it has one of per layer. */
+static tarn_run *take_run(size_t layers, struct tn_arena *arena)
+{
+    tarn_run *const run = tn_arena_take(arena, 1, sizeof *run);
+    tarn_attention *const attentions = tn_arena_take(arena, layers, sizeof *attentions);
+    float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
+    struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
+    float **const saved = tn_arena_take(arena, layers, sizeof *saved);
+
+    if (run) {
+        memset(attentions, 0, layers * sizeof *attentions);
+        *run = (tarn_run){
+            .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
+    }
+    return run;
+}
+
+static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc,
+                         tarn_error *err)
+{
+    const tarn_config *const config = &model->arch.config;
+    size_t floats;
+
+    if (desc->B == 0 || desc->N == 0)
+        return tn_fail(err, TARN_EINVAL, "batch, length: %zu, %zu; expected at least 1 each",
+                       desc->B, desc->N);
+    if (config->positions > 0 && desc->N > config->positions)
+        return tn_fail(err, TARN_EINVAL,
+                       "length: %zu; expected at most %zu, the positions that were learned",
+                       desc->N, config->positions);
+
+    /* The widest array of a tape; sums of these are checked as they are laid out. */
+    const size_t wide =
+        tn_max(4 * config->width, tn_max(config->feed, model->arch.head.outputs));
+
+    if (!tn_size_product(&floats, (size_t[]){desc->B, desc->N, wide, sizeof(float)}, 4))
+        return tn_fail(err, TARN_EINVAL, "batch, length: %zu x %zu do not fit in memory",
+                       desc->B, desc->N);
+    return TARN_OK;
+}
+
+tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
+                          const struct tn_run_desc *desc, tarn_error *err)
+{
+    const size_t layers = model->arch.config.layers;
+    struct tn_arena measure = tn_arena_over(NULL);
+    tarn_status status = check(model, desc, err);
+
+    *run = NULL;
+    if (status != TARN_OK)
+        return status;
+    take_run(layers, &measure);
+    void *const plans = tn_allocate(desc->allocator, tn_arena_bytes(&measure));
+
+    if (!plans)
+        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a run");
+    struct tn_arena arena = tn_arena_over(plans);
+    tarn_run *const made = take_run(layers, &arena);
+
+    made->plans = plans;
+    made->model = model;
+    made->B = desc->B;
+    made->N = desc->N;
+    made->R = desc->B * desc->N;
+    made->trains = desc->trains;
+    made->recompute = desc->recompute;
+    if (desc->allocator) {
+        made->allocator_copy = *desc->allocator;
+        made->allocator = &made->allocator_copy;
+    }
+    if ((status = plan(made, desc, err)) != TARN_OK ||
+        (status = allocate(made, err)) != TARN_OK)
+        tarn_run_free(made);
+    else
+        *run = made;
+    return status;
+}
+
+tarn_status tarn_run_create(tarn_run **run, const tarn_model *model, const tarn_run_desc *desc,
+                            tarn_error *err)
+{
+    if (!run || !model || !desc)
+        return tn_fail(err, TARN_EINVAL, "run, model, desc: one is NULL; expected all");
+    return tn_run_create(run, model,
+                         &(struct tn_run_desc){.B = desc->batch,
+                                               .N = desc->length,
+                                               .threads = desc->threads,
+                                               .cpu = desc->cpu,
+                                               .allocator = desc->allocator},
+                         err);
+}
+
+void tarn_run_free(tarn_run *run)
+{
+    if (!run)
+        return;
+    const tarn_allocator allocator = run->allocator_copy;
+    const tarn_allocator *const from = run->allocator ? &allocator : NULL;
+
+    for (size_t layer = 0; layer < run->model->arch.config.layers; layer++)
+        tn_attention_clear(&run->attentions[layer]);
+    tn_dense_clear(&run->predictor);
+    tn_block_clear(&run->block);
+    tn_release(from, run->memory);
+    tn_release(from, run->plans);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* weights.c - the list, and what is read off it. */
+#include "model/weights.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- The list ----------------------------------------------------------- */
+
+struct walk {
+    tn_tensor_visitor *visit;
+    void *arg;
+    char prefix[64];
+};
+
+static void tensor(const struct walk *walk, float **at, const char *name, size_t rows,
+                   size_t columns, enum tn_start start, size_t fan_in)
+{
+    char full[160];
+
+    snprintf(full, sizeof full, "%s%s", walk->prefix, name);
+    walk->visit(walk->arg, &(struct tn_tensor){full, at, rows, columns, start, fan_in});
+}
+
+static void matrix(const struct walk *walk, float **at, const char *name, size_t out, size_t in)
+{
+    tensor(walk, at, name, out, in, TN_START_UNIFORM, in);
+}
+
+static void bias(const struct walk *walk, float **at, const char *name, size_t out, size_t in)
+{
+    tensor(walk, at, name, out, 0, TN_START_UNIFORM, in);
+}
+
+static void norm(const struct walk *walk, float **gain, float **shift, const char *gain_name,
+                 const char *shift_name, size_t F)
+{
+    tensor(walk, gain, gain_name, F, 0, TN_START_ONE, 0);
+    tensor(walk, shift, shift_name, F, 0, TN_START_ZERO, 0);
+}
+
+static void visit_attention(const struct walk *w, struct tn_block_weights *b, size_t F,
+                            bool shares_keys)
+{
+    matrix(w, &b->query, "attention.query_projection.weight", F, F);
+    if (!shares_keys)
+        matrix(w, &b->key, "attention.key_projection.weight", F, F);
+    matrix(w, &b->value, "attention.value_projection.weight", F, F);
+    bias(w, &b->query_bias, "attention.query_projection.bias", F, F);
+    if (!shares_keys)
+        bias(w, &b->key_bias, "attention.key_projection.bias", F, F);
+    bias(w, &b->value_bias, "attention.value_projection.bias", F, F);
+    matrix(w, &b->out, "attention.out_projection.weight", F, F);
+    bias(w, &b->out_bias, "attention.out_projection.bias", F, F);
+}
+
+static void visit_block(const struct walk *w, struct tn_block_weights *b,
+                        const struct tn_arch *arch)
+{
+    const size_t F = arch->config.width, feed = arch->config.feed;
+
+    visit_attention(w, b, F, arch->shares_keys);
+    norm(w, &b->norm1_gain, &b->norm1_bias, "norm1.weight", "norm1.bias", F);
+    matrix(w, &b->feed_in, "linear1.weight", feed, F);
+    bias(w, &b->feed_in_bias, "linear1.bias", feed, F);
+    matrix(w, &b->feed_out, "linear2.weight", F, feed);
+    bias(w, &b->feed_out_bias, "linear2.bias", F, feed);
+    norm(w, &b->norm2_gain, &b->norm2_bias, "norm2.weight", "norm2.bias", F);
+}
+
+void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
+                      tn_tensor_visitor *visit, void *arg)
+{
+    const tarn_config *const config = &arch->config;
+    const size_t F = config->width, outputs = arch->head.outputs;
+    struct walk walk = {visit, arg, ""};
+
+    tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
+           arch->position.embedding, TN_START_NORMAL, 0);
+    if (arch->position.row->learned)
+        tensor(&walk, &weights->positions, "pos_embedding.weight", config->positions, F,
+               TN_START_NORMAL, 0);
+    for (size_t i = 0; i < config->layers; i++) {
+        snprintf(walk.prefix, sizeof walk.prefix, "transformer.layers.%zu.", i);
+        visit_block(&walk, &weights->blocks[i], arch);
+    }
+    walk.prefix[0] = '\0';
+    norm(&walk, &weights->norm_gain, &weights->norm_bias, "transformer.norm.weight",
+         "transformer.norm.bias", F);
+    matrix(&walk, &weights->predictor, "predictor.weight", outputs, F);
+    bias(&walk, &weights->predictor_bias, "predictor.bias", outputs, F);
+}
+
+/* ---- Counting ----------------------------------------------------------- */
+
+/* Without a model there are no blocks to point at: all share one. */
+struct total {
+    size_t floats, tensors;
+};
+
+static void count(void *arg, const struct tn_tensor *tensor)
+{
+    struct total *const total = arg;
+    size_t floats;
+
+    if (!tn_size_product(&floats, (size_t[]){tensor->rows, tn_max(tensor->columns, 1)}, 2) ||
+        floats > SIZE_MAX / 64 - total->floats)
+        floats = SIZE_MAX / 64 - total->floats;
+    total->floats += floats;
+    total->tensors++;
+}
+
+size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors)
+{
+    struct tn_block_weights block;
+    struct tn_arch one = *arch;
+    struct total all = {0, 0}, rest = {0, 0};
+
+    /* The blocks are alike: a model of one, and another for what a block adds. */
+    one.config.layers = 1;
+    tn_weights_visit(&(struct tn_weights){.blocks = &block}, &one, count, &all);
+    one.config.layers = 0;
+    tn_weights_visit(&(struct tn_weights){0}, &one, count, &rest);
+    const size_t each = all.floats - rest.floats;
+    size_t floats;
+
+    if (tensors)
+        *tensors = rest.tensors + arch->config.layers * (all.tensors - rest.tensors);
+    if (all.floats >= SIZE_MAX / 64 ||
+        !tn_size_product(&floats, (size_t[]){each, arch->config.layers}, 2) ||
+        floats > SIZE_MAX / 64 - rest.floats)
+        return SIZE_MAX;
+    return rest.floats + floats;
+}
+
+/* ---- Carving ------------------------------------------------------------ */
+
+static void carve(void *arg, const struct tn_tensor *tensor)
+{
+    float **const next = arg;
+
+    *tensor->at = *next;
+    *next += tn_tensor_count(tensor);
+}
+
+void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats)
+{
+    weights->positions = NULL;
+    memset(weights->blocks, 0, arch->config.layers * sizeof *weights->blocks);
+    tn_weights_visit(weights, arch, carve, &floats);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* weights.h - the one list of a model's tensors.
+ *
+ * Everything that has a number per parameter (weights, gradients, an optimizer's moments) is
+ * one array of floats in the order of this list, without gaps. Measuring, carving,
+ * initialising, saving, loading and testing visit it. */
+#ifndef TN_WEIGHTS_H
+#define TN_WEIGHTS_H
+
+#include "model/config.h"
+
+/* One block. The projections of queries, keys and values lie behind each other, and so do their
+ * biases: one product serves all three. `key` is NULL where queries and keys are shared. */
+struct tn_block_weights {
+    float *query, *key, *value;                /* F x F each */
+    float *query_bias, *key_bias, *value_bias; /* F each */
+    float *out, *out_bias;                     /* F x F, F */
+    float *feed_in, *feed_in_bias;             /* feed x F, feed */
+    float *feed_out, *feed_out_bias;           /* F x feed, F */
+    float *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
+};
+
+struct tn_weights {
+    float *embedding;                /* symbols x width that the positions leave */
+    float *positions;                /* positions x F; NULL unless learned */
+    struct tn_block_weights *blocks; /* L, memory of whoever carves */
+    float *norm_gain, *norm_bias;
+    float *predictor, *predictor_bias; /* outputs x F, outputs */
+};
+
+/* How a tensor starts: U(-1/sqrt(fan_in), 1/sqrt(fan_in)), N(0, 1), all one, all zero. */
+enum tn_start { TN_START_UNIFORM, TN_START_NORMAL, TN_START_ONE, TN_START_ZERO };
+
+struct tn_tensor {
+    const char *name;     /* as in the authors' checkpoints; good during the visit */
+    float **at;           /* the pointer in the weights */
+    size_t rows, columns; /* columns 0: a vector */
+    enum tn_start start;
+    size_t fan_in; /* of TN_START_UNIFORM */
+};
+
+static inline size_t tn_tensor_count(const struct tn_tensor *tensor)
+{
+    return tensor->rows * (tensor->columns ? tensor->columns : 1);
+}
+
+typedef void tn_tensor_visitor(void *arg, const struct tn_tensor *tensor);
+
+/* In order. */
+void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
+                      tn_tensor_visitor *visit, void *arg);
+
+/* Floats in all tensors, and how many tensors; SIZE_MAX floats if they do not fit in memory. */
+size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors);
+
+/* Points the weights into `floats`. */
+void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - a trainer in a file: the model's tensors under their names, so that any reader
+ * of the model reads it, the moments beside them, and in the metadata the few numbers that are
+ * left. One file is renamed at once, so what is there is whole. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/fields_json.h"
+#include "model/model_file.h"
+#include "train/trainer.h"
+
+static const char progress_key[] = "tarn_progress", note_key[] = "tarn_note";
+static const char m_prefix[] = "optimizer.m.", v_prefix[] = "optimizer.v.";
+
+/* ---- The few numbers ---------------------------------------------------- */
+
+struct progress {
+    char optimizer[TARN_NAME_SIZE]; /* whose moments these are */
+    uint64_t updates, seed;
+    double best;
+    uint64_t improved, stale, cuts;
+};
+
+static const struct tn_field fields[] = {
+    TN_FIELD(struct progress, TEXT, optimizer, 0, 0, ""),
+    TN_FIELD(struct progress, SEED, updates, 0, TN_FIELD_MOST, ""),
+    TN_FIELD(struct progress, SEED, seed, 0, TN_FIELD_MOST, ""),
+    TN_FIELD(struct progress, NUMBER, best, -1e300, 1e300, ""),
+    TN_FIELD(struct progress, SEED, improved, 0, TN_FIELD_MOST, ""),
+    TN_FIELD(struct progress, SEED, stale, 0, TN_FIELD_MOST, ""),
+    TN_FIELD(struct progress, SEED, cuts, 0, TN_FIELD_MOST, ""),
+    {.about = {NULL, NULL}},
+};
+
+static struct progress progress_of(const tarn_trainer *t)
+{
+    struct progress p = {
+        .updates = t->updates,
+        .seed = t->seed,
+        .best = t->watched.best,
+        .improved = t->watched.improved,
+        .stale = t->watched.stale,
+        .cuts = t->watched.cuts,
+    };
+
+    tn_fields_set(fields, &p, "optimizer", t->optimizer.row->about.name, NULL);
+    return p;
+}
+
+/* ---- Saving ------------------------------------------------------------- */
+
+/* Memory for writing: three tensors for each of the model's. */
+struct draft {
+    struct tn_safetensor *tensors;
+    struct tn_tensor_text *names;
+    char *config, *progress;
+};
+
+static void draft_free(struct draft *draft)
+{
+    free(draft->tensors);
+    free(draft->names);
+    free(draft->config);
+    free(draft->progress);
+}
+
+static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_error *err)
+{
+    const size_t n = t->model->tensor_count;
+    const struct progress progress = progress_of(t);
+
+    draft->tensors = calloc(3 * n, sizeof *draft->tensors);
+    draft->names = calloc(3 * n, sizeof *draft->names);
+    draft->config = tn_fields_write(tn_config_fields, &t->model->arch.config);
+    draft->progress = tn_fields_write(fields, &progress);
+    if (!draft->tensors || !draft->names || !draft->config || !draft->progress)
+        return tn_fail(err, TARN_ENOMEM, "no memory to write a checkpoint");
+    tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
+    tn_model_tensors(draft->tensors + n, draft->names + n, t->model, m_prefix, t->m);
+    tn_model_tensors(draft->tensors + 2 * n, draft->names + 2 * n, t->model, v_prefix, t->v);
+    return TARN_OK;
+}
+
+tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, const char *note,
+                              tarn_error *err)
+{
+    struct draft draft = {0};
+    tarn_status status;
+
+    if (!t || !path)
+        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
+    if ((status = draft_make(&draft, t, err)) == TARN_OK) {
+        const struct tn_safetensors_entry metadata[] = {
+            {tn_model_key, draft.config},
+            {progress_key, draft.progress},
+            {note_key, note ? note : ""},
+        };
+
+        status = tn_safetensors_write(path, draft.tensors, 3 * t->model->tensor_count, metadata,
+                                      sizeof metadata / sizeof metadata[0], err);
+    }
+    draft_free(&draft);
+    return status;
+}
+
+/* ---- Loading ------------------------------------------------------------ */
+
+static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
+                                 const struct tn_safetensors *file, const char *path,
+                                 tarn_error *err)
+{
+    const char *const json = tn_safetensors_metadata(file, progress_key);
+    tarn_status status;
+
+    if (!json)
+        return tn_fail(err, TARN_EFORMAT, "%s: is a model, but no checkpoint of its training",
+                       path);
+    status = tn_fields_read(fields, p, json, path, "progress", err);
+    if (status == TARN_OK && strcmp(p->optimizer, t->optimizer.row->about.name) != 0)
+        status =
+            tn_fail(err, TARN_EINVAL, "%s: has the moments of '%s'; expected those of '%s'",
+                    path, p->optimizer, t->optimizer.row->about.name);
+    return status;
+}
+
+/* The dropout of the run and the seed of the first weights may differ; the shape may not. */
+static tarn_status check_config(const tarn_trainer *t, const struct tn_safetensors *file,
+                                const char *path, tarn_error *err)
+{
+    const char *const json = tn_safetensors_metadata(file, tn_model_key);
+    tarn_config config = {0};
+    tarn_status status;
+
+    if (!json)
+        return tn_fail(err, TARN_EFORMAT, "%s: has no configuration under the key '%s'", path,
+                       tn_model_key);
+    if ((status = tn_fields_read(tn_config_fields, &config, json, path, "configuration",
+                                 err)) != TARN_OK)
+        return status;
+    for (const struct tn_field *field = tn_config_fields; field->about.name; field++) {
+        char found[TARN_NAME_SIZE], expected[TARN_NAME_SIZE];
+
+        tn_field_text(field, &config, found, sizeof found);
+        tn_field_text(field, &t->model->arch.config, expected, sizeof expected);
+        if (strcmp(found, expected) != 0)
+            return tn_fail(err, TARN_EINVAL, "%s: its model's %s is '%s'; expected '%s'", path,
+                           field->about.name, found, expected);
+    }
+    return TARN_OK;
+}
+
+/* All is read before anything is taken over. */
+static tarn_status load(tarn_trainer *t, const struct tn_safetensors *file, const char *path,
+                        tarn_error *err)
+{
+    const size_t n = t->model->count;
+    struct progress p = {0};
+    float *const arrays = malloc(3 * n * sizeof *arrays);
+    tarn_status status;
+
+    if (!arrays)
+        return tn_fail(err, TARN_ENOMEM, "%s: no memory to read it", path);
+    if ((status = check_config(t, file, path, err)) != TARN_OK ||
+        (status = read_progress(&p, t, file, path, err)) != TARN_OK ||
+        (status = tn_model_read_tensors(arrays, t->model, file, "", path, err)) != TARN_OK ||
+        (status = tn_model_read_tensors(arrays + n, t->model, file, m_prefix, path, err)) !=
+            TARN_OK ||
+        (status = tn_model_read_tensors(arrays + 2 * n, t->model, file, v_prefix, path, err)) !=
+            TARN_OK)
+        goto done;
+    memcpy(t->model->values, arrays, n * sizeof *arrays);
+    memcpy(t->m, arrays + n, n * sizeof *arrays);
+    memcpy(t->v, arrays + 2 * n, n * sizeof *arrays);
+    t->updates = p.updates;
+    t->seed = p.seed;
+    t->watched = (struct tn_schedule_state){p.best, p.improved, p.stale, p.cuts};
+done:
+    free(arrays);
+    return status;
+}
+
+tarn_status tarn_trainer_load(tarn_trainer *t, const char *path, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!t || !path)
+        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
+    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
+        return status;
+    status = load(t, &file, tn_path_shown(path), err);
+    tn_safetensors_free(&file);
+    return status;
+}

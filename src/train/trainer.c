@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* trainer.c - forward, backward, clip, step. */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static void lay_out(tarn_trainer *t, struct tn_arena *arena)
+{
+    const tarn_model *const model = t->model;
+    const size_t tensors = model->tensor_count, floats = model->count;
+
+    t->gradients.blocks =
+        tn_arena_take(arena, model->arch.config.layers, sizeof *t->gradients.blocks);
+    t->scales = tn_arena_floats(arena, tensors);
+    t->scratch = tn_arena_take(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
+    t->g = tn_arena_floats(arena, floats);
+    t->m = tn_arena_floats(arena, floats);
+    t->v = tn_arena_floats(arena, floats);
+}
+
+static tarn_status allocate(tarn_trainer *t, tarn_error *err)
+{
+    struct tn_arena measure = tn_arena_over(NULL);
+
+    lay_out(t, &measure);
+    const size_t bytes = tn_arena_bytes(&measure);
+
+    t->memory = bytes < SIZE_MAX ? tn_allocate(t->allocator, bytes) : NULL;
+    if (!t->memory)
+        return tn_fail(err, TARN_ENOMEM,
+                       "no memory for the gradients and moments of %zu floats",
+                       t->model->count);
+    struct tn_arena arena = tn_arena_over(t->memory);
+
+    lay_out(t, &arena);
+    t->bytes = bytes + t->run->bytes;
+    memset(t->m, 0, t->model->count * sizeof *t->m);
+    memset(t->v, 0, t->model->count * sizeof *t->v);
+    tn_weights_carve(&t->gradients, &t->model->arch, t->g);
+    return TARN_OK;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status read_precision(enum tn_element *elements, const char *name, tarn_error *err)
+{
+    if (!name || strcmp(name, "f32") == 0)
+        *elements = TN_F32;
+    else if (strcmp(name, "bf16") == 0)
+        *elements = TN_BF16;
+    else
+        return tn_fail(err, TARN_EUNKNOWN, "precision: no '%.40s'; there are f32, bf16", name);
+    return TARN_OK;
+}
+
+static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = tn_optimizer_init(&t->optimizer, desc->optimizer ? desc->optimizer : "radam",
+                                    err)) != TARN_OK ||
+        (status = tn_schedule_init(&t->schedule, desc->schedule ? desc->schedule : "constant",
+                                   desc->rate != 0.0 ? desc->rate : 1e-3, err)) != TARN_OK)
+        return status;
+    return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
+}
+
+static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
+{
+    struct tn_run_desc run = {
+        .B = desc->batch,
+        .N = desc->length,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .trains = true,
+        .recompute = desc->recompute,
+        .allocator = t->allocator,
+    };
+    const tarn_status status = read_precision(&run.elements, desc->precision, err);
+
+    return status == TARN_OK ? tn_run_create(&t->run, t->model, &run, err) : status;
+}
+
+/* The trainer, and the ranges that its plan is measured with. */
+static tarn_trainer *take(const tarn_model *model, const tarn_allocator *allocator)
+{
+    const size_t bytes = sizeof(tarn_trainer) + model->tensor_count * sizeof(struct tn_range);
+    tarn_trainer *const t = tn_allocate(allocator, bytes);
+
+    if (!t)
+        return NULL;
+    *t = (tarn_trainer){.tensors = (struct tn_range *)(t + 1)};
+    for (size_t i = 0; i < model->tensor_count; i++)
+        t->tensors[i] =
+            (struct tn_range){model->tensors[i].from,
+                              model->tensors[i].rows * tn_max(model->tensors[i].columns, 1)};
+    if (allocator) {
+        t->allocator_copy = *allocator;
+        t->allocator = &t->allocator_copy;
+    }
+    return t;
+}
+
+tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
+                                const tarn_trainer_desc *desc, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!trainer || !model || !desc)
+        return tn_fail(err, TARN_EINVAL, "trainer, model, desc: one is NULL; expected all");
+    *trainer = NULL;
+    tarn_trainer *const t = take(model, desc->allocator);
+
+    if (!t)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a trainer");
+    t->model = model;
+    t->skip = desc->skip;
+    t->seed = desc->seed;
+    t->threads = desc->threads ? desc->threads : tn_threads_available();
+    if ((status = read_names(t, desc, err)) != TARN_OK ||
+        (status = make_run(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
+        tarn_trainer_free(t);
+    else
+        *trainer = t;
+    return status;
+}
+
+void tarn_trainer_free(tarn_trainer *t)
+{
+    if (!t)
+        return;
+    const tarn_allocator allocator = t->allocator_copy;
+    const tarn_allocator *const from = t->allocator ? &allocator : NULL;
+
+    tarn_run_free(t->run);
+    tn_release(from, t->memory);
+    tn_release(from, t);
+}
+
+/* ---- Batches ------------------------------------------------------------ */
+
+static bool weights_fit(const tarn_batch *batch, size_t rows, size_t *wrong)
+{
+    for (size_t i = 0; batch->weights && i < rows; i++)
+        if (!(batch->weights[i] >= 0.0f && batch->weights[i] < INFINITY)) {
+            *wrong = i;
+            return false;
+        }
+    return true;
+}
+
+static tarn_status check_batch(const tarn_trainer *t, const tarn_batch *batch, tarn_error *err)
+{
+    const size_t rows = t->run->R;
+    size_t wrong = 0;
+    tarn_status status;
+
+    if (!batch->inputs || !batch->targets)
+        return tn_fail(err, TARN_EINVAL, "inputs, targets: one is NULL; expected both");
+    if ((status = tn_symbols_check(t->model, batch->inputs, rows, "inputs", err)) != TARN_OK ||
+        (status = tn_symbols_check(t->model, batch->targets, rows, "targets", err)) != TARN_OK)
+        return status;
+    if (!weights_fit(batch, rows, &wrong))
+        return tn_fail(err, TARN_EINVAL, "weights: %g at %zu; expected finite and not negative",
+                       (double)batch->weights[wrong], wrong);
+    return TARN_OK;
+}
+
+/* Positions that count. */
+static double weight_of(const tarn_trainer *t, const tarn_batch *batch)
+{
+    double sum = 0.0;
+
+    for (size_t i = 0; i < t->run->R; i++)
+        sum += batch->weights ? (double)batch->weights[i] : 1.0;
+    return sum;
+}
+
+static tarn_status check_batches(const tarn_trainer *t, const tarn_batch *batches, size_t count,
+                                 double *weight, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    *weight = 0.0;
+    for (size_t i = 0; i < count && status == TARN_OK; i++) {
+        status = check_batch(t, &batches[i], err);
+        if (status == TARN_OK)
+            *weight += weight_of(t, &batches[i]);
+    }
+    if (status == TARN_OK && !(*weight > 0.0))
+        status = tn_fail(err, TARN_EINVAL, "weights: all are 0; expected something to learn");
+    return status;
+}
+
+/* ---- Updates ------------------------------------------------------------ */
+
+/* Gradients of the mean loss over all batches; sums of the losses. */
+static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size_t count,
+                                double weight)
+{
+    struct tn_loss total = {0};
+
+    memset(t->g, 0, t->model->count * sizeof *t->g);
+    for (size_t i = 0; i < count; i++) {
+        struct tn_loss loss;
+
+        t->run->dropout = t->model->arch.config.dropout;
+        t->run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
+        tn_run_forward(t->run, batches[i].inputs);
+        tn_run_loss(t->run, &loss, batches[i].targets, batches[i].weights,
+                    (float)(1.0 / weight));
+        tn_run_backward(t->run, &t->gradients, batches[i].inputs);
+        total.loss += loss.loss;
+        total.weight += loss.weight;
+        total.correct += loss.correct;
+    }
+    return total;
+}
+
+static void apply(tarn_trainer *t, double rate)
+{
+    const struct tn_parameters parameters = {
+        .w = t->model->values, .m = t->m, .v = t->v, .g = t->g, .n = t->model->count};
+
+    tn_optimizer_update(&t->optimizer, &parameters, t->scales, t->tensors,
+                        t->model->tensor_count, rate, t->updates, t->run->block.rows.kernels,
+                        t->threads);
+}
+
+static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size_t wrong,
+                          tarn_error *err)
+{
+    if (!isfinite(report->loss))
+        return tn_fail(err, TARN_ENUMBER, "update %llu: the loss is %g",
+                       (unsigned long long)report->update, report->loss);
+    return tn_fail(err, TARN_ENUMBER, "update %llu: the gradient of %s is not finite",
+                   (unsigned long long)report->update, t->model->tensors[wrong].name);
+}
+
+tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn_batch *batches,
+                                size_t count, tarn_error *err)
+{
+    double weight;
+    tarn_status status;
+
+    if (!t || !report || !batches || count == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "trainer, report, batches: NULL or none; expected all and one or more");
+    if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
+        return status;
+    const struct tn_loss loss = gradients(t, batches, count, weight);
+    const struct tn_clip_result clipped =
+        tn_clip_scales(&t->clip, t->scales, t->scratch, t->g, t->tensors,
+                       t->model->tensor_count, t->run->block.rows.kernels, t->threads);
+
+    *report = (tarn_report){
+        .update = t->updates + 1,
+        .loss = loss.loss / weight,
+        .accuracy = loss.correct / weight,
+        .rate = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
+        .norm = clipped.norm,
+    };
+    report->skipped = !isfinite(report->loss) || clipped.wrong < t->model->tensor_count;
+    if (report->skipped && !t->skip)
+        return refuse(t, report, clipped.wrong, err);
+    t->updates++;
+    if (!report->skipped)
+        apply(t, report->rate);
+    return TARN_OK;
+}
+
+tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_batch *batch,
+                               tarn_error *err)
+{
+    struct tn_loss loss;
+    tarn_status status;
+
+    if (!t || !score || !batch)
+        return tn_fail(err, TARN_EINVAL, "trainer, score, batch: one is NULL; expected all");
+    if ((status = check_batch(t, batch, err)) != TARN_OK)
+        return status;
+    t->run->dropout = 0.0;
+    tn_run_forward(t->run, batch->inputs);
+    tn_run_loss(t->run, &loss, batch->targets, batch->weights, 0.0f);
+    score->loss += loss.loss;
+    score->correct += loss.correct;
+    score->weight += loss.weight;
+    return TARN_OK;
+}
+
+void tarn_trainer_observe(tarn_trainer *t, double loss)
+{
+    tn_schedule_observe(&t->schedule, &t->watched, loss);
+}
+
+/* ---- Questions ---------------------------------------------------------- */
+
+uint64_t tarn_trainer_updates(const tarn_trainer *t)
+{
+    return t->updates;
+}
+
+size_t tarn_trainer_bytes(const tarn_trainer *t)
+{
+    return t->bytes;
+}
+
+/* The embedding and the positions are looked up, not multiplied. */
+double tarn_trainer_flops(const tarn_trainer *t)
+{
+    const struct tn_arch *const arch = &t->model->arch;
+    const size_t looked_up = arch->config.symbols * arch->position.embedding +
+                             arch->config.positions * arch->config.width;
+    const tarn_attention *const attention = &t->run->attentions[0];
+
+    return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
+           (double)arch->config.layers * (tarn_attention_forward_flops(attention) +
+                                          tarn_attention_backward_flops(attention));
+}

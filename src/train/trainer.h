@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* trainer.h - `tarn_trainer` is this. */
+#ifndef TN_TRAINER_H
+#define TN_TRAINER_H
+
+#include "model/run.h"
+#include "tarn/train.h"
+#include "train/clip.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+struct tarn_trainer {
+    tarn_model *model;
+    tarn_run *run;
+    struct tn_optimizer optimizer;
+    struct tn_schedule schedule;
+    struct tn_clip clip;
+    bool skip;
+    uint64_t seed;
+    size_t threads;
+
+    /* What the next update depends on, besides the weights. */
+    uint64_t updates; /* done, skipped ones too */
+    struct tn_schedule_state watched;
+    float *m, *v; /* moments, a float per parameter */
+
+    float *g; /* gradients, likewise */
+    struct tn_weights gradients;
+    struct tn_range *tensors; /* as many as the model has */
+    float *scales;
+    double *scratch;
+
+    size_t bytes;
+    void *memory;
+    const tarn_allocator *allocator;
+    tarn_allocator allocator_copy;
+};
+
+#endif

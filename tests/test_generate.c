@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* test_generate.c - a model that steps is the model that was trained. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/folder.h"
+#include "support/model_case.h"
+#include "tarn/generate.h"
+
+enum { B = 3, N = 37, LONG = 150 };
+
+/* Whether the model generates, and by which methods. */
+static bool has_method(const struct model_variant *variant, const char *method)
+{
+    const tarn_config config = config_of(variant);
+
+    return config.causal &&
+           (strcmp(method, "recompute") == 0 || !strstr(config.attention, "lsh"));
+}
+
+static tarn_generator *generator_of(const tarn_model *model, const char *method, size_t batch,
+                                    size_t longest)
+{
+    const tarn_generator_desc desc = {
+        .batch = batch, .longest = longest, .method = method, .cpu = forced_cpu()};
+    tarn_generator *generator;
+    tarn_error err;
+
+    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
+    return generator;
+}
+
+/* Outputs at every position, (B, n, O). */
+static float *parallel(const tarn_model *model, const int32_t *symbols, size_t n)
+{
+    const size_t O = tarn_model_outputs(model);
+    float *const all = take(B * n * O, sizeof *all);
+    const float *outputs;
+    tarn_run *run;
+    tarn_error err;
+
+    check_ok(tarn_run_create(&run, model,
+                             &(tarn_run_desc){.batch = B, .length = n, .cpu = forced_cpu()},
+                             &err),
+             &err);
+    check_ok(tarn_run_forward(run, &outputs, symbols, NULL, &err), &err);
+    memcpy(all, outputs, B * n * O * sizeof *all);
+    tarn_run_free(run);
+    return all;
+}
+
+static void check_near(const char *name, const float *found, const float *expected, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(fabsf(found[i] - expected[i]) <= 2e-5f * (1.0f + fabsf(expected[i]))))
+            fail_msg("%s: output %zu is %g; expected %g", name, i, (double)found[i],
+                     (double)expected[i]);
+}
+
+/* Feeds symbol by symbol and compares each position with the parallel form. */
+static void check_steps(const struct model_variant *variant, const char *method)
+{
+    tarn_model *const model = model_of(variant);
+    tarn_generator *const g = generator_of(model, method, B, N);
+    const size_t O = tarn_model_outputs(model);
+    void *const state = take(1, tarn_generator_state_size(g));
+    int32_t symbols[B * N], now[B];
+    struct tn_random random;
+    tarn_error err;
+
+    tn_random_seed(&random, 4);
+    draw_symbols(symbols, B * N, &random);
+    float *const all = parallel(model, symbols, N);
+
+    for (size_t n = 0; n < N; n++) {
+        const float *outputs;
+
+        for (size_t b = 0; b < B; b++)
+            now[b] = symbols[b * N + n];
+        check_ok(tarn_generator_step(g, state, &outputs, now, &err), &err);
+        for (size_t b = 0; b < B; b++)
+            check_near(variant->name, outputs + b * O, all + (b * N + n) * O, O);
+    }
+    assert_int_equal(tarn_state_position(state), N);
+    free(all);
+    free(state);
+    tarn_generator_free(g);
+    tarn_model_free(model);
+}
+
+static void steps_equal_the_parallel_form(void **state)
+{
+    const struct model_variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)
+        for (size_t m = 0; tarn_method(m); m++)
+            if (has_method(variant, tarn_method(m)->name) &&
+                !(strstr(variant->name, "lsh"))) /* its sort sees what comes later */
+                check_steps(variant, tarn_method(m)->name);
+}
+
+/* A prompt in pieces of any size leaves the state, near enough, that its symbols do. */
+static void check_prefill(const struct model_variant *variant, const char *method)
+{
+    static const size_t pieces[] = {1, 70, 2, 64, 13};
+    tarn_model *const model = model_of(variant);
+    const size_t longest = tarn_model_config(model)->positions ? 40 : LONG;
+    tarn_generator *const g = generator_of(model, method, B, longest);
+    const size_t O = tarn_model_outputs(model);
+    void *const stepped = take(1, tarn_generator_state_size(g));
+    void *const filled = take(1, tarn_generator_state_size(g));
+    float *const last = take(B * O, sizeof *last);
+    int32_t *const symbols = take(B * LONG, sizeof *symbols), now[B];
+    struct tn_random random;
+    tarn_error err;
+    const float *outputs;
+    size_t from = 0;
+
+    tn_random_seed(&random, 6);
+    for (size_t p = 0; p < 5 && from + pieces[p] <= longest; p++) {
+        const size_t n = pieces[p];
+
+        draw_symbols(symbols, B * n, &random);
+        check_ok(tarn_generator_prefill(g, filled, &outputs, symbols, n, &err), &err);
+        memcpy(last, outputs, B * O * sizeof *last);
+        for (size_t i = 0; i < n; i++) {
+            for (size_t b = 0; b < B; b++)
+                now[b] = symbols[b * n + i];
+            check_ok(tarn_generator_step(g, stepped, &outputs, now, &err), &err);
+        }
+        check_near(variant->name, last, outputs, B * O);
+        from += n;
+        assert_int_equal(tarn_state_position(filled), from);
+    }
+    free(symbols);
+    free(last);
+    free(filled);
+    free(stepped);
+    tarn_generator_free(g);
+    tarn_model_free(model);
+}
+
+static void a_prompt_equals_its_symbols_one_by_one(void **state)
+{
+    const struct model_variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)
+        for (size_t m = 0; tarn_method(m); m++)
+            if (has_method(variant, tarn_method(m)->name))
+                check_prefill(variant, tarn_method(m)->name);
+}
+
+/* memcpy() is a snapshot, and so is a file. */
+static void a_restored_state_goes_on_as_if_nothing_had_happened(void **unused)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "state");
+    const struct model_variant *variant;
+
+    (void)unused;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+        if (!config_of(variant).causal)
+            continue;
+        tarn_model *const model = model_of(variant);
+        tarn_generator *const g = generator_of(model, NULL, B, N);
+        const size_t bytes = tarn_generator_state_size(g), O = tarn_model_outputs(model) * B;
+        void *const state = take(1, bytes), *const copy = take(1, bytes);
+        float *const expected = take(O, sizeof *expected);
+        const float *outputs;
+        int32_t symbols[B * 5];
+        struct tn_random random;
+        tarn_error err;
+
+        tn_random_seed(&random, 8);
+        draw_symbols(symbols, B * 5, &random);
+        check_ok(tarn_generator_prefill(g, state, &outputs, symbols, 5, &err), &err);
+        check_ok(tarn_state_save(g, state, path, &err), &err);
+        check_ok(tarn_generator_step(g, state, &outputs, symbols, &err), &err);
+        memcpy(expected, outputs, O * sizeof *expected);
+        check_ok(tarn_state_load(g, copy, path, &err), &err);
+        check_ok(tarn_generator_step(g, copy, &outputs, symbols, &err), &err);
+        assert_memory_equal(outputs, expected, O * sizeof *expected);
+        free(expected);
+        free(copy);
+        free(state);
+        tarn_generator_free(g);
+        tarn_model_free(model);
+    }
+    folder_close(&folder);
+}
+
+static void a_state_of_another_model_is_refused(void **unused)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "state");
+    tarn_config config = config_of(model_variant_at(0));
+    tarn_model *one, *other;
+    tarn_error err;
+
+    (void)unused;
+    check_ok(tarn_model_create(&one, &config, NULL, &err), &err);
+    config.seed = 99; /* the same shape, other weights */
+    check_ok(tarn_model_create(&other, &config, NULL, &err), &err);
+    tarn_generator *const a = generator_of(one, NULL, 1, 0), *const b = generator_of(
+                                                                 other, NULL, 1, 0);
+    void *const state = take(1, tarn_generator_state_size(a));
+
+    check_ok(tarn_state_save(a, state, path, &err), &err);
+    check_ok(tarn_state_load(a, state, path, &err), &err);
+    assert_int_equal(tarn_state_load(b, state, path, &err), TARN_EFORMAT);
+    free(state);
+    tarn_generator_free(a);
+    tarn_generator_free(b);
+    tarn_model_free(one);
+    tarn_model_free(other);
+    folder_close(&folder);
+}
+
+static void what_cannot_be_fed_is_refused_and_changes_nothing(void **unused)
+{
+    tarn_model *const model = model_of(model_variant_at(3)); /* 40 learned positions */
+    tarn_generator *const g = generator_of(model, NULL, 1, 60);
+    const size_t bytes = tarn_generator_state_size(g);
+    unsigned char *const state = take(1, bytes), *const before = take(1, bytes);
+    const int32_t symbols[50] = {0}, wrong = MODEL_SYMBOLS;
+    const float *outputs;
+    tarn_error err;
+
+    (void)unused;
+    assert_int_equal(tarn_generator_prefill(g, state, &outputs, symbols, 41, &err),
+                     TARN_EINVAL);
+    assert_non_null(strstr(err.text, "learned"));
+    assert_int_equal(tarn_generator_step(g, state, &outputs, &wrong, &err), TARN_EINVAL);
+    assert_int_equal(tarn_generator_prefill(g, state, &outputs, symbols, 0, &err), TARN_EINVAL);
+    assert_memory_equal(state, before, bytes);
+    check_ok(tarn_generator_prefill(g, state, &outputs, symbols, 40, &err), &err);
+    assert_int_equal(tarn_generator_step(g, state, &outputs, symbols, &err), TARN_EINVAL);
+    free(before);
+    free(state);
+    tarn_generator_free(g);
+    tarn_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_equal_the_parallel_form),
+        cmocka_unit_test(a_prompt_equals_its_symbols_one_by_one),
+        cmocka_unit_test(a_restored_state_goes_on_as_if_nothing_had_happened),
+        cmocka_unit_test(a_state_of_another_model_is_refused),
+        cmocka_unit_test(what_cannot_be_fed_is_refused_and_changes_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* test_model_gradients.c - the slope of the loss along random directions of every tensor against
+ * its gradient, for models of every shape. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/run.h"
+#include "support/model_case.h"
+
+enum { B = 2, N = 9 };
+
+struct trial {
+    tarn_model *model;
+    tarn_run *run;
+    int32_t inputs[B * N], targets[B * N];
+    float weights[B * N];
+    float *g;
+    struct tn_weights gradients;
+    struct tn_block_weights blocks[2];
+};
+
+/* Half of the inner units on and half off, none near relu's corner, where there is no slope. */
+static void avoid_corners(tarn_model *model)
+{
+    for (size_t layer = 0; layer < model->arch.config.layers; layer++)
+        for (size_t i = 0; i < model->arch.config.feed; i++)
+            model->weights.blocks[layer].feed_in_bias[i] = i % 2 ? 4.0f : -4.0f;
+}
+
+static void trial_open(struct trial *t, const struct model_variant *variant, bool recompute,
+                       size_t threads, double dropout)
+{
+    const struct tn_run_desc desc = {.B = B,
+                                     .N = N,
+                                     .threads = threads,
+                                     .cpu = forced_cpu(),
+                                     .trains = true,
+                                     .recompute = recompute};
+    struct tn_random random;
+    tarn_error err;
+
+    tn_random_seed(&random, 77);
+    t->model = model_of(variant);
+    check_ok(tn_run_create(&t->run, t->model, &desc, &err), &err);
+    t->run->dropout = dropout;
+    t->run->dropout_seed = 5;
+    draw_symbols(t->inputs, B * N, &random);
+    draw_symbols(t->targets, B * N, &random);
+    for (size_t i = 0; i < B * N; i++)
+        t->weights[i] = (float)below(&random, 2);
+    t->g = take(t->model->count, sizeof *t->g);
+    t->gradients.blocks = t->blocks;
+    tn_weights_carve(&t->gradients, &t->model->arch, t->g);
+}
+
+static void trial_close(struct trial *t)
+{
+    tarn_run_free(t->run);
+    tarn_model_free(t->model);
+    free(t->g);
+}
+
+static double loss(struct trial *t)
+{
+    struct tn_loss loss;
+
+    tn_run_forward(t->run, t->inputs);
+    tn_run_loss(t->run, &loss, t->targets, t->weights, 0.0f);
+    return loss.loss / loss.weight;
+}
+
+static void gradients(struct trial *t)
+{
+    struct tn_loss loss;
+    double weight = 0.0;
+
+    for (size_t i = 0; i < B * N; i++)
+        weight += (double)t->weights[i];
+    tn_run_forward(t->run, t->inputs);
+    tn_run_loss(t->run, &loss, t->targets, t->weights, (float)(1.0 / weight));
+    tn_run_backward(t->run, &t->gradients, t->inputs);
+}
+
+static double loss_along(struct trial *t, float *w, const float *x, const float *u, size_t n,
+                         double e)
+{
+    for (size_t i = 0; i < n; i++)
+        w[i] = (float)((double)x[i] + e * (double)u[i]);
+    return loss(t);
+}
+
+/* Four points; the scale is the gradient's own, and a floor for the noise of float forwards. */
+static void check_tensor(struct trial *t, const struct tn_named_tensor *tensor,
+                         const char *name, struct tn_random *random)
+{
+    const size_t n = tensor->rows * tn_max(tensor->columns, 1);
+    const double e = 2e-2;
+    float *const w = t->model->values + tensor->from, *const x = take(n, sizeof *x);
+    float *const u = take(n, sizeof *u);
+    double want = 0.0, norm2 = 0.0;
+
+    memcpy(x, w, n * sizeof *x);
+    for (size_t i = 0; i < n; i++) {
+        const double slope = (double)t->g[tensor->from + i];
+
+        u[i] = tn_random_bits(random) >> 63 ? 1.0f : -1.0f;
+        want += slope * (double)u[i];
+        norm2 += slope * slope;
+    }
+    const double near = loss_along(t, w, x, u, n, e / 2) - loss_along(t, w, x, u, n, -e / 2);
+    const double far = loss_along(t, w, x, u, n, e) - loss_along(t, w, x, u, n, -e);
+    const double slope = (8.0 * near - far) / (6.0 * e);
+
+    memcpy(w, x, n * sizeof *x);
+    if (!(fabs(slope - want) <= 3e-3 * sqrt(norm2) + 2e-4))
+        fail_msg("%s: %s: slope %g, gradient %g of norm %g", name, tensor->name, slope, want,
+                 sqrt(norm2));
+    free(u);
+    free(x);
+}
+
+/* lsh has no slope where a hash changes: test_lsh.c looks at its gradients. */
+static void gradients_are_slopes(void **state)
+{
+    const struct model_variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 91);
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+        struct trial t;
+
+        if (strstr(variant->name, "lsh"))
+            continue;
+        trial_open(&t, variant, false, 1, 0.0);
+        if (t.model->arch.activation == TN_RELU)
+            avoid_corners(t.model);
+        gradients(&t);
+        for (size_t k = 0; k < t.model->tensor_count; k++)
+            check_tensor(&t, &t.model->tensors[k], variant->name, &random);
+        trial_close(&t);
+    }
+}
+
+/* Forming the activations again, or on more threads, changes no bit; dropout is drawn alike. */
+static void recomputed_gradients_are_the_same_to_the_bit(void **state)
+{
+    const struct model_variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+        struct trial plain, again;
+
+        trial_open(&plain, variant, false, 1, 0.3);
+        trial_open(&again, variant, true, 3, 0.3);
+        gradients(&plain);
+        gradients(&again);
+        assert_memory_equal(plain.g, again.g, plain.model->count * sizeof *plain.g);
+        trial_close(&plain);
+        trial_close(&again);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(recomputed_gradients_are_the_same_to_the_bit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
