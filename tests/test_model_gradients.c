@@ -95,7 +95,7 @@ static void check_tensor(struct trial *t, const struct tn_named_tensor *tensor,
                          const char *name, struct tn_random *random)
 {
     const size_t n = tensor->rows * tn_max(tensor->columns, 1);
-    const double e = 2e-2;
+    const double e = 1e-2;
     float *const w = t->model->values + tensor->from, *const x = take(n, sizeof *x);
     float *const u = take(n, sizeof *u);
     double want = 0.0, norm2 = 0.0;
@@ -113,7 +113,7 @@ static void check_tensor(struct trial *t, const struct tn_named_tensor *tensor,
     const double slope = (8.0 * near - far) / (6.0 * e);
 
     memcpy(w, x, n * sizeof *x);
-    if (!(fabs(slope - want) <= 3e-3 * sqrt(norm2) + 2e-4))
+    if (!(fabs(slope - want) <= 2e-3 * sqrt(norm2) + 1e-4))
         fail_msg("%s: %s: slope %g, gradient %g of norm %g", name, tensor->name, slope, want,
                  sqrt(norm2));
     free(u);

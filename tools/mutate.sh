@@ -253,6 +253,66 @@ mutations() {
         's/bits >> 31 ? ~bits/bits >> 31 ? bits/' test_sampling
     mutate "sampling: a heap that looks at one child" $sampling \
         's/child += child + 1 < n \&\& /child += false \&\& /' test_sampling
+
+    mutate "file: control characters in errors" src/base/status.c \
+        's/        make_printable(err->text);//' test_status
+    mutate "file: a pipe is waited for" src/file/file_bytes.c \
+        's/!S_ISREG(about.st_mode)/S_ISDIR(about.st_mode)/' test_file_bytes
+    mutate "file: no limit" src/file/file_bytes.c \
+        's/(uintmax_t)about.st_size > limit/false/' test_file_bytes
+    writer=src/file/file_writer.c
+    mutate "writer: what was left is not cut" $writer \
+        's/ftruncate(writer->file, 0) != 0/false/' test_file_writer
+    mutate "writer: a renamed file is taken for the temporary" $writer \
+        's/!still_named(writer, &about)/false \&\& !still_named(writer, \&about)/' test_file_writer
+    mutate "writer: no lock" $writer \
+        's/if (flock(file, LOCK_EX | LOCK_NB) == 0 |/if (true |/' test_file_writer
+    mutate "writer: the temporary stays" $writer \
+        's/unlink(writer->temporary);/(void)0;/' test_file_writer
+    mutate "writer: devices are replaced" $writer \
+        's/if (S_ISREG(\*mode))/if (!S_ISDIR(*mode))/' test_file_writer
+    tensors=src/file/safetensors.c
+    hostile=test_safetensors_hostile
+    mutate "safetensors: header longer than the file" $tensors \
+        's/ || length > bytes.size - LENGTH_BYTES)/ || length > bytes.size)/' $hostile
+    mutate "safetensors: keys twice" $tensors \
+        's/JSON_REJECT_DUPLICATES, &error/0, \&error/' $hostile
+    mutate "safetensors: offsets behind the end" $tensors \
+        's/ || (uintmax_t)end > there)/)/' $hostile
+    mutate "safetensors: gaps" $tensors 's/if (begin != at)/if (begin < at)/' $hostile
+    mutate "safetensors: overlaps" $tensors 's/if (begin != at)/if (begin > at)/' $hostile
+    mutate "safetensors: bytes left over" $tensors 's/if (at != there)/if (at > there)/' $hostile
+    mutate "safetensors: negative sizes" $tensors \
+        's/json_integer_value(size) < 0/false/' $hostile
+    mutate "safetensors: size of dtype and shape" $tensors \
+        's/if (t->bytes != (size_t)(end - begin))/if (t->bytes < (size_t)(end - begin))/' $hostile
+    mutate "safetensors: rank" $tensors 's/t->rank > TN_SAFETENSOR_RANK)/t->rank > 99)/' $hostile
+    mutate "safetensors: metadata of numbers" $tensors 's/!json_is_string(value)/false/' $hostile
+    mutate "safetensors: halves without the leading one" src/file/safetensor.c \
+        's/0x1p-24f/0x1p-25f/' test_safetensors
+    mutate "safetensors: data not aligned" src/file/safetensors_write.c \
+        's/tn_round_up(8 + length, TN_ALIGN) - 8/tn_round_up(length, TN_ALIGN)/' test_safetensors
+
+    mutate "data: splits share their numbers" src/data/batch.c \
+        's/(uint64_t)split, index, b/0, index, b/' test_batch test_copy_set
+    mutate "data: sequences share their numbers" src/data/batch.c \
+        's/(uint64_t)split, index, b/(uint64_t)split, index, 0 * b/' test_batch test_copy_set
+    copy=src/data/copy_set.c
+    mutate "copy: one length too many" $copy \
+        's/end = (set->N - 1) \/ 2/end = (set->N + 1) \/ 2/' test_copy_set
+    mutate "copy: the separator does not count" $copy 's/i = n - 1; i < 2/i = n; i < 2/' test_copy_set
+    mutate "copy: the end counts" $copy 's/i < 2 \* n; i++)/i <= 2 * n; i++)/' test_copy_set
+    mutate "text: the last training window" src/data/text_set.c \
+        's/set->training - set->N), set->N)/set->training - set->N - 1), set->N)/' test_text_set
+    mutate "text: training reads the first byte of validation" src/data/text_set.c \
+        's/set->training - set->N), set->N)/set->training - set->N + 1), set->N)/' test_text_set
+    mutate "text: the last byte is not predicted" src/data/text_set.c \
+        's/set->training - 1;/set->training - 2;/' test_text_set
+    mutate "text: windows overlap by a byte" src/data/text_set.c \
+        's/set->training + begin, tn_min/set->training + begin - (begin > 0), tn_min/' test_text_set
+    mutate "task: bits are nats" src/task/task_text.c 's/ \/ log(2.0)//' test_tasks
+    mutate "task: numbers above the symbols" src/task/task_copy.c \
+        's/begin \&\& value < most/begin/' test_tasks
 }
 
 # ---- Doing it ---------------------------------------------------------------------------------

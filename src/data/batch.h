@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.h - what a model reads at once, and the random numbers of which it is made.
+ *
+ * A set keeps no position. Batch number `index` of a split is a function of the set, its seed,
+ * the split and the index alone, so that to resume is to remember an index, and any batch can be
+ * made again, by any thread, in any order. */
+#ifndef TN_BATCH_H
+#define TN_BATCH_H
+
+#include "base/base.h"
+
+enum tn_split { TN_TRAINING, TN_VALIDATION };
+
+/* Each array B x N. Position n of a sequence reads inputs[n] and is to predict targets[n]. */
+struct tn_batch {
+    size_t B, N;
+    int32_t *inputs, *targets;
+    float *weights; /* how much a position counts in the loss: 0 or 1 */
+};
+
+/* Lays it out, twice: see tn_arena. */
+void tn_batch_take(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena);
+
+/* Sequence b: zeros that count for nothing. */
+void tn_batch_clear(struct tn_batch *batch, size_t b);
+
+/* The random numbers of sequence b of a batch, unrelated to those of any other. */
+void tn_batch_random(struct tn_random *random, uint64_t seed, enum tn_split split,
+                     uint64_t index, size_t b);
+
+/* Uniform in 0 .. n-1, for n up to 2^53. */
+static inline size_t tn_random_below(struct tn_random *random, size_t n)
+{
+    return (size_t)(tn_random_uniform(random) * (double)n);
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include "data/text_set.h"
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status check_arguments(size_t N, double validation, tarn_error *err)
+{
+    if (N < 1 || N >= SIZE_MAX / 2)
+        return tn_fail(err, TARN_EINVAL, "length: is %zu; expected 1 at least", N);
+    if (!(validation > 0.0 && validation <= 1.0)) /* no number compares */
+        return tn_fail(err, TARN_EINVAL,
+                       "validation: is %g; expected a fraction of the text above 0, up to 1",
+                       validation);
+    return TARN_OK;
+}
+
+static tarn_status check_sizes(const struct tn_text_set *set, const char *path,
+                               double validation, tarn_error *err)
+{
+    const size_t size = set->bytes.size;
+
+    if (validation < 1.0 && set->training < set->N + 1)
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has %zu bytes, of which %zu are to train on; expected %zu at least "
+                       "for a length of %zu",
+                       tn_path_shown(path), size, set->training, set->N + 1, set->N);
+    if (size - set->training < 2)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "%s: has %zu bytes, of which %zu are to validate on; expected 2 at least",
+            tn_path_shown(path), size, size - set->training);
+    return TARN_OK;
+}
+
+tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
+                             double validation, uint64_t seed, tarn_error *err)
+{
+    tarn_status status = check_arguments(N, validation, err);
+
+    *set = (struct tn_text_set){.N = N, .seed = seed};
+    if (status != TARN_OK ||
+        (status = tn_bytes_read(&set->bytes, path, SIZE_MAX / 2, err)) != TARN_OK)
+        return status;
+    const size_t size = set->bytes.size;
+
+    set->training = size - tn_min(size, (size_t)(validation * (double)size));
+    if ((status = check_sizes(set, path, validation, err)) != TARN_OK)
+        tn_text_set_free(set);
+    return status;
+}
+
+void tn_text_set_free(struct tn_text_set *set)
+{
+    tn_bytes_free(&set->bytes);
+    *set = (struct tn_text_set){0};
+}
+
+/* ---- Batches ------------------------------------------------------------ */
+
+/* Bytes of the validation part that are predicted. */
+static size_t predicted(const struct tn_text_set *set)
+{
+    return set->bytes.size - set->training - 1;
+}
+
+size_t tn_text_set_batches(const struct tn_text_set *set, size_t B)
+{
+    return tn_blocks(tn_blocks(predicted(set), set->N), B);
+}
+
+/* Sequence b: the window at `begin`, cut to `count` predictions. */
+static void fill_window(const struct tn_text_set *set, struct tn_batch *batch, size_t b,
+                        size_t begin, size_t count)
+{
+    const unsigned char *const text = set->bytes.data + begin;
+    const size_t first = b * set->N;
+
+    tn_batch_clear(batch, b);
+    for (size_t i = 0; i < count; i++) {
+        batch->inputs[first + i] = text[i];
+        batch->targets[first + i] = text[i + 1];
+        batch->weights[first + i] = 1.0f;
+    }
+}
+
+static void fill_training(const struct tn_text_set *set, struct tn_batch *batch, size_t b,
+                          uint64_t index)
+{
+    struct tn_random random;
+
+    if (set->training < set->N + 1) {
+        tn_batch_clear(batch, b); /* validation = 1 */
+        return;
+    }
+    tn_batch_random(&random, set->seed, TN_TRAINING, index, b);
+    fill_window(set, batch, b, tn_random_below(&random, set->training - set->N), set->N);
+}
+
+static void fill_validation(const struct tn_text_set *set, struct tn_batch *batch, size_t b,
+                            uint64_t index)
+{
+    const size_t windows = tn_blocks(predicted(set), set->N);
+
+    if (index >= tn_text_set_batches(set, batch->B) ||
+        (size_t)index * batch->B + b >= windows) {
+        tn_batch_clear(batch, b);
+        return;
+    }
+    const size_t begin = ((size_t)index * batch->B + b) * set->N;
+
+    fill_window(set, batch, b, set->training + begin, tn_min(set->N, predicted(set) - begin));
+}
+
+void tn_text_set_fill(const struct tn_text_set *set, struct tn_batch *batch,
+                      enum tn_split split, uint64_t index)
+{
+    for (size_t b = 0; b < batch->B; b++)
+        if (split == TN_TRAINING)
+            fill_training(set, batch, b, index);
+        else
+            fill_validation(set, batch, b, index);
+}

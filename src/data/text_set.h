@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* text_set.h - the bytes of any file, each a symbol.
+ *
+ *     0                        training                 size
+ *     | windows anywhere       | windows one by one     |
+ *
+ * A window is N + 1 bytes: all but the last are inputs, all but the first are targets. */
+#ifndef TN_TEXT_SET_H
+#define TN_TEXT_SET_H
+
+#include "data/batch.h"
+#include "file/file_bytes.h"
+
+enum { TN_TEXT_SYMBOLS = 256 };
+
+struct tn_text_set {
+    struct tn_bytes bytes;
+    size_t training; /* bytes of the training part */
+    size_t N;
+    uint64_t seed;
+};
+
+/* The last `validation` (above 0, up to 1) of the file is the validation part; with 1 there is
+ * nothing to train on. Refuses files whose training part has no window, or whose validation part
+ * has no byte to predict. On failure *set is empty. */
+tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
+                             double validation, uint64_t seed, tarn_error *err);
+
+/* Leaves it empty; accepts what is empty. */
+void tn_text_set_free(struct tn_text_set *set);
+
+/* Batches of B that validation takes: its windows follow each other without overlap, so that
+ * every byte but the first, which nothing precedes, is predicted once. */
+size_t tn_text_set_batches(const struct tn_text_set *set, size_t B);
+
+/* batch->N is the set's. What lies behind the end has weight 0. */
+void tn_text_set_fill(const struct tn_text_set *set, struct tn_batch *batch,
+                      enum tn_split split, uint64_t index);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include "task/task.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define TN_TASK(name) extern const struct tn_task_row tn_task_##name;
+#include "task/tasks.def"
+#undef TN_TASK
+
+#define TN_TASK(name) &tn_task_##name.about,
+const tarn_table_row *const tn_task_rows[] = {
+#include "task/tasks.def"
+    NULL,
+};
+#undef TN_TASK
+
+static const double usual_validation = 0.1;
+
+static tarn_status check(const struct tn_task_row *row, const struct tn_task_desc *desc,
+                         tarn_error *err)
+{
+    const char *const name = row->about.name;
+
+    if (desc->length < 1)
+        return tn_fail(err, TARN_EINVAL, "length: is 0; expected 1 at least");
+    if (!(desc->validation >= 0.0 && desc->validation <= 1.0)) /* no number compares */
+        return tn_fail(err, TARN_EINVAL, "validation: is %g; expected a fraction from 0 to 1",
+                       desc->validation);
+    if (row->reads_data && !desc->data)
+        return tn_fail(err, TARN_EINVAL, "data: none for task '%s'; expected a path", name);
+    if (!row->reads_data && desc->data)
+        return tn_fail(err, TARN_EINVAL, "data: task '%s' makes its own; expected no path",
+                       name);
+    return TARN_OK;
+}
+
+static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
+                            tarn_error *err)
+{
+    struct tn_task_desc filled = *desc;
+    const tarn_status status = check(task->row, desc, err);
+
+    if (filled.validation == 0.0)
+        filled.validation = usual_validation;
+    return status == TARN_OK ? task->row->open(task, &filled, err) : status;
+}
+
+tarn_status tn_task_create(struct tn_task **task, const char *name,
+                           const struct tn_task_desc *desc, tarn_error *err)
+{
+    const tarn_table_row *about = NULL;
+    struct tn_task made = {.N = desc->length};
+    tarn_status status = tn_option_row(&about, tn_task_rows, "task", name, err);
+
+    *task = NULL;
+    if (status != TARN_OK ||
+        (status = tn_option_read(&made.options, about, "task", name, err)) != TARN_OK)
+        return status;
+    made.row = (const struct tn_task_row *)about; /* its first member */
+    if (!desc->bare && (status = open_set(&made, desc, err)) != TARN_OK)
+        return status;
+    *task = malloc(sizeof **task);
+    if (!*task) {
+        made.row->close(made.set);
+        return tn_fail(err, TARN_ENOMEM, "no memory for a task");
+    }
+    **task = made;
+    return TARN_OK;
+}
+
+void tn_task_free(struct tn_task *task)
+{
+    if (task)
+        task->row->close(task->set);
+    free(task);
+}
+
+size_t tn_task_symbols(const struct tn_task *task)
+{
+    return task->row->symbols(task);
+}
+
+void tn_task_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                  uint64_t index)
+{
+    assert(task->set && batch->N == task->N);
+    task->row->fill(task, batch, split, index);
+}
+
+size_t tn_task_evaluations(const struct tn_task *task, size_t B)
+{
+    return task->row->evaluations(task, B);
+}
+
+const struct tn_metric *tn_task_metric(const struct tn_task *task)
+{
+    return &task->row->metric;
+}
+
+tarn_status tn_task_encode(const struct tn_task *task, int32_t *symbols, size_t *count,
+                           const char *text, size_t length, tarn_error *err)
+{
+    *count = 0;
+    return task->row->encode(task, symbols, count, text, length, err);
+}
+
+size_t tn_task_decode(const struct tn_task *task, char *text, const int32_t *symbols, size_t n)
+{
+    const size_t known = tn_task_symbols(task);
+    size_t length = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (symbols[i] >= 0 && (size_t)symbols[i] < known)
+            length += task->row->decode(task, text + length, symbols[i]);
+        else
+            text[length++] = '?';
+    return length;
+}

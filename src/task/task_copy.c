@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* task_copy.c - repeat what came before the separator (4.1.1).
+ *
+ * The metric is the fraction of counted positions that are predicted right. Symbols look like
+ * numbers, each with a blank behind it: "3 1 4 0 ". */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/copy_set.h"
+#include "task/task.h"
+
+enum { SYMBOLS };
+
+static size_t symbols(const struct tn_task *task)
+{
+    return (size_t)task->options.value[SYMBOLS] + 1;
+}
+
+static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
+                            tarn_error *err)
+{
+    struct tn_copy_set set;
+    const tarn_status status =
+        tn_copy_set_init(&set, desc->length, symbols(task) - 1, desc->seed, err);
+
+    if (status != TARN_OK)
+        return status;
+    struct tn_copy_set *const kept = malloc(sizeof *kept);
+
+    if (!kept)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a copy task");
+    *kept = set;
+    task->set = kept;
+    return TARN_OK;
+}
+
+static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                 uint64_t index)
+{
+    tn_copy_set_fill(task->set, batch, split, index);
+}
+
+static size_t evaluations(const struct tn_task *task, size_t B)
+{
+    (void)task;
+    (void)B;
+    return 0;
+}
+
+static double accuracy(const struct tn_task_sums *sums)
+{
+    return sums->correct / sums->counted;
+}
+
+/* ---- Numbers and blanks ------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Digits of a number below `most`, at text + *at; moves past them. */
+static bool read_symbol(int32_t *symbol, size_t most, const char *text, size_t length,
+                        size_t *at)
+{
+    const size_t begin = *at;
+    size_t value = 0;
+
+    for (; *at < length && text[*at] >= '0' && text[*at] <= '9' && value < most; ++*at)
+        value = 10 * value + (size_t)(text[*at] - '0');
+    *symbol = (int32_t)value;
+    return *at > begin && value < most && (*at == length || is_blank(text[*at]));
+}
+
+static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
+                          const char *text, size_t length, tarn_error *err)
+{
+    const size_t most = symbols(task);
+
+    for (size_t at = 0;;) {
+        while (at < length && is_blank(text[at]))
+            at++;
+        if (at == length)
+            return TARN_OK;
+        const size_t begin = at;
+
+        if (!read_symbol(&out[*count], most, text, length, &at))
+            return tn_fail(err, TARN_EINVAL,
+                           "prompt: '%.*s' at byte %zu; expected numbers from 0 to %zu with "
+                           "blanks between",
+                           (int)tn_min(length - begin, 20), text + begin, begin, most - 1);
+        ++*count;
+    }
+}
+
+static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+{
+    char digits[TN_TASK_TEXT];
+    const int length = snprintf(digits, sizeof digits, "%d ", symbol);
+
+    (void)task;
+    memcpy(text, digits, (size_t)length);
+    return (size_t)length;
+}
+
+extern const struct tn_task_row tn_task_copy;
+const struct tn_task_row tn_task_copy = {
+    .about = {"copy", "repeat a sequence of random symbols behind a separator",
+              (const tarn_option_info[]){
+                  [SYMBOLS] = {"symbols", "different ones, besides the separator", 1.0, 65535.0,
+                               10.0, true, NULL},
+                  {0},
+              }},
+    .metric = {"accuracy", true, accuracy},
+    .open = open_set,
+    .close = free,
+    .symbols = symbols,
+    .fill = fill,
+    .evaluations = evaluations,
+    .encode = encode,
+    .decode = decode,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* task_text.c - predict the next byte of a file.
+ *
+ * The metric is the mean loss in bits, loss / ln 2, a byte. A symbol is a byte and looks like
+ * one. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "data/text_set.h"
+#include "task/task.h"
+
+static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
+                            tarn_error *err)
+{
+    struct tn_text_set *const set = malloc(sizeof *set);
+
+    if (!set)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a text");
+    const tarn_status status =
+        tn_text_set_read(set, desc->data, desc->length, desc->validation, desc->seed, err);
+
+    if (status == TARN_OK)
+        task->set = set;
+    else
+        free(set);
+    return status;
+}
+
+static void close_set(void *set)
+{
+    if (set)
+        tn_text_set_free(set);
+    free(set);
+}
+
+static size_t symbols(const struct tn_task *task)
+{
+    (void)task;
+    return TN_TEXT_SYMBOLS;
+}
+
+static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                 uint64_t index)
+{
+    tn_text_set_fill(task->set, batch, split, index);
+}
+
+static size_t evaluations(const struct tn_task *task, size_t B)
+{
+    return tn_text_set_batches(task->set, B);
+}
+
+static double bits_per_byte(const struct tn_task_sums *sums)
+{
+    return sums->loss / sums->counted / log(2.0);
+}
+
+static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
+                          const char *text, size_t length, tarn_error *err)
+{
+    (void)task;
+    (void)err;
+    for (size_t i = 0; i < length; i++)
+        out[i] = (unsigned char)text[i];
+    *count = length;
+    return TARN_OK;
+}
+
+static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+{
+    (void)task;
+    *text = (char)(unsigned char)symbol;
+    return 1;
+}
+
+extern const struct tn_task_row tn_task_text;
+const struct tn_task_row tn_task_text = {
+    .about = {"text", "predict the next byte of a file", (const tarn_option_info[]){{0}}},
+    .reads_data = true,
+    .metric = {"bits per byte", false, bits_per_byte},
+    .open = open_set,
+    .close = close_set,
+    .symbols = symbols,
+    .fill = fill,
+    .evaluations = evaluations,
+    .encode = encode,
+    .decode = decode,
+};

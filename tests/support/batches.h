@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* batches.h - batches in memory of their own, filled with what no set writes. */
+#ifndef BATCHES_H
+#define BATCHES_H
+
+#include "data/batch.h"
+#include "support/testing.h"
+
+struct owned_batch {
+    struct tn_batch batch;
+    void *memory;
+    size_t bytes;
+};
+
+struct owned_batch batch_open(size_t B, size_t N);
+void batch_close(struct owned_batch *owned);
+
+void batch_spoil(struct owned_batch *owned);
+bool batch_equal(const struct tn_batch *a, const struct tn_batch *b);
+
+/* Symbols within 0 .. symbols - 1, weights 0 or 1. Returns the sum of the weights. */
+size_t batch_check(const struct tn_batch *batch, size_t symbols);
+
+#endif

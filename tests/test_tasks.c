@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+/* test_tasks.c - what holds for every task of the table, and the words of each. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/batches.h"
+#include "support/folder.h"
+#include "task/task.h"
+
+extern const struct tn_task_row tn_task_text;
+
+static void put_text(const char *path)
+{
+    char text[2000];
+
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)(unsigned char)(i * i);
+    file_put(path, text, sizeof text);
+}
+
+static struct tn_task *open_task(const char *name, const char *data, size_t N, uint64_t seed)
+{
+    const struct tn_task_desc desc = {.data = data, .length = N, .seed = seed};
+    struct tn_task *task;
+    tarn_error err;
+
+    check_ok(tn_task_create(&task, name, &desc, &err), &err);
+    assert_non_null(task);
+    return task;
+}
+
+/* ---- Every task --------------------------------------------------------- */
+
+static const struct tn_task_row *row_at(size_t i)
+{
+    return (const struct tn_task_row *)tn_task_rows[i];
+}
+
+/* The path of a file that any task reads, or NULL for those that read none. */
+static const char *data_for(const struct tn_task_row *row, const struct folder *folder)
+{
+    const char *const path = folder_file(folder, "data");
+
+    put_text(path);
+    return row->reads_data ? path : NULL;
+}
+
+static void every_row_is_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; tn_task_rows[i]; i++) {
+        const struct tn_task_row *const row = row_at(i);
+
+        assert_true(row->about.name && row->about.help && row->about.options);
+        assert_true(row->metric.name && row->metric.value);
+        assert_true(row->open && row->close && row->symbols && row->fill && row->evaluations &&
+                    row->encode && row->decode);
+        row->close(NULL);
+    }
+}
+
+static void every_task_fills_batches_by_their_place(void **state)
+{
+    struct folder folder = folder_open();
+
+    (void)state;
+    for (size_t i = 0; tn_task_rows[i]; i++) {
+        const char *const data = data_for(row_at(i), &folder);
+        struct tn_task *const task = open_task(tn_task_rows[i]->name, data, 24, 5);
+        struct tn_task *const again = open_task(tn_task_rows[i]->name, data, 24, 5);
+        struct owned_batch a = batch_open(3, 24), b = batch_open(3, 24);
+
+        for (int split = 0; split < 2; split++)
+            for (uint64_t index = 3; index-- > 0;) {
+                batch_spoil(&a);
+                tn_task_fill(task, &a.batch, (enum tn_split)split, index);
+                assert_true(batch_check(&a.batch, tn_task_symbols(task)) > 0);
+                tn_task_fill(again, &b.batch, (enum tn_split)split, 2 - index);
+                tn_task_fill(again, &b.batch, (enum tn_split)split, index);
+                assert_true(batch_equal(&a.batch, &b.batch));
+            }
+        batch_close(&a);
+        batch_close(&b);
+        tn_task_free(task);
+        tn_task_free(again);
+    }
+    folder_close(&folder);
+}
+
+static void an_evaluation_ends_where_it_says(void **state)
+{
+    struct folder folder = folder_open();
+
+    (void)state;
+    for (size_t i = 0; tn_task_rows[i]; i++) {
+        struct tn_task *const task =
+            open_task(tn_task_rows[i]->name, data_for(row_at(i), &folder), 24, 5);
+        struct owned_batch owned = batch_open(2, 24);
+        const size_t batches = tn_task_evaluations(task, 2);
+
+        tn_task_fill(task, &owned.batch, TN_VALIDATION, batches ? batches - 1 : 1000000);
+        assert_true(batch_check(&owned.batch, tn_task_symbols(task)) > 0);
+        tn_task_fill(task, &owned.batch, TN_VALIDATION, batches);
+        if (batches)
+            assert_int_equal(batch_check(&owned.batch, tn_task_symbols(task)), 0);
+        batch_close(&owned);
+        tn_task_free(task);
+    }
+    folder_close(&folder);
+}
+
+/* A task without a set, as for generation. Text in pieces is the text of the whole. */
+static void every_task_reads_what_it_writes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; tn_task_rows[i]; i++) {
+        const struct tn_task_desc desc = {.bare = true};
+        struct tn_task *task;
+        tarn_error err;
+
+        check_ok(tn_task_create(&task, tn_task_rows[i]->name, &desc, &err), &err);
+        const size_t n = tn_task_symbols(task);
+        int32_t *const symbols = take(n, sizeof *symbols);
+        char *const text = take(n, TN_TASK_TEXT), *const pieces = take(n, TN_TASK_TEXT);
+        size_t count = 0, length = 0;
+
+        for (size_t s = 0; s < n; s++)
+            symbols[s] = (int32_t)(n - 1 - s);
+        const size_t whole = tn_task_decode(task, text, symbols, n);
+
+        for (size_t s = 0; s < n; s++)
+            length += tn_task_decode(task, pieces + length, symbols + s, 1);
+        assert_int_equal(length, whole);
+        assert_memory_equal(pieces, text, whole);
+        int32_t *const back = take(whole, sizeof *back);
+
+        check_ok(tn_task_encode(task, back, &count, text, whole, &err), &err);
+        assert_int_equal(count, n);
+        assert_memory_equal(back, symbols, n * sizeof *symbols);
+        free(symbols);
+        free(back);
+        free(text);
+        free(pieces);
+        tn_task_free(task);
+    }
+}
+
+static void symbols_that_are_none_become_question_marks(void **state)
+{
+    static const int32_t symbols[] = {-1, INT32_MAX, INT32_MIN};
+
+    (void)state;
+    for (size_t i = 0; tn_task_rows[i]; i++) {
+        const struct tn_task_desc desc = {.bare = true};
+        struct tn_task *task;
+        char text[3 * TN_TASK_TEXT];
+
+        assert_int_equal(tn_task_create(&task, tn_task_rows[i]->name, &desc, NULL), TARN_OK);
+        assert_int_equal(tn_task_decode(task, text, symbols, 3), 3);
+        assert_memory_equal(text, "???", 3);
+        tn_task_free(task);
+    }
+    tn_task_free(NULL);
+}
+
+/* ---- Each task ---------------------------------------------------------- */
+
+static void the_copy_task_speaks_in_numbers(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+        int32_t symbols[4];
+    } cases[] = {
+        {"", 0, {0}},
+        {" \n", 0, {0}},
+        {"1 2 12 0", 4, {1, 2, 12, 0}},
+        {"\t007\n 3 ", 2, {7, 3}},
+    };
+    static const char *const bad[] = {"13", "1,2",   "-1",
+                                      "x",  "1 2.0", "99999999999999999999 1"};
+    struct tn_task *const task = open_task("copy:symbols=12", NULL, 20, 0);
+    int32_t symbols[64];
+    char text[64];
+    size_t count;
+
+    (void)state;
+    assert_int_equal(tn_task_symbols(task), 13);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        assert_int_equal(
+            tn_task_encode(task, symbols, &count, cases[c].text, strlen(cases[c].text), NULL),
+            TARN_OK);
+        assert_int_equal(count, cases[c].count);
+        assert_memory_equal(symbols, cases[c].symbols, count * sizeof *symbols);
+    }
+    assert_int_equal(tn_task_decode(task, text, (const int32_t[]){1, 12, 0}, 3), 7);
+    assert_memory_equal(text, "1 12 0 ", 7);
+    for (size_t c = 0; c < sizeof bad / sizeof bad[0]; c++) {
+        tarn_error err = {0};
+
+        assert_int_equal(tn_task_encode(task, symbols, &count, bad[c], strlen(bad[c]), &err),
+                         TARN_EINVAL);
+        assert_non_null(strstr(err.text, "from 0 to 12"));
+    }
+    /* Only `length` bytes are looked at, and no more symbols than bytes are written. */
+    symbols[1] = -7;
+    assert_int_equal(tn_task_encode(task, symbols, &count, "12", 1, NULL), TARN_OK);
+    assert_int_equal(symbols[0], 1);
+    assert_int_equal(symbols[1], -7);
+    assert_int_equal(count, 1);
+    tn_task_free(task);
+}
+
+static void metrics_are_computed_from_the_sums(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_task *const copy = open_task("copy", NULL, 20, 0);
+    struct tn_task *const text = open_task("text", data_for(&tn_task_text, &folder), 20, 0);
+    const struct tn_task_sums sums = {
+        .loss = 30.0 * log(4.0), .correct = 24.0, .counted = 30.0};
+
+    (void)state;
+    assert_string_equal(tn_task_metric(copy)->name, "accuracy");
+    assert_true(tn_task_metric(copy)->more_is_better);
+    assert_true(fabs(tn_task_metric(copy)->value(&sums) - 0.8) < 1e-15);
+    assert_string_equal(tn_task_metric(text)->name, "bits per byte");
+    assert_false(tn_task_metric(text)->more_is_better);
+    assert_true(fabs(tn_task_metric(text)->value(&sums) - 2.0) < 1e-14);
+    tn_task_free(copy);
+    tn_task_free(text);
+    folder_close(&folder);
+}
+
+/* A tenth of 2000 bytes is 200: 199 predicted, 9 windows of 24, 5 batches of 2. */
+static void a_tenth_of_a_text_is_for_validation(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_task *const task = open_task("text", data_for(&tn_task_text, &folder), 24, 0);
+
+    (void)state;
+    assert_int_equal(tn_task_symbols(task), 256);
+    assert_int_equal(tn_task_evaluations(task, 2), 5);
+    tn_task_free(task);
+    folder_close(&folder);
+}
+
+/* ---- Refusals ----------------------------------------------------------- */
+
+static void tasks_that_cannot_be_are_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "data"), *const missing = "/nowhere/at/all";
+    const struct {
+        const char *name;
+        struct tn_task_desc desc;
+        tarn_status status;
+        const char *says;
+    } cases[] = {
+        {"cpy", {.length = 20}, TARN_EUNKNOWN, "copy, text"},
+        {"", {.length = 20}, TARN_EUNKNOWN, "task"},
+        {"copy:symbls=3", {.length = 20}, TARN_EUNKNOWN, "symbols"},
+        {"copy:symbols=0", {.length = 20}, TARN_EINVAL, "symbols"},
+        {"copy:symbols=0", {.bare = true}, TARN_EINVAL, "symbols"},
+        {"copy:symbols=2.5", {.length = 20}, TARN_EINVAL, "symbols"},
+        {"copy", {.length = 4}, TARN_EINVAL, "length"},
+        {"copy", {.length = 0}, TARN_EINVAL, "length"},
+        {"copy", {.length = 20, .data = path}, TARN_EINVAL, "data"},
+        {"copy", {.length = 20, .validation = 2.0}, TARN_EINVAL, "validation"},
+        {"text", {.length = 20}, TARN_EINVAL, "data"},
+        {"text:symbols=3", {.length = 20, .data = path}, TARN_EUNKNOWN, "none"},
+        {"text", {.length = 20, .data = missing}, TARN_EIO, missing},
+        {"text", {.length = 20, .data = folder.path}, TARN_EIO, folder.path},
+        {"text", {.length = 0, .data = path}, TARN_EINVAL, "length"},
+        {"text", {.length = 1900, .data = path}, TARN_EINVAL, "2000 bytes"},
+        {"text", {.length = 20, .data = path, .validation = -1.0}, TARN_EINVAL, "validation"},
+        {"text", {.length = 20, .data = path, .validation = (double)NAN}, TARN_EINVAL, "nan"},
+    };
+
+    (void)state;
+    put_text(path);
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        struct tn_task *task = (struct tn_task *)(uintptr_t)64;
+        tarn_error err = {0};
+        const tarn_status status = tn_task_create(&task, cases[c].name, &cases[c].desc, &err);
+
+        if (status != cases[c].status || !strstr(err.text, cases[c].says))
+            fail_msg("case %zu: %d, '%s' does not say '%s'", c, (int)status, err.text,
+                     cases[c].says);
+        assert_null(task);
+    }
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_row_is_complete),
+        cmocka_unit_test(every_task_fills_batches_by_their_place),
+        cmocka_unit_test(an_evaluation_ends_where_it_says),
+        cmocka_unit_test(every_task_reads_what_it_writes),
+        cmocka_unit_test(symbols_that_are_none_become_question_marks),
+        cmocka_unit_test(the_copy_task_speaks_in_numbers),
+        cmocka_unit_test(metrics_are_computed_from_the_sums),
+        cmocka_unit_test(a_tenth_of_a_text_is_for_validation),
+        cmocka_unit_test(tasks_that_cannot_be_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("tasks", tests, NULL, NULL);
+}
