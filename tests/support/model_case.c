@@ -4,8 +4,8 @@
 static const struct model_variant variants[] = {
     {"linear", {{0}}},
     {"linear, pre-norm, gelu", {{"norm", "pre"}, {"activation", "gelu"}, {0}}},
-    {"linear, square map, added sinusoid",
-     {{"feature_map", "square"}, {"position", "add"}, {0}}},
+    {"linear, positive map, added sinusoid",
+     {{"feature_map", "positive:features=16"}, {"position", "add"}, {0}}},
     {"softmax, learned positions",
      {{"attention", "softmax"}, {"position", "learned"}, {"positions", "40"}, {0}}},
     {"softmax, pre-norm, no positions",
