@@ -217,14 +217,13 @@ static void metrics_are_computed_from_the_sums(void **state)
     struct folder folder = folder_open();
     struct tn_task *const copy = open_task("copy", NULL, 20, 0);
     struct tn_task *const text = open_task("text", data_for(&tn_task_text, &folder), 20, 0);
-    const struct tn_task_sums sums = {
-        .loss = 30.0 * log(4.0), .correct = 24.0, .counted = 30.0};
+    const tarn_score sums = {.loss = 30.0 * log(4.0), .correct = 24.0, .weight = 30.0};
 
     (void)state;
     assert_string_equal(tn_task_metric(copy)->name, "accuracy");
     assert_true(tn_task_metric(copy)->more_is_better);
     assert_true(fabs(tn_task_metric(copy)->value(&sums) - 0.8) < 1e-15);
-    assert_string_equal(tn_task_metric(text)->name, "bits per byte");
+    assert_string_equal(tn_task_metric(text)->name, "bits_per_byte");
     assert_false(tn_task_metric(text)->more_is_better);
     assert_true(fabs(tn_task_metric(text)->value(&sums) - 2.0) < 1e-14);
     tn_task_free(copy);

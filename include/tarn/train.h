@@ -85,10 +85,10 @@ TARN_API tarn_status tarn_trainer_score(tarn_trainer *trainer, tarn_score *score
 TARN_API void tarn_trainer_observe(tarn_trainer *trainer, double loss);
 
 /* Everything that the next update depends on, in one file that is also a model's: weights,
- * moments, the schedule's state and the number of updates. `note` comes back when it is loaded;
- * NULL: none. Updates after loading are those that would have come without. */
+ * moments, the schedule's state and the number of updates. Updates after loading are those that
+ * would have come without. */
 TARN_API tarn_status tarn_trainer_save(const tarn_trainer *trainer, const char *path,
-                                       const char *note, tarn_error *err);
+                                       tarn_error *err);
 TARN_API tarn_status tarn_trainer_load(tarn_trainer *trainer, const char *path,
                                        tarn_error *err);
 
@@ -107,6 +107,92 @@ TARN_API double tarn_trainer_flops(const tarn_trainer *trainer);
 TARN_API const tarn_table_row *tarn_optimizer(size_t index);
 TARN_API const tarn_table_row *tarn_schedule(size_t index);
 TARN_API const tarn_table_row *tarn_clip(size_t index);
+
+/* ---- The whole of it ---------------------------------------------------- */
+
+/* What `tarn train` does, as a plain value; kept in every checkpoint. */
+typedef struct tarn_settings {
+    char task[TARN_NAME_SIZE]; /* a row of tarn_task(), with options */
+    char data[TARN_PATH_SIZE]; /* a file or folder; "": the task makes its own */
+    double validation;         /* fraction of the data that is kept from training */
+    size_t length, batch, accumulate;
+    size_t updates; /* in all */
+    char optimizer[TARN_NAME_SIZE], schedule[TARN_NAME_SIZE], clip[TARN_NAME_SIZE];
+    char precision[TARN_NAME_SIZE];
+    double rate;
+    bool recompute, skip;
+    size_t score_every, score_batches; /* validation */
+    size_t save_every, keep;           /* checkpoints */
+    uint64_t seed;                     /* of data and dropout */
+} tarn_settings;
+
+TARN_API const tarn_field *tarn_settings_field(size_t index);
+TARN_API tarn_status tarn_settings_set(tarn_settings *settings, const char *name,
+                                       const char *value, tarn_error *err);
+
+/* What suits a task; the paper's settings for the paper's tasks. */
+TARN_API tarn_status tarn_settings_start(tarn_settings *settings, const char *task,
+                                         tarn_error *err);
+
+/* A validation. */
+typedef struct tarn_validation {
+    uint64_t update;
+    double loss;      /* mean, in nats */
+    double metric;    /* the task's */
+    const char *name; /* of the metric */
+    double positions; /* that counted */
+} tarn_validation;
+
+/* What a run tells as it goes; each may be NULL. */
+typedef struct tarn_events {
+    void *context;
+    void (*started)(void *context, uint64_t from, size_t bytes); /* updates done, memory */
+    void (*update)(void *context, const tarn_report *report);
+    void (*validation)(void *context, const tarn_validation *validation);
+    void (*saved)(void *context, const char *path);
+    bool (*stop)(void *context); /* asked after every update: save and come back */
+} tarn_events;
+
+typedef struct tarn_train_desc {
+    const char *folder; /* made if it is not there */
+    bool resume;        /* from its last checkpoint */
+    size_t threads;     /* 0: all */
+    const char *cpu;
+    tarn_events events;
+} tarn_train_desc;
+
+/* Trains until settings->updates are done or a stop is asked for. The folder has
+ *     log.jsonl                         one object per update and validation
+ *     checkpoint-0000001000.safetensors the last `keep` of them
+ *     model.safetensors                 the model of the last checkpoint
+ *     best.safetensors                  the model of the best validation
+ * A folder with checkpoints is refused unless `resume`; then they must be of the same model and
+ * settings, but for what does not change the updates: their number, and what is kept when. */
+TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
+                                const tarn_train_desc *desc, tarn_error *err);
+
+/* The model and settings of a folder's last checkpoint. */
+TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
+                                         const char *folder, tarn_error *err);
+
+/* The validation part of the settings' data. */
+TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
+                                   const tarn_settings *settings, size_t threads,
+                                   const char *cpu, tarn_error *err);
+
+/* ---- Tasks -------------------------------------------------------------- */
+
+TARN_API const tarn_table_row *tarn_task(size_t index);
+
+/* How many symbols a model of this task needs. */
+TARN_API tarn_status tarn_task_symbols(size_t *symbols, const char *task, tarn_error *err);
+
+/* Text to symbols, at most `length` of them, *count says how many; and symbols to text, at most
+ * 16 bytes for each, *length says how many. */
+TARN_API tarn_status tarn_task_encode(const char *task, int32_t *symbols, size_t *count,
+                                      const char *text, size_t length, tarn_error *err);
+TARN_API tarn_status tarn_task_decode(const char *task, char *text, size_t *length,
+                                      const int32_t *symbols, size_t count, tarn_error *err);
 
 #ifdef __cplusplus
 }

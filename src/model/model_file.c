@@ -113,21 +113,30 @@ tarn_status tn_model_read_tensors(float *values, const tarn_model *model,
     return status;
 }
 
-tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
-                               const char *path, const tarn_allocator *allocator,
-                               tarn_error *err)
+tarn_status tn_config_from_file(tarn_config *config, const struct tn_safetensors *file,
+                                const char *path, tarn_error *err)
 {
     const char *const json = tn_safetensors_metadata(file, tn_model_key);
-    tarn_config config = {0};
-    tarn_status status;
 
     if (!json)
         return tn_fail(err, TARN_EFORMAT, "%s: has no configuration under the key '%s'", path,
                        tn_model_key);
-    if ((status = tn_fields_read(tn_config_fields, &config, json, path, "configuration",
-                                 err)) != TARN_OK ||
-        (status = tn_model_allocate(model, &config, allocator, err)) != TARN_OK)
+    *config = (tarn_config){0};
+    return tn_fields_read(tn_config_fields, config, json, path, "configuration", err);
+}
+
+tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
+                               const char *path, const tarn_allocator *allocator,
+                               tarn_error *err)
+{
+    tarn_config config;
+    tarn_error cause;
+    tarn_status status = tn_config_from_file(&config, file, path, err);
+
+    if (status != TARN_OK)
         return status;
+    if ((status = tn_model_allocate(model, &config, allocator, &cause)) != TARN_OK)
+        return tn_fail(err, status, "%s: %.180s", path, cause.text);
     if ((status = tn_model_read_tensors((*model)->values, *model, file, "", path, err)) !=
         TARN_OK) {
         tarn_model_free(*model);

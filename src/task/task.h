@@ -9,6 +9,7 @@
 
 #include "base/option.h"
 #include "data/batch.h"
+#include "tarn/train.h"
 
 /* Zero is a valid default for every field but the length, and the data of tasks that read
  * files. */
@@ -21,17 +22,10 @@ struct tn_task_desc {
     double validation; /* fraction of the data that is kept from training; 0: a tenth */
 };
 
-/* Sums over the positions that count, of one or many batches. */
-struct tn_task_sums {
-    double loss;    /* nats */
-    double correct; /* positions whose most likely symbol was the target */
-    double counted; /* positions, that is the sum of their weights */
-};
-
 struct tn_metric {
     const char *name; /* "accuracy" */
     bool more_is_better;
-    double (*value)(const struct tn_task_sums *sums); /* not a number if nothing counted */
+    double (*value)(const tarn_score *sums); /* not a number if nothing counted */
 };
 
 struct tn_task {
@@ -41,10 +35,18 @@ struct tn_task {
     void *set; /* the row's own; NULL: bare */
 };
 
+struct tn_task_setting {
+    const char *name, *value;
+};
+
 struct tn_task_row {
     tarn_table_row about;
     bool reads_data; /* has no sense without desc.data */
     struct tn_metric metric;
+
+    /* What suits the task, as tarn_settings_set() takes it; ended by a NULL name. */
+    const struct tn_task_setting *settings;
+    const char *preset; /* of the model */
 
     /* task->set from the desc, whose fields are filled in, and the options; and its end, which
      * accepts NULL. */

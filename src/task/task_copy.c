@@ -48,9 +48,9 @@ static size_t evaluations(const struct tn_task *task, size_t B)
     return 0;
 }
 
-static double accuracy(const struct tn_task_sums *sums)
+static double accuracy(const tarn_score *sums)
 {
-    return sums->correct / sums->counted;
+    return sums->correct / sums->weight;
 }
 
 /* ---- Numbers and blanks ------------------------------------------------- */
@@ -104,6 +104,17 @@ static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
     return (size_t)length;
 }
 
+/* The paper's, 4.1.1. */
+static const struct tn_task_setting settings[] = {
+    {"length", "128"},
+    {"batch", "64"},
+    {"updates", "10000"},
+    {"optimizer", "radam"},
+    {"rate", "0.001"},
+    {"schedule", "step:at=3000,factor=0.1"},
+    {0},
+};
+
 extern const struct tn_task_row tn_task_copy;
 const struct tn_task_row tn_task_copy = {
     .about = {"copy", "repeat a sequence of random symbols behind a separator",
@@ -113,6 +124,8 @@ const struct tn_task_row tn_task_copy = {
                   {0},
               }},
     .metric = {"accuracy", true, accuracy},
+    .settings = settings,
+    .preset = "copy-paper",
     .open = open_set,
     .close = free,
     .symbols = symbols,

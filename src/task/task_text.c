@@ -50,9 +50,9 @@ static size_t evaluations(const struct tn_task *task, size_t B)
     return tn_text_set_batches(task->set, B);
 }
 
-static double bits_per_byte(const struct tn_task_sums *sums)
+static double bits_per_byte(const tarn_score *sums)
 {
-    return sums->loss / sums->counted / log(2.0);
+    return sums->loss / sums->weight / log(2.0);
 }
 
 static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
@@ -73,11 +73,20 @@ static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
     return 1;
 }
 
+static const struct tn_task_setting settings[] = {
+    {"length", "256"},         {"batch", "16"},
+    {"updates", "5000"},       {"optimizer", "adamw"},
+    {"rate", "0.001"},         {"schedule", "cosine:warmup=200,total=5000,final=0.1"},
+    {"clip", "global:norm=1"}, {0},
+};
+
 extern const struct tn_task_row tn_task_text;
 const struct tn_task_row tn_task_text = {
     .about = {"text", "predict the next byte of a file", (const tarn_option_info[]){{0}}},
     .reads_data = true,
-    .metric = {"bits per byte", false, bits_per_byte},
+    .metric = {"bits_per_byte", false, bits_per_byte},
+    .settings = settings,
+    .preset = "small",
     .open = open_set,
     .close = close_set,
     .symbols = symbols,

@@ -9,7 +9,7 @@
 #include "model/model_file.h"
 #include "train/trainer.h"
 
-static const char progress_key[] = "tarn_progress", note_key[] = "tarn_note";
+static const char progress_key[] = "tarn_progress";
 static const char m_prefix[] = "optimizer.m.", v_prefix[] = "optimizer.v.";
 
 /* ---- The few numbers ---------------------------------------------------- */
@@ -81,26 +81,31 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     return TARN_OK;
 }
 
-tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, const char *note,
-                              tarn_error *err)
+tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
+                                const struct tn_safetensors_entry *more, tarn_error *err)
 {
     struct draft draft = {0};
-    tarn_status status;
+    tarn_status status = draft_make(&draft, t, err);
 
-    if (!t || !path)
-        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
-    if ((status = draft_make(&draft, t, err)) == TARN_OK) {
+    if (status == TARN_OK) {
         const struct tn_safetensors_entry metadata[] = {
             {tn_model_key, draft.config},
             {progress_key, draft.progress},
-            {note_key, note ? note : ""},
+            more ? *more : (struct tn_safetensors_entry){0},
         };
 
         status = tn_safetensors_write(path, draft.tensors, 3 * t->model->tensor_count, metadata,
-                                      sizeof metadata / sizeof metadata[0], err);
+                                      more ? 3 : 2, err);
     }
     draft_free(&draft);
     return status;
+}
+
+tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, tarn_error *err)
+{
+    if (!t || !path)
+        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
+    return tn_checkpoint_write(t, path, NULL, err);
 }
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -123,19 +128,13 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
     return status;
 }
 
-/* The dropout of the run and the seed of the first weights may differ; the shape may not. */
 static tarn_status check_config(const tarn_trainer *t, const struct tn_safetensors *file,
                                 const char *path, tarn_error *err)
 {
-    const char *const json = tn_safetensors_metadata(file, tn_model_key);
-    tarn_config config = {0};
-    tarn_status status;
+    tarn_config config;
+    const tarn_status status = tn_config_from_file(&config, file, path, err);
 
-    if (!json)
-        return tn_fail(err, TARN_EFORMAT, "%s: has no configuration under the key '%s'", path,
-                       tn_model_key);
-    if ((status = tn_fields_read(tn_config_fields, &config, json, path, "configuration",
-                                 err)) != TARN_OK)
+    if (status != TARN_OK)
         return status;
     for (const struct tn_field *field = tn_config_fields; field->about.name; field++) {
         char found[TARN_NAME_SIZE], expected[TARN_NAME_SIZE];
@@ -150,8 +149,8 @@ static tarn_status check_config(const tarn_trainer *t, const struct tn_safetenso
 }
 
 /* All is read before anything is taken over. */
-static tarn_status load(tarn_trainer *t, const struct tn_safetensors *file, const char *path,
-                        tarn_error *err)
+tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err)
 {
     const size_t n = t->model->count;
     struct progress p = {0};
@@ -188,7 +187,7 @@ tarn_status tarn_trainer_load(tarn_trainer *t, const char *path, tarn_error *err
         return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;
-    status = load(t, &file, tn_path_shown(path), err);
+    status = tn_checkpoint_read(t, &file, tn_path_shown(path), err);
     tn_safetensors_free(&file);
     return status;
 }

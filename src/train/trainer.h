@@ -3,6 +3,7 @@
 #ifndef TN_TRAINER_H
 #define TN_TRAINER_H
 
+#include "file/safetensors.h"
 #include "model/run.h"
 #include "tarn/train.h"
 #include "train/clip.h"
@@ -35,5 +36,13 @@ struct tarn_trainer {
     const tarn_allocator *allocator;
     tarn_allocator allocator_copy;
 };
+
+/* ---- checkpoint.c ------------------------------------------------------- */
+
+/* With one more pair of metadata; NULL: none. */
+tarn_status tn_checkpoint_write(const tarn_trainer *trainer, const char *path,
+                                const struct tn_safetensors_entry *more, tarn_error *err);
+tarn_status tn_checkpoint_read(tarn_trainer *trainer, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err);
 
 #endif

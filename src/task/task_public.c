@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* task_public.c - the part of tasks that programs see: names, symbols, text. */
+#include "task/task.h"
+
+const tarn_table_row *tarn_task(size_t index)
+{
+    return tn_row_at(tn_task_rows, index);
+}
+
+static tarn_status open_bare(struct tn_task **task, const char *name, tarn_error *err)
+{
+    *task = NULL;
+    if (!name)
+        return tn_fail(err, TARN_EINVAL, "task: is NULL; expected a name");
+    return tn_task_create(task, name, &(struct tn_task_desc){.bare = true}, err);
+}
+
+tarn_status tarn_task_symbols(size_t *symbols, const char *name, tarn_error *err)
+{
+    struct tn_task *task;
+    const tarn_status status = open_bare(&task, name, err);
+
+    if (status == TARN_OK)
+        *symbols = tn_task_symbols(task);
+    tn_task_free(task);
+    return status;
+}
+
+tarn_status tarn_task_encode(const char *name, int32_t *symbols, size_t *count,
+                             const char *text, size_t length, tarn_error *err)
+{
+    struct tn_task *task;
+    tarn_status status = open_bare(&task, name, err);
+
+    if (status == TARN_OK)
+        status = tn_task_encode(task, symbols, count, text, length, err);
+    tn_task_free(task);
+    return status;
+}
+
+tarn_status tarn_task_decode(const char *name, char *text, size_t *length,
+                             const int32_t *symbols, size_t count, tarn_error *err)
+{
+    struct tn_task *task;
+    const tarn_status status = open_bare(&task, name, err);
+
+    if (status == TARN_OK)
+        *length = tn_task_decode(task, text, symbols, count);
+    tn_task_free(task);
+    return status;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/settings.h"
+
+#include <string.h>
+
+#include "task/task.h"
+
+#define FIELD(kind, name, least, most, help)                                                   \
+    TN_FIELD(tarn_settings, kind, name, least, most, help)
+#define PROGRESS(kind, name, least, most)                                                      \
+    TN_FIELD(struct tn_training, kind, name, least, most, "")
+
+enum { PROGRESS_FIELDS = 2 };
+
+const struct tn_field tn_training_fields[] = {
+    FIELD(TEXT, task, 0, 0, "what is learnt"),
+    FIELD(PATH, data, 0, 0, "file or folder to learn from"),
+    FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept from training"),
+    FIELD(COUNT, length, 1, 1 << 30, "positions of a sequence"),
+    FIELD(COUNT, batch, 1, 1 << 24, "sequences at once"),
+    FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
+    FIELD(COUNT, updates, 1, TN_FIELD_MOST, "updates in all"),
+    FIELD(TEXT, optimizer, 0, 0, "how gradients become updates"),
+    FIELD(TEXT, schedule, 0, 0, "how the learning rate goes"),
+    FIELD(TEXT, clip, 0, 0, "how long gradients may be"),
+    FIELD(TEXT, precision, 0, 0, "of the dense products: f32 or bf16"),
+    FIELD(NUMBER, rate, 1e-12, 10.0, "learning rate"),
+    FIELD(FLAG, recompute, 0, 0, "form activations again: less memory, more time"),
+    FIELD(FLAG, skip, 0, 0, "leave out updates that are not finite, instead of stopping"),
+    FIELD(COUNT, score_every, 0, TN_FIELD_MOST, "updates between validations; 0: none"),
+    FIELD(COUNT, score_batches, 0, TN_FIELD_MOST, "batches of a validation; 0: all, or 16"),
+    FIELD(COUNT, save_every, 0, TN_FIELD_MOST, "updates between checkpoints; 0: at the end"),
+    FIELD(COUNT, keep, 1, 1 << 20, "checkpoints kept"),
+    FIELD(SEED, seed, 0, TN_FIELD_MOST, "of data and dropout"),
+    PROGRESS(NUMBER, best, -1e300, 1e300),
+    PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
+    {.about = {NULL, NULL}},
+};
+
+const tarn_field *tarn_settings_field(size_t index)
+{
+    const size_t all = sizeof tn_training_fields / sizeof tn_training_fields[0] - 1;
+
+    return index < all - PROGRESS_FIELDS ? &tn_training_fields[index].about : NULL;
+}
+
+tarn_status tarn_settings_set(tarn_settings *settings, const char *name, const char *value,
+                              tarn_error *err)
+{
+    if (!settings || !name || !value)
+        return tn_fail(err, TARN_EINVAL, "settings, name, value: one is NULL; expected all");
+    for (size_t i = 0; tarn_settings_field(i); i++)
+        if (strcmp(tarn_settings_field(i)->name, name) == 0)
+            return tn_fields_set(&tn_training_fields[i], settings, name, value, err);
+    return tn_fail(err, TARN_EUNKNOWN, "training has no setting '%.40s'", name);
+}
+
+/* ---- A start ------------------------------------------------------------ */
+
+static const struct tn_task_setting usual[] = {
+    {"validation", "0.1"},
+    {"accumulate", "1"},
+    {"clip", "tensor:norm=1"},
+    {"schedule", "constant"},
+    {"precision", "f32"},
+    {"score_every", "500"},
+    {"save_every", "1000"},
+    {"keep", "2"},
+    {"seed", "1"},
+    {0},
+};
+
+static tarn_status set_all(tarn_settings *settings, const struct tn_task_setting *pairs,
+                           tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (; pairs->name && status == TARN_OK; pairs++)
+        status = tarn_settings_set(settings, pairs->name, pairs->value, err);
+    return status;
+}
+
+tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_error *err)
+{
+    const tarn_table_row *row = NULL;
+    tarn_status status;
+
+    if (!settings || !task)
+        return tn_fail(err, TARN_EINVAL, "settings, task: one is NULL; expected both");
+    *settings = (tarn_settings){0};
+    if ((status = tn_option_row(&row, tn_task_rows, "task", task, err)) != TARN_OK ||
+        (status = tarn_settings_set(settings, "task", task, err)) != TARN_OK ||
+        (status = set_all(settings, usual, err)) != TARN_OK)
+        return status;
+    return set_all(settings, ((const struct tn_task_row *)row)->settings, err);
+}
+
+/* ---- Agreement ---------------------------------------------------------- */
+
+/* They change how long a run is and what is kept of it. `validation` and the like are not here:
+ * plateau looks at the validation. */
+static bool is_free(const char *name)
+{
+    static const char *const names[] = {"updates", "save_every", "keep", "recompute", "skip"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *before,
+                              const char *path, tarn_error *err)
+{
+    for (size_t i = 0; tarn_settings_field(i); i++) {
+        const struct tn_field *const field = &tn_training_fields[i];
+        char a[TARN_PATH_SIZE], b[TARN_PATH_SIZE];
+
+        tn_field_text(field, now, a, sizeof a);
+        tn_field_text(field, before, b, sizeof b);
+        if (!is_free(field->about.name) && strcmp(a, b) != 0)
+            return tn_fail(err, TARN_EINVAL,
+                           "%s: was begun with %s '%.60s'; expected the same, found '%.60s'",
+                           path, field->about.name, b, a);
+    }
+    return TARN_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.h - how a run of training goes, and how far it is. */
+#ifndef TN_SETTINGS_H
+#define TN_SETTINGS_H
+
+#include "base/fields.h"
+#include "tarn/train.h"
+
+/* What a checkpoint keeps besides the trainer. */
+struct tn_training {
+    tarn_settings settings;
+    double best;          /* loss of the best validation so far, if there was one */
+    uint64_t best_update; /* 0: none */
+};
+
+/* Of a struct tn_training, whose first member the settings are; ended by a NULL name. */
+extern const struct tn_field tn_training_fields[];
+
+/* Refuses settings that give other updates than those a run began with. */
+tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *before,
+                              const char *path, tarn_error *err);
+
+#endif

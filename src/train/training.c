@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* training.c - a run of training from its first update, or its last checkpoint, to its end. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/fields_json.h"
+#include "file/safetensors.h"
+#include "model/model_file.h"
+#include "train/evaluate.h"
+#include "train/settings.h"
+#include "train/trainer.h"
+#include "train/training_folder.h"
+#include "train/training_log.h"
+
+static const char settings_key[] = "tarn_training";
+
+struct training {
+    struct tn_training state;
+    const tarn_train_desc *desc;
+    tarn_model *model;
+    tarn_trainer *trainer;
+    struct tn_lesson lesson;
+    struct tn_log log;
+    uint64_t saved; /* updates of the last checkpoint */
+    double start;   /* seconds */
+};
+
+/* ---- Checkpoints -------------------------------------------------------- */
+
+static void tell_saved(const struct training *t, const char *path)
+{
+    if (t->desc->events.saved)
+        t->desc->events.saved(t->desc->events.context, path);
+}
+
+/* The log first: a checkpoint never knows more than the log does. */
+static tarn_status save(struct training *t, tarn_error *err)
+{
+    const uint64_t updates = tarn_trainer_updates(t->trainer);
+    char *const json = tn_fields_write(tn_training_fields, &t->state);
+    char path[TN_FOLDER_PATH], model[TN_FOLDER_PATH];
+    tarn_status status;
+
+    if (!json)
+        return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
+    tn_folder_checkpoint(path, t->desc->folder, updates);
+    tn_folder_path(model, t->desc->folder, "model.safetensors");
+    if ((status = tn_log_sync(&t->log, err)) == TARN_OK &&
+        (status = tn_checkpoint_write(t->trainer, path,
+                                      &(struct tn_safetensors_entry){settings_key, json},
+                                      err)) == TARN_OK &&
+        (status = tarn_model_save(t->model, model, err)) == TARN_OK) {
+        t->saved = updates;
+        tn_folder_prune(t->desc->folder, t->state.settings.keep);
+        tell_saved(t, path);
+    }
+    free(json);
+    return status;
+}
+
+static tarn_status read_training(struct tn_training *state, const struct tn_safetensors *file,
+                                 const char *path, tarn_error *err)
+{
+    const char *const json = tn_safetensors_metadata(file, settings_key);
+
+    if (!json)
+        return tn_fail(err, TARN_EFORMAT, "%s: has no settings under the key '%s'", path,
+                       settings_key);
+    *state = (struct tn_training){0};
+    return tn_fields_read(tn_training_fields, state, json, path, "settings", err);
+}
+
+/* The last checkpoint of a folder. */
+static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PATH],
+                             const char *folder, tarn_error *err)
+{
+    uint64_t update;
+
+    if (!tn_folder_last(folder, &update))
+        return tn_fail(err, TARN_EIO, "%s: has no checkpoint to resume from", folder);
+    tn_folder_checkpoint(path, folder, update);
+    return tn_safetensors_read(file, path, err);
+}
+
+static tarn_status resume(struct training *t, tarn_error *err)
+{
+    struct tn_safetensors file = {0};
+    struct tn_training before;
+    char path[TN_FOLDER_PATH];
+    tarn_status status = open_last(&file, path, t->desc->folder, err);
+
+    if (status != TARN_OK)
+        return status;
+    const char *const shown = tn_path_shown(path);
+
+    if ((status = read_training(&before, &file, shown, err)) == TARN_OK &&
+        (status = tn_settings_agree(&t->state.settings, &before.settings, shown, err)) ==
+            TARN_OK &&
+        (status = tn_checkpoint_read(t->trainer, &file, shown, err)) == TARN_OK) {
+        t->state.best = before.best;
+        t->state.best_update = before.best_update;
+        t->saved = tarn_trainer_updates(t->trainer);
+    }
+    tn_safetensors_free(&file);
+    return status;
+}
+
+/* ---- Validation --------------------------------------------------------- */
+
+static tarn_status score(void *arg, tarn_score *sums, const tarn_batch *batch, tarn_error *err)
+{
+    return tarn_trainer_score(arg, sums, batch, err);
+}
+
+static tarn_status keep_best(struct training *t, const tarn_validation *now, tarn_error *err)
+{
+    char path[TN_FOLDER_PATH];
+
+    if (!(t->state.best_update == 0 || now->loss < t->state.best))
+        return TARN_OK;
+    t->state.best = now->loss;
+    t->state.best_update = now->update;
+    tn_folder_path(path, t->desc->folder, "best.safetensors");
+    return tarn_model_save(t->model, path, err);
+}
+
+static tarn_status validate(struct training *t, tarn_error *err)
+{
+    tarn_validation now = {.update = tarn_trainer_updates(t->trainer)};
+    tarn_status status =
+        tn_lesson_validate(&t->lesson, &now, &t->state.settings, score, t->trainer, err);
+
+    if (status != TARN_OK)
+        return status;
+    tarn_trainer_observe(t->trainer, now.loss);
+    if (t->desc->events.validation)
+        t->desc->events.validation(t->desc->events.context, &now);
+    if ((status = tn_log_validation(&t->log, &now, tn_seconds() - t->start, err)) != TARN_OK)
+        return status;
+    return keep_best(t, &now, err);
+}
+
+/* ---- The loop ----------------------------------------------------------- */
+
+/* Batches are numbered: the next ones follow from the number of updates. */
+static tarn_status update(struct training *t, tarn_report *report, tarn_error *err)
+{
+    const tarn_settings *const s = &t->state.settings;
+    const uint64_t first = tarn_trainer_updates(t->trainer) * s->accumulate;
+    const double begin = tn_seconds();
+
+    for (size_t i = 0; i < s->accumulate; i++)
+        tn_task_fill(t->lesson.task, &t->lesson.batches[i], TN_TRAINING, first + i);
+    tarn_status status =
+        tarn_trainer_update(t->trainer, report, t->lesson.views, s->accumulate, err);
+
+    if (status != TARN_OK)
+        return status;
+    const double now = tn_seconds(), tokens = (double)(s->batch * s->length * s->accumulate);
+
+    if (t->desc->events.update)
+        t->desc->events.update(t->desc->events.context, report);
+    return tn_log_update(&t->log, report, now - t->start, tokens / (now - begin), err);
+}
+
+static bool is_due(uint64_t updates, size_t every, bool last)
+{
+    return every > 0 && (last || updates % every == 0);
+}
+
+static bool must_stop(const struct training *t)
+{
+    const tarn_events *const events = &t->desc->events;
+
+    return events->stop && events->stop(events->context);
+}
+
+static tarn_status loop(struct training *t, tarn_error *err)
+{
+    const tarn_settings *const s = &t->state.settings;
+    tarn_status status = TARN_OK;
+    bool stop = false;
+
+    while (!stop && tarn_trainer_updates(t->trainer) < s->updates) {
+        tarn_report report;
+
+        if ((status = update(t, &report, err)) != TARN_OK)
+            return status;
+        const bool last = report.update == s->updates;
+
+        if (is_due(report.update, s->score_every, last) &&
+            (status = validate(t, err)) != TARN_OK)
+            return status;
+        stop = must_stop(t);
+        if ((stop || last || is_due(report.update, s->save_every, last)) &&
+            (status = save(t, err)) != TARN_OK)
+            return status;
+    }
+    return status;
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static tarn_status check(const tarn_config *config, const tarn_settings *settings,
+                         tarn_error *err)
+{
+    const struct tn_training state = {.settings = *settings};
+    size_t symbols;
+    tarn_status status;
+
+    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
+        (status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK)
+        return status;
+    if (config->symbols != symbols)
+        return tn_fail(err, TARN_EINVAL, "symbols: %zu; expected %zu, as task '%s' has",
+                       config->symbols, symbols, settings->task);
+    return TARN_OK;
+}
+
+static tarn_status open_trainer(struct training *t, const tarn_config *config, tarn_error *err)
+{
+    const tarn_settings *const s = &t->state.settings;
+    const tarn_trainer_desc desc = {
+        .batch = s->batch,
+        .length = s->length,
+        .optimizer = s->optimizer,
+        .schedule = s->schedule,
+        .clip = s->clip,
+        .rate = s->rate,
+        .precision = s->precision,
+        .recompute = s->recompute,
+        .skip = s->skip,
+        .seed = s->seed,
+        .threads = t->desc->threads,
+        .cpu = t->desc->cpu,
+    };
+    const tarn_status status = tarn_model_create(&t->model, config, NULL, err);
+
+    return status == TARN_OK ? tarn_trainer_create(&t->trainer, t->model, &desc, err) : status;
+}
+
+static tarn_status open_folder(struct training *t, tarn_error *err)
+{
+    char path[TN_FOLDER_PATH];
+    uint64_t update;
+    tarn_status status = tn_folder_make(t->desc->folder, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (t->desc->resume)
+        status = resume(t, err);
+    else if (tn_folder_last(t->desc->folder, &update))
+        status = tn_fail(err, TARN_EINVAL,
+                         "%s: has a checkpoint of %" PRIu64 " updates; expected to resume it, "
+                         "or another folder",
+                         t->desc->folder, update);
+    if (status != TARN_OK)
+        return status;
+    tn_folder_path(path, t->desc->folder, "log.jsonl");
+    return tn_log_open(&t->log, path, tarn_trainer_updates(t->trainer), err);
+}
+
+static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
+        (status = tn_lesson_open(&t->lesson, &t->state.settings, err)) != TARN_OK ||
+        (status = open_trainer(t, config, err)) != TARN_OK ||
+        (status = open_folder(t, err)) != TARN_OK)
+        return status;
+    if (t->desc->events.started)
+        t->desc->events.started(t->desc->events.context, tarn_trainer_updates(t->trainer),
+                                tarn_trainer_bytes(t->trainer));
+    t->start = tn_seconds();
+    return loop(t, err);
+}
+
+tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
+                       const tarn_train_desc *desc, tarn_error *err)
+{
+    if (!config || !settings || !desc || !desc->folder)
+        return tn_fail(err, TARN_EINVAL,
+                       "config, settings, desc, folder: one is NULL; expected all");
+    struct training t = {.state = {.settings = *settings}, .desc = desc};
+    const tarn_status status = run(&t, config, err);
+
+    tn_log_close(&t.log);
+    tarn_trainer_free(t.trainer);
+    tarn_model_free(t.model);
+    tn_lesson_close(&t.lesson);
+    return status;
+}
+
+tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
+                                const char *folder, tarn_error *err)
+{
+    struct tn_safetensors file = {0};
+    struct tn_training state;
+    char path[TN_FOLDER_PATH];
+    tarn_status status;
+
+    if (!config || !settings || !folder)
+        return tn_fail(err, TARN_EINVAL, "config, settings, folder: one is NULL; expected all");
+    if ((status = open_last(&file, path, folder, err)) != TARN_OK)
+        return status;
+    if ((status = read_training(&state, &file, tn_path_shown(path), err)) == TARN_OK &&
+        (status = tn_config_from_file(config, &file, tn_path_shown(path), err)) == TARN_OK)
+        *settings = state.settings;
+    tn_safetensors_free(&file);
+    return status;
+}

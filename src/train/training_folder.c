@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+
+#include "train/training_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void tn_folder_path(char path[TN_FOLDER_PATH], const char *folder, const char *name)
+{
+    snprintf(path, TN_FOLDER_PATH, "%s/%s", folder, name);
+}
+
+static void name_of(char *name, size_t size, uint64_t update)
+{
+    snprintf(name, size, "checkpoint-%010" PRIu64 ".safetensors", update);
+}
+
+void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_t update)
+{
+    char name[64];
+
+    name_of(name, sizeof name, update);
+    tn_folder_path(path, folder, name);
+}
+
+tarn_status tn_folder_make(const char *folder, tarn_error *err)
+{
+    struct stat about;
+
+    if (strlen(folder) >= TARN_PATH_SIZE)
+        return tn_fail(err, TARN_EINVAL, "folder: its path has %zu bytes; expected under %d",
+                       strlen(folder), TARN_PATH_SIZE);
+    if (mkdir(folder, 0777) == 0)
+        return TARN_OK;
+    const int why = errno;
+
+    if (why == EEXIST && stat(folder, &about) == 0 && S_ISDIR(about.st_mode))
+        return TARN_OK;
+    return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one", folder,
+                   strerror(why));
+}
+
+/* The number in a checkpoint's name. Only names that this program writes count. */
+static bool update_of(const char *name, uint64_t *update)
+{
+    char again[64];
+
+    if (sscanf(name, "checkpoint-%20" SCNu64, update) != 1)
+        return false;
+    name_of(again, sizeof again, *update);
+    return strcmp(name, again) == 0;
+}
+
+/* The greatest that is below `below`. */
+static bool last_below(const char *folder, uint64_t below, uint64_t *last)
+{
+    DIR *const entries = opendir(folder);
+    bool found = false;
+
+    for (struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+        uint64_t update;
+
+        if (update_of(entry->d_name, &update) && update < below && (!found || update > *last)) {
+            *last = update;
+            found = true;
+        }
+    }
+    if (entries)
+        closedir(entries);
+    return found;
+}
+
+bool tn_folder_last(const char *folder, uint64_t *update)
+{
+    return last_below(folder, UINT64_MAX, update);
+}
+
+void tn_folder_prune(const char *folder, size_t keep)
+{
+    uint64_t update = UINT64_MAX;
+
+    for (size_t kept = 0; last_below(folder, update, &update); kept++) {
+        char path[TN_FOLDER_PATH];
+
+        tn_folder_checkpoint(path, folder, update);
+        if (kept >= keep)
+            unlink(path);
+    }
+}

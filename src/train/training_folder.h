@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* training_folder.h - what a run of training leaves on the disk, by name. */
+#ifndef TN_TRAINING_FOLDER_H
+#define TN_TRAINING_FOLDER_H
+
+#include "base/base.h"
+#include "tarn/model.h"
+
+enum { TN_FOLDER_PATH = TARN_PATH_SIZE + 64 };
+
+/* `folder`/`name`. */
+void tn_folder_path(char path[TN_FOLDER_PATH], const char *folder, const char *name);
+
+/* The checkpoint after `update` updates. */
+void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_t update);
+
+/* Makes it if it is not there; its parent must be. */
+tarn_status tn_folder_make(const char *folder, tarn_error *err);
+
+/* The most updates that there is a checkpoint of; false: none. */
+bool tn_folder_last(const char *folder, uint64_t *update);
+
+/* Removes all checkpoints but the last `keep`. */
+void tn_folder_prune(const char *folder, size_t keep);
+
+#endif
