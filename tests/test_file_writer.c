@@ -151,11 +151,12 @@ static void targets_that_cannot_be_are_refused_at_once(void **state)
 
     (void)state;
     check_refused(folder.path, "folder");
-    check_refused("/dev/null", "device");
+    assert_int_equal(mkfifo(folder_file(&folder, "pipe"), 0600), 0);
+    check_refused(folder_file(&folder, "pipe"), "pipe");
     check_refused(folder_file(&folder, "missing/a"), "No such file");
     file_put(folder_file(&folder, "file"), "", 0);
     check_refused(folder_file(&folder, "file/a"), "Not a directory");
-    assert_int_equal(folder_count(&folder), 1);
+    assert_int_equal(folder_count(&folder), 2);
     if (geteuid() != 0) {
         assert_int_equal(chmod(folder.path, 0500), 0);
         check_refused(folder_file(&folder, "a"), "Permission denied");
@@ -206,33 +207,39 @@ static void a_second_writer_is_refused(void **state)
     folder_close(&folder);
 }
 
-/* Whoever loses the lock must not truncate what the winner has just renamed. */
+static void write_often(const char *path, char letter, int times, size_t size)
+{
+    char data[5000];
+
+    memset(data, letter, sizeof data);
+    for (int i = 0; i < times; i++) {
+        struct tn_file_writer writer;
+
+        if (tn_file_writer_open(&writer, path, NULL) == TARN_OK &&
+            (tn_file_writer_put(&writer, data, size, NULL) != TARN_OK ||
+             tn_file_writer_commit(&writer, NULL) != TARN_OK))
+            _exit(1);
+    }
+    _exit(0);
+}
+
+/* Whoever gets the lock of a temporary that was renamed in the meantime must not write to it:
+ * what is opened can be committed. In a folder that is no disk, where syncing is quick, if there
+ * is one. */
 static void writers_in_a_race_leave_whole_files(void **state)
 {
-    enum { WRITERS = 4, TIMES = 200, SIZE = 5000 };
-    struct folder folder = folder_open();
+    enum { WRITERS = 4, SIZE = 5000 };
+    const bool quick = access("/dev/shm", W_OK) == 0;
+    struct folder folder = quick ? folder_open_in("/dev/shm") : folder_open();
     const char *const path = folder_file(&folder, "a");
     pid_t children[WRITERS];
-    char found[SIZE + 1];
+    char first, same[SIZE];
 
     (void)state;
     write_file(path, "start");
     for (int c = 0; c < WRITERS; c++)
-        if ((children[c] = fork()) == 0) {
-            char data[SIZE];
-
-            memset(data, 'a' + c, sizeof data);
-            for (int i = 0; i < TIMES; i++) {
-                struct tn_file_writer writer;
-
-                if (tn_file_writer_open(&writer, path, NULL) == TARN_OK &&
-                    tn_file_writer_put(&writer, data, SIZE, NULL) == TARN_OK)
-                    tn_file_writer_commit(&writer, NULL);
-                if (access(path, F_OK) != 0)
-                    _exit(1);
-            }
-            _exit(0);
-        }
+        if ((children[c] = fork()) == 0)
+            write_often(path, (char)('a' + c), quick ? 2000 : 50, SIZE);
     for (int c = 0; c < WRITERS; c++) {
         int how;
 
@@ -242,10 +249,10 @@ static void writers_in_a_race_leave_whole_files(void **state)
     FILE *const file = fopen(path, "rb");
 
     assert_non_null(file);
-    assert_int_equal(fread(found, 1, sizeof found, file), SIZE);
+    assert_int_equal(fread(&first, 1, 1, file), 1);
     fclose(file);
-    for (size_t i = 1; i < SIZE; i++)
-        assert_int_equal(found[i], found[0]);
+    memset(same, first, SIZE);
+    file_check(path, same, SIZE);
     assert_int_equal(folder_count(&folder), 1);
     folder_close(&folder);
 }

@@ -196,7 +196,7 @@ static void brain_floats_are_the_upper_half_of_floats(void **state)
 
 static void floats_and_doubles_are_read_wherever_they_lie(void **state)
 {
-    static const double values[] = {0.0, -1.5, 3.25e10, 1e-40, 1e300, -INFINITY};
+    static const double values[] = {0.0, -1.5, 3.25e10, 1e-40, 1e300, -1e300};
     unsigned char place[9];
 
     (void)state;

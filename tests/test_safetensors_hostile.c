@@ -227,6 +227,8 @@ static void offsets_that_lie_are_refused(void **state)
         {"{\"a\":" T("U8", "[4]", "{}") "}", 4, "'a'"},
         {"{\"a\":" T("U8", "[4]", "[0,9223372036854775807]") "}", 4, "'a'"},
         {"{\"a\":" T("U8", "[4]", "[0,99999999999999999999]") "}", 4, "header, byte"},
+        {"{\"a\":" T("U8", "[0,-1]", "[0,0]") "}", 0, "whole numbers"},
+        {"{\"a\":" T("U8", "[1,1,1,1,1,1,1,1,1]", "[0,1]") "}", 1, "8 dimensions"},
         /* another size than dtype and shape have */
         {"{\"a\":" T("F32", "[4]", "[0,15]") "}", 15, "need 16"},
         {"{\"a\":" T("F64", "[2]", "[0,8]") "}", 8, "need 16"},
@@ -241,7 +243,7 @@ static void offsets_that_lie_are_refused(void **state)
 static void shapes_that_lie_are_refused(void **state)
 {
     static const char *const shapes[] = {
-        "[1,1,1,1,1,1,1,1,4]",
+        "[1,1,1,1,1,1,1,1,1]",
         "[-4]",
         "[4.0]",
         "[\"4\"]",

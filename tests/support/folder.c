@@ -7,14 +7,20 @@
 #include <string.h>
 #include <unistd.h>
 
+struct folder folder_open_in(const char *root)
+{
+    struct folder folder;
+
+    snprintf(folder.path, sizeof folder.path, "%s/tarn_test_XXXXXX", root);
+    assert_non_null(mkdtemp(folder.path));
+    return folder;
+}
+
 struct folder folder_open(void)
 {
     const char *const root = getenv("TMPDIR");
-    struct folder folder;
 
-    snprintf(folder.path, sizeof folder.path, "%s/tarn_test_XXXXXX", root ? root : "/tmp");
-    assert_non_null(mkdtemp(folder.path));
-    return folder;
+    return folder_open_in(root ? root : "/tmp");
 }
 
 const char *folder_file(const struct folder *folder, const char *name)

@@ -12,6 +12,7 @@ struct folder {
 };
 
 struct folder folder_open(void);
+struct folder folder_open_in(const char *root);
 
 /* Removes the files in it, and it. Fails if it holds folders. */
 void folder_close(struct folder *folder);
