@@ -18,5 +18,6 @@ int command_run(const char *path, const char *about, const struct command *rows,
 int cmd_bench(int argc, char **argv);
 int bench_peak(int argc, char **argv);
 int bench_attention(int argc, char **argv);
+int bench_train(int argc, char **argv);
 
 #endif
