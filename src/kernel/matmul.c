@@ -10,10 +10,12 @@
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
-extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_widened, tn_matmul_portable;
+extern const struct tn_matmul_backend tn_matmul_packed, tn_matmul_onednn, tn_matmul_widened,
+    tn_matmul_portable;
 
 /* Best first; the last can do everything. */
 static const struct tn_matmul_backend *const backends[] = {
+    &tn_matmul_packed,
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
 #endif

@@ -6,11 +6,20 @@
 #include <string.h>
 
 const char *const matmul_backends[MATMUL_BACKENDS] = {
+    "packed",
 #ifdef TN_HAVE_ONEDNN
     "onednn",
 #endif
+    "widened",
     "portable",
 };
+
+bool matmul_backend_takes(const char *backend, enum tn_element elements)
+{
+    if (strcmp(backend, "portable") == 0)
+        return true;
+    return (strcmp(backend, "widened") == 0) == (elements == TN_BF16);
+}
 
 static const float untouched = 12345.0f;
 

@@ -6,13 +6,16 @@
 #include "kernel/matmul.h"
 #include "support/testing.h"
 
-/* The backends of this build, best first. */
+/* The backends of this build, in the order in which they are asked. */
 #ifdef TN_HAVE_ONEDNN
-enum { MATMUL_BACKENDS = 2 };
+enum { MATMUL_BACKENDS = 4 };
 #else
-enum { MATMUL_BACKENDS = 1 };
+enum { MATMUL_BACKENDS = 3 };
 #endif
 extern const char *const matmul_backends[MATMUL_BACKENDS];
+
+/* Elements that a backend multiplies on every machine; others it may refuse. */
+bool matmul_backend_takes(const char *backend, enum tn_element elements);
 
 /* One product with its arrays. Elements between rows are NaN in a and b, `untouched` in c. */
 struct matmul_problem {
