@@ -46,6 +46,8 @@ static const struct args_option rows[] = {
     {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
      "runs, of which the best counts; 0: at least 3 and a second in all, 2 if they take over "
      "10"},
+    {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
+     "times over all rows, of which the best counts: a slow minute then hits no row alone"},
     {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0, "no gradients"},
     {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of arrays, features and hashes"},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per row"},
