@@ -19,5 +19,6 @@ int cmd_bench(int argc, char **argv);
 int bench_peak(int argc, char **argv);
 int bench_attention(int argc, char **argv);
 int bench_train(int argc, char **argv);
+int bench_generate(int argc, char **argv);
 
 #endif
