@@ -74,14 +74,15 @@ mutations() {
         's/Rt, i < sums.count ? sums_of/Rt, false ? sums_of/' $segments
     mutate "linear: R not carried from segment to segment" $spread \
         's/a->slopes.from = span.q_from;/&tn_linear_sums_load(a, a->tiles->Rt, NULL);/' $segments
-    mutate "linear: segments depend on the threads" $spread \
+    cut=src/layer/linear_cut.c
+    mutate "linear: segments depend on the threads" $cut \
         's|SEGMENTS_MAX / heads, positions|1 + plan->threads % 3, positions|' test_threads
-    mutate "linear: a segment too short by a position" $spread \
+    mutate "linear: a segment too short by a position" $cut \
         's/.q_to = tn_min(plan->N, (segment + 1) \* cut.q_each)/.q_to = tn_min(plan->N, (segment + 1) * cut.q_each - segment)/' \
         $segments
-    mutate "linear: segments shorter than their sums" $spread \
+    mutate "linear: segments shorter than their sums" $cut \
         's/tn_max(SEGMENT_MIN, sums)/tn_max(SEGMENT_MIN, 0 * sums)/' test_memory
-    mutate "linear: sums kept that positions do not pay for" $spread \
+    mutate "linear: sums kept that positions do not pay for" $cut \
         's/few || plan->Nk >= sizes.kept/few || plan->Nk > 0/' test_memory
     mutate "linear: step does not normalise" src/layer/linear_step.c \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent

@@ -4,28 +4,18 @@
  *   y_i = phi(q_i)^T S_i / (phi(q_i)^T z_i + eps)
  *   S_i = sum_j phi(k_j) v_j^T     z_i = sum_j phi(k_j)    over j <= i when causal, else all
  *
- * The passes over a group of heads are in linear_pass.c. Here they are spread over threads, and
- * over segments of the sequence:
+ * The passes over a group of heads are in linear_pass.c. Here they are spread over threads and
+ * over segments of the sequence (linear_cut.h):
  *
- *   - Causal, a task takes a sequence and a group of heads through one segment after another.
- *     Forward keeps the sums that each segment starts from. Backward goes from the last segment
+ *   - A task takes a sequence and a group of heads through one segment after another. Causal,
+ *     forward keeps the sums that each segment starts from; backward goes from the last segment
  *     to the first, over each from left to right (13) and then from right to left (14), (15),
- *     when its rows still are in a cache. Segments are so long that what is kept is at most a
- *     float for each position.
- *   - Where heads are few, a segment is a task of its own. It starts from sums over other
- *     segments, which are formed first and cost an extra product.
- *
- * Segments depend on the sizes and never on the number of threads, which keeps results equal to
- * the last bit. */
-#include "layer/linear_pass.h"
+ *     when its rows still are in a cache.
+ *   - Where heads are few a segment is a task of its own. It starts from sums over other
+ *     segments, which are formed first and cost an extra product. */
+#include "layer/linear_cut.h"
 #include "layer/linear_step.h"
 #include "layer/linear_sums.h"
-
-enum {
-    HEADS_ENOUGH = 8,  /* sequences x heads to spread over threads without segments */
-    SEGMENTS_MAX = 32, /* of all heads, where they are tasks */
-    SEGMENT_MIN = 512  /* positions */
-};
 
 static const tarn_option_info options[] = {
     [TN_LINEAR_EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
@@ -36,76 +26,16 @@ static const tarn_option_info options[] = {
     {0},
 };
 
-/* ---- Segments ----------------------------------------------------------- */
-
-/* How every sequence is cut. `kept`: sums that forward leaves for backward, of each head:
- * causal, what every segment but the first starts from; else the total. 0: backward sums
- * again. */
-struct cut {
-    size_t segments, q_each, k_each; /* whole tiles of positions, but for the last */
-    bool shared;                     /* a segment is a task */
-    size_t kept;
-};
+/* ---- Memory ------------------------------------------------------------- */
 
 static size_t head_count(const tarn_attention *plan)
 {
     return plan->B * plan->H;
 }
 
-/* Few heads: as many tasks as threads may want. */
-static struct cut cut_for_threads(const tarn_attention *plan, size_t segments)
-{
-    return (struct cut){
-        .segments = segments,
-        .q_each = tn_round_up(tn_blocks(plan->N, segments), TN_LINEAR_TILE),
-        .k_each = tn_round_up(tn_blocks(plan->Nk, segments), TN_LINEAR_TILE),
-        .shared = segments > 1,
-    };
-}
-
-/* Causal: what fits in a cache, but no shorter than the sums that are kept for it. */
-static struct cut cut_for_cache(const tarn_attention *plan, size_t sums)
-{
-    const size_t length = tn_min(tn_max(SEGMENT_MIN, sums), plan->N);
-    const size_t each = tn_round_up(length, TN_LINEAR_TILE);
-
-    return (struct cut){tn_blocks(plan->N, each), each, each, false, 0};
-}
-
-static struct cut cut_of(const tarn_attention *plan)
-{
-    const struct tn_linear_sizes sizes = tn_linear_sizes_of(plan);
-    const size_t heads = head_count(plan), positions = tn_max(plan->N, plan->Nk);
-    const bool few = heads < HEADS_ENOUGH;
-    struct cut cut = cut_for_threads(
-        plan, few ? tn_max(1, tn_min(SEGMENTS_MAX / heads, positions / SEGMENT_MIN)) : 1);
-
-    if (!sizes.normalises) /* there may be nothing to save in: dot_product.c */
-        return cut;
-    if (!cut.shared && plan->causal)
-        cut = cut_for_cache(plan, sizes.kept);
-    if (plan->causal)
-        cut.kept = cut.segments - 1;
-    else
-        cut.kept = few || plan->Nk >= sizes.kept;
-    return cut;
-}
-
-static struct tn_linear_span span_of(const tarn_attention *plan, struct cut cut, size_t segment)
-{
-    return (struct tn_linear_span){
-        .q_from = tn_min(plan->N, segment * cut.q_each),
-        .q_to = tn_min(plan->N, (segment + 1) * cut.q_each),
-        .k_from = tn_min(plan->Nk, segment * cut.k_each),
-        .k_to = tn_min(plan->Nk, (segment + 1) * cut.k_each),
-    };
-}
-
-/* ---- Memory ------------------------------------------------------------- */
-
 /* Heads that go together at most, leaving work for every thread. The size of the workspace
  * depends on it, results do not. */
-static size_t group_max(const tarn_attention *plan, struct cut cut)
+static size_t group_max(const tarn_attention *plan, struct tn_linear_cut cut)
 {
     const size_t tasks = head_count(plan) * (cut.shared ? cut.segments : 1);
 
@@ -121,7 +51,7 @@ static size_t inverses(const tarn_attention *plan)
 static size_t saved(const tarn_attention *plan)
 {
     return inverses(plan) +
-           cut_of(plan).kept * head_count(plan) * tn_linear_sizes_of(plan).kept;
+           tn_linear_cut_of(plan).kept * head_count(plan) * tn_linear_sizes_of(plan).kept;
 }
 
 /* Sums of all heads, `count` of each: the i-th of all heads, then the next. */
@@ -133,16 +63,18 @@ struct sums {
 /* Everything a call works in. */
 struct work {
     const struct tn_attention_call *call;
-    struct cut cut;
+    struct tn_linear_cut cut;
     size_t group, groups;          /* heads of a group, groups of a sequence */
     struct tn_linear_tiles *tiles; /* one per thread */
     struct sums saved;             /* St, from forward to backward */
     struct sums S, R;              /* St and Rt between tasks */
-    float *slopes;                 /* between tasks, B x H x N */
+    float *slopes;                 /* between tasks, of all heads */
+    size_t slopes_ld;              /* of a head: N, or a segment, or none */
 };
 
 /* Between tasks: causal, no segment starts from the sum over the last (of R: over the first). */
-static struct sums sums_take(const tarn_attention *plan, struct cut cut, struct tn_arena *arena)
+static struct sums sums_take(const tarn_attention *plan, struct tn_linear_cut cut,
+                             struct tn_arena *arena)
 {
     const size_t count = !cut.shared ? 0 : plan->causal ? cut.segments - 1 : cut.segments;
     const size_t floats = count * head_count(plan) * tn_linear_sizes_of(plan).kept;
@@ -152,17 +84,19 @@ static struct sums sums_take(const tarn_attention *plan, struct cut cut, struct 
 
 static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
-    const struct cut cut = cut_of(plan);
-    const size_t group = group_max(plan, cut), slopes = plan->causal ? inverses(plan) : 0;
-    struct work work = {.cut = cut};
+    const struct tn_linear_cut cut = tn_linear_cut_of(plan);
+    const size_t group = group_max(plan, cut);
+    const bool has_slopes = plan->causal && inverses(plan) > 0;
+    const size_t slopes = !has_slopes ? 0 : cut.shared ? plan->N : cut.q_each;
+    struct work work = {.cut = cut, .slopes_ld = slopes};
 
     work.tiles = tn_arena_take(arena, plan->threads, sizeof *work.tiles);
     work.S = sums_take(plan, cut, arena);
     work.R = sums_take(plan, cut, arena);
-    work.slopes = tn_arena_floats(arena, cut.shared ? slopes : 0);
+    work.slopes = tn_arena_floats(arena, cut.shared ? head_count(plan) * slopes : 0);
     for (size_t t = 0; t < plan->threads; t++) {
         const struct tn_linear_tiles tiles =
-            tn_linear_tiles_take(plan, group, slopes && !cut.shared ? cut.q_each : 0, arena);
+            tn_linear_tiles_take(plan, group, cut.shared ? 0 : slopes, arena);
 
         if (work.tiles)
             work.tiles[t] = tiles;
@@ -208,14 +142,18 @@ struct task {
 static struct task task_open(const struct work *work, size_t index, size_t thread)
 {
     const tarn_attention *const plan = work->call->plan;
-    const struct cut cut = work->cut;
+    const struct tn_linear_cut cut = work->cut;
     const size_t segment = index / (plan->B * work->groups);
     const size_t b = index / work->groups % plan->B, h = index % work->groups * work->group;
+    const struct tn_linear_tiles *const tiles = &work->tiles[thread];
+    float *const slopes =
+        cut.shared ? work->slopes + (b * plan->H + h) * work->slopes_ld : tiles->slopes;
     struct task task = {
         .work = work,
         .group = {.plan = plan,
                   .call = work->call,
-                  .tiles = &work->tiles[thread],
+                  .tiles = tiles,
+                  .slopes = {slopes, work->slopes_ld, 0},
                   .b = b,
                   .h = h,
                   .heads = tn_min(work->group, plan->H - h)},
@@ -223,14 +161,13 @@ static struct task task_open(const struct work *work, size_t index, size_t threa
         .to = cut.shared ? segment + 1 : cut.segments,
     };
 
-    if (cut.shared)
-        task.group.slopes =
-            (struct tn_linear_slopes){work->slopes + (b * plan->H + h) * plan->N, plan->N, 0};
-    else
-        task.group.slopes =
-            (struct tn_linear_slopes){work->tiles[thread].slopes, cut.q_each, 0};
     tn_linear_group_open(&task.group);
     return task;
+}
+
+static struct tn_linear_span span_of(const struct task *task, size_t segment)
+{
+    return tn_linear_span_of(task->group.plan, task->work->cut, segment);
 }
 
 static float *sums_of(const struct task *task, struct sums sums, size_t i)
@@ -256,7 +193,7 @@ static void start_keys(const struct task *task, struct sums sums, size_t segment
 
     tn_linear_sums_load(a, a->tiles->St, i < sums.count ? sums_of(task, sums, i) : NULL);
     if (!a->plan->causal && sums.count == 0)
-        tn_linear_sum_keys(a, span_of(a->plan, task->work->cut, segment));
+        tn_linear_sum_keys(a, span_of(task, segment));
 }
 
 /* Rt for the end of a segment: causal, the sum over those behind it, else the total. */
@@ -277,7 +214,7 @@ static void sum_keys(void *arg, size_t index, size_t thread)
     const struct tn_linear_group *const a = &task.group;
 
     tn_linear_sums_load(a, a->tiles->St, NULL);
-    tn_linear_sum_keys(a, span_of(a->plan, task.work->cut, task.from));
+    tn_linear_sum_keys(a, span_of(&task, task.from));
     tn_linear_sums_keep(a, a->tiles->St, sums_of(&task, task.work->S, task.from));
 }
 
@@ -312,7 +249,7 @@ static void run_forward(void *arg, size_t index, size_t thread)
             tn_linear_turn_S(a);
             tn_linear_sums_keep(a, a->tiles->St, sums_of(&task, saved, i));
         }
-        tn_linear_forward(a, span_of(a->plan, task.work->cut, segment));
+        tn_linear_forward(a, span_of(&task, segment));
     }
 }
 
@@ -325,7 +262,8 @@ static void forward(const struct tn_attention_call *call)
 {
     struct work work = work_open(call);
 
-    sum_all_keys(&work);
+    if (work.cut.shared)
+        sum_all_keys(&work);
     tn_parallel(call->plan->threads, task_count(&work), run_forward, &work);
 }
 
@@ -345,7 +283,7 @@ static void run_queries(void *arg, size_t index, size_t thread)
 
     start_keys(&task, known_keys(task.work), task.from);
     tn_linear_sums_load(a, a->tiles->Rt, NULL);
-    tn_linear_query_gradients(a, span_of(a->plan, task.work->cut, task.from), sums);
+    tn_linear_query_gradients(a, span_of(&task, task.from), sums);
     if (sums)
         tn_linear_sums_keep(a, a->tiles->Rt, sums_of(&task, task.work->R, i));
 }
@@ -364,7 +302,7 @@ static void run_keys(void *arg, size_t index, size_t thread)
     const struct task task = task_open(arg, index, thread);
 
     start_queries(&task, task.from);
-    tn_linear_key_gradients(&task.group, span_of(task.group.plan, task.work->cut, task.from));
+    tn_linear_key_gradients(&task.group, span_of(&task, task.from));
 }
 
 /* From the last segment to the first, Rt going on from each to the one before. */
@@ -375,7 +313,7 @@ static void run_backward(void *arg, size_t index, size_t thread)
 
     tn_linear_sums_load(a, a->tiles->Rt, NULL);
     for (size_t segment = task.to; segment-- > task.from;) {
-        const struct tn_linear_span span = span_of(a->plan, task.work->cut, segment);
+        const struct tn_linear_span span = span_of(&task, segment);
 
         a->slopes.from = span.q_from;
         start_keys(&task, known_keys(task.work), segment);
