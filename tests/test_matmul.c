@@ -117,7 +117,7 @@ static void every_post_operation_equals_the_plain_loops(void **state)
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
-    static const size_t sizes[][3] = {{300, 200, 500}, {64, 64, 20000}, {1000, 130, 40}};
+    static const size_t sizes[][3] = {{300, 200, 500}, {64, 64, 9000}, {1000, 130, 40}};
     struct tn_random random;
 
     (void)state;
@@ -134,7 +134,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         matmul_problem_init(&p, desc, &random);
         float *const first = malloc(p.c_floats * sizeof *first);
         assert_non_null(first);
-        for (desc.threads = 1; desc.threads <= 7; desc.threads++) {
+        for (desc.threads = 1; desc.threads <= 7; desc.threads += 2) {
             assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
             matmul_problem_run(plan, &p, desc.threads == 1 ? first : p.c);
             if (desc.threads > 1)

@@ -23,6 +23,7 @@ struct matmul_problem {
     size_t a_rows, b_rows, a_floats, b_floats, c_floats;
     float *a, *b, *bias, *c, *old;
     uint16_t *a_bf16, *b_bf16;
+    double *want, *size; /* m x n: what must come out, and how large its terms are */
 };
 
 /* Random arrays for a desc. */
