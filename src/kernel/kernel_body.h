@@ -628,6 +628,8 @@ static float read(const float *x, size_t n)
     return sum_lanes(sum[0]);
 }
 
+#include "kernel/kernel_body_few.h"
+
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
@@ -647,6 +649,10 @@ const struct tn_kernels TN_TABLE = {
     .scale_rows = scale_rows,
     .scale_dot_rows = scale_dot_rows,
     .settle = settle,
+    .widen = widen,
+    .few_pack = few_pack,
+    .few_f32 = few_f32,
+    .few_bf16 = few_bf16,
     .burn = burn,
     .read = read,
 };

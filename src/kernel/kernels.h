@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels.h - float arrays in, float arrays out, one table per instruction set.
  *
- * All loops are written once, in kernel_body.h, and compiled into one table for each
+ * All loops are written once, in kernel_body*.h, and compiled into one table for each
  * instruction set. They run on the calling thread. A plan holds the table it was made with.
  *
  * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors
@@ -28,6 +28,18 @@ struct tn_recurrence {
 struct tn_column {
     float *at;
     ptrdiff_t ld;
+};
+
+/* c (m x n) = a b^T + bias + c, then zero where that is negative; each of the last three is
+ * optional. a is m x k, and b is n x k, f32 or bf16, read once from front to back. */
+struct tn_few {
+    float *c;
+    const float *a; /* packed by few_pack() */
+    const void *b;
+    const float *bias; /* NULL: none */
+    ptrdiff_t ldc, ldb;
+    size_t m, n, k;
+    bool add, relu;
 };
 
 struct tn_kernels {
@@ -88,6 +100,21 @@ struct tn_kernels {
 
     /* After rows that streamed, before another thread may look at them. */
     void (*settle)(void);
+
+    /* bf16 to f32. */
+    void (*widen)(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, size_t n,
+                  size_t width);
+
+    /* ---- few rows times many weights, of any widths ---- */
+
+    /* A copy of a (m x k) for the products below: m times k floats, k rounded up to 2 lanes. */
+    void (*few_pack)(float *packed, const float *a, ptrdiff_t lda, size_t m, size_t k,
+                     bool bf16);
+
+    /* Weights in f32 and in bf16. c_ij is the same to the last bit whatever m, n and the
+     * addresses are. */
+    void (*few_f32)(const struct tn_few *few);
+    void (*few_bf16)(const struct tn_few *few);
 
     /* ---- the machine ---- */
 

@@ -6,7 +6,7 @@
 #include "kernel/matmul.h"
 #include "support/testing.h"
 
-/* The backends of this build, best first. */
+/* The backends of this build for every product, best first. */
 #ifdef TN_HAVE_ONEDNN
 enum { MATMUL_BACKENDS = 2 };
 #else
@@ -19,7 +19,7 @@ struct matmul_problem {
     struct tn_matmul_desc desc;
     size_t a_rows, b_rows, a_floats, b_floats, c_floats;
     float *a, *b, *bias, *c, *old;
-    uint16_t *a_bf16, *b_bf16;
+    uint16_t *a_bf16, *b_bf16; /* NULL where f32 is used; a and b hold the same numbers */
 };
 
 /* Random arrays for a desc. */
