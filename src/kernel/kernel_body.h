@@ -643,6 +643,7 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
+#include "kernel/kernel_body_few.h"
 
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
@@ -679,6 +680,9 @@ const struct tn_kernels TN_TABLE = {
     .gelu_slope = gelu_slope,
     .dropout = dropout,
     .update = update,
+    .few_pack = few_pack,
+    .few_f32 = few_f32,
+    .few_bf16 = few_bf16,
     .burn = burn,
     .read = read,
 };

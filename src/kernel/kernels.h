@@ -57,6 +57,18 @@ struct tn_update {
     float step, root, eps;
 };
 
+/* c (m x n) = a b^T + bias + c, then zero where that is negative; each of the last three is
+ * optional. a is m x k, and b is n x k, f32 or bf16, read once from front to back. */
+struct tn_few {
+    float *c;
+    const float *a; /* packed by few_pack() */
+    const void *b;
+    const float *bias; /* NULL: none */
+    ptrdiff_t ldc, ldb;
+    size_t m, n, k;
+    bool add, relu;
+};
+
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
@@ -174,6 +186,17 @@ struct tn_kernels {
      * Moments below 1e-36 become 0. eps must be positive. */
     void (*update)(float *w, float *m, float *v, const float *g, float scale,
                    const struct tn_update *by, size_t n);
+
+    /* ---- few rows times many weights, of any widths ---- */
+
+    /* A copy of a (m x k) for the products below: m times k floats, k rounded up to 2 lanes. */
+    void (*few_pack)(float *packed, const float *a, ptrdiff_t lda, size_t m, size_t k,
+                     bool bf16);
+
+    /* Weights in f32 and in bf16. c_ij is the same to the last bit whatever m, n and the
+     * addresses are. */
+    void (*few_f32)(const struct tn_few *few);
+    void (*few_bf16)(const struct tn_few *few);
 
     /* ---- the machine ---- */
 

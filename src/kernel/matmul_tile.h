@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_tile.h - a rectangle of c, for a backend that is given back what it cannot do. */
+/* matmul_tile.h - what backends have in common: a rectangle of c, for one that is given back
+ * what it cannot do, and the activations. */
 #ifndef TN_MATMUL_TILE_H
 #define TN_MATMUL_TILE_H
 
@@ -12,5 +13,7 @@ struct tn_rectangle {
 /* On the calling thread, without allocating: cannot fail. */
 void tn_matmul_rectangle(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
                          struct tn_rectangle part);
+
+float tn_matmul_activate(enum tn_activation activation, float x);
 
 #endif

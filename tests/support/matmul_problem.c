@@ -94,10 +94,10 @@ void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
     p->c = malloc(p->c_floats * sizeof *p->c);
     assert_non_null(p->c);
     p->bias = new_matrix(1, n, n, 0.0f, random);
-    if (desc.elements == TN_BF16) {
-        p->a_bf16 = new_bf16(p->a, p->a_floats);
+    if (desc.elements == TN_BF16)
         p->b_bf16 = new_bf16(p->b, p->b_floats);
-    }
+    if (tn_matmul_elements_a(&desc) == TN_BF16)
+        p->a_bf16 = new_bf16(p->a, p->a_floats);
     p->want = take(m * n, sizeof *p->want);
     p->size = take(m * n, sizeof *p->size);
     for (size_t i = 0; i < m * n; i++)
@@ -120,12 +120,11 @@ void matmul_problem_clear(struct matmul_problem *p)
 void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c)
 {
     void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
-    const bool bf16 = p->desc.elements == TN_BF16;
 
     assert_non_null(scratch);
     memcpy(c, p->old, p->c_floats * sizeof *c);
-    tn_matmul_run(plan, c, bf16 ? (const void *)p->a_bf16 : p->a,
-                  bf16 ? (const void *)p->b_bf16 : p->b, p->desc.bias ? p->bias : NULL,
+    tn_matmul_run(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a,
+                  p->b_bf16 ? (const void *)p->b_bf16 : p->b, p->desc.bias ? p->bias : NULL,
                   (char *)scratch + 1);
     free(scratch);
 }

@@ -22,8 +22,8 @@ struct matmul_problem {
     struct tn_matmul_desc desc;
     size_t a_rows, b_rows, a_floats, b_floats, c_floats;
     float *a, *b, *bias, *c, *old;
-    uint16_t *a_bf16, *b_bf16;
-    double *want, *size; /* m x n: what must come out, and how large its terms are */
+    uint16_t *a_bf16, *b_bf16; /* NULL where f32 is used; a and b hold the same numbers */
+    double *want, *size;       /* m x n: what must come out, and how large its terms are */
 };
 
 /* Random arrays for a desc. */
