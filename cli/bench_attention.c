@@ -19,6 +19,7 @@
 #include "bench_report.h"
 #include "command.h"
 #include "hardware.h"
+#include "plot.h"
 
 static const char program[] = "tarn bench attention";
 

@@ -8,6 +8,7 @@
 #include "tarn/tarn.h"
 
 static const struct command commands[] = {
+    {"train", "train a model and keep it in a folder", cmd_train},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {0},
 };

@@ -15,4 +15,7 @@ void words_wrap(FILE *out, const char *text, int column);
 /* "1.5 GiB" */
 void words_bytes(char *text, size_t size, double bytes);
 
+/* "1:02:33" or "2:33"; "?" for what is no time. */
+void words_time(char *text, size_t size, double seconds);
+
 #endif

@@ -44,6 +44,14 @@ tarn_status tarn_config_set(tarn_config *config, const char *name, const char *v
     return tn_fields_set(tn_config_fields, config, name, value, err);
 }
 
+tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
+                             const char *name, tarn_error *err)
+{
+    if (!config || !text || !name)
+        return tn_fail(err, TARN_EINVAL, "config, text, name: one is NULL; expected all");
+    return tn_fields_text(tn_config_fields, config, text, size, name, err);
+}
+
 /* ---- Names -------------------------------------------------------------- */
 
 static tarn_status read_norm(struct tn_arch *arch, tarn_error *err)
