@@ -82,9 +82,10 @@ static void random_products_equal_the_plain_loops(void **state)
 static void awkward_shapes_equal_the_plain_loops(void **state)
 {
     static const size_t sizes[][3] = {
-        {1, 1, 1},      {1, 1, 300},    {1, 300, 1},    {300, 1, 1},    {1, 257, 129},
-        {257, 1, 129},  {64, 64, 64},   {65, 63, 65},   {64, 16, 128},  {16, 1025, 70},
-        {1025, 16, 70}, {300, 520, 67}, {45, 70, 1300}, {300, 17, 513}, /* sums in slices */
+        {1, 1, 1},       {1, 1, 300},    {1, 300, 1},    {300, 1, 1},    {1, 257, 129},
+        {257, 1, 129},   {64, 64, 64},   {65, 63, 65},   {64, 16, 128},  {16, 1025, 70},
+        {1025, 16, 70},  {300, 520, 67}, {45, 70, 1300}, {300, 17, 513}, /* sums in slices */
+        {2050, 17, 300}, {5, 4100, 270},                                 /* sums in pieces */
     };
     struct tn_random random;
 
