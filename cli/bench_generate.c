@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "args.h"
 #include "bench_memory.h"
+#include "bench_model.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
@@ -17,17 +17,18 @@
 static const char program[] = "tarn bench generate";
 
 struct values {
-    const char *preset, *attention, *feature_map, *method;
+    struct bench_model model;
+    const char *method;
     size_t batch, length, from, threads, repeat;
     bool json;
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, preset), 0, 0,
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
      "model, with random weights; tarn bench train --help lists them"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, attention), 0, 0,
+    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
      "kind of attention, with options"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, feature_map), 0, 0,
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
      "for the attentions that have one"},
     {"method", "NAME", ARGS_TEXT, NULL, offsetof(struct values, method), 0, 0,
      "recurrent or recompute; the first where attention has that form"},
@@ -65,28 +66,6 @@ struct bench {
     int32_t *symbols;                  /* one per sequence */
     double step_s, read_s, multiply_s; /* of a step; the limits */
 };
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static tarn_status make_model(struct bench *b, tarn_error *err)
-{
-    const struct values *const v = b->values;
-    tarn_config config;
-    tarn_status status;
-
-    if ((status = tarn_config_preset(&config, v->preset, err)) != TARN_OK ||
-        (status = tarn_config_set(&config, "attention", v->attention, err)) != TARN_OK ||
-        (v->feature_map &&
-         (status = tarn_config_set(&config, "feature_map", v->feature_map, err)) != TARN_OK))
-        return status;
-    return tarn_model_create(&b->model, &config, NULL, err);
-}
 
 static tarn_status make_generator(struct bench *b, tarn_error *err)
 {
@@ -138,10 +117,10 @@ static tarn_status measure_steps(struct bench *b, tarn_error *err)
     b->step_s = (double)INFINITY;
     for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
         memcpy(b->state, b->before, bytes);
-        const double start = now();
+        const double start = bench_seconds();
 
         status = steps(b, b->state, v->length, err);
-        b->step_s = fmin(b->step_s, (now() - start) / (double)v->length);
+        b->step_s = fmin(b->step_s, (bench_seconds() - start) / (double)v->length);
     }
     return status;
 }
@@ -181,8 +160,8 @@ static void print_json(const struct bench *b, double limit)
     const struct values *const v = b->values;
     json_t *const object = json_object();
 
-    json_put_text(object, "preset", v->preset);
-    json_put_text(object, "attention", v->attention);
+    json_put_text(object, "preset", v->model.preset);
+    json_put_text(object, "attention", v->model.attention);
     json_put_text(object, "method", tarn_generator_method(b->generator));
     json_put_count(object, "batch", v->batch);
     json_put_count(object, "from", v->from);
@@ -204,8 +183,9 @@ static void print_text(const struct bench *b, double limit)
 {
     const struct values *const v = b->values;
 
-    printf("%s, %s, %s: batch %zu, %zu steps from %zu on\n", v->preset, v->attention,
-           tarn_generator_method(b->generator), v->batch, v->length, v->from);
+    printf("%s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
+           v->model.attention, tarn_generator_method(b->generator), v->batch, v->length,
+           v->from);
     printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * b->step_s,
            (double)v->batch / (b->step_s * (double)v->length));
     printf("  %zu bytes of state, %zu bytes of weights\n",
@@ -219,7 +199,7 @@ static tarn_status run(struct bench *b, tarn_error *err)
 {
     tarn_status status;
 
-    if ((status = make_model(b, err)) != TARN_OK ||
+    if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
         (status = make_generator(b, err)) != TARN_OK ||
         (status = measure_limits(b, err)) != TARN_OK ||
         (status = measure_steps(b, err)) != TARN_OK)

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "args.h"
+#include "bench_model.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
@@ -19,17 +19,18 @@
 static const char program[] = "tarn bench train";
 
 struct values {
-    const char *preset, *attention, *feature_map, *optimizer, *precision;
+    struct bench_model model;
+    const char *optimizer, *precision;
     size_t length, batch, threads, repeat;
     bool recompute, json;
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, preset), 0, 0,
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
      "model to train; presets are below"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, attention), 0, 0,
+    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
      "kind of attention, with options"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, feature_map), 0, 0,
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
      "for the attentions that have one"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
      "positions of a sequence"},
@@ -76,14 +77,6 @@ struct bench {
     double seconds, peak; /* of the best update; GFLOP/s */
 };
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 /* The most that this process has had in memory. */
 static double resident_bytes(void)
 {
@@ -91,20 +84,6 @@ static double resident_bytes(void)
 
     getrusage(RUSAGE_SELF, &usage);
     return 1024.0 * (double)usage.ru_maxrss;
-}
-
-static tarn_status make_model(struct bench *b, tarn_error *err)
-{
-    const struct values *const v = b->values;
-    tarn_config config;
-    tarn_status status;
-
-    if ((status = tarn_config_preset(&config, v->preset, err)) != TARN_OK ||
-        (status = tarn_config_set(&config, "attention", v->attention, err)) != TARN_OK ||
-        (v->feature_map &&
-         (status = tarn_config_set(&config, "feature_map", v->feature_map, err)) != TARN_OK))
-        return status;
-    return tarn_model_create(&b->model, &config, NULL, err);
 }
 
 static tarn_status make_trainer(struct bench *b, tarn_error *err)
@@ -146,12 +125,12 @@ static tarn_status measure(struct bench *b, tarn_error *err)
 
     b->seconds = (double)INFINITY;
     for (size_t i = 0; i <= b->values->repeat && status == TARN_OK; i++) {
-        const double start = now();
+        const double start = bench_seconds();
         tarn_report report;
 
         status = tarn_trainer_update(b->trainer, &report, &batch, 1, err);
         if (i > 0)
-            b->seconds = fmin(b->seconds, now() - start);
+            b->seconds = fmin(b->seconds, bench_seconds() - start);
     }
     return status;
 }
@@ -163,8 +142,8 @@ static void print_json(const struct bench *b, double tokens, double gflops, doub
     const struct values *const v = b->values;
     json_t *const object = json_object();
 
-    json_put_text(object, "preset", v->preset);
-    json_put_text(object, "attention", v->attention);
+    json_put_text(object, "preset", v->model.preset);
+    json_put_text(object, "attention", v->model.attention);
     json_put_text(object, "precision", v->precision);
     json_put_bool(object, "recompute", v->recompute);
     json_put_count(object, "batch", v->batch);
@@ -186,8 +165,9 @@ static void print_text(const struct bench *b, double tokens, double gflops, doub
 
     words_bytes(plan, sizeof plan, planned);
     words_bytes(peak, sizeof peak, resident_bytes());
-    printf("%s, %s, %s: batch %zu, length %zu\n", b->values->preset, b->values->attention,
-           b->values->precision, b->values->batch, b->values->length);
+    printf("%s, %s, %s: batch %zu, length %zu\n", b->values->model.preset,
+           b->values->model.attention, b->values->precision, b->values->batch,
+           b->values->length);
     printf("  %.3f s an update, %.0f tokens/s\n", b->seconds, tokens / b->seconds);
     printf("  %.1f GFLOP/s, %.2f of the peak of %.1f\n", gflops, gflops / b->peak, b->peak);
     printf("  %s planned, %s at most in memory\n", plan, peak);
@@ -210,7 +190,8 @@ static tarn_status run(struct bench *b, tarn_error *err)
 {
     tarn_status status;
 
-    if ((status = make_model(b, err)) != TARN_OK || (status = make_trainer(b, err)) != TARN_OK)
+    if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
+        (status = make_trainer(b, err)) != TARN_OK)
         return status;
     if (!make_symbols(b)) {
         snprintf(err->text, sizeof err->text, "no memory for the symbols");
