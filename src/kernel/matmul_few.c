@@ -6,7 +6,6 @@
  * f32. Every element of c is a sum of its own along k, which kernels->few_f32 and few_bf16 form
  * in the same order whatever m and the cut are. */
 #include "kernel/matmul.h"
-#include "kernel/matmul_tile.h"
 
 enum {
     PIECE = 1 << 16, /* bytes of weights: fewer are read before another thread has started */
@@ -81,8 +80,7 @@ static void run_piece(void *arg, size_t index, size_t thread)
     (d->elements == TN_BF16 ? kernels->few_bf16 : kernels->few_f32)(&few);
     if (d->activation == TN_GELU)
         for (size_t i = 0; i < d->m; i++)
-            for (size_t j = 0; j < few.n; j++)
-                few.c[i * d->ldc + j] = tn_matmul_activate(TN_GELU, few.c[i * d->ldc + j]);
+            kernels->gelu(few.c + i * d->ldc, few.c + i * d->ldc, few.n);
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)

@@ -75,7 +75,7 @@ static void accumulate(const struct tn_matmul *plan, const struct tn_matmul_arra
                            tn_padded(plan->kernels, part.cols), depth, p > 0);
 }
 
-float tn_matmul_activate(enum tn_activation activation, float x)
+static float activate(enum tn_activation activation, float x)
 {
     switch (activation) {
     case TN_RELU:
@@ -104,7 +104,7 @@ static void finish(const struct tn_matmul *plan, const struct tn_matmul_arrays *
                 x += arrays->bias[part.col + j];
             if (d->add)
                 x += c[j];
-            c[j] = tn_matmul_activate(d->activation, x);
+            c[j] = activate(d->activation, x);
         }
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* matmul_tile.h - what backends have in common: a rectangle of c, for one that is given back
- * what it cannot do, and the activations. */
+ * what it cannot do. */
 #ifndef TN_MATMUL_TILE_H
 #define TN_MATMUL_TILE_H
 
@@ -13,7 +13,5 @@ struct tn_rectangle {
 /* On the calling thread, without allocating: cannot fail. */
 void tn_matmul_rectangle(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
                          struct tn_rectangle part);
-
-float tn_matmul_activate(enum tn_activation activation, float x);
 
 #endif
