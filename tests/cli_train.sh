@@ -8,6 +8,8 @@ tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
+mkdir empty
+path=$PATH # of the program: "empty" is one without gnuplot, which takes a while to start
 failed=0
 
 fail() {
@@ -20,7 +22,7 @@ expect() {
     code=$1
     pattern=$2
     shift 2
-    "$tarn" "$@" >out 2>err
+    PATH=$path "$tarn" "$@" >out 2>err
     got=$?
     if [ $got -ne "$code" ] || ! cat out err | grep -q -e "$pattern"; then
         fail "tarn $*"
@@ -138,6 +140,7 @@ if command -v gnuplot >/dev/null; then
     grep -q '</svg>' learns/loss.svg || fail "no picture of the loss"
 fi
 
+path=$folder/empty
 expect 0 'schedule cosine:warmup=1,total=30,final=0.1, to end with the 30 steps' $text --out t \
     --data data --steps 30
 expect 0 'validation: loss .*, bits_per_byte' train text --out t --resume --steps 31
@@ -170,10 +173,7 @@ expect 2 "was begun as task 'copy'" train copy:symbols=5 --out threads --resume
 copy 2 'has a checkpoint of 40 updates; expected to resume it' --out threads --steps 50
 
 # Without gnuplot the numbers are there and the picture is not.
-mkdir empty
-PATH=$folder/empty "$tarn" train copy --out bare --preset tiny --length 9 --batch 1 --steps 2 \
-    --eval-every 0 >out 2>err || fail "no training without gnuplot: $(/bin/cat err)"
-grep -q 'there is no gnuplot' err || fail "a missing gnuplot is not named"
+copy 0 'there is no gnuplot, so bare/loss.svg was not made' --out bare --steps 2
 [ -s bare/loss.csv ] && [ ! -e bare/loss.svg ] || fail "files without gnuplot"
 
 # ---- Stopping -------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ begin() {
     where=$1
     shift
     : >err
-    "$tarn" train copy --out "$where" --steps 100000000 --threads 1 "$@" >out 2>err &
+    PATH=$path "$tarn" train copy --out "$where" --steps 100000000 --threads 1 "$@" >out 2>err &
     run=$!
 }
 
