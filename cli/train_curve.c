@@ -166,22 +166,21 @@ static bool drawing_make(struct drawing *d, const struct curve *c)
     return true;
 }
 
-/* Means of 1/50 of the updates, as many on either side: no lag. Fewer near the ends. */
+/* Means over neighbours on both sides, so that the line does not lag: as many before as behind,
+ * but at the end, where there are only those before. */
 static void smoothen(struct drawing *d)
 {
-    const size_t widest = d->count / 100 + 1;
+    const size_t widest = d->count / 50 + 1;
     double sum = 0.0;
     size_t from = 0, to = 0; /* what the sum is of */
 
     for (size_t i = 0; i < d->count; i++) {
-        const size_t near = i < d->count - 1 - i ? i : d->count - 1 - i;
-        const size_t half = near < widest ? near : widest;
+        const size_t before = i < widest ? i : widest;
+        const size_t end = i + before + 1 < d->count ? i + before + 1 : d->count;
 
-        while (to < i + half + 1)
+        while (to < end)
             sum += d->loss[to++];
-        while (to > i + half + 1)
-            sum -= d->loss[--to];
-        while (from < i - half)
+        while (from < i - before)
             sum -= d->loss[from++];
         d->smooth[i] = sum / (double)(to - from);
         d->least = i == 0 ? d->smooth[i] : fmin(d->least, d->smooth[i]);
@@ -232,7 +231,7 @@ static void put_axes(FILE *gnuplot, const struct drawing *d)
     plot_frame(gnuplot);
     fprintf(gnuplot,
             "set xlabel 'update'\nset ylabel 'loss, nats'\nset format y '%%g'\n"
-            "set xrange [0:%.0f]\nset key top right\n",
+            "set xrange [0:%.0f]\nset key top right Left reverse\n",
             d->update[d->count - 1]);
     if (d->least > 0.0 && d->most > 10.0 * d->least)
         fprintf(gnuplot, "set logscale y 10\nset mytics 10\n");
@@ -247,7 +246,7 @@ static void put_script(FILE *gnuplot, const struct curve *c, const struct drawin
     put_validations(gnuplot, c);
     put_title(gnuplot, c->options);
     put_axes(gnuplot, d);
-    fprintf(gnuplot, "plot $raw with points pt 7 ps 0.25 lc rgb '#a8cce4' title 'each update', "
+    fprintf(gnuplot, "plot $raw with points pt 7 ps 0.3 lc rgb '#8fbcdc' title 'each update', "
                      "$smooth with lines lw 2 lc rgb '#0072b2' title 'smoothed'");
     if (d->validations > 0)
         fprintf(gnuplot, ", $validation with points pt 7 ps 0.9 lc rgb '#d55e00' "

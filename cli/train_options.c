@@ -179,7 +179,7 @@ int train_refused(const char *program, const tarn_error *err)
     const size_t length = strcspn(err->text, ":");
     const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
 
-    for (size_t i = 0; i < FIELDS; i++)
+    for (size_t i = 0; usage && i < FIELDS; i++)
         if (strlen(fields[i].field) == length &&
             strncmp(fields[i].field, err->text, length) == 0) {
             fprintf(stderr, "%s: --%s%s\n", program, fields[i].name, err->text + length);
