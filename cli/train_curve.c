@@ -157,7 +157,7 @@ static bool drawing_make(struct drawing *d, const struct curve *c)
     if (!d->update || !d->loss || !d->smooth)
         return false;
     for (size_t i = 0; i < c->count; i++) {
-        d->validations += isfinite(c->points[i].validation);
+        d->validations += isfinite(c->points[i].validation) ? 1 : 0;
         if (!isfinite(c->points[i].loss))
             continue;
         d->update[d->count] = (double)c->points[i].update;

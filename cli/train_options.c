@@ -302,6 +302,22 @@ static bool spec_set(char spec[TARN_NAME_SIZE], const char *option, double numbe
     return true;
 }
 
+static bool is_cosine(const char *spec)
+{
+    return strcspn(spec, ":") == 6 && strncmp(spec, "cosine", 6) == 0;
+}
+
+/* A schedule cannot change when a run goes on: what is longer than it goes on at its end. */
+static void warn_of_end(const struct train_options *o)
+{
+    const char *const spec = o->settings.schedule, *const total = spec_number(spec, "total");
+
+    if (is_cosine(spec) && total && atof(total) < (double)o->settings.updates)
+        fprintf(stderr,
+                "%s: schedule %s has ended after %.0f updates: the rate stays at its end\n",
+                o->program, spec, atof(total));
+}
+
 /* A cosine whose end nobody gave ends with the run: that is what --steps is asked for. The
  * task's own warmup gets shorter with it. */
 static void fit_cosine(struct train_options *o, bool schedule_given, bool steps_given)
@@ -311,7 +327,7 @@ static void fit_cosine(struct train_options *o, bool schedule_given, bool steps_
     bool fits = true;
 
     memcpy(spec, o->settings.schedule, sizeof spec);
-    if (strcspn(spec, ":") != 6 || strncmp(spec, "cosine", 6) != 0 ||
+    if (!is_cosine(spec) ||
         (schedule_given ? spec_number(spec, "total") != NULL : !steps_given))
         return;
     if (!schedule_given && spec_number(spec, "total") && spec_number(spec, "warmup")) {
@@ -348,7 +364,9 @@ static int fill(struct train_options *o, const struct values *values, const stru
         return train_refused(o->program, &err);
     if (lay_over(o, values, table, &err) != TARN_OK)
         return train_refused(o->program, &err);
-    if (!o->resume)
+    if (o->resume)
+        warn_of_end(o);
+    else
         fit_cosine(o, is_given(values, table, "schedule"), is_given(values, table, "updates"));
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
 }

@@ -144,6 +144,7 @@ path=$folder/empty
 expect 0 'schedule cosine:warmup=1,total=30,final=0.1, to end with the 30 steps' $text --out t \
     --data data --steps 30
 expect 0 'validation: loss .*, bits_per_byte' train text --out t --resume --steps 31
+grep -q 'has ended after 30 updates: the rate stays' err || fail "a schedule that ended is silent"
 expect 0 'schedule cosine:final=0.5,total=2, to end' $text --out t2 --data data --steps 2 \
     --schedule cosine:final=0.5
 expect 2 'warmup is 9; expected less than total, 2' $text --out t3 --data data --steps 2 \
