@@ -8,6 +8,10 @@
 #include "tarn/tarn.h"
 
 static const struct command commands[] = {
+    {"eval", "loss and metric of a model on validation data", cmd_eval},
+    {"generate", "text, or whatever a model's symbols stand for, symbol by symbol",
+     cmd_generate},
+    {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {0},
 };
