@@ -2,7 +2,8 @@
 /* bench_attention.c - time and memory of every attention at growing lengths: Figure 1.
  *
  * Each length runs all methods before the next, so that what slows the machine for a while
- * slows all of them. The machine's limits are measured first, in the same process. */
+ * slows all of them; with --rounds, all of it once more, and the best of each row counts. The
+ * machine's limits are measured first, in the same process. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "bench_report.h"
 #include "command.h"
 #include "hardware.h"
+#include "plot.h"
 
 static const char program[] = "tarn bench attention";
 
@@ -32,8 +34,8 @@ struct bench {
     struct bench_machine machine;
     struct history history[METHODS_MAX];
     struct bench_row *rows; /* one per length and method */
-    size_t count;
-    FILE *csv; /* NULL: none */
+    size_t count;           /* of those reported */
+    FILE *csv;              /* NULL: none */
 };
 
 static void print_error(const tarn_error *err)
@@ -122,23 +124,29 @@ static void report(struct bench *bench, const struct bench_row *row)
         report_csv_row(bench->csv, &bench->machine, row);
 }
 
-static tarn_status measure(struct bench *bench, size_t length, size_t method, tarn_error *err)
+/* Row i, which is made in the first round and reported after the last. */
+static tarn_status measure(struct bench *bench, size_t i, size_t round, tarn_error *err)
 {
+    const struct bench_options *const o = bench->options;
+    const size_t method = i % o->method_count;
     struct history *const history = &bench->history[method];
-    struct bench_row *const row = &bench->rows[bench->count++];
+    struct bench_row *const row = &bench->rows[i];
+    tarn_status status = TARN_OK;
 
-    *row = make_row(bench, length, method);
-    tarn_status status = decide(bench, row, history, err);
-    if (status != TARN_OK)
-        return status;
-    if (!row->skipped) {
+    if (round == 0) {
+        *row = make_row(bench, o->lengths[i / o->method_count], method);
+        status = decide(bench, row, history, err);
+    }
+    if (status == TARN_OK && !row->skipped) {
         show_progress(row);
         status = bench_row_run(row, err);
         hide_progress();
         *history = (struct history){bench_row_seconds(row), work_of(row)};
     }
-    if (status == TARN_OK)
+    if (status == TARN_OK && round + 1 == o->rounds) {
+        bench->count++;
         report(bench, row);
+    }
     return status;
 }
 
@@ -183,9 +191,9 @@ static tarn_status measure_all(struct bench *bench, tarn_error *err)
 
     if (status == TARN_OK)
         print_head(bench);
-    for (size_t i = 0; i < o->length_count; i++)
-        for (size_t j = 0; status == TARN_OK && j < o->method_count; j++)
-            status = measure(bench, o->lengths[i], j, err);
+    for (size_t round = 0; round < o->rounds; round++)
+        for (size_t i = 0; status == TARN_OK && i < o->length_count * o->method_count; i++)
+            status = measure(bench, i, round, err);
     return status;
 }
 

@@ -7,10 +7,11 @@
 #include <string.h>
 
 #include "args.h"
-#include "bench_plot.h"
+#include "bench_report.h"
 #include "hardware.h"
+#include "plot.h"
+#include "rows_help.h"
 #include "tarn/tarn.h"
-#include "words.h"
 
 #define AT(field) offsetof(struct bench_options, field)
 
@@ -46,6 +47,8 @@ static const struct args_option rows[] = {
     {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
      "runs, of which the best counts; 0: at least 3 and a second in all, 2 if they take over "
      "10"},
+    {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
+     "times over all rows, of which the best counts: a slow minute then hits no row alone"},
     {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0, "no gradients"},
     {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of arrays, features and hashes"},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per row"},
@@ -59,48 +62,13 @@ static const struct args_option rows[] = {
 
 /* ---- help --------------------------------------------------------------- */
 
-/* "rounds=1..64", "similarity=map|polynomial|rbf" */
-static void option_range(char *text, size_t size, const tarn_option_info *option)
-{
-    int used = snprintf(text, size, ":%s=", option->name);
-
-    if (!option->choices)
-        snprintf(text + used, size - (size_t)used, "%.7g..%.7g", option->minimum,
-                 option->maximum);
-    for (size_t i = 0; option->choices && option->choices[i] && (size_t)used < size; i++)
-        used += snprintf(text + used, size - (size_t)used, "%s%s", i ? "|" : "",
-                         option->choices[i]);
-}
-
-static void print_row(const tarn_table_row *row)
-{
-    char text[128];
-
-    printf("  %-10s ", row->name);
-    words_wrap(stdout, row->help, 13);
-    for (const tarn_option_info *option = row->options; option->name; option++) {
-        option_range(text, sizeof text, option);
-        printf("    %-32s ", text);
-        if (option->choices)
-            snprintf(text, sizeof text, "%s [%s]", option->help,
-                     option->choices[(size_t)option->initial]);
-        else
-            snprintf(text, sizeof text, "%s [%g]", option->help, option->initial);
-        words_wrap(stdout, text, 37);
-    }
-}
-
 /* The library's own tables: a kind that is added there is listed here. */
 static void print_tables(void)
 {
-    printf(
-        "\nkinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4,\n"
-        "softmax-stored for softmax:store=1):\n");
-    for (size_t i = 0; tarn_attention_kind(i); i++)
-        print_row(tarn_attention_kind(i));
-    printf("\nfeature maps:\n");
-    for (size_t i = 0; tarn_feature_map(i); i++)
-        print_row(tarn_feature_map(i));
+    rows_help("kinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for "
+              "lsh:rounds=4,\nsoftmax-stored for softmax:store=1)",
+              tarn_attention_kind);
+    rows_help("feature maps", tarn_feature_map);
     printf("\nTARN_CPU=portable, avx2, ... in the environment chooses the loops.\n");
 }
 

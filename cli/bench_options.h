@@ -14,7 +14,8 @@ struct bench_options {
     /* as written */
     const char *attention, *feature_map, *range, *layout, *csv, *plot;
     bool causal, forward_only, json, demo;
-    size_t length, batch, heads, head_width, value_width, threads, memory_limit, repeat, seed;
+    size_t length, batch, heads, head_width, value_width, threads, memory_limit, repeat, rounds,
+        seed;
     double time_limit;
 
     /* made of it */

@@ -2,49 +2,10 @@
 #include "bench_plot.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static bool ends_in(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
-
-bool plot_name_is_fit(const char *path)
-{
-    return ends_in(path, ".svg") || ends_in(path, ".png");
-}
-
-/* Appends nothing: a file that is there stays as it is, one that is not does not stay. */
-bool plot_is_writable(const char *path)
-{
-    const bool existed = access(path, F_OK) == 0;
-    FILE *const file = fopen(path, "ab");
-
-    if (!file)
-        return false;
-    fclose(file);
-    if (!existed)
-        remove(path);
-    return true;
-}
-
-/* gnuplot's own quoting: everything is itself but a quote, which is doubled. */
-static void put_quoted(FILE *gnuplot, const char *text)
-{
-    fputc('\'', gnuplot);
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputc('\'', gnuplot);
-        fputc(*text, gnuplot);
-    }
-    fputc('\'', gnuplot);
-}
+#include "plot.h"
 
 /* ---- data --------------------------------------------------------------- */
 
@@ -103,11 +64,10 @@ static void put_axes(FILE *gnuplot, const struct bench_row *rows, size_t count)
 {
     const size_t least = rows[0].desc.queries, most = rows[count - 1].desc.queries;
 
+    plot_frame(gnuplot);
     fprintf(gnuplot,
             "set logscale x 2\nset logscale y 10\n"
             "set format y '%%g'\nset mytics 10\n"
-            "set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5\n"
-            "set border 3 lc rgb '#606060'\nset tics nomirror out scale 0.6\n"
             "set xlabel 'sequence length N'\nset xrange [%g:%g]\nset xtics (",
             (double)least / 1.15, (double)most * 1.15);
     for (size_t i = 0; i < count; i++)
@@ -125,7 +85,7 @@ static void put_title(FILE *gnuplot, const struct bench_machine *machine,
     snprintf(title, sizeof title, "Attention, %s (%s, %zu thread%s)", subject,
              machine->processor, machine->threads, machine->threads == 1 ? "" : "s");
     fprintf(gnuplot, "set multiplot title ");
-    put_quoted(gnuplot, title);
+    plot_quoted(gnuplot, title);
     fprintf(gnuplot, "\nunset key\n");
 }
 
@@ -176,25 +136,17 @@ static void put_legend(FILE *gnuplot, const struct bench_row *rows, size_t count
         if (!is_first_of_label(rows, i))
             continue;
         fprintf(gnuplot, "%s 2 with linespoints lt %zu title ", i ? "," : "", methods + 1);
-        put_quoted(gnuplot, rows[i].label);
+        plot_quoted(gnuplot, rows[i].label);
         methods++;
     }
     fprintf(gnuplot, "\n");
 }
 
-static void put_script(FILE *gnuplot, const char *path, const struct bench_machine *machine,
+static void put_script(FILE *gnuplot, const struct bench_machine *machine,
                        const struct bench_row *rows, size_t count)
 {
     const size_t methods = put_data(gnuplot, rows, count);
 
-    fprintf(gnuplot, ends_in(path, ".svg")
-                         ? "set terminal svg size 1100,480 noenhanced font 'Helvetica,13' "
-                           "background rgb 'white'\n"
-                         : "set terminal pngcairo size 1650,720 noenhanced font 'Helvetica,15' "
-                           "fontscale 1.1 linewidth 1.5 pointscale 1.5\n");
-    fprintf(gnuplot, "set output ");
-    put_quoted(gnuplot, path);
-    fprintf(gnuplot, "\n");
     put_styles(gnuplot, methods);
     put_axes(gnuplot, rows, count);
     put_title(gnuplot, machine, &rows[0]);
@@ -206,24 +158,16 @@ static void put_script(FILE *gnuplot, const char *path, const struct bench_machi
     put_panel(gnuplot, methods, 3, "peak memory per sample, MiB");
     put_place(gnuplot, 0.02, 0.98, 0.01, 0.09);
     put_legend(gnuplot, rows, count);
-    fprintf(gnuplot, "unset multiplot\nunset output\n");
+    fprintf(gnuplot, "unset multiplot\n");
 }
 
 bool plot_write(const char *path, const struct bench_machine *machine,
                 const struct bench_row *rows, size_t count)
 {
-    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
-        fprintf(stderr, "tarn: there is no gnuplot, so %s was not made\n", path);
-        return true;
-    }
-    signal(SIGPIPE, SIG_IGN); /* a gnuplot that gives up is told by its exit code */
-    FILE *const gnuplot = popen("gnuplot", "w");
+    FILE *const gnuplot = plot_open(path, 1100, 480);
 
-    if (gnuplot)
-        put_script(gnuplot, path, machine, rows, count);
-    if (!gnuplot || pclose(gnuplot) != 0) {
-        fprintf(stderr, "tarn: gnuplot could not write %s\n", path);
-        return false;
-    }
-    return true;
+    if (!gnuplot)
+        return true;
+    put_script(gnuplot, machine, rows, count);
+    return plot_close(gnuplot, path);
 }

@@ -8,12 +8,6 @@
 
 #include "bench_report.h"
 
-/* True for names that end in .svg or .png: gnuplot is told which by the name. */
-bool plot_name_is_fit(const char *path);
-
-/* So that a wrong folder is known before the benchmark and not after it. Sets errno. */
-bool plot_is_writable(const char *path);
-
 /* False if gnuplot could not write the picture. Where there is no gnuplot that is said, and
  * true: the numbers are in the CSV. Skipped rows are left out; one at least was run. */
 bool plot_write(const char *path, const struct bench_machine *machine,

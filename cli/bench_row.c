@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "bench_memory.h"
@@ -25,14 +24,6 @@ struct memory {
     tarn_attention_arrays arrays;
 };
 
-/* Queries and keys are the same: there are no k and dk. */
-static bool shares_keys(const struct bench_row *row)
-{
-    const char *const kind = row->desc.kind;
-
-    return strcspn(kind, ":") == 3 && strncmp(kind, "lsh", 3) == 0;
-}
-
 /* ---- sizes -------------------------------------------------------------- */
 
 /* How many arrays of width D (q, k, dq, dk) and of width M (v, y, dy, dv) there are. */
@@ -40,7 +31,7 @@ static void count_arrays(const struct bench_row *row, size_t *of_queries, size_t
 {
     const size_t with_gradients = row->forward_only ? 1 : 2;
 
-    *of_queries = with_gradients * (shares_keys(row) ? 1 : 2);
+    *of_queries = with_gradients * (tarn_attention_shares_keys(row->desc.kind) ? 1 : 2);
     *of_values = with_gradients * 2;
 }
 
@@ -112,7 +103,8 @@ static tarn_input as_input(tarn_output a)
 static float *lay_out_arrays(const struct bench_row *row, struct memory *memory)
 {
     const size_t D = row->desc.query_width, M = row->desc.value_width;
-    const bool has_k = !shares_keys(row), has_gradients = !row->forward_only;
+    const bool has_k = !tarn_attention_shares_keys(row->desc.kind),
+               has_gradients = !row->forward_only;
     tarn_attention_arrays *const a = &memory->arrays;
     float *at = memory->block;
 
@@ -202,7 +194,6 @@ static tarn_status run_often(struct bench_row *row, const tarn_attention *attent
     tarn_status status = TARN_OK;
     bool enough = false;
 
-    row->forward_s = row->backward_s = (double)NAN;
     for (size_t runs = 1; status == TARN_OK && !enough; runs++) {
         status = run_once(row, attention, memory, &seconds, err);
         total += seconds;

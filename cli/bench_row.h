@@ -32,7 +32,8 @@ size_t bench_row_array_bytes(const struct bench_row *row);
 /* Fills flops and bytes from a plan, without running it. */
 tarn_status bench_row_measure_sizes(struct bench_row *row, tarn_error *err);
 
-/* Runs forward and backward on random arrays; fills the seconds. */
+/* Runs forward and backward on random arrays; the seconds become those of the best run, of this
+ * call and those before. */
 tarn_status bench_row_run(struct bench_row *row, tarn_error *err);
 
 /* Seconds per forward and backward; NAN if it was not run. */

@@ -5,6 +5,8 @@ static const struct command benches[] = {
     {"peak", "what this machine can do at most: multiply-adds, caches, memory", bench_peak},
     {"attention", "time and memory of the attentions at growing lengths: Figure 1 of the paper",
      bench_attention},
+    {"train", "how fast a model trains, and in how much memory", bench_train},
+    {"generate", "what a step of generation costs, beside what it must", bench_generate},
     {0},
 };
 

@@ -8,6 +8,7 @@
 #include "tarn/tarn.h"
 
 static const struct command commands[] = {
+    {"train", "train a model and keep it in a folder", cmd_train},
     {"eval", "loss and metric of a model on validation data", cmd_eval},
     {"generate", "text, or whatever a model's symbols stand for, symbol by symbol",
      cmd_generate},

@@ -81,3 +81,17 @@ void words_bytes(char *text, size_t size, double bytes)
     }
     snprintf(text, size, "%.*f %s", unit == 0 || bytes >= 100.0 ? 0 : 1, bytes, units[unit]);
 }
+
+void words_time(char *text, size_t size, double seconds)
+{
+    if (!(seconds >= 0.0 && seconds < 1e9)) { /* NaN is neither */
+        snprintf(text, size, "?");
+        return;
+    }
+    const long whole = (long)(seconds + 0.5), hours = whole / 3600;
+
+    if (hours > 0)
+        snprintf(text, size, "%ld:%02ld:%02ld", hours, whole / 60 % 60, whole % 60);
+    else
+        snprintf(text, size, "%ld:%02ld", whole / 60, whole % 60);
+}

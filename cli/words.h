@@ -19,4 +19,7 @@ void words_harmless(char *out, size_t size, const char *text);
 /* "1.5 GiB" */
 void words_bytes(char *text, size_t size, double bytes);
 
+/* "1:02:33" or "2:33"; "?" for what is no time. */
+void words_time(char *text, size_t size, double seconds);
+
 #endif

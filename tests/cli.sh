@@ -51,6 +51,8 @@ attention 0 '"layout":"bhnd"' --attention linear --layout bhnd --json
 attention 0 '"backward_s":null' --attention linear --forward-only --json
 attention 0 '"attention":"lsh-4","kind":"lsh:rounds=4"' --attention lsh-4 --json
 attention 0 'lsh:rounds=2,chunk=4' --attention 'softmax;lsh:rounds=2,chunk=4'
+attention 0 '"attention":"linear"' --attention linear --rounds 3 --json
+attention 2 '--rounds' --rounds 0
 attention 2 "no 'foo'; there are linear" --attention foo
 attention 2 "has no option 'foo'" --attention linear:foo=1
 attention 2 'feature_map: no' --attention linear --feature-map foo
@@ -70,6 +72,16 @@ if [ "$(wc -l <"$folder/rows.csv")" -ne 3 ] ||
     ! grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv"; then
     echo "FAILED: the CSV"
     cat "$folder/rows.csv"
+    failed=1
+fi
+
+# Rounds go over all rows before a row comes again, and each is reported once.
+expect 0 'lsh-1' bench attention --lengths 16..32 --batch 1 --heads 1 --head-width 8 --repeat 1 \
+    --threads 1 --attention 'linear;lsh-1' --rounds 2 --csv "$folder/rounds.csv"
+if [ "$(cut -d, -f1,3 "$folder/rounds.csv" | tail -n +2 | tr '"\n' '  ')" != \
+    " linear ,16  lsh-1 ,16  linear ,32  lsh-1 ,32 " ]; then
+    echo "FAILED: the CSV of two rounds"
+    cat "$folder/rounds.csv"
     failed=1
 fi
 

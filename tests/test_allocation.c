@@ -3,6 +3,7 @@
  * and its kin count the calls of everything in the process, and hand them to glibc. */
 #include <stdlib.h>
 
+#include "kernel/matmul.h"
 #include "support/attention_case.h"
 #include "support/count_calls.h"
 
@@ -98,6 +99,43 @@ static void dot_products_allocate_nothing(void **state)
     free(work);
 }
 
+static void products_of_few_rows_allocate_nothing(void **state)
+{
+    enum { ROWS = 3, OUT = 500, IN = 210 };
+    float *const a = take((size_t)ROWS * IN, sizeof *a);
+    float *const c = take((size_t)ROWS * OUT, sizeof *c);
+    uint16_t *const b = take((size_t)OUT * IN, 2 * sizeof *b); /* or floats */
+
+    (void)state;
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        const struct tn_matmul_desc desc = {.m = ROWS,
+                                            .n = OUT,
+                                            .k = IN,
+                                            .transpose_b = true,
+                                            .elements = bf16 ? TN_BF16 : TN_F32,
+                                            .wide_a = true,
+                                            .threads = 3};
+        struct tn_matmul *plan;
+        tarn_error err = {0};
+
+        check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+        assert_string_equal(tn_matmul_name(plan), "few");
+        void *const scratch = take(tn_matmul_scratch_size(plan), 1);
+        size_t before = 0;
+
+        for (size_t round = 0; round < 2; round++) {
+            before = atomic_load(&calls);
+            tn_matmul_run(plan, c, a, b, NULL, scratch);
+        }
+        assert_int_equal(atomic_load(&calls) - before, 0);
+        free(scratch);
+        tn_matmul_free(plan);
+    }
+    free(a);
+    free(b);
+    free(c);
+}
+
 /* Or a count of zero would mean nothing. */
 static void allocations_are_counted(void **state)
 {
@@ -115,6 +153,7 @@ int main(void)
         cmocka_unit_test(no_call_allocates),
         cmocka_unit_test(segments_allocate_nothing),
         cmocka_unit_test(dot_products_allocate_nothing),
+        cmocka_unit_test(products_of_few_rows_allocate_nothing),
     };
 
     return cmocka_run_group_tests_name("allocation", tests, NULL, NULL);

@@ -132,9 +132,11 @@ static void gradients_are_slopes_where_work_is_split_otherwise(void **state)
             const struct variant variant = variant_of(kinds[k], NULL);
             const struct attention_case heads = case_of(&variant, causal, 3, 4, 70, 8, 5);
             const struct attention_case longer = case_of(&variant, causal, 1, 1, 1100, 4, 3);
+            const struct attention_case both = case_of(&variant, causal, 1, 8, 1100, 4, 3);
 
             check_slopes(&heads, &random);
             check_slopes(&longer, &random);
+            check_slopes(&both, &random);
         }
 }
 

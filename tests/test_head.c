@@ -109,7 +109,7 @@ static void check(struct head_case *c)
     check_near("loss", got.loss, want.loss);
     check_near("weight", got.weight, want.weight);
     check_near("correct", got.correct, want.correct);
-    check_floats("doutputs", c->dx.at, dx, c->r.rows * O, 5e-7);
+    check_floats("doutputs", c->dx.at, dx, c->r.rows * O, 2e-6);
     assert_memory_equal(&alone, &got, sizeof got);
     run(c, c->x.at);
     check_bits("over the outputs", c->x.at, c->dx.at, c->x.n);

@@ -148,28 +148,60 @@ static void causal_linear_equals_algorithm_1(void **state)
     }
 }
 
-/* Segments whose ends are no multiples of a tile, some of them empty or behind the length. */
+/* Segments are of 528 positions where sequences x heads are 8 and more, and shared by threads
+ * where they are fewer. */
+static void check_segments(size_t heads, size_t N, enum layout layout, const size_t lengths[2])
+{
+    const struct variant elu = variant_of("linear", "elu");
+    struct attention_case is = case_of(&elu, true, 2, heads, N, 5, 9);
+    struct attention_run run;
+
+    is.has_lengths = lengths != NULL;
+    for (size_t b = 0; lengths && b < 2; b++)
+        is.lengths[b] = tn_min(lengths[b], N);
+    is.layout = layout;
+    run_open(&run, &is);
+    run_forward(&run);
+    run_backward(&run);
+    check_algorithm_1(&run, 1e-4);
+    run_close(&run);
+}
+
+/* Ends that are no multiples of a tile; segments that are empty; keys that end before, in and
+ * at the end of a segment. */
 static void segments_equal_algorithm_1(void **state)
 {
-    static const size_t lengths[] = {1023, 1024, 1025, 2000, 3000, 5000};
+    static const size_t sizes[] = {527, 528, 529, 1056, 1057, 1023, 1024, 1025, 2000, 5000};
+    static const size_t lengths[][2] = {{77, 667}, {528, 1056}, {0, 529}, {1055, 1999}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (size_t heads = 1; heads <= 4; heads += heads == 1 ? 2 : 1) {
+            const enum layout layout = (enum layout)((i + heads) % LAYOUTS);
+
+            check_segments(heads, sizes[i], layout, NULL);
+            check_segments(heads, sizes[i], layout, lengths[(i + heads) % 4]);
+        }
+}
+
+/* Sums that take up a segment's positions by themselves, and sums that would take more. */
+static void segments_of_wide_heads_equal_algorithm_1(void **state)
+{
+    static const size_t sizes[][3] = {{8, 32, 32}, {1, 64, 65}, {1, 100, 33}};
     const struct variant elu = variant_of("linear", "elu");
 
     (void)state;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        for (size_t heads = 1; heads <= 3; heads += 2) {
-            struct attention_case is = case_of(&elu, true, 2, heads, lengths[i], 5, 9);
-            struct attention_run run;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const struct attention_case is =
+            case_of(&elu, true, 1, sizes[i][0], 1100, sizes[i][1], sizes[i][2]);
+        struct attention_run run;
 
-            is.has_lengths = i % 2;
-            is.lengths[0] = lengths[i] / 3;
-            is.lengths[1] = 77;
-            is.layout = (enum layout)(i % LAYOUTS);
-            run_open(&run, &is);
-            run_forward(&run);
-            run_backward(&run);
-            check_algorithm_1(&run, 1e-4);
-            run_close(&run);
-        }
+        run_open(&run, &is);
+        run_forward(&run);
+        run_backward(&run);
+        check_algorithm_1(&run, 1e-4);
+        run_close(&run);
+    }
 }
 
 /* ---- chunks ------------------------------------------------------------- */
@@ -280,6 +312,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(causal_linear_equals_algorithm_1),
         cmocka_unit_test(segments_equal_algorithm_1),
+        cmocka_unit_test(segments_of_wide_heads_equal_algorithm_1),
         cmocka_unit_test(every_chunk_equals_one_by_one),
         cmocka_unit_test(wide_heads_equal_algorithm_1),
         cmocka_unit_test(a_denominator_held_at_eps_has_no_slope),

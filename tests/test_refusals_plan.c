@@ -442,6 +442,28 @@ static void tables_end_and_have_no_name_twice(void **state)
     }
 }
 
+/* A kind that shares them is one that refuses other keys than queries. */
+static void kinds_that_share_keys_say_so(void **state)
+{
+    const tarn_table_row *kind;
+
+    (void)state;
+    for (size_t i = 0; (kind = tarn_attention_kind(i)) != NULL; i++) {
+        tarn_attention_desc desc = plain(kind->name);
+        tarn_attention *plan = NULL;
+
+        desc.keys = desc.queries + 1;
+        const bool refused = tarn_attention_create(&plan, &desc, NULL) != TARN_OK;
+
+        assert_int_equal(tarn_attention_shares_keys(kind->name), refused);
+        tarn_attention_free(plan);
+    }
+    assert_true(tarn_attention_shares_keys("lsh:rounds=4"));
+    assert_false(tarn_attention_shares_keys("lshh"));
+    assert_false(tarn_attention_shares_keys("ls"));
+    assert_false(tarn_attention_shares_keys(NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,6 +481,7 @@ int main(void)
         cmocka_unit_test(an_allocator_without_functions_is_refused),
         cmocka_unit_test(null_is_refused_or_ignored),
         cmocka_unit_test(tables_end_and_have_no_name_twice),
+        cmocka_unit_test(kinds_that_share_keys_say_so),
     };
 
     return cmocka_run_group_tests_name("refusals of plans", tests, NULL, NULL);

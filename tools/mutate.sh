@@ -36,27 +36,54 @@ mutations() {
     mutate "linear: infinite inverse of a tiny sum" $tile \
         's/isinf(inverse) ? 0.0f : inverse/inverse/' test_finite
     pass=src/layer/linear_pass.c
-    mutate "linear: z not summed" $pass \
-        's/&one, 0, 0, k.rows/\&one, 0, 0, packed_q(a, head).rows/' $linear
-    mutate "linear: scan keeps a segment's own sum" $pass \
-        's/\*at = total;/*at = total + own;/' $linear
-    mutate "linear: scan skips the first segment" $pass \
-        's/total += own;/total += s > 0 ? own : 0.0f;/' $linear
-    mutate "linear: scan of R from the wrong end" $pass \
-        's/scan(plan, Rt, n, sizes.rows \* sizes.St_ld, BACKWARDS)/scan(plan, Rt, n, sizes.rows * sizes.St_ld, FORWARDS)/' \
-        $linear
-    mutate "linear: not causal, a segment's prefix for the total" $pass \
-        's/s < n \&\& !plan->causal; s++/s < n \&\& false; s++/' $linear
     mutate "linear: dv from R of the tile before" $pass \
-        's/sum_R(a, head), packed_k(a, head), packed_q(a, head),/sum_R(a, head), packed_k(a, head), packed_k(a, head),/' \
+        's/^\( *\)packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later/\1packed_k(a, head), packed_g(a, head), n, BACKWARDS, \&later/' \
         $linear
     mutate "linear: dk walks forwards" $pass \
         's/packed_q(a, head), n, BACKWARDS, &ahead)/packed_q(a, head), n, FORWARDS, \&ahead)/' $linear
-    mutate "linear: segments depend on the threads" src/layer/attn_linear.c \
-        's|TN_LINEAR_SEGMENTS / heads, positions|1 + plan->threads % 3, positions|' test_threads
-    mutate "linear: a segment too short by a tile" src/layer/attn_linear.c \
-        's/.q_to = tn_min(plan->N, (segment + 1) \* q_each)/.q_to = tn_min(plan->N, (segment + 1) * q_each - segment)/' \
-        $linear
+    sums=src/layer/linear_sums.c
+    segments="test_linear test_segments"
+    mutate "linear: z not taken from St" $sums \
+        's/z + head \* C_ld, ones_row(a, head)/z + head * C_ld, a->tiles->St/' $segments
+    mutate "linear: z not kept" $sums \
+        's/memcpy(ones_row(a, head), a->tiles->z + head \* s->C_ld/memcpy(ones_row(a, head), a->tiles->S/' \
+        $segments
+    mutate "linear: kept sums of the first head for all" $sums \
+        's/copy(a, kept + head \* s->kept/copy(a, kept + 0 * s->kept/' $segments
+    mutate "linear: scan adds nothing" $sums \
+        's/1.0f, first + done/0.0f, first + done/' $segments
+    mutate "linear: scan skips the first segment" $sums \
+        's/size_t i = 1; i < count/size_t i = 2; i < count/' $segments
+    spread=src/layer/attn_linear.c
+    mutate "linear: scan of R from the wrong end" $spread \
+        '/work->R.count,$/{n;s/work->call->plan->causal/false/;}' $segments
+    mutate "linear: not causal, a segment's prefix for the total" $spread \
+        's/sum_number(task, segment) : sums.count - 1/sum_number(task, segment) : segment/' $segments
+    mutate "linear: not causal, R of a segment for the total" $spread \
+        's/plan->causal ? segment : sums.count - 1/plan->causal ? segment : segment/' $segments
+    mutate "linear: the last segment's start not kept" $spread \
+        's/if (i < saved.count) {/if (i + 1 < saved.count) {/' $segments
+    mutate "linear: sums kept as they were segments ago" $spread \
+        's/^ *tn_linear_turn_S(a);//' $segments
+    mutate "linear: a segment starts from the start of the one before" $spread \
+        's/return task->group.plan->causal ? segment - 1/return task->group.plan->causal ? segment - (segment > 1) - 1/' \
+        $segments
+    mutate "linear: every segment starts from zero" $spread \
+        's/St, i < sums.count ? sums_of/St, false ? sums_of/' $segments
+    mutate "linear: R not shared between tasks" $spread \
+        's/Rt, i < sums.count ? sums_of/Rt, false ? sums_of/' $segments
+    mutate "linear: R not carried from segment to segment" $spread \
+        's/a->slopes.from = span.q_from;/&tn_linear_sums_load(a, a->tiles->Rt, NULL);/' $segments
+    cut=src/layer/linear_cut.c
+    mutate "linear: segments depend on the threads" $cut \
+        's|SEGMENTS_MAX / heads, positions|1 + plan->threads % 3, positions|' test_threads
+    mutate "linear: a segment too short by a position" $cut \
+        's/.q_to = tn_min(plan->N, (segment + 1) \* cut.q_each)/.q_to = tn_min(plan->N, (segment + 1) * cut.q_each - segment)/' \
+        $segments
+    mutate "linear: segments shorter than their sums" $cut \
+        's/tn_max(SEGMENT_MIN, sums)/tn_max(SEGMENT_MIN, 0 * sums)/' test_memory
+    mutate "linear: sums kept that positions do not pay for" $cut \
+        's/few || plan->Nk >= sizes.kept/few || plan->Nk > 0/' test_memory
     mutate "linear: step does not normalise" src/layer/linear_step.c \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
     mutate "linear: step adds the key after its use" src/layer/linear_step.c \

@@ -70,8 +70,8 @@ typedef struct tarn_output {
 } tarn_output;
 
 /* The arrays of one call. Forward and step read q, k, v and write y. Backward reads q, k, v,
- * y and dy, and writes dq, dk, dv. `lsh` shares queries and keys: k is ignored and may be
- * all zero, and dk is not written. */
+ * y and dy, and writes dq, dk, dv. A kind that shares queries and keys (`lsh`) ignores k, which
+ * may be all zero, and writes no dk. */
 typedef struct tarn_attention_arrays {
     tarn_input q, k, v;
     tarn_output y;
@@ -148,6 +148,11 @@ typedef struct tarn_table_row {
 } tarn_table_row;
 
 TARN_API const tarn_table_row *tarn_attention_kind(size_t index);
+
+/* Whether the keys of a kind, named as in a desc, are its queries, as with "lsh": there is no k
+ * and no dk, and N = Nk. False if there is no such kind. */
+TARN_API bool tarn_attention_shares_keys(const char *kind);
+
 TARN_API const tarn_table_row *tarn_feature_map(size_t index);
 
 /* ---- The numerator alone ------------------------------------------------ */

@@ -121,6 +121,13 @@ TARN_API tarn_status tarn_state_inspect(tarn_state_about *about, const char *pat
 
 /* ---- Questions ---------------------------------------------------------- */
 
+TARN_API const char *tarn_generator_method(const tarn_generator *generator);
+
+/* What one step at a position asks of a machine at least: bytes of weights that are read once,
+ * and multiply-adds, times two. Embeddings are looked up, not read. */
+TARN_API size_t tarn_generator_weight_bytes(const tarn_generator *generator);
+TARN_API double tarn_generator_flops(const tarn_generator *generator, uint64_t position);
+
 /* Methods of generation; NULL past the last. */
 TARN_API const tarn_table_row *tarn_method(size_t index);
 

@@ -54,6 +54,10 @@ TARN_API const tarn_field *tarn_config_field(size_t index);
 TARN_API tarn_status tarn_config_set(tarn_config *config, const char *name, const char *value,
                                      tarn_error *err);
 
+/* The other way: one field as the text that sets it. TARN_PATH_SIZE bytes hold any. */
+TARN_API tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
+                                      const char *name, tarn_error *err);
+
 /* Everything that a model needs to hold together: F a multiple of H, known names, ... */
 TARN_API tarn_status tarn_config_check(const tarn_config *config, tarn_error *err);
 

@@ -129,6 +129,8 @@ typedef struct tarn_settings {
 TARN_API const tarn_field *tarn_settings_field(size_t index);
 TARN_API tarn_status tarn_settings_set(tarn_settings *settings, const char *name,
                                        const char *value, tarn_error *err);
+TARN_API tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t size,
+                                        const char *name, tarn_error *err);
 
 /* What suits a task; the paper's settings for the paper's tasks. */
 TARN_API tarn_status tarn_settings_start(tarn_settings *settings, const char *task,
@@ -183,6 +185,11 @@ TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model
 /* ---- Tasks -------------------------------------------------------------- */
 
 TARN_API const tarn_table_row *tarn_task(size_t index);
+
+/* The preset that suits a task, and what its validations measure, as tarn_validation.name has
+ * it; NULL: no such task. */
+TARN_API const char *tarn_task_preset(const char *task);
+TARN_API const char *tarn_task_metric(const char *task);
 
 /* How many symbols a model of this task needs. */
 TARN_API tarn_status tarn_task_symbols(size_t *symbols, const char *task, tarn_error *err);

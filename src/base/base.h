@@ -18,6 +18,8 @@
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- allocate.c --------------------------------------------------------- */
+
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes);
 void tn_release(const tarn_allocator *allocator, void *memory);
 

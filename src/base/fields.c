@@ -113,6 +113,16 @@ tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *n
 
 /* ---- Reading ------------------------------------------------------------ */
 
+/* As few digits as give the same number again: 0.1 and not 0.10000000000000001. */
+static void number_text(double number, char *text, size_t size)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+}
+
 void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size)
 {
     const void *const place = (const char *)at + field->offset;
@@ -126,7 +136,7 @@ void tn_field_text(const struct tn_field *field, const void *at, char *text, siz
         snprintf(text, size, "%s", *(const bool *)place ? "true" : "false");
         break;
     case TN_FIELD_NUMBER:
-        snprintf(text, size, "%.17g", *(const double *)place);
+        number_text(*(const double *)place, text, size);
         break;
     case TN_FIELD_SEED:
         snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)place);
@@ -135,6 +145,24 @@ void tn_field_text(const struct tn_field *field, const void *at, char *text, siz
         snprintf(text, size, "%zu", *(const size_t *)place);
         break;
     }
+}
+
+tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *text,
+                           size_t size, const char *name, tarn_error *err)
+{
+    char whole[TARN_PATH_SIZE];
+
+    for (const struct tn_field *field = fields; field->about.name; field++) {
+        if (strcmp(field->about.name, name) != 0)
+            continue;
+        tn_field_text(field, at, whole, sizeof whole);
+        if (strlen(whole) >= size)
+            return tn_fail(err, TARN_EINVAL, "%s: has %zu bytes; expected under %zu", name,
+                           strlen(whole), size);
+        memcpy(text, whole, strlen(whole) + 1);
+        return TARN_OK;
+    }
+    return tn_fail(err, TARN_EUNKNOWN, "there is no setting '%.40s'", name);
 }
 
 /* ---- Checking ----------------------------------------------------------- */

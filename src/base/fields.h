@@ -35,6 +35,10 @@ struct tn_field {
 tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *name,
                           const char *value, tarn_error *err);
 
+/* Its value as text that sets it again; refuses a `size` that it does not fit in. */
+tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *text,
+                           size_t size, const char *name, tarn_error *err);
+
 /* A field's value as tn_fields_set() takes it; at most TARN_PATH_SIZE bytes. */
 void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size);
 

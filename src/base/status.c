@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 
@@ -52,17 +51,4 @@ tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...
         make_printable(err->text);
     }
     return status;
-}
-
-void *tn_allocate(const tarn_allocator *allocator, size_t bytes)
-{
-    return allocator ? allocator->allocate(allocator->context, bytes) : malloc(bytes);
-}
-
-void tn_release(const tarn_allocator *allocator, void *memory)
-{
-    if (allocator)
-        allocator->release(allocator->context, memory);
-    else
-        free(memory);
 }

@@ -157,6 +157,31 @@ size_t tarn_generator_state_size(const tarn_generator *g)
     return g->method->state(g);
 }
 
+const char *tarn_generator_method(const tarn_generator *g)
+{
+    return g->method->about.name;
+}
+
+/* Floats that are multiplied with. */
+static size_t multiplied(const tarn_generator *g)
+{
+    const struct tn_arch *const arch = &g->model->arch;
+
+    return g->model->count - arch->config.symbols * arch->position.embedding -
+           arch->config.positions * arch->config.width;
+}
+
+size_t tarn_generator_weight_bytes(const tarn_generator *g)
+{
+    return multiplied(g) * sizeof(float);
+}
+
+double tarn_generator_flops(const tarn_generator *g, uint64_t position)
+{
+    return 2.0 * (double)multiplied(g) * (double)g->method->rows(g, position) +
+           (double)g->model->arch.config.layers * g->method->attention_flops(g, position);
+}
+
 uint64_t tarn_state_position(const void *state)
 {
     uint64_t position;

@@ -34,6 +34,11 @@ struct tn_method {
 
     size_t (*state)(const tarn_generator *g); /* bytes */
 
+    /* Rows of dense products that one step at `position` takes, and attention's flops in a
+     * layer. */
+    size_t (*rows)(const tarn_generator *g, uint64_t position);
+    double (*attention_flops)(const tarn_generator *g, uint64_t position);
+
     /* The last position's outputs, (B, O), after n symbols of each stream; all was checked. */
     tarn_status (*feed)(tarn_generator *g, struct tn_state *state, const float **outputs,
                         const int32_t *symbols, size_t n, tarn_error *err);

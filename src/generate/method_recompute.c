@@ -131,6 +131,25 @@ static size_t state_size(const tarn_generator *g)
     return sizeof(struct tn_state) + g->B * g->longest * sizeof(int32_t);
 }
 
+static size_t rows(const tarn_generator *g, uint64_t position)
+{
+    return g->B * ((size_t)position + 1);
+}
+
+/* Of a forward over all positions so far. */
+static double attention_flops(const tarn_generator *g, uint64_t position)
+{
+    tarn_attention_desc desc = tn_arch_attention(&g->model->arch, g->B, (size_t)position + 1);
+    tarn_attention plan;
+    double flops = 0.0;
+
+    desc.threads = 1;
+    if (tn_attention_init(&plan, &desc, NULL) == TARN_OK)
+        flops = tarn_attention_forward_flops(&plan);
+    tn_attention_clear(&plan);
+    return flops;
+}
+
 /* ---- Files -------------------------------------------------------------- */
 
 static size_t packed(const tarn_generator *g, size_t n)
@@ -178,6 +197,8 @@ const struct tn_method tn_method_recompute = {
     .create = create,
     .free = destroy,
     .state = state_size,
+    .rows = rows,
+    .attention_flops = attention_flops,
     .feed = feed,
     .packed = packed,
     .pack = pack,

@@ -268,6 +268,26 @@ static size_t state_size(const tarn_generator *g)
     return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state;
 }
 
+static size_t rows(const tarn_generator *g, uint64_t position)
+{
+    (void)position;
+    return g->B;
+}
+
+/* A state that does not grow takes what the first position does; a cache adds a row of scores
+ * and one of values for each position in it. */
+static double attention_flops(const tarn_generator *g, uint64_t position)
+{
+    const struct recurrent *const own = g->own;
+    const struct tn_arch *const arch = &g->model->arch;
+    tarn_attention one = own->attentions[0];
+
+    if (one.kind->cached)
+        return 4.0 * (double)g->B * (double)arch->config.width * (double)(position + 1);
+    one.N = one.Nk = 1;
+    return tarn_attention_forward_flops(&one);
+}
+
 /* ---- Files -------------------------------------------------------------- */
 
 static char *layer_state(const tarn_generator *g, const struct tn_state *state, size_t layer)
@@ -334,6 +354,8 @@ const struct tn_method tn_method_recurrent = {
     .create = create,
     .free = destroy,
     .state = state_size,
+    .rows = rows,
+    .attention_flops = attention_flops,
     .feed = feed,
     .packed = packed,
     .pack = pack,

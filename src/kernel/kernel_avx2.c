@@ -9,6 +9,7 @@
 #define TN_NAME "avx2"
 #define LANES 8
 #define PRODUCT_ROWS 4
+#define PANEL_ROWS 6
 #define RECUR_STEPS 3
 #define LARGER(a, b) _mm256_max_ps(a, b)
 #define SMALLER(a, b) _mm256_min_ps(a, b)

@@ -9,6 +9,7 @@
 #define TN_NAME "avx512"
 #define LANES 16
 #define PRODUCT_ROWS 8
+#define PANEL_ROWS 14
 #define RECUR_STEPS 4
 #define LARGER(a, b) _mm512_max_ps(a, b)
 #define SMALLER(a, b) _mm512_min_ps(a, b)

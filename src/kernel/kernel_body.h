@@ -5,6 +5,7 @@
  *   TN_TABLE      the table to define          TN_NAME    its name
  *   LANES         floats in a vector register
  *   PRODUCT_ROWS  rows of c that product() keeps in registers, two vectors each
+ *   PANEL_ROWS    the same for product_packed()
  *   RECUR_STEPS   positions that recur() advances per pass over S, two vectors each
  *   LARGER, SMALLER  optional: instructions that vector types cannot name; the second operand
  *                    where one is NaN
@@ -333,33 +334,44 @@ static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const
 #endif
 
 /* A perfect shuffle of the rows, log2(LANES) times over, is the transpose. */
-FORCE_INLINE void transpose_square(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+FORCE_INLINE void transpose_vectors(vec row[LANES])
 {
-    vec row[LANES], next[LANES];
+    vec next[LANES];
 
-    for (int i = 0; i < LANES; i++)
-        row[i] = load(in + i * ldi);
     for (int pass = 1; pass < LANES; pass *= 2) {
         for (int i = 0; i < LANES / 2; i++) {
             next[2 * i] = INTERLEAVE_LOW(row[i], row[i + LANES / 2]);
             next[2 * i + 1] = INTERLEAVE_HIGH(row[i], row[i + LANES / 2]);
         }
-        memcpy(row, next, sizeof row);
+        memcpy(row, next, sizeof next);
     }
-    for (int i = 0; i < LANES; i++)
-        store(out + i * ldo, row[i]);
 }
 
 #else /* gcc before 12 has no portable shuffle */
 
-FORCE_INLINE void transpose_square(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+FORCE_INLINE void transpose_vectors(vec row[LANES])
 {
-    for (ptrdiff_t i = 0; i < LANES; i++)
-        for (ptrdiff_t j = 0; j < LANES; j++)
-            out[j * ldo + i] = in[i * ldi + j];
+    for (int i = 0; i < LANES; i++)
+        for (int j = 0; j < i; j++) {
+            const float swapped = row[i][j];
+
+            row[i][j] = row[j][i];
+            row[j][i] = swapped;
+        }
 }
 
 #endif
+
+FORCE_INLINE void transpose_square(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+{
+    vec row[LANES];
+
+    for (int i = 0; i < LANES; i++)
+        row[i] = load(in + i * ldi);
+    transpose_vectors(row);
+    for (int i = 0; i < LANES; i++)
+        store(out + i * ldo, row[i]);
+}
 
 static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t rows,
                       size_t cols)
@@ -630,12 +642,17 @@ static float read(const float *x, size_t n)
 
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_update.h"
+#include "kernel/kernel_body_packed.h"
+#include "kernel/kernel_body_few.h"
 
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
     .lanes = LANES,
     .product = product,
+    .panel_rows = PANEL_ROWS,
+    .pack = pack,
+    .product_packed = product_packed,
     .recur = recur,
     .recur_sum = recur_sum,
     .transpose = transpose,
@@ -663,6 +680,9 @@ const struct tn_kernels TN_TABLE = {
     .gelu_slope = gelu_slope,
     .dropout = dropout,
     .update = update,
+    .few_pack = few_pack,
+    .few_f32 = few_f32,
+    .few_bf16 = few_bf16,
     .burn = burn,
     .read = read,
 };

@@ -7,5 +7,6 @@
 #define TN_NAME "neon"
 #define LANES 4
 #define PRODUCT_ROWS 8
+#define PANEL_ROWS 8
 #define RECUR_STEPS 4
 #include "kernel/kernel_body.h"

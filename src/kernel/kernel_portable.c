@@ -4,5 +4,6 @@
 #define TN_NAME "portable"
 #define LANES 4
 #define PRODUCT_ROWS 4
+#define PANEL_ROWS 4
 #define RECUR_STEPS 2
 #include "kernel/kernel_body.h"

@@ -30,6 +30,14 @@ struct tn_column {
     ptrdiff_t ld;
 };
 
+/* Rows of a matrix that will be read soon, which a long product asks the memory for as it goes.
+ * Lists of them end with one of no rows. */
+struct tn_ahead {
+    const float *at;
+    ptrdiff_t ld;
+    size_t rows, cols, seen; /* seen: floats of the first row, 0 at the start */
+};
+
 /* What the gradient of a normalised row needs beside the row. */
 struct tn_norm_stats {
     float mean, scale; /* scale: 1 / sqrt(variance + eps) */
@@ -49,6 +57,18 @@ struct tn_update {
     float step, root, eps;
 };
 
+/* c (m x n) = a b^T + bias + c, then zero where that is negative; each of the last three is
+ * optional. a is m x k, and b is n x k, f32 or bf16, read once from front to back. */
+struct tn_few {
+    float *c;
+    const float *a; /* packed by few_pack() */
+    const void *b;
+    const float *bias; /* NULL: none */
+    ptrdiff_t ldc, ldb;
+    size_t m, n, k;
+    bool add, relu;
+};
+
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
@@ -60,6 +80,20 @@ struct tn_kernels {
      * zero and added to c once, so splitting a sum over calls rounds the same on every path. */
     void (*product)(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row, ptrdiff_t a_col,
                     const float *b, ptrdiff_t ldb, size_t m, size_t n, size_t k, bool add);
+
+    /* The same for large products, from operands packed into panels: of `panel_rows` rows of a
+     * or of two vectors of columns of b. A panel holds k rows of floats, a multiple of the
+     * vector apart (tn_panel_width); what a last panel lacks is not looked at.
+     *
+     * pack: n rows of a, or columns of b, into panels. Those lie `ld` floats apart and run
+     * along k, or, if `across`, lie side by side while k runs in steps of ld.
+     *
+     * product_packed uses `ahead` up: what is to be packed next. */
+    size_t panel_rows;
+    void (*pack)(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool across, size_t n,
+                 size_t k);
+    void (*product_packed)(float *c, ptrdiff_t ldc, const float *a, const float *b, size_t m,
+                           size_t n, size_t k, bool add, struct tn_ahead *ahead);
 
     void (*recur)(const struct tn_recurrence *r);
 
@@ -153,6 +187,17 @@ struct tn_kernels {
     void (*update)(float *w, float *m, float *v, const float *g, float scale,
                    const struct tn_update *by, size_t n);
 
+    /* ---- few rows times many weights, of any widths ---- */
+
+    /* A copy of a (m x k) for the products below: m times k floats, k rounded up to 2 lanes. */
+    void (*few_pack)(float *packed, const float *a, ptrdiff_t lda, size_t m, size_t k,
+                     bool bf16);
+
+    /* Weights in f32 and in bf16. c_ij is the same to the last bit whatever m, n and the
+     * addresses are. */
+    void (*few_f32)(const struct tn_few *few);
+    void (*few_bf16)(const struct tn_few *few);
+
     /* ---- the machine ---- */
 
     /* Fused multiply-adds in registers; returns how many flops that was. */
@@ -171,6 +216,17 @@ const struct tn_kernels *tn_kernels_row(size_t i);
 static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
 {
     return tn_round_up(width, kernels->lanes);
+}
+
+/* Rows of a, or columns of b, in a panel, and the floats between two of its rows. */
+static inline size_t tn_panel_size(const struct tn_kernels *kernels, bool of_b)
+{
+    return of_b ? 2 * kernels->lanes : kernels->panel_rows;
+}
+
+static inline size_t tn_panel_width(const struct tn_kernels *kernels, bool of_b)
+{
+    return tn_padded(kernels, tn_panel_size(kernels, of_b));
 }
 
 #endif

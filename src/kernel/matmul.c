@@ -10,15 +10,16 @@
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
-extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_widened, tn_matmul_portable;
+extern const struct tn_matmul_backend tn_matmul_few, tn_matmul_packed, tn_matmul_onednn,
+    tn_matmul_widened, tn_matmul_portable;
 
 /* Best first; the last can do everything. */
 static const struct tn_matmul_backend *const backends[] = {
+    &tn_matmul_few,     &tn_matmul_packed,
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
 #endif
-    &tn_matmul_widened,
-    &tn_matmul_portable,
+    &tn_matmul_widened, &tn_matmul_portable,
 };
 
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
@@ -55,20 +56,25 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
     return TARN_OK;
 }
 
+static size_t size_of(enum tn_element element)
+{
+    return element == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
 static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
 {
     const size_t m = desc->m, n = desc->n, k = desc->k;
-    const size_t element = desc->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+    const size_t in_a = size_of(tn_matmul_elements_a(desc)), in_b = size_of(desc->elements);
     tarn_status status;
 
     if (m == 0 || n == 0 || k == 0)
         return tn_fail(err, TARN_EINVAL, "m, n, k: %zu, %zu, %zu; expected at least 1 each", m,
                        n, k);
-    status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, element, err)
-                               : check_matrix("a", &desc->lda, m, k, element, err);
+    status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, in_a, err)
+                               : check_matrix("a", &desc->lda, m, k, in_a, err);
     if (status == TARN_OK)
-        status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, element, err)
-                                   : check_matrix("b", &desc->ldb, k, n, element, err);
+        status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, in_b, err)
+                                   : check_matrix("b", &desc->ldb, k, n, in_b, err);
     if (status == TARN_OK)
         status = check_matrix("c", &desc->ldc, m, n, sizeof(float), err);
     if (status == TARN_OK && desc->threads > TN_THREADS_MAX)

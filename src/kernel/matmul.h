@@ -8,7 +8,10 @@
  *
  * Who multiplies is a row of the table in matmul.c. Every backend cuts c into tiles by the
  * shape alone and sums a tile on one thread, so results are the same to the last bit for any
- * number of threads; between backends and instruction sets they differ by rounding. */
+ * number of threads; between backends and instruction sets they differ by rounding.
+ *
+ * With b transposed and at most TN_FEW_ROWS rows of f32, as when generating, a row of c is the
+ * same to the last bit whatever m is: a sequence alone equals that sequence in a small batch. */
 #ifndef TN_MATMUL_H
 #define TN_MATMUL_H
 
@@ -21,14 +24,18 @@ enum tn_element { TN_F32, TN_BF16 }; /* bf16: the upper half of a float, in a ui
 
 enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
 
+enum { TN_FEW_ROWS = 16 }; /* up to here weights are read in place; see docs/decisions.md */
+
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char *backend; /* "onednn", "widened", "portable"; NULL: the first that can */
+    const char *backend; /* "few", "packed", "onednn", "widened", "portable"; NULL: the first
+                            that can */
     const char *cpu;     /* as tarn_cpu_name() lists; NULL: best. For our own loops */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
     enum tn_element elements; /* of a and b; c and bias are f32 */
+    bool wide_a;              /* a is f32 where b is bf16; it is never rounded */
     enum tn_activation activation;
     bool bias, add; /* n floats to every row; the old c */
     size_t threads; /* 0: all */
@@ -77,6 +84,11 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
+
+static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
+{
+    return desc->wide_a ? TN_F32 : desc->elements;
+}
 
 /* ---- bf16 --------------------------------------------------------------- */
 

@@ -257,6 +257,9 @@ static void release(struct tn_matmul *plan)
 
 static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
+    if (plan->desc.elements == TN_BF16 && plan->desc.wide_a)
+        return tn_fail(err, TARN_EMACHINE, "backend: oneDNN would round a to bf16");
+
     struct onednn *const own = tn_allocate(plan->desc.allocator, sizeof *own);
 
     if (!own)

@@ -62,10 +62,11 @@ static void accumulate(const struct tn_matmul *plan, const struct tn_matmul_arra
                        struct tn_rectangle part, size_t p, size_t depth, struct tiles *tiles)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
+    const enum tn_element elements = tn_matmul_elements_a(d);
     const struct block a =
         d->transpose_a
-            ? fetch(arrays->a, d->lda, d->elements, p, part.row, depth, part.rows, tiles->a)
-            : fetch(arrays->a, d->lda, d->elements, part.row, p, part.rows, depth, tiles->a);
+            ? fetch(arrays->a, d->lda, elements, p, part.row, depth, part.rows, tiles->a)
+            : fetch(arrays->a, d->lda, elements, part.row, p, part.rows, depth, tiles->a);
     const ptrdiff_t ld = (ptrdiff_t)a.ld;
 
     pack_b(plan, arrays->b, p, depth, part.col, part.cols, tiles);

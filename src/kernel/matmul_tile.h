@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_tile.h - a rectangle of c, for a backend that is given back what it cannot do. */
+/* matmul_tile.h - what backends have in common: a rectangle of c, for one that is given back
+ * what it cannot do. */
 #ifndef TN_MATMUL_TILE_H
 #define TN_MATMUL_TILE_H
 

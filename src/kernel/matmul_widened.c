@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_widened.c - the dense product of bf16 where no instruction multiplies them: both
- * operands are widened to f32, which is exact, and multiplied as such. The products of two bf16
- * are exact in f32, so the result is that of a processor with such instructions up to the order
- * of its sums, at the speed of f32. */
+/* matmul_widened.c - the dense product of bf16 where no instruction multiplies them, and of f32
+ * with bf16 anywhere: what is bf16 is widened to f32, which is exact, and multiplied as such.
+ * The products of two bf16 are exact in f32, so the result is that of a processor with such
+ * instructions up to the order of its sums, at the speed of f32. */
 #include "kernel/matmul.h"
 
 enum { ROWS = 32 }; /* widened at a time by one thread */
@@ -10,7 +10,7 @@ enum { ROWS = 32 }; /* widened at a time by one thread */
 /* A matrix as it is stored, and its copy in f32, rows behind each other. */
 struct matrix {
     size_t rows, cols, ld;
-    float *wide;
+    float *wide; /* NULL for a that is f32 already */
 };
 
 static struct matrix matrix_a(const struct tn_matmul_desc *d)
@@ -34,7 +34,8 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 {
     struct work work = {matrix_a(&plan->desc), matrix_b(&plan->desc), NULL};
 
-    work.a.wide = tn_arena_take(arena, work.a.rows, work.a.cols * sizeof(float));
+    if (!plan->desc.wide_a)
+        work.a.wide = tn_arena_take(arena, work.a.rows, work.a.cols * sizeof(float));
     work.b.wide = tn_arena_take(arena, work.b.rows, work.b.cols * sizeof(float));
     work.scratch = tn_arena_take(arena, 1, tn_matmul_scratch_size(plan->own));
     return work;
@@ -50,7 +51,8 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
         return tn_fail(err, TARN_EMACHINE, "backend: 'widened' is for products of bf16");
     desc.backend = NULL;
     desc.elements = TN_F32;
-    desc.lda = desc.ldb = 0;
+    desc.lda = desc.wide_a ? desc.lda : 0;
+    desc.ldb = 0;
 
     const tarn_status status = tn_matmul_create(&inner, &desc, err);
 
@@ -92,9 +94,11 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     const struct work work = lay_out(plan, &arena);
 
-    widen(plan, work.a, arrays->a);
+    if (!plan->desc.wide_a)
+        widen(plan, work.a, arrays->a);
     widen(plan, work.b, arrays->b);
-    tn_matmul_run(plan->own, arrays->c, work.a.wide, work.b.wide, arrays->bias, work.scratch);
+    tn_matmul_run(plan->own, arrays->c, plan->desc.wide_a ? arrays->a : work.a.wide,
+                  work.b.wide, arrays->bias, work.scratch);
 }
 
 static void release(struct tn_matmul *plan)

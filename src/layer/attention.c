@@ -24,6 +24,15 @@ const tarn_table_row *tarn_attention_kind(size_t index)
                : NULL;
 }
 
+bool tarn_attention_shares_keys(const char *kind)
+{
+    const tarn_table_row *row = NULL;
+
+    /* A row is the first member of its kind. */
+    return kind && tn_option_row(&row, tn_attention_rows, "kind", kind, NULL) == TARN_OK &&
+           ((const struct tn_attention_kind *)row)->shares_keys;
+}
+
 /* ---- Life --------------------------------------------------------------- */
 
 static size_t kind_draws(const tarn_attention *plan)

@@ -73,7 +73,7 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
 {
     const struct tn_attention_kind *const kind = plan->kind;
 
-    if (kind->self_only && plan->N != plan->Nk)
+    if (kind->shares_keys && plan->N != plan->Nk)
         return tn_fail(err, TARN_EINVAL, "keys: is %zu, queries is %zu; '%s' needs them equal",
                        plan->Nk, plan->N, kind->about.name);
     if (kind->check) {
@@ -193,7 +193,7 @@ static tarn_status check_lengths(const tarn_attention *plan, const size_t *lengt
 /* Kinds that share queries and keys do not look at k. */
 static bool reads_keys(const tarn_attention *plan)
 {
-    return !plan->kind->self_only;
+    return !plan->kind->shares_keys;
 }
 
 static tarn_status check_call(const tarn_attention *plan, const tarn_attention_arrays *arrays,

@@ -39,8 +39,7 @@ struct tn_attention_kind {
     tarn_table_row about;
     bool has_map; /* takes a feature map, if uses_map (NULL: always) says so of its options */
     bool (*uses_map)(const tarn_attention *plan);
-    bool self_only;   /* queries and keys are the same positions */
-    bool shares_keys; /* and the same rows: k is not looked at */
+    bool shares_keys; /* keys are the queries: k and dk are not looked at, N = Nk */
 
     /* Refuses what this kind cannot do beyond its options' ranges. NULL: nothing more. */
     tarn_status (*check)(const tarn_attention *plan, tarn_error *err);

@@ -4,18 +4,18 @@
  *   y_i = phi(q_i)^T S_i / (phi(q_i)^T z_i + eps)
  *   S_i = sum_j phi(k_j) v_j^T     z_i = sum_j phi(k_j)    over j <= i when causal, else all
  *
- * The passes over a group of heads are in linear_pass.c. Here they are spread over threads:
- * over sequences and groups of heads, and where heads are few, over segments of the sequence
- * too. A segment starts from sums over other segments, which are formed first and cost an extra
- * product; whether there are segments depends on the sizes and never on the number of threads,
- * which keeps results equal to the last bit. */
-#include "layer/linear_pass.h"
+ * The passes over a group of heads are in linear_pass.c. Here they are spread over threads and
+ * over segments of the sequence (linear_cut.h):
+ *
+ *   - A task takes a sequence and a group of heads through one segment after another. Causal,
+ *     forward keeps the sums that each segment starts from; backward goes from the last segment
+ *     to the first, over each from left to right (13) and then from right to left (14), (15),
+ *     when its rows still are in a cache.
+ *   - Where heads are few a segment is a task of its own. It starts from sums over other
+ *     segments, which are formed first and cost an extra product. */
+#include "layer/linear_cut.h"
 #include "layer/linear_step.h"
-
-enum {
-    HEADS_ENOUGH = 8, /* sequences x heads that need no segments */
-    SEGMENT_MIN = 512 /* positions */
-};
+#include "layer/linear_sums.h"
 
 static const tarn_option_info options[] = {
     [TN_LINEAR_EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
@@ -26,71 +26,80 @@ static const tarn_option_info options[] = {
     {0},
 };
 
-/* ---- Sizes -------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static size_t head_count(const tarn_attention *plan)
 {
     return plan->B * plan->H;
 }
 
-static size_t segment_count(const tarn_attention *plan)
+/* Heads that go together at most, leaving work for every thread. The size of the workspace
+ * depends on it, results do not. */
+static size_t group_max(const tarn_attention *plan, struct tn_linear_cut cut)
 {
-    const size_t heads = head_count(plan), positions = tn_max(plan->N, plan->Nk);
-
-    if (heads >= HEADS_ENOUGH)
-        return 1;
-    return tn_max(1, tn_min(TN_LINEAR_SEGMENTS / heads, positions / SEGMENT_MIN));
-}
-
-/* Heads that go together at most, leaving work for every thread. The size of the workspace depends
- * on it, results do not.
- * */
-static size_t group_max(const tarn_attention *plan)
-{
-    const size_t tasks = head_count(plan) * segment_count(plan);
+    const size_t tasks = head_count(plan) * (cut.shared ? cut.segments : 1);
 
     return tn_max(1, tn_min(tn_min(plan->H, TN_LINEAR_GROUP), tasks / plan->threads));
 }
 
-/* The inverse of one denominator per position. */
-static size_t saved(const tarn_attention *plan)
+/* The inverse of one denominator per position, then sums. */
+static size_t inverses(const tarn_attention *plan)
 {
     return plan->options.value[TN_LINEAR_NORMALISE] != 0.0 ? head_count(plan) * plan->N : 0;
 }
 
-/* ---- Memory ------------------------------------------------------------- */
+static size_t saved(const tarn_attention *plan)
+{
+    return inverses(plan) +
+           tn_linear_cut_of(plan).kept * head_count(plan) * tn_linear_sizes_of(plan).kept;
+}
 
-/* Everything a call works in. With one segment a state belongs to a thread and a head of its
- * group, with several to a segment and a head. */
+/* Sums of all heads, `count` of each: the i-th of all heads, then the next. */
+struct sums {
+    float *at;
+    size_t count;
+};
+
+/* Everything a call works in. */
 struct work {
     const struct tn_attention_call *call;
-    size_t segments;
+    struct tn_linear_cut cut;
     size_t group, groups;          /* heads of a group, groups of a sequence */
     struct tn_linear_tiles *tiles; /* one per thread */
-    struct tn_linear_state *states;
-    float *slopes; /* of the denominators, one per position, from pass to pass of backward */
+    struct sums saved;             /* St, from forward to backward */
+    struct sums S, R;              /* St and Rt between tasks */
+    float *slopes;                 /* between tasks, of all heads */
+    size_t slopes_ld;              /* of a head: N, or a segment, or none */
 };
+
+/* Between tasks: causal, no segment starts from the sum over the last (of R: over the first). */
+static struct sums sums_take(const tarn_attention *plan, struct tn_linear_cut cut,
+                             struct tn_arena *arena)
+{
+    const size_t count = !cut.shared ? 0 : plan->causal ? cut.segments - 1 : cut.segments;
+    const size_t floats = count * head_count(plan) * tn_linear_sizes_of(plan).kept;
+
+    return (struct sums){tn_arena_floats(arena, floats), count};
+}
 
 static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
-    const size_t segments = segment_count(plan), group = group_max(plan);
-    const size_t states = segments == 1 ? plan->threads * group : segments * head_count(plan);
-    struct work work = {.segments = segments};
+    const struct tn_linear_cut cut = tn_linear_cut_of(plan);
+    const size_t group = group_max(plan, cut);
+    const bool has_slopes = plan->causal && inverses(plan) > 0;
+    const size_t slopes = !has_slopes ? 0 : cut.shared ? plan->N : cut.q_each;
+    struct work work = {.cut = cut, .slopes_ld = slopes};
 
     work.tiles = tn_arena_take(arena, plan->threads, sizeof *work.tiles);
-    work.states = tn_arena_take(arena, states, sizeof *work.states);
-    work.slopes = tn_arena_floats(arena, saved(plan));
+    work.S = sums_take(plan, cut, arena);
+    work.R = sums_take(plan, cut, arena);
+    work.slopes = tn_arena_floats(arena, cut.shared ? head_count(plan) * slopes : 0);
     for (size_t t = 0; t < plan->threads; t++) {
-        const struct tn_linear_tiles tiles = tn_linear_tiles_take(plan, group, arena);
+        const struct tn_linear_tiles tiles =
+            tn_linear_tiles_take(plan, group, cut.shared ? 0 : slopes, arena);
 
         if (work.tiles)
             work.tiles[t] = tiles;
-    }
-    for (size_t s = 0; s < states; s++) {
-        const struct tn_linear_state state = tn_linear_state_take(plan, arena);
-
-        if (work.states)
-            work.states[s] = state;
     }
     return work;
 }
@@ -113,154 +122,220 @@ static struct work work_open(const struct tn_attention_call *call)
     struct work work = lay_out(plan, &arena);
 
     work.call = call;
-    work.group = tn_magnitude(q.head) < tn_magnitude(q.position) ? group_max(plan) : 1;
+    work.group =
+        tn_magnitude(q.head) < tn_magnitude(q.position) ? group_max(plan, work.cut) : 1;
     work.groups = tn_blocks(plan->H, work.group);
+    if (call->saved && work.cut.kept)
+        work.saved = (struct sums){call->saved + inverses(plan), work.cut.kept};
     return work;
 }
 
 /* ---- Tasks: segment by segment, sequence by sequence, group by group ---- */
 
+/* A group of heads with the segments from .. to: one of them where they are shared, else all. */
 struct task {
+    const struct work *work;
     struct tn_linear_group group;
-    struct tn_linear_span span;
+    size_t from, to;
 };
-
-static struct tn_linear_span span_of(const struct work *work, size_t segment)
-{
-    const tarn_attention *const plan = work->call->plan;
-
-    /* Whole tiles, but for the last. */
-    const size_t q_each = tn_round_up(tn_blocks(plan->N, work->segments), TN_LINEAR_TILE);
-    const size_t k_each = tn_round_up(tn_blocks(plan->Nk, work->segments), TN_LINEAR_TILE);
-
-    return (struct tn_linear_span){
-        .q_from = tn_min(plan->N, segment * q_each),
-        .q_to = tn_min(plan->N, (segment + 1) * q_each),
-        .k_from = tn_min(plan->Nk, segment * k_each),
-        .k_to = tn_min(plan->Nk, (segment + 1) * k_each),
-    };
-}
 
 static struct task task_open(const struct work *work, size_t index, size_t thread)
 {
     const tarn_attention *const plan = work->call->plan;
+    const struct tn_linear_cut cut = work->cut;
     const size_t segment = index / (plan->B * work->groups);
     const size_t b = index / work->groups % plan->B, h = index % work->groups * work->group;
-    const size_t state =
-        work->segments == 1 ? thread * group_max(plan) : (segment * plan->B + b) * plan->H + h;
+    const struct tn_linear_tiles *const tiles = &work->tiles[thread];
+    float *const slopes =
+        cut.shared ? work->slopes + (b * plan->H + h) * work->slopes_ld : tiles->slopes;
     struct task task = {
+        .work = work,
         .group = {.plan = plan,
                   .call = work->call,
-                  .tiles = &work->tiles[thread],
-                  .states = &work->states[state],
-                  .slopes = work->slopes,
+                  .tiles = tiles,
+                  .slopes = {slopes, work->slopes_ld, 0},
                   .b = b,
                   .h = h,
                   .heads = tn_min(work->group, plan->H - h)},
-        .span = span_of(work, segment),
+        .from = segment,
+        .to = cut.shared ? segment + 1 : cut.segments,
     };
 
     tn_linear_group_open(&task.group);
     return task;
 }
 
-static void sum_forward(void *arg, size_t index, size_t thread)
+static struct tn_linear_span span_of(const struct task *task, size_t segment)
 {
-    const struct task task = task_open(arg, index, thread);
-
-    tn_linear_clear(&task.group);
-    tn_linear_sum(&task.group, task.span);
+    return tn_linear_span_of(task->group.plan, task->work->cut, segment);
 }
 
-static void sum_backward(void *arg, size_t index, size_t thread)
+static float *sums_of(const struct task *task, struct sums sums, size_t i)
 {
-    const struct task task = task_open(arg, index, thread);
+    const struct tn_linear_group *const a = &task->group;
 
-    tn_linear_clear(&task.group);
-    tn_linear_sum_keys(&task.group, task.span);
-    tn_linear_sum_queries(&task.group, task.span);
+    return sums.at + ((i * a->plan->B + a->b) * a->plan->H + a->h) * a->sizes.kept;
 }
 
-static void scan_forward(void *arg, size_t head, size_t thread)
+/* Which of the kept sums is that before a segment, or that of R over it. Causal, the first
+ * segment has none: its number wraps and is none of them. */
+static size_t sum_number(const struct task *task, size_t segment)
+{
+    return task->group.plan->causal ? segment - 1 : segment;
+}
+
+/* St for the start of a segment: causal, the sum over those before it, else the total; summed
+ * here if it is not among `sums`. */
+static void start_keys(const struct task *task, struct sums sums, size_t segment)
+{
+    const struct tn_linear_group *const a = &task->group;
+    const size_t i = a->plan->causal ? sum_number(task, segment) : sums.count - 1;
+
+    tn_linear_sums_load(a, a->tiles->St, i < sums.count ? sums_of(task, sums, i) : NULL);
+    if (!a->plan->causal && sums.count == 0)
+        tn_linear_sum_keys(a, span_of(task, segment));
+}
+
+/* Rt for the end of a segment: causal, the sum over those behind it, else the total. */
+static void start_queries(const struct task *task, size_t segment)
+{
+    const struct tn_linear_group *const a = &task->group;
+    const struct sums sums = task->work->R;
+    const size_t i = a->plan->causal ? segment : sums.count - 1;
+
+    tn_linear_sums_load(a, a->tiles->Rt, i < sums.count ? sums_of(task, sums, i) : NULL);
+}
+
+/* ---- Forward ------------------------------------------------------------ */
+
+static void sum_keys(void *arg, size_t index, size_t thread)
+{
+    const struct task task = task_open(arg, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+
+    tn_linear_sums_load(a, a->tiles->St, NULL);
+    tn_linear_sum_keys(a, span_of(&task, task.from));
+    tn_linear_sums_keep(a, a->tiles->St, sums_of(&task, task.work->S, task.from));
+}
+
+static void scan_keys(void *arg, size_t head, size_t thread)
 {
     const struct work *const work = arg;
 
     (void)thread;
-    tn_linear_scan_forward(work->call->plan, work->states + head, work->segments,
-                           head_count(work->call->plan));
+    tn_linear_sums_scan(work->call->plan, work->S.at, head, work->S.count, false);
 }
 
-static void scan_backward(void *arg, size_t head, size_t thread)
+static void sum_all_keys(struct work *work)
 {
-    const struct work *const work = arg;
+    const tarn_attention *const plan = work->call->plan;
 
-    (void)thread;
-    tn_linear_scan_backward(work->call->plan, work->states + head, work->segments,
-                            head_count(work->call->plan));
+    tn_parallel(plan->threads, work->S.count * plan->B * work->groups, sum_keys, work);
+    tn_parallel(plan->threads, head_count(plan), scan_keys, work);
 }
 
 static void run_forward(void *arg, size_t index, size_t thread)
 {
     const struct task task = task_open(arg, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+    const struct sums saved = task.work->saved;
 
-    tn_linear_forward(&task.group, task.span);
-}
+    start_keys(&task, task.work->S, task.from);
+    tn_linear_turn_St(a);
+    for (size_t segment = task.from; segment < task.to; segment++) {
+        const size_t i = sum_number(&task, segment);
 
-static void run_backward(void *arg, size_t index, size_t thread)
-{
-    const struct task task = task_open(arg, index, thread);
-
-    tn_linear_query_gradients(&task.group, task.span, true);
-    tn_linear_key_gradients(&task.group, task.span);
-}
-
-/* The only segment: causal passes start from zero and sum as they go, others sum first. */
-static void whole_forward(void *arg, size_t index, size_t thread)
-{
-    const struct task task = task_open(arg, index, thread);
-
-    tn_linear_clear(&task.group);
-    if (!task.group.plan->causal)
-        tn_linear_sum(&task.group, task.span);
-    tn_linear_forward(&task.group, task.span);
-}
-
-static void whole_backward(void *arg, size_t index, size_t thread)
-{
-    const struct task task = task_open(arg, index, thread);
-
-    tn_linear_clear(&task.group);
-    if (!task.group.plan->causal)
-        tn_linear_sum_keys(&task.group, task.span);
-    tn_linear_query_gradients(&task.group, task.span, false);
-    tn_linear_key_gradients(&task.group, task.span);
-}
-
-/* Sums each segment, gives each the sums it starts from, runs each. */
-static void run(const struct tn_attention_call *call, tn_task *whole, tn_task *sum,
-                tn_task *scan, tn_task *part)
-{
-    struct work work = work_open(call);
-    const size_t threads = call->plan->threads;
-    const size_t tasks = work.segments * call->plan->B * work.groups;
-
-    if (work.segments == 1) {
-        tn_parallel(threads, tasks, whole, &work);
-        return;
+        if (i < saved.count) {
+            tn_linear_turn_S(a);
+            tn_linear_sums_keep(a, a->tiles->St, sums_of(&task, saved, i));
+        }
+        tn_linear_forward(a, span_of(&task, segment));
     }
-    tn_parallel(threads, tasks, sum, &work);
-    tn_parallel(threads, head_count(call->plan), scan, &work);
-    tn_parallel(threads, tasks, part, &work);
+}
+
+static size_t task_count(const struct work *work)
+{
+    return (work->cut.shared ? work->cut.segments : 1) * work->call->plan->B * work->groups;
 }
 
 static void forward(const struct tn_attention_call *call)
 {
-    run(call, whole_forward, sum_forward, scan_forward, run_forward);
+    struct work work = work_open(call);
+
+    if (work.cut.shared)
+        sum_all_keys(&work);
+    tn_parallel(call->plan->threads, task_count(&work), run_forward, &work);
+}
+
+/* ---- Backward ----------------------------------------------------------- */
+
+static struct sums known_keys(const struct work *work)
+{
+    return work->saved.count ? work->saved : work->S;
+}
+
+static void run_queries(void *arg, size_t index, size_t thread)
+{
+    const struct task task = task_open(arg, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+    const size_t i = sum_number(&task, task.from);
+    const bool sums = i < task.work->R.count;
+
+    start_keys(&task, known_keys(task.work), task.from);
+    tn_linear_sums_load(a, a->tiles->Rt, NULL);
+    tn_linear_query_gradients(a, span_of(&task, task.from), sums);
+    if (sums)
+        tn_linear_sums_keep(a, a->tiles->Rt, sums_of(&task, task.work->R, i));
+}
+
+static void scan_queries(void *arg, size_t head, size_t thread)
+{
+    const struct work *const work = arg;
+
+    (void)thread;
+    tn_linear_sums_scan(work->call->plan, work->R.at, head, work->R.count,
+                        work->call->plan->causal);
+}
+
+static void run_keys(void *arg, size_t index, size_t thread)
+{
+    const struct task task = task_open(arg, index, thread);
+
+    start_queries(&task, task.from);
+    tn_linear_key_gradients(&task.group, span_of(&task, task.from));
+}
+
+/* From the last segment to the first, Rt going on from each to the one before. */
+static void run_backward(void *arg, size_t index, size_t thread)
+{
+    struct task task = task_open(arg, index, thread);
+    struct tn_linear_group *const a = &task.group;
+
+    tn_linear_sums_load(a, a->tiles->Rt, NULL);
+    for (size_t segment = task.to; segment-- > task.from;) {
+        const struct tn_linear_span span = span_of(&task, segment);
+
+        a->slopes.from = span.q_from;
+        start_keys(&task, known_keys(task.work), segment);
+        tn_linear_query_gradients(a, span, !a->plan->causal);
+        tn_linear_key_gradients(a, span);
+    }
 }
 
 static void backward(const struct tn_attention_call *call)
 {
-    run(call, whole_backward, sum_backward, scan_backward, run_backward);
+    struct work work = work_open(call);
+    const size_t threads = call->plan->threads, tasks = task_count(&work);
+
+    if (!work.cut.shared) {
+        tn_parallel(threads, tasks, run_backward, &work);
+        return;
+    }
+    if (work.saved.count == 0)
+        sum_all_keys(&work);
+    tn_parallel(threads, tasks, run_queries, &work);
+    tn_parallel(threads, head_count(call->plan), scan_queries, &work);
+    tn_parallel(threads, tasks, run_keys, &work);
 }
 
 /* ---- The row ------------------------------------------------------------ */

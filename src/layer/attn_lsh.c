@@ -358,7 +358,6 @@ const struct tn_attention_kind tn_attn_lsh = {
                                           0.0, 1.0, 0.0, true, NULL},
                   {0},
               }},
-    .self_only = true,
     .shares_keys = true,
     .check = check,
     .draws = draws,

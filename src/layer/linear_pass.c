@@ -3,26 +3,11 @@
  * results and goes on to the next tile. */
 #include "layer/linear_pass.h"
 
-#include <string.h>
-
 #include "layer/linear_ahead.h"
+#include "layer/linear_sums.h"
 #include "layer/recurrence.h"
 
 enum { T = TN_LINEAR_TILE, FORWARDS = 1, BACKWARDS = -1 };
-
-void tn_linear_clear(const struct tn_linear_group *a)
-{
-    const struct tn_linear_sizes *const s = &a->sizes;
-
-    for (size_t head = 0; head < a->heads; head++) {
-        const struct tn_linear_state *const state = &a->states[head];
-
-        memset(state->S, 0, s->C * s->S_ld * sizeof(float));
-        memset(state->z, 0, s->C_ld * sizeof(float));
-        memset(state->St, 0, s->rows * s->St_ld * sizeof(float));
-        memset(state->Rt, 0, s->rows * s->St_ld * sizeof(float));
-    }
-}
 
 /* ---- Products and recurrences of one head ------------------------------- */
 
@@ -58,14 +43,18 @@ struct sum {
     size_t rows, width, ld;
 };
 
-static struct sum sum_S(const struct tn_linear_group *a, float *S)
+static struct sum sum_of_head(const struct tn_linear_group *a, float *S, size_t head)
 {
-    return (struct sum){S, a->sizes.C, a->sizes.width, a->sizes.S_ld};
+    const struct tn_linear_sizes *const s = &a->sizes;
+
+    return (struct sum){S + head * s->C * s->S_ld, s->C, s->width, s->S_ld};
 }
 
-static struct sum sum_St(const struct tn_linear_group *a, float *St)
+static struct sum turned_of_head(const struct tn_linear_group *a, float *St, size_t head)
 {
-    return (struct sum){St, a->sizes.rows, a->sizes.C_ld, a->sizes.St_ld};
+    const struct tn_linear_sizes *const s = &a->sizes;
+
+    return (struct sum){St + head * s->rows * s->St_ld, s->rows, s->C_ld, s->St_ld};
 }
 
 /* sum += x^T y over n positions. */
@@ -117,16 +106,6 @@ static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_gro
     tn_linear_ahead_add(ahead, a, a->call->arrays->v, a->plan->M);
 }
 
-/* Queries and dy, and y where it is still needed. */
-static void ahead_gradients(struct tn_linear_ahead *ahead, const struct tn_linear_group *a,
-                            bool again)
-{
-    tn_linear_ahead_add(ahead, a, a->call->arrays->q, a->plan->D);
-    tn_linear_ahead_add(ahead, a, a->call->arrays->dy, a->plan->M);
-    if (!again && a->sizes.normalises)
-        tn_linear_ahead_add_output(ahead, a, a->call->arrays->y, a->plan->M);
-}
-
 /* At most a tile of positions, from `from` on and before `end`. */
 static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
 {
@@ -134,29 +113,7 @@ static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
     ahead->to = tn_min(from + T, end);
 }
 
-/* ---- Sums --------------------------------------------------------------- */
-
-void tn_linear_sum(const struct tn_linear_group *a, struct tn_linear_span span)
-{
-    struct tn_linear_ahead ahead = {0};
-    const float one = 1.0f;
-
-    ahead_keys(&ahead, a);
-    for (size_t j = span.k_from; j < span.k_to; j += T) {
-        const size_t n = tn_min(T, span.k_to - j);
-
-        ahead_move(&ahead, j + n, span.k_to);
-        tn_linear_load_keys(a, j, n);
-        for (size_t head = 0; head < a->heads; head++) {
-            const struct packed k = packed_k(a, head);
-
-            tn_linear_ahead_fetch(&ahead, head, 0, T);
-            add(a, sum_S(a, a->states[head].S), k, packed_v(a, head), n);
-            a->plan->kernels->product(a->states[head].z, 0, &one, 0, 0, k.rows, (ptrdiff_t)k.ld,
-                                      1, a->sizes.C_ld, n, true);
-        }
-    }
-}
+/* ---- Forward ------------------------------------------------------------ */
 
 void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span span)
 {
@@ -170,30 +127,11 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span s
         tn_linear_load_keys(a, j, n);
         for (size_t head = 0; head < a->heads; head++) {
             tn_linear_ahead_fetch(&ahead, head, 0, T);
-            add(a, sum_St(a, a->states[head].St), packed_v(a, head), packed_k(a, head), n);
+            add(a, turned_of_head(a, a->tiles->St, head), packed_v(a, head), packed_k(a, head),
+                n);
         }
     }
 }
-
-void tn_linear_sum_queries(const struct tn_linear_group *a, struct tn_linear_span span)
-{
-    struct tn_linear_ahead ahead = {0};
-
-    ahead_gradients(&ahead, a, false);
-    for (size_t i = span.q_from; i < span.q_to; i += T) {
-        const size_t n = tn_min(T, span.q_to - i);
-
-        ahead_move(&ahead, i + n, span.q_to);
-        tn_linear_load_queries(a, i, n);
-        tn_linear_load_gradients(a, i, n, false);
-        for (size_t head = 0; head < a->heads; head++) {
-            tn_linear_ahead_fetch(&ahead, head, 0, T);
-            add(a, sum_St(a, a->states[head].Rt), packed_g(a, head), packed_q(a, head), n);
-        }
-    }
-}
-
-/* ---- Forward ------------------------------------------------------------ */
 
 /* q_i . z_i, causal z taking up k_i before. */
 static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
@@ -201,7 +139,7 @@ static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
     const struct tn_kernels *const kernels = a->plan->kernels;
     const struct packed q = packed_q(a, head), k = packed_k(a, head);
     const ptrdiff_t ld = (ptrdiff_t)q.ld;
-    float *const den = a->tiles->den + head * T, *const z = a->states[head].z;
+    float *const den = a->tiles->den + head * T, *const z = a->tiles->z + head * a->sizes.C_ld;
 
     if (a->plan->causal)
         kernels->recur_sum(den, z, q.rows, ld, k.rows, ld, n, a->sizes.C_ld);
@@ -225,8 +163,8 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
         if (a->plan->causal)
             tn_linear_load_keys(a, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            attend(a, head, sum_S(a, a->states[head].S), packed_q(a, head), packed_k(a, head),
-                   packed_v(a, head), n, FORWARDS, &ahead); /* (9), (10) */
+            attend(a, head, sum_of_head(a, a->tiles->S, head), packed_q(a, head),
+                   packed_k(a, head), packed_v(a, head), n, FORWARDS, &ahead); /* (9), (10) */
             if (a->sizes.normalises)
                 denominators(a, head, n); /* (11) */
         }
@@ -239,13 +177,15 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
 
 /* dphi(q_i) = St_i^T g'_i. */
 void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear_span span,
-                               bool summed)
+                               bool sums)
 {
     const tarn_attention_arrays *const arrays = a->call->arrays;
-    const bool sums = !summed && !a->plan->causal;
     struct tn_linear_ahead ahead = {0};
 
-    ahead_gradients(&ahead, a, summed);
+    tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
+    tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
+    if (a->sizes.normalises)
+        tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
     if (a->plan->causal)
         ahead_keys(&ahead, a);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
@@ -253,34 +193,19 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
 
         ahead_move(&ahead, i + n, span.q_to);
         tn_linear_load_queries(a, i, n);
-        tn_linear_load_gradients(a, i, n, summed);
+        tn_linear_load_gradients(a, i, n, false);
         if (a->plan->causal)
             tn_linear_load_keys(a, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            attend(a, head, sum_St(a, a->states[head].St), packed_g(a, head), packed_v(a, head),
-                   packed_k(a, head), n, FORWARDS, &ahead);
+            attend(a, head, turned_of_head(a, a->tiles->St, head), packed_g(a, head),
+                   packed_v(a, head), packed_k(a, head), n, FORWARDS, &ahead);
             if (sums)
-                add(a, sum_St(a, a->states[head].Rt), packed_g(a, head), packed_q(a, head), n);
+                add(a, turned_of_head(a, a->tiles->Rt, head), packed_g(a, head),
+                    packed_q(a, head), n);
         }
         tn_linear_store_gradients(a, arrays->dq, arrays->q, a->tiles->q, i, n, a->plan->N);
     }
     a->plan->kernels->settle();
-}
-
-static struct sum sum_R(const struct tn_linear_group *a, size_t head)
-{
-    return sum_S(a, a->tiles->R + head * a->sizes.C * a->sizes.S_ld);
-}
-
-/* R from Rt; what pads its rows is zero. */
-static void turn(const struct tn_linear_group *a)
-{
-    const struct tn_linear_sizes *const s = &a->sizes;
-
-    memset(a->tiles->R, 0, a->heads * s->C * s->S_ld * sizeof(float));
-    for (size_t head = 0; head < a->heads; head++)
-        a->plan->kernels->transpose(sum_R(a, head).at, (ptrdiff_t)s->S_ld, a->states[head].Rt,
-                                    (ptrdiff_t)s->St_ld, s->M, s->C);
 }
 
 /* dphi(k_i) = Rt_i^T v'_i, dv_i = R_i^T phi(k_i). */
@@ -294,7 +219,7 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
         tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
         tn_linear_ahead_add(&later, a, arrays->dy, a->plan->M);
     }
-    turn(a);
+    tn_linear_turn_Rt(a);
     for (size_t to = span.k_to, n; to > span.k_from; to -= n) {
         n = (to - span.k_from - 1) % T + 1;
         const size_t i = to - n;
@@ -307,62 +232,13 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
             tn_linear_load_gradients(a, i, n, true);
         }
         for (size_t head = 0; head < a->heads; head++)
-            attend(a, head, sum_St(a, a->states[head].Rt), packed_v(a, head), packed_g(a, head),
-                   packed_q(a, head), n, BACKWARDS, &ahead);
+            attend(a, head, turned_of_head(a, a->tiles->Rt, head), packed_v(a, head),
+                   packed_g(a, head), packed_q(a, head), n, BACKWARDS, &ahead);
         tn_linear_store_gradients(a, arrays->dk, arrays->k, a->tiles->k, i, n, a->length);
         for (size_t head = 0; head < a->heads; head++)
-            attend(a, head, sum_R(a, head), packed_k(a, head), packed_q(a, head),
-                   packed_g(a, head), n, BACKWARDS, &later);
+            attend(a, head, sum_of_head(a, a->tiles->R, head), packed_k(a, head),
+                   packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later);
         tn_linear_store_dv(a, i, n);
     }
     a->plan->kernels->settle();
-}
-
-/* ---- Segments ----------------------------------------------------------- */
-
-/* The c-th float of each of n states: exclusive sums from one end, or the total. */
-static void scan(const tarn_attention *plan, float *const *sums, size_t n, size_t floats,
-                 int direction)
-{
-    for (size_t c = 0; c < floats; c++) {
-        float total = 0.0f;
-
-        for (size_t s = 0; s < n; s++) {
-            float *const at = &sums[direction == FORWARDS ? s : n - 1 - s][c];
-            const float own = *at;
-
-            *at = total;
-            total += own;
-        }
-        for (size_t s = 0; s < n && !plan->causal; s++)
-            sums[s][c] = total;
-    }
-}
-
-void tn_linear_scan_forward(const tarn_attention *plan, const struct tn_linear_state *states,
-                            size_t n, size_t stride)
-{
-    const struct tn_linear_sizes sizes = tn_linear_sizes_of(plan);
-    float *S[TN_LINEAR_SEGMENTS], *z[TN_LINEAR_SEGMENTS];
-
-    for (size_t s = 0; s < n; s++) {
-        S[s] = states[s * stride].S;
-        z[s] = states[s * stride].z;
-    }
-    scan(plan, S, n, sizes.C * sizes.S_ld, FORWARDS);
-    scan(plan, z, n, sizes.C_ld, FORWARDS);
-}
-
-void tn_linear_scan_backward(const tarn_attention *plan, const struct tn_linear_state *states,
-                             size_t n, size_t stride)
-{
-    const struct tn_linear_sizes sizes = tn_linear_sizes_of(plan);
-    float *St[TN_LINEAR_SEGMENTS], *Rt[TN_LINEAR_SEGMENTS];
-
-    for (size_t s = 0; s < n; s++) {
-        St[s] = states[s * stride].St;
-        Rt[s] = states[s * stride].Rt;
-    }
-    scan(plan, St, n, sizes.rows * sizes.St_ld, FORWARDS);
-    scan(plan, Rt, n, sizes.rows * sizes.St_ld, BACKWARDS);
 }

@@ -28,25 +28,27 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
     const double chunk = plan->options.value[TN_LINEAR_CHUNK];
     const size_t C = plan->map.C, M = plan->M;
     const size_t C_ld = tn_padded(plan->kernels, C), width = tn_padded(plan->kernels, M);
+    const size_t rows = normalises ? M + 1 : M;
 
     return (struct tn_linear_sizes){
         .normalises = normalises,
         .C = C,
         .M = M,
-        .rows = normalises ? M + 1 : M,
+        .rows = rows,
         .C_ld = C_ld,
         .M_ld = tn_padded(plan->kernels, M + 1),
         .o_ld = tn_max(C_ld, width),
         .width = width,
         .S_ld = state_ld(width),
         .St_ld = state_ld(C_ld),
+        .kept = rows * C_ld,
         .chunk = chunk < 0.0 ? tn_recurrence_chunk(tn_max(C, M)) : (size_t)chunk,
         .streams = plan->B * plan->H * plan->N * tn_min(plan->D, M) >= streamed_floats,
     };
 }
 
 struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
-                                            struct tn_arena *arena)
+                                            size_t slopes, struct tn_arena *arena)
 {
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
     const size_t rows = heads * T;
@@ -60,20 +62,13 @@ struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t h
         .g = tn_arena_floats(arena, rows * s.M_ld),
         .o = tn_arena_floats(arena, rows * s.o_ld),
         .den = tn_arena_floats(arena, rows),
+        .S = tn_arena_floats(arena, heads * s.C * s.S_ld),
         .R = tn_arena_floats(arena, heads * s.C * s.S_ld),
+        .z = tn_arena_floats(arena, heads * s.C_ld),
+        .St = tn_arena_floats(arena, heads * s.rows * s.St_ld),
+        .Rt = tn_arena_floats(arena, heads * s.rows * s.St_ld),
+        .slopes = tn_arena_floats(arena, heads * slopes),
         .chunk = tn_arena_floats(arena, chunk_floats),
-    };
-}
-
-struct tn_linear_state tn_linear_state_take(const tarn_attention *plan, struct tn_arena *arena)
-{
-    const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
-
-    return (struct tn_linear_state){
-        .S = tn_arena_floats(arena, s.C * s.S_ld),
-        .z = tn_arena_floats(arena, s.C_ld),
-        .St = tn_arena_floats(arena, s.rows * s.St_ld),
-        .Rt = tn_arena_floats(arena, s.rows * s.St_ld),
     };
 }
 
@@ -146,13 +141,7 @@ static struct strides tile_strides(struct order order, size_t ld)
     return strides_of(order, (ptrdiff_t)(T * ld), (ptrdiff_t)ld);
 }
 
-/* What is kept per position, B x H x N: where the rows' numbers start, and their distance
- * within an order. */
-static struct strides kept_strides(const struct tn_linear_group *a, struct order order)
-{
-    return strides_of(order, (ptrdiff_t)a->plan->N, 1);
-}
-
+/* Inverse denominators are kept for each position, B x H x N: where the rows' start. */
 static size_t kept_from(const struct tn_linear_group *a, size_t from)
 {
     return (a->b * a->plan->H + a->h) * a->plan->N + from;
@@ -216,19 +205,19 @@ void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n)
     clear_rows(a, a->tiles->v, a->sizes.M_ld, past);
 }
 
-/* g = dy times `by`, n rows in the order of dy. With `y`, the slopes become dy . y. */
+/* g = dy times the inverse denominators. With `y`, dots become dy . y. */
 static void load_scaled(const struct tn_linear_group *a, struct rows rows, const float *y)
 {
     const tarn_input dy = a->call->arrays->dy;
     const tarn_output out = a->call->arrays->y;
     const struct order order = order_of(a, dy.head, dy.position, rows);
-    const struct strides to = tile_strides(order, a->sizes.M_ld), kept = kept_strides(a, order);
+    const struct strides to = tile_strides(order, a->sizes.M_ld), dots = tile_strides(order, 1);
     const struct strides at = strides_of(order, dy.head, dy.position);
     const struct strides y_at = strides_of(order, out.head, out.position);
+    const struct strides kept = strides_of(order, (ptrdiff_t)a->plan->N, 1);
     const float *const first = tn_in(dy, a->b, a->h, rows.from);
     float *const inverses =
         a->sizes.normalises ? a->call->saved + kept_from(a, rows.from) : NULL;
-    float *const slopes = y ? a->slopes + kept_from(a, rows.from) : NULL;
 
     for (size_t i = 0; i < order.outer; i++) {
         const ptrdiff_t row = (ptrdiff_t)i;
@@ -238,8 +227,8 @@ static void load_scaled(const struct tn_linear_group *a, struct rows rows, const
         if (y)
             a->plan->kernels->scale_dot_rows(
                 a->tiles->g + row * to.outer, to.inner, first + row * at.outer, at.inner, by,
-                (struct tn_column){slopes + row * kept.outer, kept.inner}, y + row * y_at.outer,
-                y_at.inner, order.inner, a->sizes.M);
+                (struct tn_column){a->tiles->den + row * dots.outer, dots.inner},
+                y + row * y_at.outer, y_at.inner, order.inner, a->sizes.M);
         else
             a->plan->kernels->scale_rows(a->tiles->g + row * to.outer, to.inner,
                                          first + row * at.outer, at.inner, by, order.inner,
@@ -249,17 +238,17 @@ static void load_scaled(const struct tn_linear_group *a, struct rows rows, const
 
 /* Through y = n / d:  dn = dy / d,  dd = -(dy . y) / d; a denominator held at eps has no slope.
  * */
-static void finish_slopes(const struct tn_linear_group *a, size_t from, size_t n)
+static void find_slopes(const struct tn_linear_group *a, size_t head, size_t from, size_t n,
+                        float *slopes)
 {
     const float most = 1.0f / (float)a->plan->options.value[TN_LINEAR_EPS];
+    const float *const inverses = a->call->saved + kept_from(a, from) + head * a->plan->N;
 
-    for (size_t head = 0; head < a->heads; head++)
-        for (size_t i = 0; i < n; i++) {
-            const size_t at = kept_from(a, from) + head * a->plan->N + i;
-            const float by = a->call->saved[at];
+    for (size_t i = 0; i < n; i++) {
+        const float by = inverses[i];
 
-            a->slopes[at] *= fabsf(by) < most ? -by : 0.0f;
-        }
+        slopes[i] = a->tiles->den[head * T + i] * (fabsf(by) < most ? -by : 0.0f);
+    }
 }
 
 void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size_t n,
@@ -269,12 +258,17 @@ void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size
 
     load_scaled(a, rows_all(from, n),
                 first ? tn_out(a->call->arrays->y, a->b, a->h, from) : NULL);
-    if (first)
-        finish_slopes(a, from, n);
-    for (size_t head = 0; head < a->heads && a->sizes.normalises; head++)
+    for (size_t head = 0; head < a->heads && a->sizes.normalises; head++) {
+        float *const dots = a->tiles->den + head * T; /* slopes that no later pass asks for */
+        float *const slopes = a->plan->causal
+                                  ? a->slopes.at + head * a->slopes.ld + (from - a->slopes.from)
+                                  : dots;
+
+        if (first)
+            find_slopes(a, head, from, n, slopes);
         for (size_t i = 0; i < n; i++)
-            a->tiles->g[(head * T + i) * a->sizes.M_ld + a->sizes.M] =
-                a->slopes[kept_from(a, from) + head * a->plan->N + i];
+            a->tiles->g[(head * T + i) * a->sizes.M_ld + a->sizes.M] = slopes[i];
+    }
 }
 
 /* ---- Out ---------------------------------------------------------------- */

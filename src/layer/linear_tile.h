@@ -27,27 +27,32 @@ struct tn_linear_sizes {
     size_t rows;             /* columns of v' and g' that count: M + 1, or M */
     size_t C_ld, M_ld, o_ld; /* packed rows of features, of v' and g', of results */
     size_t width;            /* M in whole vectors */
-    size_t S_ld, St_ld;      /* rows of the states S and R, St and Rt */
+    size_t S_ld, St_ld;      /* rows of the sums S and R, St and Rt */
+    size_t kept;             /* floats of St or Rt where they are kept: rows x C_ld */
     size_t chunk;            /* positions per chunk of the recurrence; 0: one by one */
     bool streams;            /* outputs are too large to be found in the cache again */
 };
 
-/* A group's packed rows: for each head TILE rows. */
+/* What a thread works in: for each head of a group, TILE packed rows and its running sums.
+ * Forward advances S and z, backward St, Rt and R. */
 struct tn_linear_tiles {
-    float *q, *k; /* C_ld apart */
-    float *v, *g; /* M_ld apart: v', g' */
-    float *o;     /* o_ld apart: results */
-    float *den;   /* 1 apart */
-    float *R;     /* per head C x S_ld: Rt without its last row, transposed, of (15) */
-    float *chunk; /* scratch of the chunked recurrence */
+    float *q, *k;  /* C_ld apart */
+    float *v, *g;  /* M_ld apart: v', g' */
+    float *o;      /* o_ld apart: results */
+    float *den;    /* 1 apart: denominators; in backward, dy . y */
+    float *S, *R;  /* C x S_ld      sum phi(k) v^T (10); sum phi(q) g^T, of (15) */
+    float *z;      /* C_ld          sum phi(k)     (11) */
+    float *St;     /* rows x St_ld  sum v' phi(k)^T, of (13) */
+    float *Rt;     /* rows x St_ld  sum g' phi(q)^T, of (14) */
+    float *slopes; /* of the denominators of a segment, where backward passes over it twice */
+    float *chunk;  /* scratch of the chunked recurrence */
 };
 
-/* A head's running sums. Forward uses S and z, backward St and Rt. */
-struct tn_linear_state {
-    float *S;  /* C x S_ld      sum phi(k) v^T           (10) */
-    float *z;  /* C_ld          sum phi(k)               (11) */
-    float *St; /* rows x St_ld  sum v' phi(k)^T, of (13) */
-    float *Rt; /* rows x St_ld  sum g' phi(q)^T, of (14) */
+/* Slopes of the denominators from one pass of backward to the next: that of the group's head h
+ * at position i is at[h * ld + i - from]. */
+struct tn_linear_slopes {
+    float *at;
+    size_t ld, from;
 };
 
 /* Heads h .. h+heads of sequence b. */
@@ -55,8 +60,7 @@ struct tn_linear_group {
     const tarn_attention *plan;
     const struct tn_attention_call *call;
     const struct tn_linear_tiles *tiles;
-    const struct tn_linear_state *states; /* of the group's heads */
-    float *slopes;                        /* B x H x N, of the denominators */
+    struct tn_linear_slopes slopes;
     size_t b, h, heads;
     size_t length; /* keys that exist */
     struct tn_linear_sizes sizes;
@@ -64,16 +68,15 @@ struct tn_linear_group {
 
 struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan);
 struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
-                                            struct tn_arena *arena);
-struct tn_linear_state tn_linear_state_take(const tarn_attention *plan, struct tn_arena *arena);
+                                            size_t slopes, struct tn_arena *arena);
 
 /* Fills in the length and the sizes and clears what pads the tiles. */
 void tn_linear_group_open(struct tn_linear_group *group);
 
-/* n positions from `from` on. Loading gradients for a second time in a call
- * (`again`) needs y no more: the slopes of the denominators are kept. Storing takes results
- * from the tile o; gradients of features go through the map, phi being those of x, and
- * positions past `length` have none. */
+/* n positions from `from` on. Loading gradients for a second time (`again`; causal only) needs
+ * y no more: the slopes of the denominators are there. Storing takes results from the tile o;
+ * gradients of features go through the map, phi being those of x, and positions past `length`
+ * have none. */
 void tn_linear_load_queries(const struct tn_linear_group *a, size_t from, size_t n);
 void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n);
 void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size_t n,

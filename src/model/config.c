@@ -44,6 +44,14 @@ tarn_status tarn_config_set(tarn_config *config, const char *name, const char *v
     return tn_fields_set(tn_config_fields, config, name, value, err);
 }
 
+tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
+                             const char *name, tarn_error *err)
+{
+    if (!config || !text || !name)
+        return tn_fail(err, TARN_EINVAL, "config, text, name: one is NULL; expected all");
+    return tn_fields_text(tn_config_fields, config, text, size, name, err);
+}
+
 /* ---- Names -------------------------------------------------------------- */
 
 static tarn_status read_norm(struct tn_arch *arch, tarn_error *err)
@@ -92,14 +100,28 @@ uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer)
     return arch->config.seed + 0x9e3779b97f4a7c15 * (layer + 1);
 }
 
+/* What a plan calls its kind is a configuration's attention: a refusal names that. */
+static tarn_status check_kind(const char *attention, tarn_error *err)
+{
+    const tarn_table_row *row = NULL;
+    struct tn_options options;
+    const tarn_status status =
+        tn_option_row(&row, tn_attention_rows, "attention", attention, err);
+
+    return status == TARN_OK ? tn_option_read(&options, row, "attention", attention, err)
+                             : status;
+}
+
 /* A plan for one position says whether kind, map and widths fit together. */
 static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
 {
     const tarn_attention_desc desc = tn_arch_attention(arch, 1, 1);
     tarn_attention plan;
-    const tarn_status status = tn_attention_init(&plan, &desc, err);
+    tarn_status status = check_kind(arch->config.attention, err);
 
-    if (status == TARN_OK) {
+    if (status != TARN_OK)
+        return status;
+    if ((status = tn_attention_init(&plan, &desc, err)) == TARN_OK) {
         arch->shares_keys = plan.kind->shares_keys;
         arch->has_step = plan.kind->step != NULL;
     }

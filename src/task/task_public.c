@@ -7,6 +7,29 @@ const tarn_table_row *tarn_task(size_t index)
     return tn_row_at(tn_task_rows, index);
 }
 
+static const struct tn_task_row *find(const char *task)
+{
+    const tarn_table_row *row = NULL;
+
+    if (task)
+        tn_option_row(&row, tn_task_rows, "task", task, NULL);
+    return (const struct tn_task_row *)row; /* its first member */
+}
+
+const char *tarn_task_preset(const char *task)
+{
+    const struct tn_task_row *const row = find(task);
+
+    return row ? row->preset : NULL;
+}
+
+const char *tarn_task_metric(const char *task)
+{
+    const struct tn_task_row *const row = find(task);
+
+    return row ? row->metric.name : NULL;
+}
+
 static tarn_status open_bare(struct tn_task **task, const char *name, tarn_error *err)
 {
     *task = NULL;

@@ -55,6 +55,17 @@ tarn_status tarn_settings_set(tarn_settings *settings, const char *name, const c
     return tn_fail(err, TARN_EUNKNOWN, "training has no setting '%.40s'", name);
 }
 
+tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t size,
+                               const char *name, tarn_error *err)
+{
+    if (!settings || !text || !name)
+        return tn_fail(err, TARN_EINVAL, "settings, text, name: one is NULL; expected all");
+    for (size_t i = 0; tarn_settings_field(i); i++)
+        if (strcmp(tarn_settings_field(i)->name, name) == 0)
+            return tn_fields_text(&tn_training_fields[i], settings, text, size, name, err);
+    return tn_fail(err, TARN_EUNKNOWN, "training has no setting '%.40s'", name);
+}
+
 /* ---- A start ------------------------------------------------------------ */
 
 static const struct tn_task_setting usual[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* training.c - a run of training from its first update, or its last checkpoint, to its end. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ struct training {
     tarn_trainer *trainer;
     struct tn_lesson lesson;
     struct tn_log log;
+    int lock;       /* of the folder */
     uint64_t saved; /* updates of the last checkpoint */
     double start;   /* seconds */
 };
@@ -34,23 +36,30 @@ static void tell_saved(const struct training *t, const char *path)
         t->desc->events.saved(t->desc->events.context, path);
 }
 
+static tarn_status save_model(const struct training *t, const char *name, tarn_error *err)
+{
+    char path[TN_FOLDER_PATH];
+
+    tn_folder_path(path, t->desc->folder, name);
+    return tarn_model_save(t->model, path, err);
+}
+
 /* The log first: a checkpoint never knows more than the log does. */
 static tarn_status save(struct training *t, tarn_error *err)
 {
     const uint64_t updates = tarn_trainer_updates(t->trainer);
     char *const json = tn_fields_write(tn_training_fields, &t->state);
-    char path[TN_FOLDER_PATH], model[TN_FOLDER_PATH];
+    char path[TN_FOLDER_PATH];
     tarn_status status;
 
     if (!json)
         return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
     tn_folder_checkpoint(path, t->desc->folder, updates);
-    tn_folder_path(model, t->desc->folder, "model.safetensors");
     if ((status = tn_log_sync(&t->log, err)) == TARN_OK &&
         (status = tn_checkpoint_write(t->trainer, path,
                                       &(struct tn_safetensors_entry){settings_key, json},
                                       err)) == TARN_OK &&
-        (status = tarn_model_save(t->model, model, err)) == TARN_OK) {
+        (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
         t->saved = updates;
         tn_folder_prune(t->desc->folder, t->state.settings.keep);
         tell_saved(t, path);
@@ -83,6 +92,8 @@ static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PA
     return tn_safetensors_read(file, path, err);
 }
 
+/* The model is written again: who was killed between a checkpoint and its model left an older
+ * one, and there may be no update left to do. */
 static tarn_status resume(struct training *t, tarn_error *err)
 {
     struct tn_safetensors file = {0};
@@ -97,7 +108,8 @@ static tarn_status resume(struct training *t, tarn_error *err)
     if ((status = read_training(&before, &file, shown, err)) == TARN_OK &&
         (status = tn_settings_agree(&t->state.settings, &before.settings, shown, err)) ==
             TARN_OK &&
-        (status = tn_checkpoint_read(t->trainer, &file, shown, err)) == TARN_OK) {
+        (status = tn_checkpoint_read(t->trainer, &file, shown, err)) == TARN_OK &&
+        (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
         t->state.best = before.best;
         t->state.best_update = before.best_update;
         t->saved = tarn_trainer_updates(t->trainer);
@@ -115,14 +127,11 @@ static tarn_status score(void *arg, tarn_score *sums, const tarn_batch *batch, t
 
 static tarn_status keep_best(struct training *t, const tarn_validation *now, tarn_error *err)
 {
-    char path[TN_FOLDER_PATH];
-
-    if (!(t->state.best_update == 0 || now->loss < t->state.best))
+    if (!isfinite(now->loss) || (t->state.best_update > 0 && now->loss >= t->state.best))
         return TARN_OK;
     t->state.best = now->loss;
     t->state.best_update = now->update;
-    tn_folder_path(path, t->desc->folder, "best.safetensors");
-    return tarn_model_save(t->model, path, err);
+    return save_model(t, "best.safetensors", err);
 }
 
 static tarn_status validate(struct training *t, tarn_error *err)
@@ -133,7 +142,9 @@ static tarn_status validate(struct training *t, tarn_error *err)
 
     if (status != TARN_OK)
         return status;
-    tarn_trainer_observe(t->trainer, now.loss);
+    /* The validation at the end of a run is no reason to learn otherwise when it goes on. */
+    if (now.update % t->state.settings.score_every == 0)
+        tarn_trainer_observe(t->trainer, now.loss);
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
     if ((status = tn_log_validation(&t->log, &now, tn_seconds() - t->start, err)) != TARN_OK)
@@ -244,9 +255,10 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
 {
     char path[TN_FOLDER_PATH];
     uint64_t update;
-    tarn_status status = tn_folder_make(t->desc->folder, err);
+    tarn_status status;
 
-    if (status != TARN_OK)
+    if ((status = tn_folder_make(t->desc->folder, err)) != TARN_OK ||
+        (status = tn_folder_lock(&t->lock, t->desc->folder, err)) != TARN_OK)
         return status;
     if (t->desc->resume)
         status = resume(t, err);
@@ -283,10 +295,11 @@ tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
     if (!config || !settings || !desc || !desc->folder)
         return tn_fail(err, TARN_EINVAL,
                        "config, settings, desc, folder: one is NULL; expected all");
-    struct training t = {.state = {.settings = *settings}, .desc = desc};
+    struct training t = {.state = {.settings = *settings}, .desc = desc, .lock = -1};
     const tarn_status status = run(&t, config, err);
 
     tn_log_close(&t.log);
+    tn_folder_unlock(t.lock);
     tarn_trainer_free(t.trainer);
     tarn_model_free(t.model);
     tn_lesson_close(&t.lesson);

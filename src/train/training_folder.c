@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* flock() */
 
 #include "train/training_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +46,27 @@ tarn_status tn_folder_make(const char *folder, tarn_error *err)
         return TARN_OK;
     return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one", folder,
                    strerror(why));
+}
+
+/* On the folder itself, so that no file of a lock stays behind. File systems without locks, or
+ * without those of folders, go without. */
+tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err)
+{
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return tn_fail(err, TARN_EIO, "%s: %s", folder, strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return TARN_OK;
+    tn_folder_unlock(*lock);
+    *lock = -1;
+    return tn_fail(err, TARN_EIO, "%s: another run is training in it; expected its end",
+                   folder);
+}
+
+void tn_folder_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
 }
 
 /* The number in a checkpoint's name. Only names that this program writes count. */

@@ -5,5 +5,6 @@
 #define TN_NAME "wide"
 #define LANES 16
 #define PRODUCT_ROWS 8
+#define PANEL_ROWS 6
 #define RECUR_STEPS 4
 #include "kernel/kernel_body.h"

@@ -6,11 +6,20 @@
 #include <string.h>
 
 const char *const matmul_backends[MATMUL_BACKENDS] = {
+    "packed",
 #ifdef TN_HAVE_ONEDNN
     "onednn",
 #endif
+    "widened",
     "portable",
 };
+
+bool matmul_backend_takes(const char *backend, enum tn_element elements)
+{
+    if (strcmp(backend, "portable") == 0)
+        return true;
+    return (strcmp(backend, "widened") == 0) == (elements == TN_BF16);
+}
 
 static const float untouched = 12345.0f;
 
@@ -37,55 +46,6 @@ static uint16_t *new_bf16(float *x, size_t n)
         x[i] = tn_bf16_to_f32(halves[i]);
     }
     return halves;
-}
-
-void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
-                         struct tn_random *random)
-{
-    const size_t m = desc.m, n = desc.n, k = desc.k;
-    const size_t a_cols = desc.transpose_a ? m : k, b_cols = desc.transpose_b ? k : n;
-    const size_t lda = desc.lda ? desc.lda : a_cols, ldb = desc.ldb ? desc.ldb : b_cols;
-    const size_t ldc = desc.ldc ? desc.ldc : n;
-
-    *p = (struct matmul_problem){
-        .desc = desc, .a_rows = desc.transpose_a ? k : m, .b_rows = desc.transpose_b ? n : k};
-    p->a_floats = p->a_rows * lda;
-    p->b_floats = p->b_rows * ldb;
-    p->c_floats = m * ldc;
-    p->a = new_matrix(p->a_rows, a_cols, lda, NAN, random);
-    p->b = new_matrix(p->b_rows, b_cols, ldb, NAN, random);
-    p->old = new_matrix(m, n, ldc, untouched, random);
-    p->c = malloc(p->c_floats * sizeof *p->c);
-    assert_non_null(p->c);
-    p->bias = new_matrix(1, n, n, 0.0f, random);
-    if (desc.elements == TN_BF16) {
-        p->a_bf16 = new_bf16(p->a, p->a_floats);
-        p->b_bf16 = new_bf16(p->b, p->b_floats);
-    }
-}
-
-void matmul_problem_clear(struct matmul_problem *p)
-{
-    free(p->a);
-    free(p->b);
-    free(p->bias);
-    free(p->c);
-    free(p->old);
-    free(p->a_bf16);
-    free(p->b_bf16);
-}
-
-void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c)
-{
-    void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
-    const bool bf16 = p->desc.elements == TN_BF16;
-
-    assert_non_null(scratch);
-    memcpy(c, p->old, p->c_floats * sizeof *c);
-    tn_matmul_run(plan, c, bf16 ? (const void *)p->a_bf16 : p->a,
-                  bf16 ? (const void *)p->b_bf16 : p->b, p->desc.bias ? p->bias : NULL,
-                  (char *)scratch + 1);
-    free(scratch);
 }
 
 static double activate(enum tn_activation activation, double x)
@@ -115,6 +75,60 @@ static double definition(const struct matmul_problem *p, size_t i, size_t j, dou
     return activate(d->activation, sum);
 }
 
+void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
+                         struct tn_random *random)
+{
+    const size_t m = desc.m, n = desc.n, k = desc.k;
+    const size_t a_cols = desc.transpose_a ? m : k, b_cols = desc.transpose_b ? k : n;
+    const size_t lda = desc.lda ? desc.lda : a_cols, ldb = desc.ldb ? desc.ldb : b_cols;
+    const size_t ldc = desc.ldc ? desc.ldc : n;
+
+    *p = (struct matmul_problem){
+        .desc = desc, .a_rows = desc.transpose_a ? k : m, .b_rows = desc.transpose_b ? n : k};
+    p->a_floats = p->a_rows * lda;
+    p->b_floats = p->b_rows * ldb;
+    p->c_floats = m * ldc;
+    p->a = new_matrix(p->a_rows, a_cols, lda, NAN, random);
+    p->b = new_matrix(p->b_rows, b_cols, ldb, NAN, random);
+    p->old = new_matrix(m, n, ldc, untouched, random);
+    p->c = malloc(p->c_floats * sizeof *p->c);
+    assert_non_null(p->c);
+    p->bias = new_matrix(1, n, n, 0.0f, random);
+    if (desc.elements == TN_BF16)
+        p->b_bf16 = new_bf16(p->b, p->b_floats);
+    if (tn_matmul_elements_a(&desc) == TN_BF16)
+        p->a_bf16 = new_bf16(p->a, p->a_floats);
+    p->want = take(m * n, sizeof *p->want);
+    p->size = take(m * n, sizeof *p->size);
+    for (size_t i = 0; i < m * n; i++)
+        p->want[i] = definition(p, i / n, i % n, &p->size[i]);
+}
+
+void matmul_problem_clear(struct matmul_problem *p)
+{
+    free(p->a);
+    free(p->b);
+    free(p->bias);
+    free(p->c);
+    free(p->old);
+    free(p->a_bf16);
+    free(p->b_bf16);
+    free(p->want);
+    free(p->size);
+}
+
+void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c)
+{
+    void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
+
+    assert_non_null(scratch);
+    memcpy(c, p->old, p->c_floats * sizeof *c);
+    tn_matmul_run(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a,
+                  p->b_bf16 ? (const void *)p->b_bf16 : p->b, p->desc.bias ? p->bias : NULL,
+                  (char *)scratch + 1);
+    free(scratch);
+}
+
 void matmul_problem_check(const struct matmul_problem *p)
 {
     const size_t ldc = p->c_floats / p->desc.m;
@@ -122,13 +136,13 @@ void matmul_problem_check(const struct matmul_problem *p)
     for (size_t i = 0; i < p->desc.m; i++)
         for (size_t j = 0; j < ldc; j++) {
             const float got = p->c[i * ldc + j];
-            double size, want;
 
             if (j >= p->desc.n) {
                 assert_true(got == untouched);
                 continue;
             }
-            want = definition(p, i, j, &size);
+            const double want = p->want[i * p->desc.n + j], size = p->size[i * p->desc.n + j];
+
             if (!(fabs((double)got - want) <= 1e-6 * size))
                 fail_msg("(%zu, %zu) of %zu x %zu x %zu: %g, expected %g", i, j, p->desc.m,
                          p->desc.n, p->desc.k, (double)got, want);

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_generate.c - what a step of generation costs, beside the larger of two limits: reading
+ * the weights once, measured on an array of exactly their size, and the multiply-adds. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "bench_memory.h"
+#include "bench_model.h"
+#include "command.h"
+#include "hardware.h"
+#include "json_line.h"
+#include "tarn/tarn.h"
+
+static const char program[] = "tarn bench generate";
+
+struct values {
+    struct bench_model model;
+    const char *method;
+    size_t batch, length, from, threads, repeat;
+    bool json;
+};
+
+static const struct args_option options[] = {
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
+     "model, with random weights; tarn bench train --help lists them"},
+    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
+     "kind of attention, with options"},
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
+     "for the attentions that have one"},
+    {"method", "NAME", ARGS_TEXT, NULL, offsetof(struct values, method), 0, 0,
+     "recurrent or recompute; the first where attention has that form"},
+    {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1 << 20,
+     "sequences at once"},
+    {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
+     "steps that are measured"},
+    {"from", "P", ARGS_COUNT, "0", offsetof(struct values, from), 0, 1 << 28,
+     "position of the first of them; those before are fed, not measured"},
+    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
+     "threads; 0: all"},
+    {"repeat", "N", ARGS_COUNT, "3", offsetof(struct values, repeat), 1, 1000,
+     "runs, of which the best counts"},
+    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
+    {0},
+};
+
+static const struct args_command command = {
+    .name = "tarn bench generate",
+    .help =
+        "Steps of a model as a recurrent network: time, state, and the time as a fraction of "
+        "the limit, which is the larger of reading all weights once and of multiplying at "
+        "this machine's peak.",
+    .options = options,
+};
+
+/* ---- One bench ---------------------------------------------------------- */
+
+struct bench {
+    const struct values *values;
+    const char *cpu;
+    tarn_model *model;
+    tarn_generator *generator;
+    void *state, *before;
+    int32_t *symbols;                  /* one per sequence */
+    double step_s, read_s, multiply_s; /* of a step; the limits */
+};
+
+static tarn_status make_generator(struct bench *b, tarn_error *err)
+{
+    const struct values *const v = b->values;
+    const tarn_generator_desc desc = {
+        .batch = v->batch,
+        .longest = v->from + v->length,
+        .method = v->method,
+        .threads = v->threads,
+        .cpu = b->cpu,
+    };
+    const tarn_status status = tarn_generator_create(&b->generator, b->model, &desc, err);
+
+    if (status != TARN_OK)
+        return status;
+    const size_t bytes = tarn_generator_state_size(b->generator);
+
+    b->state = bench_block_new(bytes);
+    b->before = bench_block_new(bytes);
+    b->symbols = calloc(v->batch, sizeof *b->symbols);
+    if (b->state && b->before && b->symbols)
+        return TARN_OK;
+    snprintf(err->text, sizeof err->text, "no memory for two states of %zu bytes", bytes);
+    return TARN_ENOMEM;
+}
+
+/* Symbols that vary, so that no branch is learnt. */
+static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error *err)
+{
+    const int32_t known = (int32_t)tarn_model_config(b->model)->symbols;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < count && status == TARN_OK; i++) {
+        const float *outputs;
+
+        for (size_t s = 0; s < b->values->batch; s++)
+            b->symbols[s] = (int32_t)((7 * i + 3 * s) % (size_t)known);
+        status = tarn_generator_step(b->generator, state, &outputs, b->symbols, err);
+    }
+    return status;
+}
+
+static tarn_status measure_steps(struct bench *b, tarn_error *err)
+{
+    const struct values *const v = b->values;
+    const size_t bytes = tarn_generator_state_size(b->generator);
+    tarn_status status = steps(b, b->before, v->from, err);
+
+    b->step_s = (double)INFINITY;
+    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
+        memcpy(b->state, b->before, bytes);
+        const double start = bench_seconds();
+
+        status = steps(b, b->state, v->length, err);
+        b->step_s = fmin(b->step_s, (bench_seconds() - start) / (double)v->length);
+    }
+    return status;
+}
+
+/* Of the step in the middle: what grows, grows evenly. */
+static tarn_status measure_limits(struct bench *b, tarn_error *err)
+{
+    const struct values *const v = b->values;
+    const size_t bytes = tarn_generator_weight_bytes(b->generator);
+    void *const block = bench_block_new(bytes);
+    double gbps, gflops;
+    tarn_status status;
+
+    if (!block) {
+        snprintf(err->text, sizeof err->text, "no memory for %zu bytes to read", bytes);
+        return TARN_ENOMEM;
+    }
+    if ((status = tarn_measure_read(&gbps, block, bytes, b->cpu, v->threads, err)) == TARN_OK &&
+        (status = tarn_measure_fma_f32(&gflops, b->cpu, v->threads, err)) == TARN_OK) {
+        b->read_s = 1e-9 * (double)bytes / gbps;
+        b->multiply_s =
+            1e-9 * tarn_generator_flops(b->generator, v->from + v->length / 2) / gflops;
+    }
+    free(block);
+    return status;
+}
+
+/* ---- Report ------------------------------------------------------------- */
+
+static const char *limit_name(const struct bench *b)
+{
+    return b->read_s > b->multiply_s ? "read" : "multiply";
+}
+
+static void print_json(const struct bench *b, double limit)
+{
+    const struct values *const v = b->values;
+    json_t *const object = json_object();
+
+    json_put_text(object, "preset", v->model.preset);
+    json_put_text(object, "attention", v->model.attention);
+    json_put_text(object, "method", tarn_generator_method(b->generator));
+    json_put_count(object, "batch", v->batch);
+    json_put_count(object, "from", v->from);
+    json_put_count(object, "length", v->length);
+    json_put_count(object, "threads", v->threads ? v->threads : tarn_threads_default());
+    json_put_number(object, "ms_per_step", 1e3 * b->step_s);
+    json_put_number(object, "sequences_per_s",
+                    (double)v->batch / (b->step_s * (double)v->length));
+    json_put_count(object, "state_bytes", tarn_generator_state_size(b->generator));
+    json_put_count(object, "weight_bytes", tarn_generator_weight_bytes(b->generator));
+    json_put_number(object, "read_ms", 1e3 * b->read_s);
+    json_put_number(object, "multiply_ms", 1e3 * b->multiply_s);
+    json_put_text(object, "limit", limit_name(b));
+    json_put_number(object, "of_limit", limit / b->step_s);
+    json_print_line(object);
+}
+
+static void print_text(const struct bench *b, double limit)
+{
+    const struct values *const v = b->values;
+
+    printf("%s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
+           v->model.attention, tarn_generator_method(b->generator), v->batch, v->length,
+           v->from);
+    printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * b->step_s,
+           (double)v->batch / (b->step_s * (double)v->length));
+    printf("  %zu bytes of state, %zu bytes of weights\n",
+           tarn_generator_state_size(b->generator), tarn_generator_weight_bytes(b->generator));
+    printf("  limits: %.4f ms to read the weights, %.4f ms to multiply: %.2f of the limit "
+           "(%s)\n",
+           1e3 * b->read_s, 1e3 * b->multiply_s, limit / b->step_s, limit_name(b));
+}
+
+static tarn_status run(struct bench *b, tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
+        (status = make_generator(b, err)) != TARN_OK ||
+        (status = measure_limits(b, err)) != TARN_OK ||
+        (status = measure_steps(b, err)) != TARN_OK)
+        return status;
+    const double limit = fmax(b->read_s, b->multiply_s);
+
+    if (b->values->json)
+        print_json(b, limit);
+    else
+        print_text(b, limit);
+    return TARN_OK;
+}
+
+int bench_generate(int argc, char **argv)
+{
+    struct values values;
+    struct bench bench = {.values = &values};
+    tarn_error err;
+    const int code = args_read(&command, &values, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (!hardware_cpu(&bench.cpu))
+        return EXIT_USAGE;
+    const tarn_status status = run(&bench, &err);
+
+    if (status != TARN_OK)
+        fprintf(stderr, "%s: %s\n", program, err.text);
+    free(bench.symbols);
+    free(bench.before);
+    free(bench.state);
+    tarn_generator_free(bench.generator);
+    tarn_model_free(bench.model);
+    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "bench_model.h"
+
+#include <time.h>
+
+double bench_seconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
+                            tarn_error *err)
+{
+    tarn_config config;
+    tarn_status status;
+
+    if ((status = tarn_config_preset(&config, which->preset, err)) != TARN_OK ||
+        (status = tarn_config_set(&config, "attention", which->attention, err)) != TARN_OK ||
+        (which->feature_map && (status = tarn_config_set(&config, "feature_map",
+                                                         which->feature_map, err)) != TARN_OK))
+        return status;
+    return tarn_model_create(model, &config, NULL, err);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_model.h - what the benches of whole models share. */
+#ifndef BENCH_MODEL_H
+#define BENCH_MODEL_H
+
+#include "tarn/model.h"
+
+/* Which model, as options say. */
+struct bench_model {
+    const char *preset, *attention, *feature_map; /* feature_map NULL: the default */
+};
+
+/* With random weights. */
+tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
+                            tarn_error *err);
+
+double bench_seconds(void); /* monotonic */
+
+#endif

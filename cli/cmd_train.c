@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_train.c - tarn train TASK: a whole run of training, in a folder. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "command.h"
+#include "json_line.h"
+#include "rows_help.h"
+#include "train_curve.h"
+#include "train_options.h"
+#include "train_progress.h"
+#include "words.h"
+
+/* ---- Stopping ----------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_asked;
+
+/* The first one asks; who asks twice does not want to wait. */
+static void on_signal(int number)
+{
+    static const char newline[] = "\n";
+
+    if (stop_asked) {
+        const ssize_t ignored = write(STDERR_FILENO, newline, 1);
+
+        (void)ignored;
+        _exit(128 + number);
+    }
+    stop_asked = 1;
+}
+
+static void listen_for(int number)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(number, &action, NULL);
+}
+
+static bool must_stop(void *context)
+{
+    (void)context;
+    return stop_asked != 0;
+}
+
+/* ---- The end ------------------------------------------------------------ */
+
+/* In the folder, as far as they were written. */
+static const char *const files[] = {"model.safetensors", "best.safetensors", "log.jsonl",
+                                    "loss.csv", "loss.svg"};
+
+static bool is_there(const struct train_options *o, const char *name)
+{
+    char path[TARN_PATH_SIZE + 32];
+
+    snprintf(path, sizeof path, "%s/%s", o->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+static json_t *list_files(const struct train_options *o)
+{
+    json_t *const list = json_array();
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (is_there(o, files[i]))
+            json_array_append_new(list, json_string(files[i]));
+    return list;
+}
+
+static void print_json(const struct train_progress *p, bool stopped)
+{
+    const struct train_options *const o = p->options;
+    json_t *const object = json_object();
+
+    json_put_text(object, "event", "done");
+    json_put_count(object, "update", (size_t)p->report.update);
+    json_put_bool(object, "stopped", stopped);
+    json_put_number(object, "loss", train_progress_loss(p));
+    if (p->validated) {
+        json_put_number(object, "validation_loss", p->validation.loss);
+        json_put_number(object, p->validation.name, p->validation.metric);
+    }
+    json_put_number(object, "tokens_per_s", train_progress_speed(p));
+    json_put_count(object, "planned_bytes", p->bytes);
+    json_put_text(object, "folder", o->folder);
+    json_object_set_new(object, "files", list_files(o));
+    json_print_line(object);
+}
+
+static void print_text(const struct train_progress *p)
+{
+    const struct train_options *const o = p->options;
+    char memory[32];
+
+    words_bytes(memory, sizeof memory, (double)p->bytes);
+    printf("%" PRIu64 " updates", p->report.update);
+    if (p->report.update > p->from)
+        printf(", loss %.4f, %.0f tokens/s", train_progress_loss(p), train_progress_speed(p));
+    printf(", %s planned\n", memory);
+    if (p->validated)
+        printf("validation: loss %.4f, %s %.4f\n", p->validation.loss, p->validation.name,
+               p->validation.metric);
+    printf("%s:", o->folder);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (is_there(o, files[i]))
+            printf(" %s", files[i]);
+    printf("\n");
+}
+
+/* What to do next, where not all updates were done now. */
+static void advise(const struct train_progress *p)
+{
+    const struct train_options *const o = p->options;
+    const size_t updates = o->settings.updates;
+
+    if (p->from >= updates)
+        fprintf(stderr,
+                "%s: there is nothing to do: %" PRIu64 " updates are done; --steps above that "
+                "goes on\n",
+                o->program, p->from);
+    else if (p->report.update < updates)
+        fprintf(stderr, "stopped and saved; to go on: tarn train %s --out %s --resume\n",
+                o->settings.task, o->folder);
+}
+
+/* ---- One run ------------------------------------------------------------ */
+
+static int train(const struct train_options *o)
+{
+    struct train_progress progress = train_progress_of(o);
+    tarn_train_desc desc = {
+        .folder = o->folder,
+        .resume = o->resume,
+        .threads = o->threads,
+        .cpu = o->cpu,
+        .events = train_progress_events(&progress),
+    };
+    tarn_error err;
+    int code = EXIT_DONE;
+
+    desc.events.stop = must_stop;
+    listen_for(SIGINT);
+    listen_for(SIGTERM);
+    const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &err);
+
+    train_progress_end_line(&progress);
+    if (status != TARN_OK)
+        code = train_refused(o->program, &err);
+    if (progress.started && !train_curve_write(o) && code == EXIT_DONE)
+        code = EXIT_FAILED;
+    if (status != TARN_OK)
+        return code;
+    if (o->json)
+        print_json(&progress, progress.report.update < o->settings.updates);
+    else
+        print_text(&progress);
+    advise(&progress);
+    return code;
+}
+
+static int train_task(int argc, char **argv)
+{
+    struct train_options options;
+    const int code = train_options_read(&options, argc, argv);
+
+    return code == ARGS_GO_ON ? train(&options) : code;
+}
+
+/* ---- Tasks -------------------------------------------------------------- */
+
+static const char about[] = "Trains a model and keeps it in a folder.";
+
+static void print_usage(FILE *out)
+{
+    fprintf(out, "usage: tarn train TASK --out DIR [options]\n");
+}
+
+static void print_help(void)
+{
+    print_usage(stdout);
+    printf("\n%s\n", about);
+    rows_help("tasks", tarn_task);
+    rows_help("presets of models", tarn_preset);
+    printf("\ntarn train TASK --help tells more.\n");
+}
+
+int cmd_train(int argc, char **argv)
+{
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        print_help();
+        return EXIT_DONE;
+    }
+    if (argc > 1 && argv[1][0] != '-')
+        return train_task(argc - 1, argv + 1);
+    print_usage(stderr);
+    fprintf(stderr, "tarn train: the first word is the task; there are");
+    for (size_t i = 0; tarn_task(i); i++)
+        fprintf(stderr, " %s", tarn_task(i)->name);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}

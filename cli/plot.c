@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "plot.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool ends_in(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
+
+bool plot_name_is_fit(const char *path)
+{
+    return ends_in(path, ".svg") || ends_in(path, ".png");
+}
+
+/* Appends nothing: a file that is there stays as it is, one that is not does not stay. */
+bool plot_is_writable(const char *path)
+{
+    const bool existed = access(path, F_OK) == 0;
+    FILE *const file = fopen(path, "ab");
+
+    if (!file)
+        return false;
+    fclose(file);
+    if (!existed)
+        remove(path);
+    return true;
+}
+
+/* Everything is itself but a quote, which is doubled. */
+void plot_quoted(FILE *gnuplot, const char *text)
+{
+    fputc('\'', gnuplot);
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputc('\'', gnuplot);
+        fputc(*text, gnuplot);
+    }
+    fputc('\'', gnuplot);
+}
+
+void plot_frame(FILE *gnuplot)
+{
+    fprintf(gnuplot, "set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5\n"
+                     "set border 3 lc rgb '#606060'\nset tics nomirror out scale 0.6\n");
+}
+
+static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
+{
+    if (ends_in(path, ".svg"))
+        fprintf(gnuplot,
+                "set terminal svg size %d,%d noenhanced font 'Helvetica,13' "
+                "background rgb 'white'\n",
+                width, height);
+    else
+        fprintf(gnuplot,
+                "set terminal pngcairo size %d,%d noenhanced font 'Helvetica,15' "
+                "fontscale 1.1 linewidth 1.5 pointscale 1.5\n",
+                width + width / 2, height + height / 2);
+    fprintf(gnuplot, "set output ");
+    plot_quoted(gnuplot, path);
+    fprintf(gnuplot, "\n");
+}
+
+FILE *plot_open(const char *path, int width, int height)
+{
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
+        fprintf(stderr, "tarn: there is no gnuplot, so %s was not made\n", path);
+        return NULL;
+    }
+    signal(SIGPIPE, SIG_IGN); /* a gnuplot that gives up is told by its exit code */
+    FILE *const gnuplot = popen("gnuplot", "w");
+
+    if (gnuplot)
+        put_terminal(gnuplot, path, width, height);
+    else
+        perror("tarn: gnuplot");
+    return gnuplot;
+}
+
+bool plot_close(FILE *gnuplot, const char *path)
+{
+    fprintf(gnuplot, "unset output\n");
+    if (pclose(gnuplot) == 0)
+        return true;
+    fprintf(stderr, "tarn: gnuplot could not write %s\n", path);
+    return false;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: MIT */
+/* train_options.c - options become fields of tarn_config and tarn_settings, as text: what a
+ * value may be, and what the field is for, the library says. */
+#include "train_options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "hardware.h"
+#include "rows_help.h"
+
+enum whose { MODEL, RUN, BOTH, HEAD_WIDTH };
+
+struct field_option {
+    const char *name, *argument; /* as in struct args_option */
+    const char *field;
+    enum whose whose;
+};
+
+static const struct field_option fields[] = {
+    {"data", "FILE", "data", RUN},
+    {"validation", "FRACTION", "validation", RUN},
+    {"attention", "SPEC", "attention", MODEL},
+    {"feature-map", "SPEC", "feature_map", MODEL},
+    {"layers", "L", "layers", MODEL},
+    {"heads", "H", "heads", MODEL},
+    {"head-width", "D", "width", HEAD_WIDTH},
+    {"feed", "N", "feed", MODEL},
+    {"position", "SPEC", "position", MODEL},
+    {"positions", "N", "positions", MODEL},
+    {"norm", "post|pre", "norm", MODEL},
+    {"activation", "NAME", "activation", MODEL},
+    {"head", "SPEC", "head", MODEL},
+    {"dropout", "FRACTION", "dropout", MODEL},
+    {"length", "N", "length", RUN},
+    {"batch", "B", "batch", RUN},
+    {"accumulate", "N", "accumulate", RUN},
+    {"steps", "N", "updates", RUN},
+    {"optimizer", "SPEC", "optimizer", RUN},
+    {"lr", "RATE", "rate", RUN},
+    {"schedule", "SPEC", "schedule", RUN},
+    {"clip", "SPEC", "clip", RUN},
+    {"precision", "f32|bf16", "precision", RUN},
+    {"recompute", NULL, "recompute", RUN},
+    {"skip-nonfinite", NULL, "skip", RUN},
+    {"eval-every", "N", "score_every", RUN},
+    {"eval-batches", "N", "score_batches", RUN},
+    {"save-every", "N", "save_every", RUN},
+    {"keep", "N", "keep", RUN},
+    {"seed", "S", "seed", BOTH},
+};
+
+enum { FIELDS = sizeof fields / sizeof fields[0] };
+
+struct values {
+    const char *out, *preset;
+    bool resume, json;
+    size_t threads;
+    const char *text[FIELDS]; /* of fields with an argument */
+    bool flag[FIELDS];        /* of those without */
+};
+
+enum { PRESET }; /* the row whose default depends on the task */
+
+static const struct args_option others[] = {
+    [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
+                "model to start from; options change it"},
+    {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 0, 0,
+     "needed: the folder for checkpoints, log, model and loss curve"},
+    {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
+     "go on from the last checkpoint in DIR, with its settings; --steps may be more, and "
+     "--save-every, --keep, --recompute, --skip-nonfinite other"},
+    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
+     "one object per update, validation and end"},
+    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
+     "threads; 0: all; results are the same for any"},
+};
+
+/* The arguments' table, and the text of the defaults that it shows. */
+struct table {
+    struct args_option rows[sizeof others / sizeof others[0] + FIELDS + 1];
+    char initial[FIELDS][TARN_NAME_SIZE];
+};
+
+/* ---- Help --------------------------------------------------------------- */
+
+static void print_tables(void)
+{
+    rows_help("presets", tarn_preset);
+    rows_help("kinds of attention, as in lsh:rounds=4,chunk=32", tarn_attention_kind);
+    rows_help("feature maps", tarn_feature_map);
+    rows_help("positions", tarn_position_kind);
+    rows_help("heads", tarn_head_kind);
+    rows_help("optimizers", tarn_optimizer);
+    rows_help("schedules", tarn_schedule);
+    rows_help("clips", tarn_clip);
+    printf("\nCtrl-C saves a checkpoint and ends with exit code 0; a second one ends at once.\n"
+           "TARN_CPU=portable, avx2, ... in the environment chooses the loops.\n");
+}
+
+static const char *field_help(const struct field_option *option)
+{
+    const tarn_field *(*const field)(size_t) =
+        option->whose == MODEL ? tarn_config_field : tarn_settings_field;
+
+    if (option->whose == HEAD_WIDTH)
+        return "width of a head: the model is H times as wide";
+    if (option->whose == BOTH)
+        return "of data, dropout, first weights, random features and hashes";
+    for (size_t i = 0; field(i); i++)
+        if (strcmp(field(i)->name, option->field) == 0)
+            return field(i)->help;
+    return "";
+}
+
+/* ---- Table -------------------------------------------------------------- */
+
+static void field_text(const struct train_options *o, const struct field_option *option,
+                       char text[TARN_NAME_SIZE])
+{
+    *text = '\0';
+    if (option->whose == HEAD_WIDTH)
+        snprintf(text, TARN_NAME_SIZE, "%zu", o->config.width / o->config.heads);
+    else if (option->whose == MODEL)
+        tarn_config_text(&o->config, text, TARN_NAME_SIZE, option->field, NULL);
+    else
+        tarn_settings_text(&o->settings, text, TARN_NAME_SIZE, option->field, NULL);
+}
+
+/* Defaults are those that the options hold by now. */
+static void table_make(struct table *table, const struct train_options *o)
+{
+    const size_t before = sizeof others / sizeof others[0];
+
+    memcpy(table->rows, others, sizeof others);
+    table->rows[PRESET].initial = tarn_task_preset(o->settings.task);
+    for (size_t i = 0; i < FIELDS; i++) {
+        const struct field_option *const option = &fields[i];
+        const bool is_flag = option->argument == NULL;
+
+        field_text(o, option, table->initial[i]);
+        table->rows[before + i] = (struct args_option){
+            .name = option->name,
+            .argument = option->argument,
+            .type = is_flag ? ARGS_FLAG : ARGS_TEXT,
+            .initial = is_flag || !*table->initial[i] ? NULL : table->initial[i],
+            .offset = is_flag ? offsetof(struct values, flag) + i * sizeof(bool)
+                              : offsetof(struct values, text) + i * sizeof(char *),
+            .help = field_help(option),
+        };
+    }
+    table->rows[before + FIELDS] = (struct args_option){0};
+}
+
+/* What was written for field i; NULL: nothing. */
+static const char *given(const struct values *values, const struct table *table, size_t i)
+{
+    if (!fields[i].argument)
+        return values->flag[i] ? "true" : NULL;
+    return values->text[i] == table->initial[i] ? NULL : values->text[i];
+}
+
+static bool is_given(const struct values *values, const struct table *table, const char *field)
+{
+    for (size_t i = 0; i < FIELDS; i++)
+        if (strcmp(fields[i].field, field) == 0)
+            return given(values, table, i) != NULL;
+    return false;
+}
+
+/* ---- Refusals ----------------------------------------------------------- */
+
+/* "rate: ..." is "--lr: ..." to who wrote it. */
+int train_refused(const char *program, const tarn_error *err)
+{
+    const size_t length = strcspn(err->text, ":");
+    const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
+
+    for (size_t i = 0; usage && i < FIELDS; i++)
+        if (strlen(fields[i].field) == length &&
+            strncmp(fields[i].field, err->text, length) == 0) {
+            fprintf(stderr, "%s: --%s%s\n", program, fields[i].name, err->text + length);
+            return EXIT_USAGE;
+        }
+    fprintf(stderr, "%s: %s\n", program, err->text);
+    return usage ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int refuse(const char *program, const char *sentence)
+{
+    fprintf(stderr, "%s: %s\n", program, sentence);
+    return EXIT_USAGE;
+}
+
+/* ---- Start -------------------------------------------------------------- */
+
+/* What suits the task. */
+static tarn_status start(struct train_options *o, const char *task, const char *preset,
+                         tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK ||
+        (status = tarn_config_preset(&o->config, preset, err)) != TARN_OK ||
+        (status = tarn_config_set(&o->config, "task", task, err)) != TARN_OK)
+        return status;
+    return tarn_task_symbols(&o->config.symbols, task, err);
+}
+
+/* The task of the folder, but that its options need not be written again. */
+static bool same_task(const struct train_options *o, const char *task)
+{
+    const char *const before = o->settings.task;
+    const size_t length = strcspn(task, ":");
+
+    return strcmp(task, before) == 0 ||
+           (task[length] == '\0' && strcspn(before, ":") == length &&
+            strncmp(task, before, length) == 0);
+}
+
+static int go_on(struct train_options *o, const char *task, bool has_preset)
+{
+    tarn_error err;
+
+    if (has_preset)
+        return refuse(o->program, "--preset: with --resume the model is that of the folder");
+    if (tarn_train_settings(&o->config, &o->settings, o->folder, &err) != TARN_OK)
+        return train_refused(o->program, &err);
+    if (same_task(o, task))
+        return ARGS_GO_ON;
+    fprintf(stderr, "%s: %s: was begun as task '%s'; expected the same\n", o->program,
+            o->folder, o->settings.task);
+    return EXIT_USAGE;
+}
+
+/* ---- Laying over -------------------------------------------------------- */
+
+static tarn_status set(struct train_options *o, size_t *head_width,
+                       const struct field_option *option, const char *text, tarn_error *err)
+{
+    tarn_config scratch;
+    tarn_status status = TARN_OK;
+
+    if (option->whose == HEAD_WIDTH) {
+        status = tarn_config_set(&scratch, "width", text, err);
+        *head_width = status == TARN_OK ? scratch.width : 0;
+    }
+    if (option->whose == MODEL || option->whose == BOTH)
+        status = tarn_config_set(&o->config, option->field, text, err);
+    if (status == TARN_OK && (option->whose == RUN || option->whose == BOTH))
+        status = tarn_settings_set(&o->settings, option->field, text, err);
+    return status;
+}
+
+static tarn_status lay_over(struct train_options *o, const struct values *values,
+                            const struct table *table, tarn_error *err)
+{
+    size_t head_width = o->config.width / o->config.heads;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < FIELDS && status == TARN_OK; i++) {
+        const char *const text = given(values, table, i);
+
+        if (text)
+            status = set(o, &head_width, &fields[i], text, err);
+    }
+    o->config.width = o->config.heads * head_width;
+    return status;
+}
+
+/* ---- Cosine ------------------------------------------------------------- */
+
+/* Where the number of an option begins in a spec; NULL: it is not there. */
+static const char *spec_number(const char *spec, const char *option)
+{
+    const size_t length = strlen(option);
+
+    for (const char *at = strpbrk(spec, ":,"); at; at = strpbrk(at + 1, ","))
+        if (strncmp(at + 1, option, length) == 0 && at[1 + length] == '=')
+            return at + length + 2;
+    return NULL;
+}
+
+/* Writes another number there, or the option behind the others. False: no room. */
+static bool spec_set(char spec[TARN_NAME_SIZE], const char *option, double number)
+{
+    const char *const at = spec_number(spec, option);
+    char made[2 * TARN_NAME_SIZE];
+
+    if (at)
+        snprintf(made, sizeof made, "%.*s%.0f%s", (int)(at - spec), spec, number,
+                 at + strcspn(at, ","));
+    else
+        snprintf(made, sizeof made, "%s%c%s=%.0f", spec, strchr(spec, ':') ? ',' : ':', option,
+                 number);
+    if (strlen(made) >= TARN_NAME_SIZE)
+        return false;
+    memcpy(spec, made, strlen(made) + 1);
+    return true;
+}
+
+/* A cosine whose end nobody gave ends with the run: that is what --steps is asked for. The
+ * task's own warmup gets shorter with it. */
+static void fit_cosine(struct train_options *o, bool schedule_given, bool steps_given)
+{
+    const double steps = (double)o->settings.updates;
+    char spec[TARN_NAME_SIZE];
+    bool fits = true;
+
+    memcpy(spec, o->settings.schedule, sizeof spec);
+    if (strcspn(spec, ":") != 6 || strncmp(spec, "cosine", 6) != 0 ||
+        (schedule_given ? spec_number(spec, "total") != NULL : !steps_given))
+        return;
+    if (!schedule_given && spec_number(spec, "total") && spec_number(spec, "warmup")) {
+        const double share = steps / atof(spec_number(spec, "total"));
+
+        if (share < 1.0)
+            fits = spec_set(spec, "warmup", floor(share * atof(spec_number(spec, "warmup"))));
+    }
+    if (fits && spec_set(spec, "total", steps) && strcmp(spec, o->settings.schedule) != 0) {
+        memcpy(o->settings.schedule, spec, sizeof spec);
+        fprintf(stderr, "%s: schedule %s, to end with the %.0f steps\n", o->program, spec,
+                steps);
+    }
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+static int fill(struct train_options *o, const struct values *values, const struct table *table,
+                const char *task)
+{
+    const bool has_preset = values->preset != table->rows[PRESET].initial;
+    tarn_error err;
+    int code;
+
+    o->folder = values->out;
+    o->resume = values->resume;
+    o->json = values->json;
+    o->threads = values->threads;
+    if (!o->folder || !*o->folder)
+        return refuse(o->program, "--out DIR is needed, the folder for what is learnt");
+    if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
+        return code;
+    if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
+        return train_refused(o->program, &err);
+    if (lay_over(o, values, table, &err) != TARN_OK)
+        return train_refused(o->program, &err);
+    if (!o->resume)
+        fit_cosine(o, is_given(values, table, "schedule"), is_given(values, table, "updates"));
+    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+}
+
+int train_options_read(struct train_options *o, int argc, char **argv)
+{
+    const char *const task = argv[0];
+    struct values values;
+    struct table table;
+    tarn_error err;
+
+    *o = (struct train_options){0};
+    snprintf(o->program, sizeof o->program, "tarn train %s", task);
+    if (start(o, task, tarn_task_preset(task), &err) != TARN_OK)
+        return train_refused("tarn train", &err);
+    table_make(&table, o);
+    const struct args_command command = {
+        .name = o->program,
+        .help = "Trains a model and keeps it in a folder. Defaults are in brackets; those of "
+                "the model are the task's preset's.",
+        .options = table.rows,
+        .more_help = print_tables,
+    };
+    const int code = args_read(&command, &values, argc, argv);
+
+    return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
+}

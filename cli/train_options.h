@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* train_options.h - what tarn train was asked to do. */
+#ifndef TRAIN_OPTIONS_H
+#define TRAIN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tarn/tarn.h"
+
+enum { TRAIN_PROGRAM_SIZE = 16 + TARN_NAME_SIZE };
+
+struct train_options {
+    char program[TRAIN_PROGRAM_SIZE]; /* "tarn train copy", for messages */
+    tarn_config config;
+    tarn_settings settings;
+    const char *folder, *cpu;
+    size_t threads;
+    bool resume, json;
+};
+
+/* argv[0] is the task, with its options. ARGS_GO_ON or an exit code, as args_read(). */
+int train_options_read(struct train_options *options, int argc, char **argv);
+
+/* Prints the library's sentence, about an option where it is about a field of one; the exit
+ * code. */
+int train_refused(const char *program, const tarn_error *err);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "train_progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "json_line.h"
+#include "words.h"
+
+static const double forgetting = 0.95;                     /* of the shown loss, per update */
+static const double terminal_every = 0.1, log_every = 5.0; /* seconds between lines */
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+struct train_progress train_progress_of(const struct train_options *options)
+{
+    const char *const metric = tarn_task_metric(options->settings.task);
+
+    return (struct train_progress){
+        .options = options,
+        .shows_accuracy = metric && strcmp(metric, "accuracy") == 0,
+        .on_terminal = isatty(STDERR_FILENO),
+    };
+}
+
+/* ---- Means -------------------------------------------------------------- */
+
+double train_progress_loss(const struct train_progress *p)
+{
+    return p->weight > 0.0 ? p->loss / p->weight : (double)NAN;
+}
+
+double train_progress_speed(const struct train_progress *p)
+{
+    const tarn_settings *const s = &p->options->settings;
+    const double tokens = (double)s->batch * (double)s->length * (double)s->accumulate;
+
+    return p->in_updates > 0.0 ? tokens * (double)(p->report.update - p->from) / p->in_updates
+                               : (double)NAN;
+}
+
+static void take_in(struct train_progress *p, const tarn_report *report)
+{
+    p->report = *report;
+    p->in_updates += now() - p->mark;
+    if (!isfinite(report->loss))
+        return;
+    p->loss = forgetting * p->loss + (1.0 - forgetting) * report->loss;
+    p->weight = forgetting * p->weight + (1.0 - forgetting);
+}
+
+/* ---- Lines -------------------------------------------------------------- */
+
+void train_progress_end_line(struct train_progress *p)
+{
+    if (p->line_open)
+        fputc('\n', stderr);
+    p->line_open = false;
+}
+
+/* Seconds to the end at the pace so far, validations and all. */
+static double seconds_left(const struct train_progress *p, double at)
+{
+    const double done = (double)(p->report.update - p->from);
+    const double left = (double)(p->options->settings.updates - p->report.update);
+
+    return (at - p->begin) / done * left;
+}
+
+static void show(struct train_progress *p, double at)
+{
+    char left[32], accuracy[32] = "";
+
+    words_time(left, sizeof left, seconds_left(p, at));
+    if (p->shows_accuracy)
+        snprintf(accuracy, sizeof accuracy, "  accuracy %.4f", p->report.accuracy);
+    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f%s  %.0f tokens/s  %s left%s",
+            p->on_terminal ? "\r" : "", p->report.update, p->options->settings.updates,
+            train_progress_loss(p), accuracy, train_progress_speed(p), left,
+            p->on_terminal ? "\033[K" : "\n");
+    fflush(stderr);
+    p->line_open = p->on_terminal;
+    p->shown = at;
+}
+
+static bool is_due(const struct train_progress *p, double at)
+{
+    return p->report.update == p->from + 1 ||
+           p->report.update == p->options->settings.updates ||
+           at - p->shown >= (p->on_terminal ? terminal_every : log_every);
+}
+
+/* ---- JSON --------------------------------------------------------------- */
+
+static void print_update(const tarn_report *report)
+{
+    json_t *const object = json_object();
+
+    json_put_text(object, "event", "update");
+    json_put_count(object, "update", (size_t)report->update);
+    json_put_number(object, "loss", report->loss);
+    json_put_number(object, "accuracy", report->accuracy);
+    json_put_number(object, "rate", report->rate);
+    json_put_number(object, "norm", report->norm);
+    json_put_bool(object, "skipped", report->skipped);
+    json_print_line(object);
+}
+
+static void print_validation(const tarn_validation *validation)
+{
+    json_t *const object = json_object();
+
+    json_put_text(object, "event", "validation");
+    json_put_count(object, "update", (size_t)validation->update);
+    json_put_number(object, "validation_loss", validation->loss);
+    json_put_number(object, validation->name, validation->metric);
+    json_put_number(object, "positions", validation->positions);
+    json_print_line(object);
+}
+
+/* ---- Events ------------------------------------------------------------- */
+
+static void started(void *context, uint64_t from, size_t bytes)
+{
+    struct train_progress *const p = context;
+    const tarn_config *const c = &p->options->config;
+    const tarn_settings *const s = &p->options->settings;
+    char memory[32];
+
+    p->started = true;
+    p->from = p->report.update = from;
+    p->bytes = bytes;
+    words_bytes(memory, sizeof memory, (double)bytes);
+    fprintf(stderr,
+            "%s: %s attention, %zu layers, %zu heads of %zu, feed %zu\n"
+            "%s, rate %g, schedule %s, clip %s; batch %zu of length %zu; %s planned\n",
+            s->task, c->attention, c->layers, c->heads, c->width / c->heads, c->feed,
+            s->optimizer, s->rate, s->schedule, s->clip, s->batch * s->accumulate, s->length,
+            memory);
+    if (from > 0)
+        fprintf(stderr, "going on after update %" PRIu64 "\n", from);
+    p->begin = p->shown = p->mark = now();
+}
+
+static void updated(void *context, const tarn_report *report)
+{
+    struct train_progress *const p = context;
+
+    take_in(p, report);
+    if (p->options->json)
+        print_update(report);
+    if (report->skipped) {
+        train_progress_end_line(p);
+        fprintf(stderr, "update %" PRIu64 ": not finite, left out\n", report->update);
+    } else if (is_due(p, now()))
+        show(p, now());
+    p->mark = now();
+}
+
+static void validated(void *context, const tarn_validation *validation)
+{
+    struct train_progress *const p = context;
+
+    p->validation = *validation;
+    p->validated = true;
+    if (p->options->json)
+        print_validation(validation);
+    train_progress_end_line(p);
+    fprintf(stderr, "validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
+            validation->update, validation->loss, validation->name, validation->metric);
+    p->mark = now();
+}
+
+static void saved(void *context, const char *path)
+{
+    struct train_progress *const p = context;
+
+    (void)path;
+    p->mark = now();
+}
+
+tarn_events train_progress_events(struct train_progress *progress)
+{
+    return (tarn_events){
+        .context = progress,
+        .started = started,
+        .update = updated,
+        .validation = validated,
+        .saved = saved,
+    };
+}

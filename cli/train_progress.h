@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* train_progress.h - what a run of training tells as it goes: to people on standard error, to
+ * programs as JSON lines on standard output. */
+#ifndef TRAIN_PROGRESS_H
+#define TRAIN_PROGRESS_H
+
+#include "train_options.h"
+
+struct train_progress {
+    const struct train_options *options;
+    bool shows_accuracy, on_terminal, line_open;
+    bool started, validated;
+    uint64_t from;             /* updates before this run */
+    size_t bytes;              /* planned */
+    double begin, shown, mark; /* seconds: of the start, the last line, the last event */
+    double in_updates;         /* seconds, without validations and files */
+    double loss, weight;       /* mean that forgets, and what its weights sum to */
+    tarn_report report;        /* the last */
+    tarn_validation validation;
+};
+
+struct train_progress train_progress_of(const struct train_options *options);
+
+/* All but `stop`; the context is the progress. */
+tarn_events train_progress_events(struct train_progress *progress);
+
+/* Ends a line that is being rewritten. */
+void train_progress_end_line(struct train_progress *progress);
+
+/* Means over the last updates, and over this run; NAN before there is one. */
+double train_progress_loss(const struct train_progress *progress);
+double train_progress_speed(const struct train_progress *progress);
+
+#endif

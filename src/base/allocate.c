@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* allocate.c - memory from the caller's allocator, or the system's. */
+#define _DEFAULT_SOURCE /* madvise */
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/base.h"
+
+/* Where the system gives huge pages for the asking, large blocks ask: walking through many long
+ * arrays at once otherwise waits for address translations. */
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+static void *from_system(size_t bytes)
+{
+    if (bytes < 2 * HUGE_PAGE || bytes > PTRDIFF_MAX - HUGE_PAGE)
+        return malloc(bytes);
+    const size_t rounded = tn_round_up(bytes, HUGE_PAGE);
+    void *const block = aligned_alloc(HUGE_PAGE, rounded);
+
+#ifdef MADV_HUGEPAGE
+    if (block)
+        madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+    return block;
+}
+
+void *tn_allocate(const tarn_allocator *allocator, size_t bytes)
+{
+    return allocator ? allocator->allocate(allocator->context, bytes) : from_system(bytes);
+}
+
+void tn_release(const tarn_allocator *allocator, void *memory)
+{
+    if (allocator)
+        allocator->release(allocator->context, memory);
+    else
+        free(memory);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul_few.c - the dense product of few rows, as generating one position at a time asks for:
+ * each weight is used once a row, so the product takes as long as reading the weights.
+ *
+ * They are read once and in place, n x k as PyTorch stores them, f32 or bf16 against rows of
+ * f32. Every element of c is a sum of its own along k, which kernels->few_f32 and few_bf16 form
+ * in the same order whatever m and the cut are. */
+#include "kernel/matmul.h"
+
+enum {
+    PIECE = 1 << 16, /* bytes of weights: fewer are read before another thread has started */
+    COLS = 16        /* whole groups of any kernel */
+};
+
+static size_t weight_bytes(const struct tn_matmul_desc *d)
+{
+    return d->k * (d->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+/* Columns of c that are one task: equal pieces, multiples of COLS. */
+static size_t columns(const struct tn_matmul_desc *d)
+{
+    const size_t in_piece = tn_max(PIECE / weight_bytes(d), COLS);
+
+    return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, in_piece)), COLS);
+}
+
+static float *take_packed(const struct tn_matmul *plan, struct tn_arena *arena)
+{
+    const size_t width = tn_round_up(plan->desc.k, 2 * plan->kernels->lanes);
+
+    return tn_arena_take(arena, plan->desc.m, width * sizeof(float));
+}
+
+static tarn_status create(struct tn_matmul *plan, tarn_error *err)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    if (d->m > TN_FEW_ROWS || d->transpose_a || !d->transpose_b ||
+        tn_matmul_elements_a(d) != TN_F32)
+        return tn_fail(err, TARN_EMACHINE,
+                       "backend: 'few' is for up to %d rows of f32 and b transposed",
+                       TN_FEW_ROWS);
+    take_packed(plan, &arena);
+    plan->scratch = tn_arena_bytes(&arena);
+    if (plan->scratch == SIZE_MAX)
+        return tn_fail(err, TARN_EINVAL, "a: its packed copy does not fit in memory");
+    return TARN_OK;
+}
+
+struct job {
+    const struct tn_matmul *plan;
+    const struct tn_matmul_arrays *arrays;
+    const float *packed;
+    size_t columns;
+};
+
+static void run_piece(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_kernels *const kernels = job->plan->kernels;
+    const size_t col = index * job->columns;
+    const struct tn_few few = {
+        .c = job->arrays->c + col,
+        .a = job->packed,
+        .b = (const char *)job->arrays->b + col * (weight_bytes(d) / d->k) * d->ldb,
+        .bias = d->bias ? job->arrays->bias + col : NULL,
+        .ldc = (ptrdiff_t)d->ldc,
+        .ldb = (ptrdiff_t)d->ldb,
+        .m = d->m,
+        .n = tn_min(job->columns, d->n - col),
+        .k = d->k,
+        .add = d->add,
+        .relu = d->activation == TN_RELU,
+    };
+
+    (void)thread;
+    (d->elements == TN_BF16 ? kernels->few_bf16 : kernels->few_f32)(&few);
+    if (d->activation == TN_GELU)
+        for (size_t i = 0; i < d->m; i++)
+            kernels->gelu(few.c + i * d->ldc, few.c + i * d->ldc, few.n);
+}
+
+static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    struct tn_arena arena = tn_arena_over(arrays->scratch);
+    float *const packed = take_packed(plan, &arena);
+    struct job job = {plan, arrays, packed, columns(d)};
+
+    plan->kernels->few_pack(packed, arrays->a, (ptrdiff_t)d->lda, d->m, d->k,
+                            d->elements == TN_BF16);
+    tn_parallel(d->threads, tn_blocks(d->n, job.columns), run_piece, &job);
+}
+
+static void release(struct tn_matmul *plan)
+{
+    (void)plan;
+}
+
+extern const struct tn_matmul_backend tn_matmul_few;
+const struct tn_matmul_backend tn_matmul_few = {"few", create, run, release};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* matmul_packed.c - the dense product of f32 by tarn's own loops, operands packed first
+ * (kernel_body_packed.h): for large products on processors where oneDNN reads them in place.
+ *
+ * c is cut into rectangles. Where there are many, b is packed once for all of them, by all
+ * threads, and each rectangle packs its rows of a. Where they are few and the sum is long, as in
+ * the gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
+ * own from what it packs itself, and these are added in order. All cuts are by the shape alone. */
+#include "kernel/matmul.h"
+#include "kernel/matmul_tile.h"
+
+#include <string.h>
+
+enum {
+    ROWS = 128,         /* of a rectangle, about, where b is shared */
+    ROWS_SLICED = 256,  /* where each packs b for itself */
+    COLS_MIN = 256,     /* narrower ones pack more than they multiply */
+    DEPTH = 256,        /* of a piece of the sum: a panel of b takes half of the first cache */
+    TASKS_WANTED = 16,  /* so many threads find work */
+    WORK_MIN = 1 << 20, /* multiply-adds: smaller products are not worth packing */
+    SIDE_MIN = 32
+};
+
+struct packed {
+    size_t rows, cols;           /* of a rectangle: whole panels */
+    size_t down, across, slices; /* how many */
+    size_t piece;                /* of the sum, DEPTH at most */
+    size_t depth;                /* of a slice: whole pieces */
+};
+
+/* ---- planning ----------------------------------------------------------- */
+
+/* Rows of about equal number, `most` at most but for the last panel. */
+static void cut_rows(struct packed *own, const struct tn_matmul *plan, size_t most)
+{
+    const size_t m = plan->desc.m;
+
+    own->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->kernels->panel_rows);
+    own->down = tn_blocks(m, own->rows);
+}
+
+static void cut(struct packed *own, const struct tn_matmul *plan)
+{
+    const size_t n = plan->desc.n, k = plan->desc.k, pieces = tn_blocks(k, DEPTH);
+    const size_t wide = tn_panel_size(plan->kernels, true);
+
+    cut_rows(own, plan, ROWS);
+    own->cols = tn_round_up(n, wide);
+    own->across = own->slices = 1;
+    own->piece = tn_blocks(k, pieces);
+    while (own->down * own->across < TASKS_WANTED && own->cols > COLS_MIN) {
+        own->cols = tn_round_up((own->cols + 1) / 2, wide);
+        own->across = tn_blocks(n, own->cols);
+    }
+    if (own->down * own->across < TASKS_WANTED && pieces > 1) {
+        cut_rows(own, plan, ROWS_SLICED);
+        own->slices = tn_blocks(TASKS_WANTED, own->down * own->across);
+    }
+    own->depth = tn_blocks(pieces, own->slices) * own->piece;
+    own->slices = tn_blocks(k, own->depth);
+}
+
+/* What a run works in. */
+struct work {
+    float *b;        /* all of b, packed; NULL if there are slices */
+    float *slices;   /* m x n for each */
+    float *a_panels; /* of a rectangle and a piece of the sum, for each thread */
+    float *b_panels;
+    size_t a_size, b_size; /* floats of the two */
+};
+
+static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    const struct packed *const own = plan->own;
+    const struct tn_kernels *const kernels = plan->kernels;
+    struct work work = {
+        .a_size = own->rows / kernels->panel_rows * tn_panel_width(kernels, false) * own->piece,
+        .b_size = own->slices > 1 ? own->cols * own->piece : 0,
+    };
+
+    if (own->slices > 1)
+        work.slices = tn_arena_take(arena, own->slices * d->m, d->n * sizeof(float));
+    else
+        work.b = tn_arena_take(arena, d->k,
+                               tn_round_up(d->n, tn_panel_size(kernels, true)) * sizeof(float));
+    work.a_panels = tn_arena_take(arena, d->threads, work.a_size * sizeof(float));
+    work.b_panels = tn_arena_take(arena, d->threads, work.b_size * sizeof(float));
+    return work;
+}
+
+/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. */
+static bool is_worth_it(const struct tn_matmul *plan)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+
+#ifdef TN_HAVE_ONEDNN
+    if (plan->kernels->lanes == 16)
+        return false;
+#endif
+    return d->m >= SIDE_MIN && d->n >= SIDE_MIN &&
+           (double)d->m * (double)d->n * (double)d->k >= WORK_MIN;
+}
+
+static tarn_status create(struct tn_matmul *plan, tarn_error *err)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    if (plan->desc.elements != TN_F32)
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' is for products of f32");
+    if (!plan->desc.backend && !is_worth_it(plan))
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' is for large products");
+    struct packed *const own = tn_allocate(plan->desc.allocator, sizeof *own);
+
+    if (!own)
+        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+    plan->own = own;
+    cut(own, plan);
+    lay_out(plan, &arena);
+    plan->scratch = tn_arena_bytes(&arena);
+    if (plan->scratch == SIZE_MAX)
+        return tn_fail(err, TARN_EINVAL, "m, n, k: %zu, %zu, %zu do not fit in memory",
+                       plan->desc.m, plan->desc.n, plan->desc.k);
+    return TARN_OK;
+}
+
+static void release(struct tn_matmul *plan)
+{
+    if (plan->own)
+        tn_release(plan->desc.allocator, plan->own);
+    plan->own = NULL;
+}
+
+/* ---- running ------------------------------------------------------------ */
+
+struct job {
+    const struct tn_matmul *plan;
+    const struct tn_matmul_arrays *arrays;
+    const struct packed *own;
+    struct work work;
+};
+
+/* A piece of an operand: items are rows of a or columns of b, steps go along the sum. */
+struct piece {
+    const float *at;
+    ptrdiff_t ld;
+    bool across; /* items lie side by side */
+    size_t items, steps;
+};
+
+static struct piece piece_of_a(const struct job *job, size_t row, size_t rows, size_t p,
+                               size_t depth)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const float *const a = job->arrays->a;
+
+    return (struct piece){d->transpose_a ? a + p * d->lda + row : a + row * d->lda + p,
+                          (ptrdiff_t)d->lda, d->transpose_a, rows, depth};
+}
+
+static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, size_t p,
+                               size_t depth)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const float *const b = job->arrays->b;
+
+    return (struct piece){d->transpose_b ? b + col * d->ldb + p : b + p * d->ldb + col,
+                          (ptrdiff_t)d->ldb, !d->transpose_b, cols, depth};
+}
+
+static void pack(const struct job *job, float *panels, bool of_b, struct piece piece)
+{
+    job->plan->kernels->pack(panels, of_b, piece.at, piece.ld, piece.across, piece.items,
+                             piece.steps);
+}
+
+static struct tn_ahead ahead_of(struct piece piece)
+{
+    return piece.across ? (struct tn_ahead){piece.at, piece.ld, piece.steps, piece.items, 0}
+                        : (struct tn_ahead){piece.at, piece.ld, piece.items, piece.steps, 0};
+}
+
+/* Where the panels for column `col` and the piece of the sum from p on are, in all of b. */
+static float *shared_b(const struct job *job, size_t col, size_t p, size_t depth)
+{
+    const size_t wide = tn_panel_size(job->plan->kernels, true);
+
+    return job->work.b + p * tn_round_up(job->plan->desc.n, wide) + col * depth;
+}
+
+static void pack_shared(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const size_t wide = tn_panel_size(job->plan->kernels, true), panels = tn_blocks(d->n, wide);
+    const size_t piece = job->own->piece, col = index % panels * wide,
+                 p = index / panels * piece;
+    const size_t depth = tn_min(piece, d->k - p);
+
+    (void)thread;
+    pack(job, shared_b(job, col, p, depth), true,
+         piece_of_b(job, col, tn_min(wide, d->n - col), p, depth));
+}
+
+/* c = activation(c + bias) for a row of it. */
+static void finish_row(const struct job *job, float *c, size_t col, size_t cols)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_kernels *const kernels = job->plan->kernels;
+
+    if (d->bias)
+        kernels->add(c, c, job->arrays->bias + col, cols);
+    if (d->activation == TN_RELU)
+        kernels->relu(c, c, cols);
+    else if (d->activation == TN_GELU)
+        kernels->gelu(c, c, cols);
+}
+
+static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
+{
+    const struct packed *const own = job->own;
+    const size_t row = index / own->across * own->rows, col = index % own->across * own->cols;
+
+    return (struct tn_rectangle){row, col, tn_min(own->rows, job->plan->desc.m - row),
+                                 tn_min(own->cols, job->plan->desc.n - col)};
+}
+
+static void run_rectangle(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_rectangle part = rectangle_at(job, index);
+    float *const a = job->work.a_panels + thread * job->work.a_size;
+    float *const c = job->arrays->c + part.row * d->ldc + part.col;
+
+    for (size_t p = 0; p < d->k; p += job->own->piece) {
+        const size_t depth = tn_min(job->own->piece, d->k - p);
+        const size_t left = tn_min(depth, d->k - p - depth);
+        struct tn_ahead ahead[2] = {
+            ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)), {0}};
+
+        pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
+        job->plan->kernels->product_packed(c, (ptrdiff_t)d->ldc, a,
+                                           shared_b(job, part.col, p, depth), part.rows,
+                                           part.cols, depth, d->add || p > 0, ahead);
+    }
+    for (size_t i = 0; i < part.rows; i++)
+        finish_row(job, c + i * d->ldc, part.col, part.cols);
+}
+
+static void run_slice(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const size_t tasks = job->own->down * job->own->across, slice = index / tasks;
+    const struct tn_rectangle part = rectangle_at(job, index % tasks);
+    const size_t from = slice * job->own->depth, to = tn_min(d->k, from + job->own->depth);
+    float *const a = job->work.a_panels + thread * job->work.a_size;
+    float *const b = job->work.b_panels + thread * job->work.b_size;
+    float *const c = job->work.slices + (slice * d->m + part.row) * d->n + part.col;
+
+    for (size_t p = from; p < to; p += job->own->piece) {
+        const size_t depth = tn_min(job->own->piece, to - p);
+        const size_t left = tn_min(depth, to - p - depth);
+        struct tn_ahead ahead[3] = {
+            ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
+            ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
+            {0}};
+
+        pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
+        pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
+        job->plan->kernels->product_packed(c, (ptrdiff_t)d->n, a, b, part.rows, part.cols,
+                                           depth, p > from, ahead);
+    }
+}
+
+static void add_slices(void *arg, size_t row, size_t thread)
+{
+    const struct job *const job = arg;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    float *const c = job->arrays->c + row * d->ldc;
+
+    (void)thread;
+    if (!d->add)
+        memset(c, 0, d->n * sizeof *c);
+    job->plan->kernels->sum_rows(c, job->work.slices + row * d->n, (ptrdiff_t)(d->m * d->n),
+                                 job->own->slices, d->n);
+    finish_row(job, c, 0, d->n);
+}
+
+static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
+{
+    const struct packed *const own = plan->own;
+    const size_t threads = plan->desc.threads, tasks = own->down * own->across;
+    struct tn_arena arena = tn_arena_over(arrays->scratch);
+    struct job job = {plan, arrays, own, lay_out(plan, &arena)};
+
+    if (own->slices > 1) {
+        tn_parallel(threads, own->slices * tasks, run_slice, &job);
+        tn_parallel(threads, plan->desc.m, add_slices, &job);
+        return;
+    }
+    tn_parallel(threads,
+                tn_blocks(plan->desc.n, tn_panel_size(plan->kernels, true)) *
+                    tn_blocks(plan->desc.k, own->piece),
+                pack_shared, &job);
+    tn_parallel(threads, tasks, run_rectangle, &job);
+}
+
+extern const struct tn_matmul_backend tn_matmul_packed;
+const struct tn_matmul_backend tn_matmul_packed = {"packed", create, run, release};

@@ -1,0 +1,248 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/cli_train.sh PROGRAM - tarn train: what it refuses, what it learns, and that stops, kills
+# and resumes change nothing.
+set -u
+tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+mkdir empty
+path=$PATH # of the program: "empty" is one without gnuplot, which takes a while to start
+failed=0
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
+expect() {
+    code=$1
+    pattern=$2
+    shift 2
+    PATH=$path "$tarn" "$@" >out 2>err
+    got=$?
+    if [ $got -ne "$code" ] || ! cat out err | grep -q -e "$pattern"; then
+        fail "tarn $*"
+        echo "  exit code $got, expected $code and '$pattern'"
+        cat out err
+    fi
+}
+
+small="--preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 9 --batch 2
+    --eval-every 10 --eval-batches 1 --threads 1"
+
+# A small copy task: copy CODE PATTERN OPTION...
+copy() {
+    code=$1
+    pattern=$2
+    shift 2
+    expect "$code" "$pattern" train copy $small "$@"
+}
+
+same() {
+    cmp -s "$1" "$2" || fail "$1 and $2 differ"
+}
+
+# The number of the newest checkpoint of a folder.
+newest() {
+    ls "$1" | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | tail -n 1
+}
+
+# wait_for FILE PATTERN: until a line there has it, or the run in the background is dead.
+wait_for() {
+    until grep -q -e "$2" "$1" 2>/dev/null || ! kill -0 $run 2>/dev/null; do
+        sleep 0.02
+    done
+}
+
+# ---- Help and refusals ----------------------------------------------------------------------
+
+expect 0 'usage: tarn train TASK' train --help
+expect 0 'text  *predict the next byte' train --help
+expect 0 'tiny  *learns' train --help
+expect 2 'the first word is the task; there are copy text' train
+expect 2 'the first word is the task' train --out a copy
+expect 2 "task: no 'cpoy'; there are copy, text" train cpoy --out a
+expect 2 "symbols is '0'" train copy:symbols=0 --out a
+expect 0 'length N .*\[128\]' train copy --help
+expect 0 'preset NAME .*\[copy-paper\]' train copy --help
+expect 0 ':rounds=1..64' train copy --help
+expect 0 ':warmup=' train copy --help
+expect 0 'batch B .*\[16\]' train text --help
+expect 2 'did you mean --steps' train copy --stesp 3
+expect 2 '--out DIR is needed' train copy
+expect 2 "'now' is no option" train copy now
+expect 2 "preset: no 'huge'; there are" train copy --out a --preset huge
+copy 2 "--lr: '1e9'; expected a number from" --out a --lr 1e9
+copy 2 "--lr: 'fast'; expected" --out a --lr fast
+copy 2 "--steps: '1.5'; expected a whole number" --out a --steps 1.5
+copy 2 "--head-width: '0'; expected" --out a --head-width 0
+copy 2 "--layers: '-1'; expected" --out a --layers=-1
+copy 2 "--dropout: '1'; expected" --out a --dropout 1
+copy 2 "--attention: no 'foo'; there are linear" --out a --attention foo
+copy 2 "--attention: rounds is '0'; expected" --out a --attention lsh:rounds=0
+copy 2 "--feature-map: no 'foo'" --out a --feature-map foo
+copy 2 "--optimizer: no 'sgd'; there are radam" --out a --optimizer sgd
+copy 2 "--optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1
+copy 2 "--schedule: no 'linear'" --out a --schedule linear
+copy 2 "--clip: no 'hard'" --out a --clip hard
+copy 2 "--position: no 'rotary'" --out a --position rotary
+copy 2 '--positions: 0; expected at least 1' --out a --position learned
+copy 2 "--norm: no 'mid'; there are post, pre" --out a --norm mid
+copy 2 "--activation: no 'tanh'" --out a --activation tanh
+copy 2 "--precision: no 'f8'" --out a --precision f8
+copy 2 '--length: is 4; expected 5 at least' --out a --length 4
+copy 2 '--data: task .copy. makes its own' --out a --data /dev/null
+copy 2 '--threads' --out a --threads many
+expect 1 'has no checkpoint to resume from' train copy --out a --resume
+[ -e a ] && fail "a refused run made its folder"
+
+text="train text --preset tiny --layers 1 --length 9 --batch 2 --threads 1"
+printf '%0999d' 7 >data
+printf 'short' >short
+: >none
+expect 2 '--data: none for task .text.' $text --out a
+expect 1 'missing: No such file' $text --out a --data missing
+expect 2 'short: has 5 bytes' $text --out a --data short
+expect 2 'none: ' $text --out a --data none
+expect 1 '\.: is a folder\|\.: Is a directory' $text --out a --data .
+copy 1 'missing/a: No such file' --out missing/a --steps 1
+copy 1 'data/a: Not a directory' --out data/a --steps 1
+copy 1 'data: File exists' --out data --steps 1
+mkdir locked
+chmod 555 locked
+if [ ! -w locked ]; then
+    copy 1 'locked/a: Permission denied' --out locked/a --steps 1
+    copy 1 'Permission denied' --out locked --steps 1
+fi
+TARN_CPU=z80 "$tarn" train copy --out a 2>err && fail "TARN_CPU=z80 trains"
+grep -q "TARN_CPU is 'z80'" err || fail "TARN_CPU=z80 is not named"
+
+# ---- Learning -------------------------------------------------------------------------------
+
+"$tarn" train copy:symbols=4 --preset tiny --length 16 --batch 16 --steps 300 --lr 0.005 \
+    --eval-every 100 --out learns --json >out 2>err || fail "learning: $(cat err)"
+[ "$(grep -c '^{"event":"update"' out)" -eq 300 ] || fail "not 300 updates in JSON"
+[ "$(grep -c '^{"event":"validation"' out)" -eq 3 ] || fail "not 3 validations in JSON"
+tail -n 1 out | grep -q '^{"event":"done","update":300,"stopped":false' || fail "no end in JSON"
+[ "$(grep -vc '^{' out)" -eq 0 ] || fail "not only JSON on standard output"
+grep -q '^update 300/300  loss .*accuracy .*tokens/s' err || fail "no progress on standard error"
+grep -q '^validation after update 200: loss .*, accuracy' err || fail "no validation there"
+awk -F, 'NR == 2 { first = $2 } { last = $4 } END { exit !(first > 1.5 && last < 0.7) }' \
+    learns/loss.csv || fail "nothing was learnt: $(tail -n 1 learns/loss.csv)"
+[ "$(wc -l <learns/loss.csv)" -eq 301 ] || fail "the CSV has not 301 lines"
+head -n 1 learns/loss.csv | grep -q '^update,loss,rate,validation_loss,accuracy$' ||
+    fail "the CSV's head"
+if command -v gnuplot >/dev/null; then
+    grep -q '</svg>' learns/loss.svg || fail "no picture of the loss"
+fi
+
+path=$folder/empty
+expect 0 'schedule cosine:warmup=1,total=30,final=0.1, to end with the 30 steps' $text --out t \
+    --data data --steps 30
+expect 0 'validation: loss .*, bits_per_byte' train text --out t --resume --steps 31
+expect 0 'schedule cosine:final=0.5,total=2, to end' $text --out t2 --data data --steps 2 \
+    --schedule cosine:final=0.5
+expect 2 'warmup is 9; expected less than total, 2' $text --out t3 --data data --steps 2 \
+    --schedule cosine:warmup=9
+
+# ---- Resuming -------------------------------------------------------------------------------
+
+for optimizer in $("$tarn" train copy --help |
+    sed -n '/^optimizers:/,/^$/s/^  \([a-z0-9]*\) .*/\1/p'); do
+    copy 0 '40 updates' --out whole-$optimizer --steps 40 --optimizer $optimizer --dropout 0.1
+    copy 0 '20 updates' --out part-$optimizer --steps 20 --optimizer $optimizer --dropout 0.1
+    expect 0 'going on after update 20' train copy --out part-$optimizer --resume --steps 40
+    same whole-$optimizer/model.safetensors part-$optimizer/model.safetensors
+done
+[ "$(wc -l <part-radam/loss.csv)" -eq 41 ] || fail "the CSV does not span the resume"
+copy 0 '40 updates' --out threads --steps 40 --dropout 0.1 --threads 2
+same whole-radam/model.safetensors threads/model.safetensors
+
+expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
+expect 2 "was begun with rate '0.001'; expected the same" train copy --out threads --resume \
+    --lr 0.01
+expect 2 "model's heads is '2'; expected '4'" train copy --out threads --resume --heads 4
+expect 2 'with --resume the model is that of the folder' train copy --out threads --resume \
+    --preset tiny
+expect 2 "was begun as task 'copy'" train text --out threads --resume
+expect 2 "was begun as task 'copy'" train copy:symbols=5 --out threads --resume
+copy 2 'has a checkpoint of 40 updates; expected to resume it' --out threads --steps 50
+
+# Without gnuplot the numbers are there and the picture is not.
+copy 0 'there is no gnuplot, so bare/loss.svg was not made' --out bare --steps 2
+[ -s bare/loss.csv ] && [ ! -e bare/loss.svg ] || fail "files without gnuplot"
+
+# ---- Stopping -------------------------------------------------------------------------------
+
+# begin FOLDER OPTION...: a run in the background that does not end by itself; its id is $run.
+begin() {
+    where=$1
+    shift
+    : >err
+    PATH=$path "$tarn" train copy --out "$where" --steps 100000000 --threads 1 "$@" >out 2>err &
+    run=$!
+}
+
+for name in INT TERM; do
+    begin stop-$name $small --dropout 0.1
+    wait_for stop-$name/log.jsonl '"update":30,'
+    expect 1 'another run is training in it' train copy $small --out stop-$name
+    kill -$name $run
+    wait $run
+    code=$?
+    [ $code -eq 0 ] || fail "exit code $code after SIG$name"
+    done=$(newest stop-$name)
+    expect 0 "going on after update $done\$" train copy --out stop-$name --resume \
+        --steps $((done + 7))
+    copy 0 "$((done + 7)) updates" --out through-$name --steps $((done + 7)) --dropout 0.1
+    same stop-$name/model.safetensors through-$name/model.safetensors
+done
+
+begin again $small
+wait_for again/log.jsonl '"update":2,'
+kill -INT $run
+wait $run
+grep -q 'to go on: tarn train copy --out again --resume' err || fail "nothing says how to go on"
+
+# Who asks twice does not wait for an update that takes seconds.
+begin twice --preset medium --length 512 --batch 8
+wait_for err 'planned'
+kill -INT $run
+sleep 0.1
+kill -INT $run
+wait $run
+code=$?
+[ $code -eq 130 ] || fail "exit code $code after the second SIGINT"
+
+# ---- Killing --------------------------------------------------------------------------------
+
+copy 0 '2 updates' --out killed --steps 2 --save-every 1 --dropout 0.1
+last=2
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    begin killed --resume
+    sleep 0.$(od -An -N2 -tu2 /dev/urandom | awk '{ printf "%03d", 30 + $1 % 200 }')
+    kill -9 $run 2>/dev/null
+    wait $run 2>/dev/null
+    now=$(newest killed)
+    [ "$now" -ge "$last" ] || fail "round $round: checkpoint $last is lost, $now is the newest"
+    expect 0 "$((now + 1)) updates" train copy --out killed --resume --steps $((now + 1))
+    last=$((now + 1))
+done
+copy 0 "$last updates" --out unharmed --steps $last --dropout 0.1
+same killed/model.safetensors unharmed/model.safetensors
+[ "$(tail -n 1 killed/loss.csv | cut -d, -f1)" -eq "$last" ] || fail "the CSV after kills"
+[ "$(wc -l <killed/loss.csv)" -eq $((last + 1)) ] || fail "updates are missing from the log"
+
+# ---- Numbers that are not finite ------------------------------------------------------------
+
+wild="--lr 10 --clip none --optimizer adamw:decay=1 --save-every 5 --steps 80"
+copy 1 'tarn train copy: update [0-9]*: the ' --out wild $wild
+[ -n "$(newest wild)" ] || fail "no checkpoint before the loss went wild"
+expect 0 'update [0-9]*: not finite, left out' train copy --out wild --resume --skip-nonfinite
+[ "$(newest wild)" -eq 80 ] || fail "skipping does not go on"
+
+exit $failed

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* test_matmul_few.c - plans for few rows and for weights in bf16 against rows of f32. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/matmul_problem.h"
+#include "tarn/machine.h"
+
+static struct tn_matmul_desc random_desc(size_t m, size_t n, size_t k, struct tn_random *random)
+{
+    struct tn_matmul_desc desc = {
+        .m = m,
+        .n = n,
+        .k = k,
+        .transpose_b = true,
+        .bias = below(random, 2),
+        .add = below(random, 2),
+        .activation = (enum tn_activation)below(random, 3),
+        .wide_a = true,
+        .elements = below(random, 2) ? TN_BF16 : TN_F32,
+        .threads = below(random, 4),
+    };
+
+    if (below(random, 2))
+        desc.lda = k + below(random, 20);
+    if (below(random, 2))
+        desc.ldb = k + below(random, 20);
+    if (below(random, 2))
+        desc.ldc = n + below(random, 20);
+    return desc;
+}
+
+static void check_with(struct matmul_problem *p, const char *backend, const char *cpu)
+{
+    struct tn_matmul *plan;
+    tarn_error err = {0};
+
+    p->desc.backend = backend;
+    p->desc.cpu = cpu;
+    check_ok(tn_matmul_create(&plan, &p->desc, &err), &err);
+    if (backend)
+        assert_string_equal(tn_matmul_name(plan), backend);
+    matmul_problem_run(plan, p, p->c);
+    matmul_problem_check(p);
+    tn_matmul_free(plan);
+}
+
+/* ---- results ------------------------------------------------------------ */
+
+static void few_rows_equal_the_plain_loops_on_every_processor(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2201);
+    for (int repeat = 0; repeat < 150; repeat++) {
+        struct matmul_problem p;
+
+        matmul_problem_init(&p,
+                            random_desc(1 + below(&random, TN_FEW_ROWS),
+                                        1 + below(&random, 300), 1 + below(&random, 300),
+                                        &random),
+                            &random);
+        for (size_t i = 0; tarn_cpu_name(i); i++)
+            check_with(&p, "few", tarn_cpu_name(i));
+        check_with(&p, "portable", NULL);
+        matmul_problem_clear(&p);
+    }
+}
+
+/* Any m, either orientation: what 'few' does not take another backend does. */
+static void weights_in_bf16_meet_rows_of_f32_in_every_product(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2202);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        struct tn_matmul_desc desc = random_desc(1 + below(&random, 90), 1 + below(&random, 90),
+                                                 1 + below(&random, 150), &random);
+        struct matmul_problem p;
+
+        desc.elements = TN_BF16;
+        desc.transpose_a = below(&random, 2);
+        desc.transpose_b = below(&random, 2);
+        desc.lda = desc.ldb = 0;
+        matmul_problem_init(&p, desc, &random);
+        check_with(&p, NULL, NULL);
+        check_with(&p, "widened", NULL);
+        check_with(&p, "portable", NULL);
+        matmul_problem_clear(&p);
+    }
+}
+
+static void widened_products_of_bf16_equal_the_plain_loops(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2203);
+    for (int repeat = 0; repeat < 50; repeat++) {
+        struct tn_matmul_desc desc = random_desc(1 + below(&random, 90), 1 + below(&random, 90),
+                                                 1 + below(&random, 150), &random);
+        struct matmul_problem p;
+
+        desc.elements = TN_BF16;
+        desc.wide_a = false;
+        matmul_problem_init(&p, desc, &random);
+        check_with(&p, "widened", NULL);
+        matmul_problem_clear(&p);
+    }
+}
+
+/* ---- to the last bit ---------------------------------------------------- */
+
+static void run_plan(struct matmul_problem *p, struct tn_matmul_desc desc, float *c)
+{
+    struct tn_matmul *plan;
+    tarn_error err = {0};
+
+    check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+    matmul_problem_run(plan, p, c);
+    tn_matmul_free(plan);
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    static const size_t sizes[][3] = {
+        {1, 1000, 300}, {8, 70, 2000}, {3, 2000, 31}, {40, 90, 200}};
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2204);
+    for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        struct tn_matmul_desc desc =
+            random_desc(sizes[i / 2][0], sizes[i / 2][1], sizes[i / 2][2], &random);
+        struct matmul_problem p;
+
+        desc.elements = i % 2 ? TN_BF16 : TN_F32;
+        matmul_problem_init(&p, desc, &random);
+        float *const first = take(p.c_floats, sizeof *first);
+
+        for (desc.threads = 1; desc.threads <= 7; desc.threads++) {
+            run_plan(&p, desc, desc.threads == 1 ? first : p.c);
+            if (desc.threads > 1)
+                assert_memory_equal(first, p.c, p.c_floats * sizeof *first);
+        }
+        free(first);
+        matmul_problem_clear(&p);
+    }
+}
+
+/* The plan chosen by default: a sequence alone equals that sequence in a batch. */
+static void a_row_does_not_depend_on_its_batch(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2205);
+    for (int repeat = 0; repeat < 24; repeat++) {
+        struct tn_matmul_desc desc =
+            random_desc(TN_FEW_ROWS, 1 + below(&random, 200), 1 + below(&random, 600), &random);
+        struct matmul_problem p;
+
+        desc.activation = (enum tn_activation)(repeat % 3);
+        matmul_problem_init(&p, desc, &random);
+        run_plan(&p, desc, p.c);
+        float *const all = take(p.c_floats, sizeof *all);
+
+        memcpy(all, p.c, p.c_floats * sizeof *all);
+        for (desc.m = 1; desc.m < TN_FEW_ROWS; desc.m++) {
+            run_plan(&p, desc, p.c);
+            assert_memory_equal(all, p.c, desc.m * (p.c_floats / TN_FEW_ROWS) * sizeof *all);
+        }
+        free(all);
+        matmul_problem_clear(&p);
+    }
+}
+
+/* ---- who multiplies ----------------------------------------------------- */
+
+static void few_rows_are_taken_and_others_refused(void **state)
+{
+    static const struct {
+        struct tn_matmul_desc desc;
+        bool taken;
+    } cases[] = {
+        {{.m = 1, .transpose_b = true}, true},
+        {{.m = TN_FEW_ROWS, .transpose_b = true}, true},
+        {{.m = TN_FEW_ROWS + 1, .transpose_b = true}, false},
+        {{.m = 1}, false},
+        {{.m = 2, .transpose_a = true, .transpose_b = true}, false},
+        {{.m = 1, .transpose_b = true, .elements = TN_BF16, .wide_a = true}, true},
+        {{.m = 1, .transpose_b = true, .elements = TN_BF16}, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (int named = 0; named < 2; named++) {
+            struct tn_matmul_desc desc = cases[i].desc;
+            struct tn_matmul *plan;
+            tarn_error err = {0};
+
+            desc.n = desc.k = 20;
+            desc.backend = named ? "few" : NULL;
+            const tarn_status status = tn_matmul_create(&plan, &desc, &err);
+
+            assert_int_equal(status, named && !cases[i].taken ? TARN_EMACHINE : TARN_OK);
+            if (plan)
+                assert_int_equal(strcmp(tn_matmul_name(plan), "few") == 0, cases[i].taken);
+            else
+                assert_non_null(strstr(err.text, "'few' is for"));
+            tn_matmul_free(plan);
+        }
+}
+
+static void rows_of_f32_are_not_rounded_by_any_backend(void **state)
+{
+    const struct tn_matmul_desc desc = {
+        .m = 40, .n = 8, .k = 8, .elements = TN_BF16, .wide_a = true};
+    struct tn_matmul *plan;
+    tarn_error err = {0};
+
+    (void)state;
+    check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+    assert_string_equal(tn_matmul_name(plan), "widened");
+    tn_matmul_free(plan);
+#ifdef TN_HAVE_ONEDNN
+    struct tn_matmul_desc rounding = desc;
+
+    rounding.backend = "onednn";
+    assert_int_equal(tn_matmul_create(&plan, &rounding, &err), TARN_EMACHINE);
+    assert_null(plan);
+    assert_non_null(strstr(err.text, "round a"));
+#endif
+}
+
+static void sizes_of_f32_rows_are_checked_as_such(void **state)
+{
+    const struct tn_matmul_desc desc = {.m = 2,
+                                        .n = 1,
+                                        .k = SIZE_MAX / 10,
+                                        .transpose_b = true,
+                                        .elements = TN_BF16,
+                                        .wide_a = true};
+    struct tn_matmul *plan;
+    tarn_error err = {0};
+
+    (void)state;
+    assert_int_equal(tn_matmul_create(&plan, &desc, &err), TARN_EINVAL);
+    assert_null(plan);
+    assert_non_null(strstr(err.text, "a: "));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_rows_equal_the_plain_loops_on_every_processor),
+        cmocka_unit_test(weights_in_bf16_meet_rows_of_f32_in_every_product),
+        cmocka_unit_test(widened_products_of_bf16_equal_the_plain_loops),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_row_does_not_depend_on_its_batch),
+        cmocka_unit_test(few_rows_are_taken_and_others_refused),
+        cmocka_unit_test(rows_of_f32_are_not_rounded_by_any_backend),
+        cmocka_unit_test(sizes_of_f32_rows_are_checked_as_such),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

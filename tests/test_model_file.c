@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* test_model_file.c - models in files: back as they were, or refused with a sentence. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/safetensors.h"
+#include "support/folder.h"
+#include "support/model_case.h"
+
+static void a_model_comes_back_as_it_was(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "model.safetensors");
+    const struct model_variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+        tarn_model *const model = model_of(variant);
+        tarn_model *again;
+        tarn_error err;
+
+        check_ok(tarn_model_save(model, path, &err), &err);
+        check_ok(tarn_model_load(&again, path, NULL, &err), &err);
+        assert_true(tarn_model_fingerprint(model) == tarn_model_fingerprint(again));
+        tarn_model_free(model);
+        tarn_model_free(again);
+    }
+    folder_close(&folder);
+}
+
+/* Any cut leaves a file that says so. */
+static void every_truncation_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "model.safetensors");
+    const char *const cut = folder_file(&folder, "cut.safetensors");
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_save(model, path, &err), &err);
+    check_ok(tn_bytes_read(&bytes, path, SIZE_MAX, &err), &err);
+    for (size_t size = 0; size < bytes.size; size += size < 64 ? 1 : 97) {
+        tarn_model *again;
+
+        file_put(cut, bytes.data, size);
+        assert_int_equal(tarn_model_load(&again, cut, NULL, &err), TARN_EFORMAT);
+        assert_null(again);
+    }
+    tn_bytes_free(&bytes);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
+/* Replaces text of the same length in the header and tries to load it. */
+static void check_edit(const char *path, const struct tn_bytes *bytes, const char *from,
+                       const char *to, const char *says)
+{
+    unsigned char *const copy = take(1, bytes->size);
+    const size_t length = strlen(from);
+    tarn_model *model;
+    tarn_error err = {0};
+    size_t at = 0;
+
+    assert_int_equal(length, strlen(to));
+    memcpy(copy, bytes->data, bytes->size);
+    while (at + length <= bytes->size && memcmp(copy + at, from, length) != 0)
+        at++;
+    assert_true(at + length <= bytes->size);
+    memcpy(copy + at, to, length);
+    file_put(path, copy, bytes->size);
+    assert_int_not_equal(tarn_model_load(&model, path, NULL, &err), TARN_OK);
+    assert_null(model);
+    if (!strstr(err.text, says))
+        fail_msg("%s for %s: '%s' does not say '%s'", to, from, err.text, says);
+    free(copy);
+}
+
+static void edited_models_are_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "model.safetensors");
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_save(model, path, &err), &err);
+    check_ok(tn_bytes_read(&bytes, path, SIZE_MAX, &err), &err);
+    check_edit(path, &bytes, "\\\"heads\\\":3", "\\\"heads\\\":5", "multiple of heads");
+    check_edit(path, &bytes, "\\\"layers\\\":2", "\\\"layers\\\":3", "layers.2");
+    check_edit(path, &bytes, "\\\"layers\\\":2", "\\\"loyers\\\":2", "loyers");
+    check_edit(path, &bytes, "\\\"feed\\\":20", "\\\"feed\\\":21", "linear1.weight is 20 x 12");
+    check_edit(path, &bytes, "\\\"linear\\\"", "\\\"lunear\\\"", "lunear");
+    check_edit(path, &bytes, "\\\"version\\\":1", "\\\"version\\\":9", "version");
+    check_edit(path, &bytes, "\"tarn\"", "\"torn\"", "configuration");
+    check_edit(path, &bytes, "predictor.weight", "predictor.height", "predictor.weight");
+    tn_bytes_free(&bytes);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
+static void weights_that_are_no_numbers_are_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "model.safetensors");
+    tarn_model *const model = model_of(model_variant_at(0));
+    tarn_model *again;
+    tarn_tensor tensor;
+    tarn_error err;
+
+    (void)state;
+    assert_true(tarn_model_tensor(model, 3, &tensor));
+    memset(&tensor.values[5], 0xff, sizeof tensor.values[5]);
+    check_ok(tarn_model_save(model, path, &err), &err);
+    assert_int_equal(tarn_model_load(&again, path, NULL, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, tensor.name));
+    assert_non_null(strstr(err.text, "at 5"));
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
+static void a_failed_save_leaves_the_old_file(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "nowhere/model.safetensors");
+    tarn_model *const model = model_of(model_variant_at(0));
+    tarn_model *again;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tarn_model_save(model, path, &err), TARN_EIO);
+    assert_int_equal(tarn_model_load(&again, path, NULL, &err), TARN_EIO);
+    assert_int_equal(folder_count(&folder), 0);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_model_comes_back_as_it_was),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(edited_models_are_refused),
+        cmocka_unit_test(weights_that_are_no_numbers_are_refused),
+        cmocka_unit_test(a_failed_save_leaves_the_old_file),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

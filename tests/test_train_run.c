@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* test_train_run.c - a whole run of training in its folder: what it leaves there, and that it
+ * goes on as if it had never stopped. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/file_bytes.h"
+#include "support/folder.h"
+#include "tarn/train.h"
+
+/* A copy task of a few milliseconds. */
+struct lesson {
+    tarn_config config;
+    tarn_settings settings;
+};
+
+static void set(struct lesson *lesson, const char *name, const char *value)
+{
+    tarn_error err;
+
+    check_ok(tarn_settings_set(&lesson->settings, name, value, &err), &err);
+}
+
+static struct lesson lesson_of(size_t updates)
+{
+    struct lesson lesson;
+    tarn_error err;
+
+    check_ok(tarn_settings_start(&lesson.settings, "copy", &err), &err);
+    check_ok(tarn_config_preset(&lesson.config, "tiny", &err), &err);
+    lesson.config.symbols = 11;
+    lesson.config.layers = 1;
+    lesson.config.width = 16;
+    lesson.config.feed = 16;
+    set(&lesson, "length", "9");
+    set(&lesson, "batch", "2");
+    set(&lesson, "score_batches", "1");
+    lesson.settings.updates = updates;
+    return lesson;
+}
+
+static tarn_status train(const struct lesson *lesson, const char *folder, bool resume,
+                         tarn_error *err)
+{
+    const tarn_train_desc desc = {
+        .folder = folder, .resume = resume, .threads = 1, .cpu = forced_cpu()};
+
+    return tarn_train(&lesson->config, &lesson->settings, &desc, err);
+}
+
+static void check_trains(const struct lesson *lesson, const struct folder *folder, bool resume)
+{
+    tarn_error err;
+
+    check_ok(train(lesson, folder->path, resume, &err), &err);
+}
+
+static void check_same_file(const struct folder *a, const struct folder *b, const char *name)
+{
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    check_ok(tn_bytes_read(&bytes, folder_file(a, name), SIZE_MAX / 2, &err), &err);
+    file_check(folder_file(b, name), bytes.data, bytes.size);
+    tn_bytes_free(&bytes);
+}
+
+/* ---- Going on ----------------------------------------------------------- */
+
+/* 7 and 12 are no multiples of 5, so a run that ends there validates once more than one that
+ * does not; a cut of the rate at every validation would tell. */
+static void the_validation_at_a_stop_cuts_no_rate(void **state)
+{
+    struct folder whole = folder_open(), parts = folder_open();
+    struct lesson lesson = lesson_of(7);
+
+    (void)state;
+    set(&lesson, "score_every", "5");
+    set(&lesson, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
+    check_trains(&lesson, &parts, false);
+    lesson.settings.updates = 12;
+    check_trains(&lesson, &parts, true);
+    check_trains(&lesson, &whole, false);
+    check_same_file(&whole, &parts, "model.safetensors");
+    folder_close(&whole);
+    folder_close(&parts);
+}
+
+/* As it is after a kill between the two files. */
+static void resuming_writes_the_model_of_the_last_checkpoint(void **state)
+{
+    struct folder folder = folder_open(), other = folder_open();
+    struct lesson lesson = lesson_of(3);
+
+    (void)state;
+    check_trains(&lesson, &folder, false);
+    check_trains(&lesson, &other, false);
+    assert_int_equal(unlink(folder_file(&folder, "model.safetensors")), 0);
+    check_trains(&lesson, &folder, true); /* no update is left to do */
+    check_same_file(&other, &folder, "model.safetensors");
+    folder_close(&folder);
+    folder_close(&other);
+}
+
+/* ---- Numbers that are not finite ---------------------------------------- */
+
+static void skipped_updates_leave_checkpoints_that_resume(void **state)
+{
+    struct folder folder = folder_open();
+    struct lesson lesson = lesson_of(60);
+
+    (void)state;
+    set(&lesson, "rate", "10");
+    set(&lesson, "clip", "none");
+    set(&lesson, "optimizer", "adamw:decay=1");
+    set(&lesson, "skip", "true");
+    set(&lesson, "score_every", "60");
+    set(&lesson, "save_every", "20");
+    check_trains(&lesson, &folder, false);
+    lesson.settings.updates = 64;
+    check_trains(&lesson, &folder, true);
+    folder_close(&folder);
+}
+
+/* ---- One run at a time -------------------------------------------------- */
+
+struct inside {
+    const struct lesson *lesson;
+    const char *folder;
+    tarn_error err;
+    tarn_status status;
+};
+
+static void train_again(void *context, const tarn_report *report)
+{
+    struct inside *const inside = context;
+
+    if (report->update == 1)
+        inside->status = train(inside->lesson, inside->folder, true, &inside->err);
+}
+
+static void a_folder_in_use_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    struct lesson lesson = lesson_of(2);
+    struct inside inside = {.lesson = &lesson, .folder = folder.path};
+    const tarn_train_desc desc = {.folder = folder.path,
+                                  .threads = 1,
+                                  .events = {.context = &inside, .update = train_again}};
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
+    assert_int_equal(inside.status, TARN_EIO);
+    assert_non_null(strstr(inside.err.text, "another run is training in it"));
+    lesson.settings.updates = 3; /* and it is free again */
+    check_trains(&lesson, &folder, true);
+    folder_close(&folder);
+}
+
+/* ---- Text --------------------------------------------------------------- */
+
+static void fields_come_back_as_the_text_that_sets_them(void **state)
+{
+    const struct lesson lesson = lesson_of(7);
+    char text[TARN_PATH_SIZE];
+    tarn_error err;
+
+    (void)state;
+    for (size_t i = 0; tarn_settings_field(i); i++) {
+        const char *const name = tarn_settings_field(i)->name;
+        tarn_settings again = lesson.settings;
+
+        check_ok(tarn_settings_text(&lesson.settings, text, sizeof text, name, &err), &err);
+        check_ok(tarn_settings_set(&again, name, text, &err), &err);
+        assert_memory_equal(&again, &lesson.settings, sizeof again);
+    }
+    check_ok(tarn_settings_text(&lesson.settings, text, sizeof text, "validation", &err), &err);
+    assert_string_equal(text, "0.1");
+    check_ok(tarn_config_text(&lesson.config, text, sizeof text, "attention", &err), &err);
+    assert_string_equal(text, "linear");
+    assert_int_equal(tarn_config_text(&lesson.config, text, 6, "attention", &err), TARN_EINVAL);
+    assert_int_equal(tarn_config_text(&lesson.config, text, 9, "none", &err), TARN_EUNKNOWN);
+    assert_int_equal(tarn_settings_text(&lesson.settings, text, 9, "best", &err),
+                     TARN_EUNKNOWN);
+}
+
+static void tasks_name_a_preset_and_a_metric(void **state)
+{
+    (void)state;
+    for (size_t i = 0; tarn_task(i); i++) {
+        tarn_config config;
+        tarn_error err;
+
+        check_ok(tarn_config_preset(&config, tarn_task_preset(tarn_task(i)->name), &err), &err);
+        assert_non_null(tarn_task_metric(tarn_task(i)->name));
+    }
+    assert_string_equal(tarn_task_metric("copy:symbols=3"), "accuracy");
+    assert_null(tarn_task_preset("none"));
+    assert_null(tarn_task_metric(NULL));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_validation_at_a_stop_cuts_no_rate),
+        cmocka_unit_test(resuming_writes_the_model_of_the_last_checkpoint),
+        cmocka_unit_test(skipped_updates_leave_checkpoints_that_resume),
+        cmocka_unit_test(a_folder_in_use_is_refused),
+        cmocka_unit_test(fields_come_back_as_the_text_that_sets_them),
+        cmocka_unit_test(tasks_name_a_preset_and_a_metric),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
