@@ -80,7 +80,8 @@ TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
 /* Feeds the next symbol of every stream (B of them); outputs (B, O), the generator's memory,
  * good until it is next used. Fails, with nothing changed, on symbols that the model does not
  * know and where `longest` or the learned positions end. Allocates nothing but with the method
- * recompute, which grows with the sequence. */
+ * recompute, which grows with the sequence, and what oneDNN takes for itself where it multiplies,
+ * above 16 streams. */
 TARN_API tarn_status tarn_generator_step(tarn_generator *generator, void *state,
                                          const float **outputs, const int32_t *symbols,
                                          tarn_error *err);
