@@ -12,12 +12,20 @@
 
 /* ---- help --------------------------------------------------------------- */
 
+static const char *dashes(const struct args_option *option)
+{
+    if (option->type == ARGS_OPERAND)
+        return "";
+    return option->name[1] == '\0' ? "-" : "--";
+}
+
 static void print_option(const struct args_option *option)
 {
     char text[512];
     const int column = 26;
-    const int used = printf("  --%s%s%s", option->name, option->argument ? " " : "",
-                            option->argument ? option->argument : "");
+    const int used =
+        printf("  %s%s%s%s", dashes(option), option->name, option->argument ? " " : "",
+               option->argument ? option->argument : "");
 
     snprintf(text, sizeof text, "%s%s%s%s", option->help, option->initial ? " [" : "",
              option->initial ? option->initial : "", option->initial ? "]" : "");
@@ -30,7 +38,11 @@ static void print_option(const struct args_option *option)
 
 static void print_help(const struct args_command *command)
 {
-    printf("usage: %s [options]\n\n", command->name);
+    printf("usage: %s", command->name);
+    for (const struct args_option *option = command->options; option->name; option++)
+        if (option->type == ARGS_OPERAND)
+            printf(option->minimum ? " %s" : " [%s]", option->name);
+    printf(" [options]\n\n");
     words_wrap(stdout, command->help, 0);
     printf("\n");
     for (const struct args_option *option = command->options; option->name; option++)
@@ -94,12 +106,23 @@ static bool read_bytes(size_t *bytes, const struct args_option *option, const ch
     return true;
 }
 
-static bool read_seconds(double *seconds, const char *text)
+static bool read_number(double *number, const char *text)
 {
     char *end;
 
-    *seconds = strtod(text, &end);
-    return end != text && !*end && isfinite(*seconds) && *seconds > 0.0;
+    *number = strtod(text, &end);
+    return end != text && !*end && isfinite(*number);
+}
+
+static bool read_seconds(double *seconds, const char *text)
+{
+    return read_number(seconds, text) && *seconds > 0.0;
+}
+
+static bool read_within(double *number, const struct args_option *option, const char *text)
+{
+    return read_number(number, text) && *number >= (double)option->minimum &&
+           *number <= (double)option->maximum;
 }
 
 static bool read_value(void *values, const struct args_option *option, const char *text)
@@ -116,7 +139,10 @@ static bool read_value(void *values, const struct args_option *option, const cha
         return read_bytes(value, option, text);
     case ARGS_SECONDS:
         return read_seconds(value, text);
+    case ARGS_NUMBER:
+        return read_within(value, option, text);
     case ARGS_TEXT:
+    case ARGS_OPERAND:
         *(const char **)value = text;
         return true;
     }
@@ -128,47 +154,67 @@ static bool read_value(void *values, const struct args_option *option, const cha
 static int wrong_value(const struct args_command *command, const struct args_option *option,
                        const char *text)
 {
-    fprintf(stderr, "%s: --%s: '%.80s'; expected ", command->name, option->name, text);
+    static const char *const expected[] = {
+        [ARGS_COUNT] = "a whole number",
+        [ARGS_BYTES] = "bytes, such as 512M or 8G,",
+        [ARGS_NUMBER] = "a number",
+    };
+
+    fprintf(stderr, "%s: %s%s: '%.80s'; expected ", command->name, dashes(option), option->name,
+            text);
     if (option->type == ARGS_SECONDS)
         fprintf(stderr, "seconds above 0\n");
     else
-        fprintf(stderr, "%s from %zu to %zu\n",
-                option->type == ARGS_BYTES ? "bytes, such as 512M or 8G," : "a whole number",
-                option->minimum, option->maximum);
+        fprintf(stderr, "%s from %zu to %zu\n", expected[option->type], option->minimum,
+                option->maximum);
     return EXIT_USAGE;
 }
 
-static int unknown_option(const struct args_command *command, const char *name)
+/* `word` with its dashes, `name` without. */
+static int unknown_option(const struct args_command *command, const char *word,
+                          const char *name)
 {
-    const char *nearest = NULL;
+    const struct args_option *nearest = NULL;
     size_t least = 4; /* beyond, a guess only confuses */
 
     for (const struct args_option *option = command->options; option->name; option++) {
         const size_t distance = words_distance(name, option->name);
 
-        if (distance < least) {
+        if (option->type != ARGS_OPERAND && option->name[1] && distance < least) {
             least = distance;
-            nearest = option->name;
+            nearest = option;
         }
     }
-    fprintf(stderr, "%s: no option '--%.80s'", command->name, name);
+    fprintf(stderr, "%s: no option '%.80s'", command->name, word);
     if (nearest) {
-        fprintf(stderr, "; did you mean --%s?\n", nearest);
+        fprintf(stderr, "; did you mean --%s?\n", nearest->name);
         return EXIT_USAGE;
     }
     fprintf(stderr, "; there are");
     for (const struct args_option *option = command->options; option->name; option++)
-        fprintf(stderr, " --%s", option->name);
+        if (option->type != ARGS_OPERAND)
+            fprintf(stderr, " %s%s", dashes(option), option->name);
     fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}
+
+static int missing_operand(const struct args_command *command, const struct args_option *option)
+{
+    fprintf(stderr, "%s: no %s; expected %s\n", command->name, option->name, option->help);
     return EXIT_USAGE;
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-static const struct args_option *find(const struct args_command *command, const char *name)
+/* What `word` names: up to its '=', behind one dash a single letter, behind two more. */
+static const struct args_option *find(const struct args_command *command, const char *word)
 {
+    const char *const name = word + (word[1] == '-' ? 2 : 1);
+    const size_t length = strcspn(name, "=");
+
     for (const struct args_option *option = command->options; option->name; option++)
-        if (strcmp(option->name, name) == 0)
+        if (strncmp(option->name, name, length) == 0 && option->name[length] == '\0' &&
+            strlen(dashes(option)) == (size_t)(name - word))
             return option;
     return NULL;
 }
@@ -177,49 +223,75 @@ static const struct args_option *find(const struct args_command *command, const 
 static int read_one(const struct args_command *command, void *values, int argc, char **argv,
                     int *i)
 {
-    char name[64];
-    const char *const word = argv[*i] + 2;
-    const char *text = strchr(word, '=');
+    char word[64];
+    const struct args_option *const option = find(command, argv[*i]);
+    const char *text = strchr(argv[*i], '=');
 
-    snprintf(name, sizeof name, "%.*s", text ? (int)(text - word) : (int)sizeof name, word);
-    const struct args_option *const option = find(command, name);
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(argv[*i], "="), argv[*i]);
     if (!option)
-        return unknown_option(command, name);
+        return unknown_option(command, word, word + strspn(word, "-"));
     if (option->type == ARGS_FLAG) {
         if (text) {
-            fprintf(stderr, "%s: --%s takes no value\n", command->name, name);
+            fprintf(stderr, "%s: %s takes no value\n", command->name, word);
             return EXIT_USAGE;
         }
-        text = name;
+        text = word;
     } else if (text) {
         text++;
     } else if (*i + 1 < argc) {
         text = argv[++*i];
     } else {
-        fprintf(stderr, "%s: --%s needs a value: --%s %s\n", command->name, name, name,
+        fprintf(stderr, "%s: %s needs a value: %s %s\n", command->name, word, word,
                 option->argument);
         return EXIT_USAGE;
     }
     return read_value(values, option, text) ? ARGS_GO_ON : wrong_value(command, option, text);
 }
 
+/* The next operand of the table from *option on. */
+static const struct args_option *next_operand(const struct args_option *option)
+{
+    while (option->name && option->type != ARGS_OPERAND)
+        option++;
+    return option->name ? option : NULL;
+}
+
+static int read_operand(const struct args_command *command, void *values,
+                        const struct args_option **operand, const char *word)
+{
+    if (!*operand) {
+        fprintf(stderr, "%s: '%.80s' is no option; see %s --help\n", command->name, word,
+                command->name);
+        return EXIT_USAGE;
+    }
+    read_value(values, *operand, word);
+    *operand = next_operand(*operand + 1);
+    return ARGS_GO_ON;
+}
+
 int args_read(const struct args_command *command, void *values, int argc, char **argv)
 {
+    const struct args_option *operand = next_operand(command->options);
+    bool options_end = false;
+
     for (const struct args_option *option = command->options; option->name; option++)
         read_value(values, option, option->initial);
     for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+        const bool is_option = !options_end && argv[i][0] == '-' && argv[i][1] != '\0';
+
+        if (is_option && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
             print_help(command);
             return EXIT_DONE;
         }
-        if (strncmp(argv[i], "--", 2) != 0) {
-            fprintf(stderr, "%s: '%.80s' is no option; see %s --help\n", command->name, argv[i],
-                    command->name);
-            return EXIT_USAGE;
+        if (is_option && strcmp(argv[i], "--") == 0) {
+            options_end = true;
+            continue;
         }
-        const int status = read_one(command, values, argc, argv, &i);
+        const int status = is_option ? read_one(command, values, argc, argv, &i)
+                                     : read_operand(command, values, &operand, argv[i]);
+
         if (status != ARGS_GO_ON)
             return status;
     }
-    return ARGS_GO_ON;
+    return operand && operand->minimum ? missing_operand(command, operand) : ARGS_GO_ON;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* args.h - the options of a command: one table parses them, checks them and is their --help.
  *
- *     struct values { size_t threads; bool json; };
+ *     struct values { const char *model; size_t threads; bool json; };
  *     static const struct args_option options[] = {
+ *         {"MODEL", NULL, ARGS_OPERAND, NULL, offsetof(struct values, model), 1, 0, "a file"},
  *         {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
  *          "threads; 0: all"},
  *         {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "..."},
@@ -20,11 +21,14 @@ enum args_type {
     ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
     ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
     ARGS_SECONDS, /* double: above 0 */
-    ARGS_TEXT     /* const char *: not copied; NULL where not given */
+    ARGS_NUMBER,  /* double: finite, from minimum to maximum */
+    ARGS_TEXT,    /* const char *: not copied; NULL where not given */
+    ARGS_OPERAND  /* likewise, a word without dashes, in the order of the table; must be given
+                     if minimum is 1 */
 };
 
 struct args_option {
-    const char *name;     /* without the dashes */
+    const char *name;     /* without the dashes: two, or one before a single letter */
     const char *argument; /* what --help calls it; NULL for a flag */
     enum args_type type;
     const char *initial; /* as a user would write it */

@@ -3,6 +3,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 void json_put_text(json_t *object, const char *name, const char *text)
 {
@@ -24,10 +26,43 @@ void json_put_bool(json_t *object, const char *name, int truth)
     json_object_set_new(object, name, json_boolean(truth));
 }
 
+/* Bytes of the character at `text`; 0: it is none. jansson's own idea of one. */
+static size_t character(const char *text, size_t n)
+{
+    const unsigned char lead = (unsigned char)*text;
+    const size_t bytes = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    json_t *const trial = bytes <= n ? json_stringn(text, bytes) : NULL;
+
+    json_decref(trial);
+    return trial ? bytes : 0;
+}
+
+void json_put_bytes(json_t *object, const char *name, const char *bytes, size_t n)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    char *const text = malloc(3 * n + 1);
+    size_t used = 0;
+
+    for (size_t i = 0; text && i < n;) {
+        const size_t whole = character(bytes + i, n - i);
+
+        memcpy(text + used, whole ? bytes + i : replacement, whole ? whole : 3);
+        used += whole ? whole : 3;
+        i += whole ? whole : 1;
+    }
+    json_object_set_new(object, name, text ? json_stringn(text, used) : json_null());
+    free(text);
+}
+
+void json_write_line(json_t *object, FILE *out)
+{
+    json_dumpf(object, out, JSON_COMPACT | JSON_REAL_PRECISION(7));
+    fputc('\n', out);
+    json_decref(object);
+}
+
 void json_print_line(json_t *object)
 {
-    json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(7));
-    printf("\n");
+    json_write_line(object, stdout);
     fflush(stdout);
-    json_decref(object);
 }

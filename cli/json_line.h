@@ -5,11 +5,18 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdio.h>
 
 void json_put_text(json_t *object, const char *name, const char *text); /* NULL: null */
 void json_put_count(json_t *object, const char *name, size_t count);
 void json_put_number(json_t *object, const char *name, double number); /* not finite: null */
 void json_put_bool(json_t *object, const char *name, int truth);
+
+/* Bytes that are no UTF-8 become U+FFFD. */
+void json_put_bytes(json_t *object, const char *name, const char *bytes, size_t n);
+
+/* To a file, and lets it go. */
+void json_write_line(json_t *object, FILE *out);
 
 /* Prints it at once, so that a reader of a pipe sees it, and lets it go. */
 void json_print_line(json_t *object);

@@ -9,6 +9,10 @@
 
 static const struct command commands[] = {
     {"train", "train a model and keep it in a folder", cmd_train},
+    {"eval", "loss and metric of a model on validation data", cmd_eval},
+    {"generate", "text, or whatever a model's symbols stand for, symbol by symbol",
+     cmd_generate},
+    {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {0},
 };

@@ -1,64 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_allocation.c - forward, backward and step allocate nothing. This program's own malloc
  * and its kin count the calls of everything in the process, and hand them to glibc. */
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#include "support/attention_case.h"
 #include "kernel/matmul.h"
+#include "support/attention_case.h"
+#include "support/count_calls.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#if defined(__GLIBC__) && !defined(SANITIZED)
-
-static atomic_size_t calls;
-
-void *__libc_malloc(size_t bytes);
-void *__libc_calloc(size_t count, size_t bytes);
-void *__libc_realloc(void *memory, size_t bytes);
-void *__libc_memalign(size_t alignment, size_t bytes);
-void *memalign(size_t alignment, size_t bytes);
-
-void *malloc(size_t bytes)
-{
-    atomic_fetch_add(&calls, 1);
-    return __libc_malloc(bytes);
-}
-
-void *calloc(size_t count, size_t bytes)
-{
-    atomic_fetch_add(&calls, 1);
-    return __libc_calloc(count, bytes);
-}
-
-void *realloc(void *memory, size_t bytes)
-{
-    atomic_fetch_add(&calls, 1);
-    return __libc_realloc(memory, bytes);
-}
-
-void *memalign(size_t alignment, size_t bytes)
-{
-    atomic_fetch_add(&calls, 1);
-    return __libc_memalign(alignment, bytes);
-}
-
-void *aligned_alloc(size_t alignment, size_t bytes)
-{
-    return memalign(alignment, bytes);
-}
-
-int posix_memalign(void **memory, size_t alignment, size_t bytes)
-{
-    *memory = memalign(alignment, bytes);
-    return *memory ? 0 : 12; /* ENOMEM */
-}
+#ifdef COUNTS_CALLS
 
 /* Calls of malloc and its kin by one round of calls of the library. */
 static size_t allocations(struct attention_run *run, bool steps)

@@ -177,10 +177,10 @@ static void a_restored_state_goes_on_as_if_nothing_had_happened(void **unused)
         tn_random_seed(&random, 8);
         draw_symbols(symbols, B * 5, &random);
         check_ok(tarn_generator_prefill(g, state, &outputs, symbols, 5, &err), &err);
-        check_ok(tarn_state_save(g, state, path, &err), &err);
+        check_ok(tarn_state_save(g, state, NULL, path, &err), &err);
         check_ok(tarn_generator_step(g, state, &outputs, symbols, &err), &err);
         memcpy(expected, outputs, O * sizeof *expected);
-        check_ok(tarn_state_load(g, copy, path, &err), &err);
+        check_ok(tarn_state_load(g, copy, NULL, path, &err), &err);
         check_ok(tarn_generator_step(g, copy, &outputs, symbols, &err), &err);
         assert_memory_equal(outputs, expected, O * sizeof *expected);
         free(expected);
@@ -208,9 +208,9 @@ static void a_state_of_another_model_is_refused(void **unused)
                                                                  other, NULL, 1, 0);
     void *const state = take(1, tarn_generator_state_size(a));
 
-    check_ok(tarn_state_save(a, state, path, &err), &err);
-    check_ok(tarn_state_load(a, state, path, &err), &err);
-    assert_int_equal(tarn_state_load(b, state, path, &err), TARN_EFORMAT);
+    check_ok(tarn_state_save(a, state, NULL, path, &err), &err);
+    check_ok(tarn_state_load(a, state, NULL, path, &err), &err);
+    assert_int_equal(tarn_state_load(b, state, NULL, path, &err), TARN_EFORMAT);
     free(state);
     tarn_generator_free(a);
     tarn_generator_free(b);

@@ -3,11 +3,12 @@
  *
  *     tarn_generator *generator;
  *     tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err);
+ *     tarn_sampler_create(&sampler, model, &(tarn_sampling){.top_p = 0.9}, NULL, &err);
  *     void *state = calloc(1, tarn_generator_state_size(generator));
  *     for (;;) {
  *         const float *outputs;
  *         tarn_generator_step(generator, state, &outputs, &symbol, &err);
- *         tarn_sample(&sampling, &symbol, outputs, &err);
+ *         tarn_sampler_draw(sampler, &symbol, outputs, 1, tarn_state_position(state));
  *     }
  *
  * The state is the caller's: one block that holds no pointers. Zeros are the start (16)(17),
@@ -39,18 +40,48 @@ typedef struct tarn_generator_desc {
     const tarn_allocator *allocator;
 } tarn_generator_desc;
 
+/* How a symbol is chosen from a position's outputs: as likely as the model says, if all is
+ * zero. */
+typedef struct tarn_sampling {
+    double temperature; /* logits are divided by it; 0: 1 */
+    size_t top_k;       /* only the k most likely; 0: all */
+    double top_p;       /* of these, only the fewest whose share reaches p; 0: 1, all */
+    bool greedy;        /* always the most likely one, whatever the rest says */
+    uint64_t seed;
+} tarn_sampling;
+
+/* Working memory for choosing. One thread at a time. */
+typedef struct tarn_sampler tarn_sampler;
+
+/* What a file says of the state in it. */
+typedef struct tarn_state_about {
+    uint64_t model; /* fingerprint */
+    char method[TARN_NAME_SIZE];
+    size_t batch;
+    uint64_t position; /* as tarn_state_position() */
+    bool has_next;     /* symbols that come next were saved with it */
+} tarn_state_about;
+
 /* ---- Life --------------------------------------------------------------- */
 
 TARN_API tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *model,
                                            const tarn_generator_desc *desc, tarn_error *err);
 TARN_API void tarn_generator_free(tarn_generator *generator); /* accepts NULL */
 
+/* TARN_EINVAL: a temperature that is negative or no number, a top_p above 1. The model is not
+ * looked at later. */
+TARN_API tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
+                                         const tarn_sampling *sampling,
+                                         const tarn_allocator *allocator, tarn_error *err);
+TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
+
 /* ---- Use ---------------------------------------------------------------- */
 
 /* Feeds the next symbol of every stream (B of them); outputs (B, O), the generator's memory,
  * good until it is next used. Fails, with nothing changed, on symbols that the model does not
  * know and where `longest` or the learned positions end. Allocates nothing but with the method
- * recompute, which grows with the sequence. */
+ * recompute, which grows with the sequence, and what oneDNN takes for itself where it multiplies,
+ * above 16 streams. */
 TARN_API tarn_status tarn_generator_step(tarn_generator *generator, void *state,
                                          const float **outputs, const int32_t *symbols,
                                          tarn_error *err);
@@ -61,6 +92,13 @@ TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *sta
                                             const float **outputs, const int32_t *symbols,
                                             size_t n, tarn_error *err);
 
+/* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
+ * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, b and
+ * the position alone: not on the size of the batch, nor on earlier draws. Of equal outputs the
+ * symbol that comes first counts as the more likely one. Allocates nothing. */
+TARN_API void tarn_sampler_draw(tarn_sampler *sampler, int32_t *symbols, const float *outputs,
+                                size_t batch, uint64_t position);
+
 /* ---- States ------------------------------------------------------------- */
 
 TARN_API size_t tarn_generator_state_size(const tarn_generator *generator); /* bytes */
@@ -68,12 +106,19 @@ TARN_API size_t tarn_generator_state_size(const tarn_generator *generator); /* b
 /* Positions fed so far. */
 TARN_API uint64_t tarn_state_position(const void *state);
 
-/* To a file with a version and the fingerprint of its model, and back. Loading refuses the
- * state of another model, method or batch; *state is then unchanged. */
+/* To a file with a version and the fingerprint of its model, and back. `next` (B) are symbols
+ * that were chosen and not yet fed; NULL: there are none. Loading refuses the state of another
+ * model, method or batch, and one that is longer than the generator's `longest`, which need not
+ * be that of the generator that saved it; *state and *next are then unchanged. A `next` that is
+ * not NULL asks for symbols, and a file without them is refused. */
 TARN_API tarn_status tarn_state_save(const tarn_generator *generator, const void *state,
-                                     const char *path, tarn_error *err);
+                                     const int32_t *next, const char *path, tarn_error *err);
 TARN_API tarn_status tarn_state_load(const tarn_generator *generator, void *state,
-                                     const char *path, tarn_error *err);
+                                     int32_t *next, const char *path, tarn_error *err);
+
+/* Whose state a file holds, before there is a generator for it. */
+TARN_API tarn_status tarn_state_inspect(tarn_state_about *about, const char *path,
+                                        tarn_error *err);
 
 /* ---- Questions ---------------------------------------------------------- */
 

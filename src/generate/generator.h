@@ -43,7 +43,13 @@ struct tn_method {
     tarn_status (*feed)(tarn_generator *g, struct tn_state *state, const float **outputs,
                         const int32_t *symbols, size_t n, tarn_error *err);
 
-    /* Refuses a state that feed() cannot go on from. NULL: the position says it all. */
+    /* What a file keeps of a state at position n, which is not beyond the end: bytes, which have no alignment,
+     * to it and from it into zeros. The position itself is not among them. */
+    size_t (*packed)(const tarn_generator *g, size_t n);
+    void (*pack)(const tarn_generator *g, void *packed, const struct tn_state *state);
+    void (*unpack)(const tarn_generator *g, struct tn_state *state, const void *packed);
+
+    /* Refuses an unpacked state that feed() cannot go on from. NULL: any will do. */
     tarn_status (*check)(const tarn_generator *g, const struct tn_state *state,
                          const char *path, tarn_error *err);
 };

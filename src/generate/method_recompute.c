@@ -7,7 +7,7 @@
 
 enum { GROWTH = 32 }; /* positions between two plans */
 
-/* A run for a length that is a multiple of GROWTH; what it has to much is not looked at. */
+/* A run for a length that is a multiple of GROWTH; what it has too much is not looked at. */
 struct recompute {
     tarn_run *run;
     int32_t *symbols; /* B x the run's length */
@@ -150,6 +150,30 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
     return flops;
 }
 
+/* ---- Files -------------------------------------------------------------- */
+
+static size_t packed(const tarn_generator *g, size_t n)
+{
+    return g->B * n * sizeof(int32_t);
+}
+
+static void pack(const tarn_generator *g, void *out, const struct tn_state *state)
+{
+    const size_t bytes = (size_t)state->position * sizeof(int32_t);
+    const int32_t *const all = (const int32_t *)(state + 1);
+
+    for (size_t b = 0; b < g->B; b++)
+        memcpy((char *)out + b * bytes, all + b * g->longest, bytes);
+}
+
+static void unpack(const tarn_generator *g, struct tn_state *state, const void *in)
+{
+    const size_t bytes = (size_t)state->position * sizeof(int32_t);
+
+    for (size_t b = 0; b < g->B; b++)
+        memcpy(history(state) + b * g->longest, (const char *)in + b * bytes, bytes);
+}
+
 /* From a file, symbols may be anything. */
 static tarn_status check(const tarn_generator *g, const struct tn_state *state,
                          const char *path, tarn_error *err)
@@ -176,5 +200,8 @@ const struct tn_method tn_method_recompute = {
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
+    .packed = packed,
+    .pack = pack,
+    .unpack = unpack,
     .check = check,
 };

@@ -10,6 +10,7 @@
 
 #include "generate/generator.h"
 #include "layer/embed.h"
+#include "layer/kv_cache.h"
 
 enum { TOGETHER = 64 };
 
@@ -287,6 +288,62 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
     return tarn_attention_forward_flops(&one);
 }
 
+/* ---- Files -------------------------------------------------------------- */
+
+static char *layer_state(const tarn_generator *g, const struct tn_state *state, size_t layer)
+{
+    const struct recurrent *const own = g->own;
+
+    return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
+}
+
+/* Of a layer; a sum is whole at any position. */
+static size_t layer_packed(const tarn_generator *g, size_t n)
+{
+    const struct recurrent *const own = g->own;
+    const tarn_attention *const attention = &own->attentions[0];
+
+    return attention->kind->cached ? tn_kv_cache_packed_bytes(attention, n)
+                                   : tarn_attention_state_size(attention);
+}
+
+static size_t packed(const tarn_generator *g, size_t n)
+{
+    return g->model->arch.config.layers * layer_packed(g, n);
+}
+
+static void pack(const tarn_generator *g, void *out, const struct tn_state *state)
+{
+    const struct recurrent *const own = g->own;
+    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
+
+    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
+        const tarn_attention *const attention = &own->attentions[layer];
+        char *const to = (char *)out + layer * bytes;
+
+        if (attention->kind->cached)
+            tn_kv_cache_pack(attention, to, layer_state(g, state, layer), n);
+        else
+            memcpy(to, layer_state(g, state, layer), bytes);
+    }
+}
+
+static void unpack(const tarn_generator *g, struct tn_state *state, const void *in)
+{
+    const struct recurrent *const own = g->own;
+    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
+
+    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
+        const tarn_attention *const attention = &own->attentions[layer];
+        const char *const from = (const char *)in + layer * bytes;
+
+        if (attention->kind->cached)
+            tn_kv_cache_unpack(attention, layer_state(g, state, layer), from, n);
+        else
+            memcpy(layer_state(g, state, layer), from, bytes);
+    }
+}
+
 extern const struct tn_method tn_method_recurrent;
 static const tarn_option_info options[] = {{0}};
 const struct tn_method tn_method_recurrent = {
@@ -300,4 +357,7 @@ const struct tn_method tn_method_recurrent = {
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
+    .packed = packed,
+    .pack = pack,
+    .unpack = unpack,
 };

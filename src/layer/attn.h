@@ -57,7 +57,7 @@ struct tn_attention_kind {
     void (*backward)(const struct tn_attention_call *call);
     void (*step)(const struct tn_attention_call *call); /* NULL: no recurrent form */
 
-    /* Positions in a growing cache; NULL: the state does not grow. */
+    /* Positions in a growing cache, which is kv_cache.h's; NULL: the state does not grow. */
     size_t (*cached)(const struct tn_attention_call *call);
 
     /* As tarn_attention_forward_flops(); NULL: 0. */

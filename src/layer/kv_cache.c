@@ -72,3 +72,44 @@ void tn_kv_cache_append(const struct tn_attention_call *call, size_t b, size_t h
     memcpy(key_rows(call, b, h) + n * D, tn_in(call->arrays->k, b, h, 0), D * sizeof(float));
     memcpy(value_rows(call, b, h) + n * M, tn_in(call->arrays->v, b, h, 0), M * sizeof(float));
 }
+
+/* ---- Without what is empty ---------------------------------------------- */
+
+size_t tn_kv_cache_packed_bytes(const tarn_attention *plan, size_t n)
+{
+    return plan->B * plan->H * n * (plan->D + plan->M) * sizeof(float);
+}
+
+/* Blocks of `bytes` that lie `from_step` and `to_step` bytes apart. */
+static void copy_blocks(char *to, size_t to_step, const char *from, size_t from_step,
+                        size_t bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + i * to_step, from + i * from_step, bytes);
+}
+
+void tn_kv_cache_pack(const tarn_attention *plan, void *packed, const void *state, size_t n)
+{
+    const size_t heads = plan->B * plan->H, D = plan->D * sizeof(float);
+    const size_t M = plan->M * sizeof(float);
+    const char *const keys = (const char *)state + HEADER_BYTES;
+    char *const out = packed;
+
+    copy_blocks(out, n * D, keys, plan->Nk * D, n * D, heads);
+    copy_blocks(out + heads * n * D, n * M, keys + heads * plan->Nk * D, plan->Nk * M, n * M,
+                heads);
+}
+
+void tn_kv_cache_unpack(const tarn_attention *plan, void *state, const void *packed, size_t n)
+{
+    const size_t heads = plan->B * plan->H, D = plan->D * sizeof(float);
+    const size_t M = plan->M * sizeof(float);
+    const uint64_t count = n;
+    char *const keys = (char *)state + HEADER_BYTES;
+    const char *const in = packed;
+
+    memcpy(state, &count, sizeof count);
+    copy_blocks(keys, plan->Nk * D, in, n * D, n * D, heads);
+    copy_blocks(keys + heads * plan->Nk * D, plan->Nk * M, in + heads * n * D, n * M, n * M,
+                heads);
+}

@@ -31,4 +31,11 @@ const float *tn_kv_cache_values(const struct tn_attention_call *call, size_t b, 
 /* One position more. */
 void tn_kv_cache_advance(const struct tn_attention_call *call);
 
+/* The rows 0 .. n-1 alone, without the count, as they go to a file: keys (B, H, n, D), then
+ * values (B, H, n, M). n is at most Nk, so that the bytes fit wherever the cache does. `packed`
+ * has no alignment. Unpacking fills a cache of zeros. */
+size_t tn_kv_cache_packed_bytes(const tarn_attention *plan, size_t n);
+void tn_kv_cache_pack(const tarn_attention *plan, void *packed, const void *state, size_t n);
+void tn_kv_cache_unpack(const tarn_attention *plan, void *state, const void *packed, size_t n);
+
 #endif

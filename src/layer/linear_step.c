@@ -4,8 +4,14 @@
  *   s_i = s_{i-1} + phi(k_i) v_i^T     z_i = z_{i-1} + phi(k_i)            (18), (19)
  *   y_i = phi(q_i)^T s_i / phi(q_i)^T z_i                                   (20)
  *
- * The state of a head is s (C x M), then z (C), both with rows padded to STATE_PAD floats:
- * whole vectors on every machine, so that a state can move to another one. */
+ * A float that holds a sum of a million terms rounds every further one, and rounds equal ones
+ * the same way: a stream that repeats itself was wrong by half a percent after a million steps.
+ * So the sums are of two parts, s = far + near: near has the last steps, up to BLOCK of them, and
+ * is then added to far. Until then far is zero and not looked at.
+ *
+ * The state of a head is a count, then near s (C x M), near z (C), far s, far z, each with rows
+ * padded to STATE_PAD floats: whole vectors on every machine, so that a state can move to
+ * another one. */
 #include "layer/linear_step.h"
 
 #include <string.h>
@@ -14,7 +20,8 @@
 
 enum {
     STATE_PAD = 16,
-    FLOATS_ALONE = 1 << 18, /* states smaller than this in all are not worth waking threads */
+    BLOCK = 1024,           /* steps; a million are about as many blocks */
+    FLOATS_ALONE = 1 << 18, /* sums smaller than this in all are not worth waking threads */
     GROUPS = 4              /* groups of heads per thread, to even out the load */
 };
 
@@ -34,9 +41,15 @@ static size_t padded(size_t width)
     return tn_round_up(width, STATE_PAD);
 }
 
-static size_t state_floats(const tarn_attention *plan)
+/* Of near, and of far. */
+static size_t sum_floats(const tarn_attention *plan)
 {
     return plan->map.C * padded(plan->M) + padded(plan->map.C);
+}
+
+static size_t state_floats(const tarn_attention *plan)
+{
+    return STATE_PAD + 2 * sum_floats(plan);
 }
 
 size_t tn_linear_step_state(const tarn_attention *plan)
@@ -66,32 +79,81 @@ void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena)
     lay_out(plan, arena);
 }
 
-static void head_step(const struct tn_attention_call *call, const struct rows *rows,
-                      size_t head)
+/* A head's state. Steps are counted from the start, as the 32 bits of a float; once they are
+ * 2 BLOCK, it is BLOCK again. */
+struct head_state {
+    float *count, *near, *far;
+};
+
+static struct head_state state_of(const struct tn_attention_call *call, size_t head)
 {
-    const tarn_attention *const plan = call->plan;
-    const struct tn_feature_map *const map = &plan->map;
-    const size_t b = head / plan->H, h = head % plan->H, width = padded(plan->M);
-    float *const s = (float *)call->state + head * state_floats(plan);
-    float *const z = s + map->C * width;
+    float *const at = (float *)call->state + head * state_floats(call->plan);
+
+    return (struct head_state){at, at + STATE_PAD, at + STATE_PAD + sum_floats(call->plan)};
+}
+
+/* rows->y = q s, and returns q z, near sums only, after this step. */
+static float step_near(const tarn_attention *plan, float *near, const struct rows *rows)
+{
+    const size_t C = plan->map.C, width = padded(plan->M);
     const struct tn_recurrence r = {
         .o = rows->y,
-        .S = s,
+        .S = near,
         .ldS = (ptrdiff_t)width,
         .q = rows->q,
         .k = rows->k,
         .v = rows->v,
         .n = 1,
-        .rows = map->C,
+        .rows = C,
         .width = width,
     };
     float den;
 
+    plan->kernels->recur(&r); /* (18) */
+    plan->kernels->recur_sum(&den, near + C * width, rows->q, 0, rows->k, 0, 1,
+                             padded(C)); /* (19) */
+    return den;
+}
+
+/* The same of far, added. */
+static float add_far(const tarn_attention *plan, const float *far, const struct rows *rows)
+{
+    const size_t C = plan->map.C, width = padded(plan->M);
+
+    plan->kernels->product(rows->y, 0, rows->q, 0, 1, far, (ptrdiff_t)width, 1, width, C, true);
+    return plan->kernels->dot(rows->q, far + C * width, C);
+}
+
+static float advance(const tarn_attention *plan, const struct head_state *state,
+                     const struct rows *rows)
+{
+    uint32_t count;
+    float den = step_near(plan, state->near, rows);
+
+    memcpy(&count, state->count, sizeof count);
+    if (count >= BLOCK)
+        den += add_far(plan, state->far, rows);
+    if (++count % BLOCK == 0) {
+        plan->kernels->add(state->far, state->far, state->near, sum_floats(plan));
+        memset(state->near, 0, sum_floats(plan) * sizeof(float));
+        count = BLOCK;
+    }
+    memcpy(state->count, &count, sizeof count);
+    return den;
+}
+
+static void head_step(const struct tn_attention_call *call, const struct rows *rows,
+                      size_t head)
+{
+    const tarn_attention *const plan = call->plan;
+    const struct tn_feature_map *const map = &plan->map;
+    const size_t b = head / plan->H, h = head % plan->H;
+    const struct head_state state = state_of(call, head);
+
     map->row->forward(map, rows->q, tn_in(call->arrays->q, b, h, 0));
     map->row->forward(map, rows->k, tn_in(call->arrays->k, b, h, 0));
     memcpy(rows->v, tn_in(call->arrays->v, b, h, 0), plan->M * sizeof(float));
-    plan->kernels->recur(&r);                                                     /* (18) */
-    plan->kernels->recur_sum(&den, z, rows->q, 0, rows->k, 0, 1, padded(map->C)); /* (19) */
+    const float den = advance(plan, &state, rows);
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
     const float by = normalises ? tn_linear_inverse(plan, den) : 1.0f;
 
@@ -115,7 +177,7 @@ void tn_linear_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
     const size_t heads = plan->B * plan->H;
-    const bool alone = heads < FLOATS_ALONE / state_floats(plan);
+    const bool alone = heads < FLOATS_ALONE / sum_floats(plan);
     const size_t threads = alone ? 1 : plan->threads;
     struct tn_arena arena = tn_arena_over(call->work);
     struct step step = {

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_eval.c - tarn eval: how well a model does on data that it did not learn from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "hardware.h"
+#include "json_line.h"
+#include "model_open.h"
+
+#define AT(field) offsetof(struct options, field)
+
+struct options {
+    const char *model;
+    const char *data, *length, *batch, *batches, *validation, *seed; /* NULL: not given */
+    size_t threads;
+    bool best, json;
+    const char *cpu;
+};
+
+static const struct args_option rows[] = {
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
+     "a model, a checkpoint, or a folder of training"},
+    {"data", "FILE", ARGS_TEXT, NULL, AT(data), 0, 0,
+     "for tasks that read some; a folder of training knows its own"},
+    {"validation", "X", ARGS_TEXT, NULL, AT(validation), 0, 0,
+     "the last X of the data, 1: all of it; as in the folder's training, else 0.1"},
+    {"length", "N", ARGS_TEXT, NULL, AT(length), 0, 0,
+     "positions of a sequence; as in the folder's training, else as suits the task"},
+    {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0, "sequences at once; likewise"},
+    {"batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
+     "so many at most; 0: all, or 16 of data that has no end"},
+    {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0, "of data that is drawn at random"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
+     "of a folder: the model of its best validation instead of the last"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object"},
+    {0},
+};
+
+static const struct args_command command = {
+    .name = "tarn eval",
+    .help = "Loss and metric of a model on validation data. The task is the model's.",
+    .options = rows,
+};
+
+/* ---- What is evaluated -------------------------------------------------- */
+
+static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_error *err)
+{
+    const struct {
+        const char *name, *value;
+    } given[] = {
+        {"data", o->data},
+        {"length", o->length},
+        {"batch", o->batch},
+        {"score_batches", o->batches},
+        {"validation", o->validation},
+        {"seed", o->seed},
+    };
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < sizeof given / sizeof given[0] && status == TARN_OK; i++)
+        if (given[i].value)
+            status = tarn_settings_set(settings, given[i].name, given[i].value, err);
+    return status;
+}
+
+/* A folder's own settings, so that its validation is done again; else the task's usual ones. */
+static tarn_status read_settings(tarn_settings *settings, const struct options *o,
+                                 const tarn_config *config, tarn_error *err)
+{
+    tarn_config of_folder;
+    tarn_status status;
+
+    if (!*config->task) {
+        snprintf(err->text, sizeof err->text, "%.160s: names no task; expected one to evaluate",
+                 o->model);
+        return err->status = TARN_EFORMAT;
+    }
+    if (!model_is_folder(o->model) ||
+        tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK)
+        if ((status = tarn_settings_start(settings, config->task, err)) != TARN_OK)
+            return status;
+    if ((status = apply(settings, o, err)) != TARN_OK)
+        return status;
+    settings->accumulate = 1; /* one batch at a time is enough here */
+    return TARN_OK;
+}
+
+/* ---- What came out ------------------------------------------------------ */
+
+static void print_json(const struct options *o, const tarn_settings *settings,
+                       const tarn_validation *v, double seconds)
+{
+    json_t *const object = json_object();
+
+    json_put_text(object, "model", o->model);
+    json_put_text(object, "task", settings->task);
+    json_put_text(object, "data", *settings->data ? settings->data : NULL);
+    json_put_number(object, "loss", v->loss);
+    json_put_text(object, "metric", v->name);
+    json_put_number(object, v->name, v->metric);
+    json_put_count(object, "positions", (size_t)v->positions);
+    json_put_number(object, "seconds", seconds);
+    json_put_number(object, "positions_per_s", v->positions / seconds);
+    json_print_line(object);
+}
+
+static void print_lines(const tarn_validation *v, double seconds)
+{
+    printf("%-16s %.6g nats\n", "loss", v->loss);
+    printf("%-16s %.6g\n", v->name, v->metric);
+    printf("%-16s %.0f\n", "positions", v->positions);
+    printf("%-16s %.4g\n", "positions/s", v->positions / seconds);
+}
+
+static int evaluate(const struct options *o, const tarn_model *model)
+{
+    tarn_settings settings;
+    tarn_validation validation;
+    tarn_error err;
+
+    if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
+        return model_refused(command.name, &err);
+    const double start = model_seconds();
+
+    if (tarn_evaluate(&validation, model, &settings, o->threads, o->cpu, &err) != TARN_OK)
+        return model_refused(command.name, &err);
+    const double seconds = model_seconds() - start;
+
+    if (o->json)
+        print_json(o, &settings, &validation, seconds);
+    else
+        print_lines(&validation, seconds);
+    return EXIT_DONE;
+}
+
+int cmd_eval(int argc, char **argv)
+{
+    struct options o = {0};
+    int code = args_read(&command, &o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (!hardware_cpu(&o.cpu))
+        return EXIT_USAGE;
+    tarn_model *const model = model_open(command.name, o.model, o.best);
+
+    code = model ? evaluate(&o, model) : EXIT_FAILED;
+    tarn_model_free(model);
+    return code;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_generate.c - tarn generate: prompt, then symbol after symbol.
+ *
+ * A state that is saved has read everything but the symbols chosen last, which are saved beside
+ * it: to go on is to read them, as it would have been without the break. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "command.h"
+#include "generate_options.h"
+#include "generate_sink.h"
+#include "model_open.h"
+#include "words.h"
+
+struct session {
+    struct generate_options o;
+    char task[TARN_NAME_SIZE];
+    tarn_model *model;
+    tarn_generator *generator;
+    tarn_sampler *sampler;
+    void *state;
+    int32_t *prompt; /* read first by every stream, count of them */
+    size_t prompt_count;
+    int32_t *next;         /* B symbols: chosen, and not yet read */
+    tarn_state_about from; /* of --load-state; position 0 without */
+    struct sink sink;
+    double seconds;
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+    (void)number;
+    stopped = 1;
+}
+
+/* Ends the stream where it is; a second one ends the program. */
+static void listen_to_ctrl_c(void)
+{
+    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+
+    sigaction(SIGINT, &action, NULL);
+}
+
+static int refused(const tarn_error *err)
+{
+    return model_refused(generate_name, err);
+}
+
+static int failed(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s: %s\n", generate_name, what, why);
+    return EXIT_FAILED;
+}
+
+/* ---- Prompt ------------------------------------------------------------- */
+
+/* The bytes of a file, grown as they come: it may be a pipe. NULL: errno says why. */
+static char *read_bytes(const char *path, size_t *length)
+{
+    FILE *const file = fopen(path, "rb");
+    char *bytes = NULL;
+    size_t room = 0, used = 0;
+
+    if (!file)
+        return NULL;
+    do {
+        char *const grown = used + 1 >= room ? realloc(bytes, room = 2 * room + 4096) : bytes;
+
+        if (!grown)
+            break;
+        bytes = grown;
+        used += fread(bytes + used, 1, room - used, file);
+    } while (!feof(file) && !ferror(file));
+    const bool whole = feof(file) && !ferror(file);
+    const int why = errno;
+
+    fclose(file);
+    if (!whole) {
+        free(bytes);
+        errno = why ? why : EIO;
+        return NULL;
+    }
+    *length = used;
+    return bytes;
+}
+
+static int encode(struct session *s, const char *text, size_t length)
+{
+    tarn_error err;
+
+    s->prompt = malloc((length + 1) * sizeof *s->prompt);
+    if (!s->prompt)
+        return failed("prompt", "no memory for it");
+    if (tarn_task_encode(s->task, s->prompt, &s->prompt_count, text, length, &err) != TARN_OK)
+        return refused(&err);
+    return ARGS_GO_ON;
+}
+
+/* Something must be read before something can be predicted. */
+static int begin_somehow(struct session *s)
+{
+    const int code = encode(s, "\n", 1);
+
+    if (code == ARGS_GO_ON && s->prompt_count == 0)
+        s->prompt[s->prompt_count++] = 0;
+    return code;
+}
+
+static int read_prompt(struct session *s)
+{
+    const struct generate_options *const o = &s->o;
+    int code = ARGS_GO_ON;
+
+    if (o->prompt)
+        code = encode(s, o->prompt, strlen(o->prompt));
+    if (o->prompt_file) {
+        size_t length = 0;
+        char *const bytes = read_bytes(o->prompt_file, &length);
+
+        code = bytes ? encode(s, bytes, length) : failed(o->prompt_file, strerror(errno));
+        free(bytes);
+    }
+    if (code == ARGS_GO_ON && s->prompt_count == 0 && !o->load) {
+        free(s->prompt);
+        code = begin_somehow(s);
+    }
+    return code;
+}
+
+/* ---- Setting up --------------------------------------------------------- */
+
+/* Symbols of a model without a task are shown as numbers. */
+static void read_task(struct session *s)
+{
+    const tarn_config *const config = tarn_model_config(s->model);
+
+    if (*config->task)
+        snprintf(s->task, sizeof s->task, "%s", config->task);
+    else
+        snprintf(s->task, sizeof s->task, "copy:symbols=%zu",
+                 config->symbols > 1 ? config->symbols - 1 : 1);
+}
+
+/* What the state says that the command line does not. */
+static int read_about(struct session *s)
+{
+    struct generate_options *const o = &s->o;
+    tarn_error err;
+
+    if (o->load && tarn_state_inspect(&s->from, o->load, &err) != TARN_OK)
+        return failed("--load-state", err.text);
+    if (o->load && !s->from.has_next)
+        return failed(o->load,
+                      "has no symbols that come next; expected what --save-state wrote");
+    if (o->load && !o->method)
+        o->method = s->from.method;
+    if (o->streams == 0)
+        o->streams = o->load ? s->from.batch : 1;
+    return ARGS_GO_ON;
+}
+
+/* Before anything is printed. The last symbol is not read. */
+static int check_length(const struct session *s, size_t longest)
+{
+    const size_t learned = tarn_model_config(s->model)->positions;
+
+    if (learned == 0 || longest - 1 <= learned)
+        return ARGS_GO_ON;
+    fprintf(stderr,
+            "%s: prompt and -n: %zu positions to read; expected at most %zu, as many as the "
+            "model learned\n",
+            generate_name, longest - 1, learned);
+    return EXIT_USAGE;
+}
+
+static int make_generator(struct session *s)
+{
+    const struct generate_options *const o = &s->o;
+    const tarn_sampling sampling = generate_options_sampling(o);
+    const tarn_generator_desc desc = {
+        .batch = o->streams,
+        .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
+        .method = o->method,
+        .threads = o->threads,
+        .cpu = o->cpu,
+    };
+    tarn_error err;
+    const int code = check_length(s, desc.longest);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (tarn_sampler_create(&s->sampler, s->model, &sampling, NULL, &err) != TARN_OK ||
+        tarn_generator_create(&s->generator, s->model, &desc, &err) != TARN_OK)
+        return refused(&err);
+    s->state = calloc(1, tarn_generator_state_size(s->generator));
+    s->next = calloc(o->streams, sizeof *s->next);
+    if (!s->state || !s->next)
+        return failed("state", "no memory for it");
+    if (o->load && tarn_state_load(s->generator, s->state, s->next, o->load, &err) != TARN_OK)
+        return failed("--load-state", err.text);
+    return ARGS_GO_ON;
+}
+
+static int set_up(struct session *s)
+{
+    int code;
+
+    s->model = model_open(generate_name, s->o.model, s->o.best);
+    if (!s->model)
+        return EXIT_FAILED;
+    read_task(s);
+    if ((code = read_prompt(s)) != ARGS_GO_ON || (code = read_about(s)) != ARGS_GO_ON ||
+        (code = make_generator(s)) != ARGS_GO_ON)
+        return code;
+    s->sink = (struct sink){.task = s->task, .path = s->o.out, .json = s->o.json};
+    return ARGS_GO_ON;
+}
+
+static void tear_down(struct session *s)
+{
+    sink_close(&s->sink);
+    free(s->next);
+    free(s->prompt);
+    free(s->state);
+    tarn_sampler_free(s->sampler);
+    tarn_generator_free(s->generator);
+    tarn_model_free(s->model);
+}
+
+/* ---- Running ------------------------------------------------------------ */
+
+/* The symbols that a loaded state has not read yet, then the prompt: (B, n). */
+static int feed_first(struct session *s, const float **outputs)
+{
+    const size_t B = s->o.streams, pending = s->o.load ? 1 : 0;
+    const size_t n = pending + s->prompt_count;
+    int32_t *const all = n <= SIZE_MAX / sizeof *all / B ? malloc(B * n * sizeof *all) : NULL;
+    tarn_error err;
+
+    if (!all)
+        return failed("prompt", "no memory for it in every stream");
+    for (size_t b = 0; b < B; b++) {
+        int32_t *const row = all + b * n;
+
+        if (pending)
+            row[0] = s->next[b];
+        if (s->prompt_count > 0)
+            memcpy(row + pending, s->prompt, s->prompt_count * sizeof *all);
+    }
+    const tarn_status status =
+        tarn_generator_prefill(s->generator, s->state, outputs, all, n, &err);
+
+    free(all);
+    return status == TARN_OK ? ARGS_GO_ON : refused(&err);
+}
+
+static int step(struct session *s, const float **outputs)
+{
+    tarn_error err;
+
+    return tarn_generator_step(s->generator, s->state, outputs, s->next, &err) == TARN_OK
+               ? ARGS_GO_ON
+               : refused(&err);
+}
+
+static int run_steps(struct session *s)
+{
+    const float *outputs;
+    int code = feed_first(s, &outputs);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (!sink_open(&s->sink, s->o.streams, s->o.count))
+        return EXIT_FAILED;
+    const double start = model_seconds();
+
+    /* At least one, so that `next` is always what was chosen and not read. */
+    for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
+        if (i > 0 && (code = step(s, &outputs)) != ARGS_GO_ON)
+            return code;
+        tarn_sampler_draw(s->sampler, s->next, outputs, s->o.streams,
+                          tarn_state_position(s->state));
+        if (!sink_put(&s->sink, s->next))
+            return EXIT_FAILED;
+    }
+    s->seconds = model_seconds() - start;
+    return sink_finish(&s->sink, s->seconds) ? EXIT_DONE : EXIT_FAILED;
+}
+
+static int save(const struct session *s)
+{
+    tarn_error err;
+
+    if (s->o.save &&
+        tarn_state_save(s->generator, s->state, s->next, s->o.save, &err) != TARN_OK)
+        return failed("--save-state", err.text);
+    return EXIT_DONE;
+}
+
+static void print_statistics(const struct session *s)
+{
+    char bytes[32];
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    words_bytes(bytes, sizeof bytes, (double)tarn_generator_state_size(s->generator));
+    fprintf(stderr, "%zu steps of %zu stream%s in %.3g s: %.4g steps/s; the state has %s\n",
+            s->sink.count, s->o.streams, s->o.streams == 1 ? "" : "s", s->seconds,
+            (double)s->sink.count / s->seconds, bytes);
+}
+
+int cmd_generate(int argc, char **argv)
+{
+    struct session s = {0};
+    int code = generate_options_read(&s.o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if ((code = set_up(&s)) == ARGS_GO_ON) {
+        listen_to_ctrl_c();
+        code = run_steps(&s);
+        if (code == EXIT_DONE && (code = save(&s)) == EXIT_DONE)
+            print_statistics(&s);
+    }
+    tear_down(&s);
+    return code;
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_inspect.c - tarn inspect: what a safetensors file holds, and more of those that the
+ * library writes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "inspect_tensors.h"
+#include "json_line.h"
+#include "model_open.h"
+#include "words.h"
+
+#define AT(field) offsetof(struct options, field)
+
+struct options {
+    const char *path;
+    bool tensors, best, json;
+};
+
+static const struct args_option rows[] = {
+    {"FILE", NULL, ARGS_OPERAND, NULL, AT(path), 1, 0,
+     "a model, a checkpoint, a state, any safetensors file, or a folder of training"},
+    {"tensors", NULL, ARGS_FLAG, NULL, AT(tensors), 0, 0,
+     "every tensor with its norm, mean, standard deviation and extremes"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
+     "of a folder: the model of its best validation instead of the last"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object"},
+    {0},
+};
+
+static const struct args_command command = {
+    .name = "tarn inspect",
+    .help = "What a file holds: configuration, size and memory of a model, how far training or "
+            "generation got, tensors and metadata.",
+    .options = rows,
+};
+
+/* ---- What is found ------------------------------------------------------ */
+
+/* Keys of the metadata that the library writes, each a JSON object, and what they are here. */
+static const struct {
+    const char *key, *name;
+} known[] = {
+    {"tarn", "configuration"},
+    {"tarn_progress", "progress"},
+    {"tarn_training", "training"},
+    {"tarn_state", "state"},
+};
+
+enum { KNOWN = sizeof known / sizeof known[0], COLUMN = 14 };
+
+/* Bytes of a stream's state: all, and how many of them each position adds. */
+struct state_size {
+    bool generates;
+    size_t bytes, per_position;
+};
+
+struct findings {
+    char path[MODEL_PATH];
+    tarn_file *file;
+    tarn_model *model; /* NULL: it is none */
+    struct state_size state;
+};
+
+static const char *kind_of(const struct findings *f)
+{
+    if (tarn_file_text(f->file, "tarn_state"))
+        return "state";
+    if (!f->model)
+        return "safetensors";
+    return tarn_file_text(f->file, "tarn_progress") ? "checkpoint" : "model";
+}
+
+static const char *known_name(const char *key)
+{
+    for (size_t i = 0; i < KNOWN; i++)
+        if (strcmp(known[i].key, key) == 0)
+            return known[i].name;
+    return NULL;
+}
+
+static size_t state_bytes(const tarn_model *model, size_t longest)
+{
+    const tarn_generator_desc desc = {.batch = 1, .longest = longest, .threads = 1};
+    tarn_generator *generator;
+
+    if (tarn_generator_create(&generator, model, &desc, NULL) != TARN_OK)
+        return 0;
+    const size_t bytes = tarn_generator_state_size(generator);
+
+    tarn_generator_free(generator);
+    return bytes;
+}
+
+/* States grow by the same at every position, or not at all. Learned positions may end early, so
+ * that the lengths to compare are the first two. */
+static struct state_size state_size(const tarn_model *model)
+{
+    const size_t one = state_bytes(model, 1), two = state_bytes(model, 2);
+    const size_t each = tarn_model_config(model)->positions == 1 ? 0 : two - one;
+
+    return (struct state_size){one > 0, one - each, each};
+}
+
+static int find(struct findings *f, const struct options *o)
+{
+    tarn_error err;
+
+    if (o->best && !model_is_folder(o->path)) {
+        fprintf(stderr, "%s: --best: %s is no folder of training\n", command.name, o->path);
+        return EXIT_FAILED;
+    }
+    model_path(f->path, o->path, o->best);
+    if (tarn_file_open(&f->file, f->path, &err) != TARN_OK ||
+        (tarn_file_text(f->file, "tarn") &&
+         tarn_model_load(&f->model, f->path, NULL, &err) != TARN_OK)) {
+        fprintf(stderr, "%s: %s\n", command.name, err.text);
+        return EXIT_FAILED;
+    }
+    if (f->model)
+        f->state = state_size(f->model);
+    return ARGS_GO_ON;
+}
+
+/* ---- For people --------------------------------------------------------- */
+
+/* A word and a text of any origin. */
+static void print_line(const char *name, const char *text)
+{
+    char shown[64], safe[400];
+
+    words_harmless(shown, sizeof shown, name);
+    words_harmless(safe, sizeof safe, text);
+    printf("  %-*s %s%s\n", COLUMN, shown, safe, strlen(text) >= sizeof safe ? "..." : "");
+}
+
+static void print_value(const char *name, json_t *value)
+{
+    char number[64];
+
+    if (json_is_string(value)) {
+        print_line(name, json_string_value(value));
+        return;
+    }
+    if (json_is_integer(value))
+        snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(number, sizeof number, "%.7g", json_real_value(value));
+    else
+        snprintf(number, sizeof number, "%s",
+                 json_is_true(value)    ? "yes"
+                 : json_is_false(value) ? "no"
+                                        : "?");
+    print_line(name, number);
+}
+
+static void print_object(const char *title, const char *text)
+{
+    json_t *const object = json_loads(text, 0, NULL), *value;
+    const char *name;
+
+    printf("%s\n", title);
+    if (!json_is_object(object))
+        print_line("", text);
+    json_object_foreach(object, name, value)
+    {
+        print_value(name, value);
+    }
+    json_decref(object);
+}
+
+static void print_model(const struct findings *f)
+{
+    char text[96], bytes[32], each[32];
+
+    snprintf(text, sizeof text, "%zu", tarn_model_parameters(f->model));
+    print_line("parameters", text);
+    snprintf(text, sizeof text, "%016" PRIx64, tarn_model_fingerprint(f->model));
+    print_line("fingerprint", text);
+    words_bytes(bytes, sizeof bytes, (double)f->state.bytes);
+    words_bytes(each, sizeof each, (double)f->state.per_position);
+    if (!f->state.generates)
+        snprintf(text, sizeof text, "none: it does not generate");
+    else if (f->state.per_position == 0)
+        snprintf(text, sizeof text, "%s per stream, however long it becomes", bytes);
+    else
+        snprintf(text, sizeof text, "%s per stream, and %s per position", bytes, each);
+    print_line("state", text);
+}
+
+static void print_findings(const struct findings *f, bool tensors)
+{
+    char path[MODEL_PATH], text[32];
+    tarn_file_entry entry;
+    bool others = false;
+
+    words_harmless(path, sizeof path, f->path);
+    printf("%s: %s\n", path, kind_of(f));
+    snprintf(text, sizeof text, "%zu", inspect_count_tensors(f->file));
+    print_line("tensors", text);
+    if (f->model)
+        print_model(f);
+    for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
+        if (known_name(entry.key))
+            print_object(known_name(entry.key), entry.text);
+        else
+            others = true;
+    if (others)
+        printf("metadata\n");
+    for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
+        if (!known_name(entry.key))
+            print_line(entry.key, entry.text);
+    if (tensors || !f->model)
+        inspect_print_tensors(f->file, tensors);
+}
+
+/* ---- For programs ------------------------------------------------------- */
+
+static void json_put_model(json_t *object, const struct findings *f)
+{
+    char fingerprint[32];
+
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, tarn_model_fingerprint(f->model));
+    json_put_count(object, "parameters", tarn_model_parameters(f->model));
+    json_put_text(object, "fingerprint", fingerprint);
+    if (!f->state.generates)
+        return;
+    json_put_count(object, "state_bytes", f->state.bytes);
+    json_put_count(object, "state_bytes_per_position", f->state.per_position);
+}
+
+static void print_json(const struct findings *f, bool tensors)
+{
+    json_t *const object = json_object(), *const metadata = json_object();
+    tarn_file_entry entry;
+
+    json_put_text(object, "file", f->path);
+    json_put_text(object, "kind", kind_of(f));
+    if (f->model)
+        json_put_model(object, f);
+    for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++) {
+        json_t *const value = known_name(entry.key) ? json_loads(entry.text, 0, NULL) : NULL;
+
+        if (value)
+            json_object_set_new(object, known_name(entry.key), value);
+        else
+            json_put_text(metadata, entry.key, entry.text);
+    }
+    json_object_set_new(object, "metadata", metadata);
+    json_object_set_new(object, "tensors", inspect_json_tensors(f->file, tensors));
+    json_print_line(object);
+}
+
+int cmd_inspect(int argc, char **argv)
+{
+    struct options o = {0};
+    struct findings f = {0};
+    int code = args_read(&command, &o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if ((code = find(&f, &o)) == ARGS_GO_ON) {
+        if (o.json)
+            print_json(&f, o.tensors);
+        else
+            print_findings(&f, o.tensors);
+        code = EXIT_DONE;
+    }
+    tarn_model_free(f.model);
+    tarn_file_free(f.file);
+    return code;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* generate_options.h - what tarn generate was asked to do. */
+#ifndef GENERATE_OPTIONS_H
+#define GENERATE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "tarn/tarn.h"
+
+struct generate_options {
+    const char *model, *prompt, *prompt_file, *method, *save, *load, *out;
+    size_t count, streams, top_k, seed, threads; /* streams 0: 1, or as the state has */
+    double temperature, top_p;
+    bool greedy, best, json;
+    const char *cpu; /* from TARN_CPU; NULL: best */
+};
+
+extern const char generate_name[]; /* "tarn generate" */
+
+/* ARGS_GO_ON or an exit code, as args_read(). */
+int generate_options_read(struct generate_options *options, int argc, char **argv);
+
+tarn_sampling generate_options_sampling(const struct generate_options *options);
+
+#endif

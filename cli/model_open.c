@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "model_open.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "args.h"
+
+bool model_is_folder(const char *given)
+{
+    struct stat about;
+
+    return stat(given, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+void model_path(char path[MODEL_PATH], const char *given, bool best)
+{
+    if (model_is_folder(given))
+        snprintf(path, MODEL_PATH, "%s/%s.safetensors", given, best ? "best" : "model");
+    else
+        snprintf(path, MODEL_PATH, "%s", given);
+}
+
+tarn_model *model_open(const char *command, const char *given, bool best)
+{
+    char path[MODEL_PATH];
+    tarn_model *model;
+    tarn_error err;
+
+    if (best && !model_is_folder(given)) {
+        fprintf(stderr, "%s: --best: %s is no folder of training\n", command, given);
+        return NULL;
+    }
+    model_path(path, given, best);
+    if (tarn_model_load(&model, path, NULL, &err) == TARN_OK)
+        return model;
+    fprintf(stderr, "%s: %s\n", command, err.text);
+    return NULL;
+}
+
+int model_refused(const char *command, const tarn_error *err)
+{
+    fprintf(stderr, "%s: %s\n", command, err->text);
+    return err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN ? EXIT_USAGE
+                                                                      : EXIT_FAILED;
+}
+
+double model_seconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* file_list.c - safetensors files as programs see them. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/safetensors.h"
+#include "tarn/file.h"
+
+struct tarn_file {
+    struct tn_safetensors s;
+    tarn_file_entry *entries; /* sorted by key */
+    size_t entry_count;
+};
+
+static int by_key(const void *a, const void *b)
+{
+    const tarn_file_entry *const x = a, *const y = b;
+
+    return strcmp(x->key, y->key);
+}
+
+static tarn_status list_entries(tarn_file *file, tarn_error *err)
+{
+    json_t *const metadata = json_object_get(file->s.header, "__metadata__");
+    const char *key;
+    json_t *value;
+
+    file->entries = calloc(json_object_size(metadata) + 1, sizeof *file->entries);
+    if (!file->entries)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu entries",
+                       json_object_size(metadata));
+    json_object_foreach(metadata, key, value)
+    {
+        file->entries[file->entry_count++] =
+            (tarn_file_entry){.key = key, .text = json_string_value(value)};
+    }
+    qsort(file->entries, file->entry_count, sizeof *file->entries, by_key);
+    return TARN_OK;
+}
+
+tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!file || !path)
+        return tn_fail(err, TARN_EINVAL, "file, path: one is NULL; expected both");
+    *file = NULL;
+    tarn_file *const f = calloc(1, sizeof *f);
+
+    if (!f)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a file");
+    if ((status = tn_safetensors_read(&f->s, path, err)) != TARN_OK ||
+        (status = list_entries(f, err)) != TARN_OK)
+        tarn_file_free(f);
+    else
+        *file = f;
+    return status;
+}
+
+void tarn_file_free(tarn_file *file)
+{
+    if (!file)
+        return;
+    free(file->entries);
+    tn_safetensors_free(&file->s);
+    free(file);
+}
+
+bool tarn_file_tensor_at(const tarn_file *file, size_t index, tarn_file_tensor *tensor)
+{
+    if (index >= file->s.count)
+        return false;
+    const struct tn_safetensor *const found = &file->s.tensors[index];
+
+    *tensor = (tarn_file_tensor){
+        .name = found->name,
+        .dtype = tn_dtype_name(found->dtype),
+        .rank = found->rank,
+        .shape = found->shape,
+        .bytes = found->bytes,
+    };
+    return tn_safetensor_count(&tensor->count, found); /* it does: its bytes were counted */
+}
+
+bool tarn_file_entry_at(const tarn_file *file, size_t index, tarn_file_entry *entry)
+{
+    if (index >= file->entry_count)
+        return false;
+    *entry = file->entries[index];
+    return true;
+}
+
+const char *tarn_file_text(const tarn_file *file, const char *key)
+{
+    return tn_safetensors_metadata(&file->s, key);
+}
+
+tarn_status tarn_file_floats(const tarn_file *file, float *values, size_t index,
+                             tarn_error *err)
+{
+    if (index >= file->s.count)
+        return tn_fail(err, TARN_EINVAL, "index: %zu; the file has %zu tensors", index,
+                       file->s.count);
+    if (!tn_safetensor_floats(&file->s.tensors[index], values))
+        return tn_fail(err, TARN_EINVAL, "tensor '%.60s': is %s; expected floating point",
+                       file->s.tensors[index].name,
+                       tn_dtype_name(file->s.tensors[index].dtype));
+    return TARN_OK;
+}
