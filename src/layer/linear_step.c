@@ -9,9 +9,9 @@
  * So the sums are of two parts, s = far + near: near has the last steps, up to BLOCK of them, and
  * is then added to far. Until then far is zero and not looked at.
  *
- * The state of a head is a count, then near s (C x M), near z (C), far s, far z, each with rows
- * padded to STATE_PAD floats: whole vectors on every machine, so that a state can move to
- * another one. */
+ * The state is a count of steps, near s (C x M) and near z (C) of every head, then far s and far z
+ * of every head: a short stream never touches the pages of the second half. Rows are padded to
+ * STATE_PAD floats: whole vectors on every machine, so that a state can move to another one. */
 #include "layer/linear_step.h"
 
 #include <string.h>
@@ -34,6 +34,7 @@ struct step {
     const struct tn_attention_call *call;
     struct rows *rows; /* one per thread */
     size_t group;      /* heads per task */
+    uint32_t count;    /* steps before this one */
 };
 
 static size_t padded(size_t width)
@@ -47,17 +48,14 @@ static size_t sum_floats(const tarn_attention *plan)
     return plan->map.C * padded(plan->M) + padded(plan->map.C);
 }
 
-static size_t state_floats(const tarn_attention *plan)
-{
-    return STATE_PAD + 2 * sum_floats(plan);
-}
-
 size_t tn_linear_step_state(const tarn_attention *plan)
 {
     size_t bytes;
-    const size_t factors[] = {plan->B, plan->H, state_floats(plan), sizeof(float)};
+    const size_t factors[] = {2, plan->B, plan->H, sum_floats(plan), sizeof(float)};
 
-    return tn_size_product(&bytes, factors, 4) ? bytes : SIZE_MAX;
+    if (!tn_size_product(&bytes, factors, 5) || bytes > SIZE_MAX - STATE_PAD * sizeof(float))
+        return SIZE_MAX;
+    return bytes + STATE_PAD * sizeof(float);
 }
 
 static struct rows *lay_out(const tarn_attention *plan, struct tn_arena *arena)
@@ -79,17 +77,16 @@ void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena)
     lay_out(plan, arena);
 }
 
-/* A head's state. Steps are counted from the start, as the 32 bits of a float; once they are
- * 2 BLOCK, it is BLOCK again. */
 struct head_state {
-    float *count, *near, *far;
+    float *near, *far;
 };
 
 static struct head_state state_of(const struct tn_attention_call *call, size_t head)
 {
-    float *const at = (float *)call->state + head * state_floats(call->plan);
+    const size_t heads = call->plan->B * call->plan->H, floats = sum_floats(call->plan);
+    float *const sums = (float *)call->state + STATE_PAD;
 
-    return (struct head_state){at, at + STATE_PAD, at + STATE_PAD + sum_floats(call->plan)};
+    return (struct head_state){sums + head * floats, sums + (heads + head) * floats};
 }
 
 /* rows->y = q s, and returns q z, near sums only, after this step. */
@@ -125,26 +122,22 @@ static float add_far(const tarn_attention *plan, const float *far, const struct 
 }
 
 static float advance(const tarn_attention *plan, const struct head_state *state,
-                     const struct rows *rows)
+                     const struct rows *rows, uint32_t count)
 {
-    uint32_t count;
     float den = step_near(plan, state->near, rows);
 
-    memcpy(&count, state->count, sizeof count);
     if (count >= BLOCK)
         den += add_far(plan, state->far, rows);
-    if (++count % BLOCK == 0) {
+    if ((count + 1) % BLOCK == 0) {
         plan->kernels->add(state->far, state->far, state->near, sum_floats(plan));
         memset(state->near, 0, sum_floats(plan) * sizeof(float));
-        count = BLOCK;
     }
-    memcpy(state->count, &count, sizeof count);
     return den;
 }
 
-static void head_step(const struct tn_attention_call *call, const struct rows *rows,
-                      size_t head)
+static void head_step(const struct step *step, const struct rows *rows, size_t head)
 {
+    const struct tn_attention_call *const call = step->call;
     const tarn_attention *const plan = call->plan;
     const struct tn_feature_map *const map = &plan->map;
     const size_t b = head / plan->H, h = head % plan->H;
@@ -153,7 +146,7 @@ static void head_step(const struct tn_attention_call *call, const struct rows *r
     map->row->forward(map, rows->q, tn_in(call->arrays->q, b, h, 0));
     map->row->forward(map, rows->k, tn_in(call->arrays->k, b, h, 0));
     memcpy(rows->v, tn_in(call->arrays->v, b, h, 0), plan->M * sizeof(float));
-    const float den = advance(plan, &state, rows);
+    const float den = advance(plan, &state, rows, step->count);
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
     const float by = normalises ? tn_linear_inverse(plan, den) : 1.0f;
 
@@ -170,9 +163,11 @@ static void group_step(void *arg, size_t task, size_t thread)
 
     memset(rows->q, 0, 2 * (padded(plan->map.C) + padded(plan->M)) * sizeof(float));
     for (size_t head = first; head < last; head++)
-        head_step(step->call, rows, head);
+        head_step(step, rows, head);
 }
 
+/* The count is the 32 bits of the state's first float. From BLOCK on it says where in a block we
+ * are. */
 void tn_linear_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
@@ -186,5 +181,9 @@ void tn_linear_step(const struct tn_attention_call *call)
         .group = tn_blocks(heads, threads * GROUPS),
     };
 
+    memcpy(&step.count, call->state, sizeof step.count);
     tn_parallel(threads, tn_blocks(heads, step.group), group_step, &step);
+    const uint32_t next = step.count + 1 < 2 * BLOCK ? step.count + 1 : BLOCK;
+
+    memcpy(call->state, &next, sizeof next);
 }
