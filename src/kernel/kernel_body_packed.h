@@ -10,6 +10,7 @@ enum {
     A_WIDTH = (PANEL_ROWS + LANES - 1) / LANES * LANES, /* floats of a panel's row */
     B_WIDTH = PAIR * LANES,
     ROWS_AHEAD = 8,                             /* that packing asks the memory for */
+    STEPS = 16,                                 /* of a sum between two requests */
     LINE_FLOATS = TN_ALIGN / (int)sizeof(float) /* of the cache */
 };
 
@@ -93,54 +94,14 @@ static void pack(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool ac
         pack_along(panels, PANEL_ROWS, A_WIDTH, x, ld, n, k);
 }
 
-/* ---- multiplying -------------------------------------------------------- */
+/* ---- asking ahead ------------------------------------------------------- */
 
-/* One panel of a by one of b. */
-FORCE_INLINE void panel_sums(vec sum[PANEL_ROWS][PAIR], const float *a, const float *b,
-                             size_t k)
-{
-    for (int i = 0; i < PANEL_ROWS; i++)
-        for (int j = 0; j < PAIR; j++)
-            sum[i][j] = splat(0.0f);
-    for (size_t p = 0; p < k; p++, a += A_WIDTH, b += B_WIDTH) {
-        const vec row[PAIR] = {load(b), load(b + LANES)};
-
-        for (int i = 0; i < PANEL_ROWS; i++)
-            for (int j = 0; j < PAIR; j++)
-                sum[i][j] += a[i] * row[j];
-    }
-}
-
-static void panel_product(float *c, ptrdiff_t ldc, const float *a, const float *b, size_t k,
-                          bool add_c)
-{
-    vec sum[PANEL_ROWS][PAIR];
-
-    for (int i = 0; i < PANEL_ROWS; i++)
-        __builtin_prefetch(c + i * ldc, 1);
-    panel_sums(sum, a, b, k);
-    for (int i = 0; i < PANEL_ROWS; i++)
-        for (int j = 0; j < PAIR; j++) {
-            float *const at = c + i * ldc + j * LANES;
-
-            store(at, add_c ? load(at) + sum[i][j] : sum[i][j]);
-        }
-}
-
-/* At the edges of c: `rows` x `cols` of it. */
-static void panel_product_part(float *c, ptrdiff_t ldc, const float *a, const float *b,
-                               size_t k, size_t rows, size_t cols, bool add_c)
-{
-    float whole[PANEL_ROWS * B_WIDTH];
-
-    panel_product(whole, B_WIDTH, a, b, k, false);
-    for (size_t i = 0; i < rows; i++, c += ldc)
-        for (size_t j = 0; j < cols; j += LANES) {
-            const vec v = load(whole + i * B_WIDTH + j);
-
-            keep(c + j, add_c ? fetch(c + j, cols - j) + v : v, cols - j);
-        }
-}
+/* Requests that go out between steps of a sum, a few at a time: many at once would hold up the
+ * operands, which come from a cache. */
+struct asking {
+    struct tn_ahead *ahead;
+    size_t lines; /* at a time */
+};
 
 static size_t lines_ahead(const struct tn_ahead *ahead)
 {
@@ -151,41 +112,112 @@ static size_t lines_ahead(const struct tn_ahead *ahead)
     return lines;
 }
 
-/* Asks for the next `count` lines; returns where to go on. */
-FORCE_INLINE struct tn_ahead *look_ahead(struct tn_ahead *ahead, size_t count)
+FORCE_INLINE void ask(struct asking *asking)
 {
-    for (; count > 0 && ahead->rows > 0; count--) {
+    struct tn_ahead *ahead = asking->ahead;
+
+    for (size_t count = asking->lines; count > 0 && ahead->rows > 0; count--) {
         __builtin_prefetch(ahead->at + ahead->seen, 0, 2);
         ahead->seen += LINE_FLOATS;
         if (ahead->seen >= ahead->cols) {
             ahead->seen = 0;
             ahead->at += ahead->ld;
             if (--ahead->rows == 0)
-                ahead++;
+                asking->ahead = ++ahead;
         }
     }
-    return ahead;
 }
 
-static void product_packed(float *c, ptrdiff_t ldc, const float *a, const float *b, size_t m,
-                           size_t n, size_t k, bool add_c, struct tn_ahead *ahead)
+/* ---- multiplying -------------------------------------------------------- */
+
+FORCE_INLINE void panel_steps(vec sum[PANEL_ROWS][PAIR], const float *a, const float *b,
+                              size_t k)
 {
-    const size_t tiles = ((m - 1) / PANEL_ROWS + 1) * ((n - 1) / B_WIDTH + 1);
-    const size_t lines = (lines_ahead(ahead) + tiles - 1) / tiles;
+    for (size_t p = 0; p < k; p++, a += A_WIDTH, b += B_WIDTH) {
+        const vec row[PAIR] = {load(b), load(b + LANES)};
 
-    for (size_t j = 0; j < n; j += B_WIDTH, b += k * B_WIDTH) {
-        const float *panel = a;
+        for (int i = 0; i < PANEL_ROWS; i++)
+            for (int j = 0; j < PAIR; j++)
+                sum[i][j] += a[i] * row[j];
+    }
+}
 
-        for (size_t i = 0; i < m; i += PANEL_ROWS, panel += k * A_WIDTH) {
-            float *const at = c + (ptrdiff_t)i * ldc + j;
+/* One panel of a by one of b. */
+FORCE_INLINE void panel_sums(vec sum[PANEL_ROWS][PAIR], const float *a, const float *b,
+                             size_t k, struct asking *asking)
+{
+    for (int i = 0; i < PANEL_ROWS; i++)
+        for (int j = 0; j < PAIR; j++)
+            sum[i][j] = splat(0.0f);
+    for (; k >= STEPS; k -= STEPS, a += STEPS * A_WIDTH, b += STEPS * B_WIDTH) {
+        ask(asking);
+        panel_steps(sum, a, b, STEPS);
+    }
+    panel_steps(sum, a, b, k);
+}
 
-            ahead = look_ahead(ahead, lines);
-            if (m - i >= PANEL_ROWS && n - j >= B_WIDTH)
-                panel_product(at, ldc, panel, b, k, add_c);
-            else
-                panel_product_part(at, ldc, panel, b, k,
-                                   m - i < PANEL_ROWS ? m - i : PANEL_ROWS,
-                                   n - j < B_WIDTH ? n - j : B_WIDTH, add_c);
+/* What becomes of a sum on its way into c: n floats of column `col`. */
+FORCE_INLINE vec finished(const struct tn_panels *p, vec sum, const float *c, size_t col,
+                          size_t n)
+{
+    if (p->add)
+        sum = fetch(c, n) + sum;
+    if (p->bias)
+        sum += fetch(p->bias + col, n);
+    return p->relu ? larger(splat(0.0f), sum) : sum; /* NaN stays NaN */
+}
+
+/* c from row `row` and column `col` on: a whole tile of it. */
+static void panel_product(const struct tn_panels *p, struct asking *asking, const float *a,
+                          const float *b, size_t row, size_t col)
+{
+    float *const c = p->c + (ptrdiff_t)row * p->ldc + col;
+    vec sum[PANEL_ROWS][PAIR];
+
+    for (int i = 0; i < PANEL_ROWS; i++)
+        __builtin_prefetch(c + i * p->ldc, 1);
+    panel_sums(sum, a, b, p->k, asking);
+    for (int i = 0; i < PANEL_ROWS; i++)
+        for (int j = 0; j < PAIR; j++) {
+            float *const at = c + i * p->ldc + j * LANES;
+
+            store(at, finished(p, sum[i][j], at, col + (size_t)j * LANES, LANES));
         }
+}
+
+/* At the edges of c: what there is of a tile. */
+static void panel_product_part(const struct tn_panels *p, struct asking *asking, const float *a,
+                               const float *b, size_t row, size_t col)
+{
+    const size_t rows = p->m - row < PANEL_ROWS ? p->m - row : PANEL_ROWS;
+    const size_t cols = p->n - col < B_WIDTH ? p->n - col : B_WIDTH;
+    float *c = p->c + (ptrdiff_t)row * p->ldc + col;
+    vec sum[PANEL_ROWS][PAIR];
+    float whole[PANEL_ROWS][B_WIDTH];
+
+    panel_sums(sum, a, b, p->k, asking);
+    for (int i = 0; i < PANEL_ROWS; i++)
+        for (int j = 0; j < PAIR; j++)
+            store(whole[i] + j * LANES, sum[i][j]);
+    for (size_t i = 0; i < rows; i++, c += p->ldc)
+        for (size_t j = 0; j < cols; j += LANES)
+            keep(c + j, finished(p, load(whole[i] + j), c + j, col + j, cols - j), cols - j);
+}
+
+static void product_packed(const struct tn_panels *p)
+{
+    const size_t tiles = ((p->m - 1) / PANEL_ROWS + 1) * ((p->n - 1) / B_WIDTH + 1);
+    const size_t times = tiles * (p->k / STEPS + 1);
+    struct asking asking = {p->ahead, (lines_ahead(p->ahead) + times - 1) / times};
+    const float *b = p->b;
+
+    for (size_t j = 0; j < p->n; j += B_WIDTH, b += p->k * B_WIDTH) {
+        const float *a = p->a;
+
+        for (size_t i = 0; i < p->m; i += PANEL_ROWS, a += p->k * A_WIDTH)
+            if (p->m - i >= PANEL_ROWS && p->n - j >= B_WIDTH)
+                panel_product(p, &asking, a, b, i, j);
+            else
+                panel_product_part(p, &asking, a, b, i, j);
     }
 }
