@@ -233,6 +233,20 @@ static inline size_t tn_panel_size(const struct tn_kernels *kernels, bool of_b)
     return of_b ? 2 * kernels->lanes : kernels->panel_rows;
 }
 
+static inline size_t tn_panels(const struct tn_kernels *kernels, bool of_b, size_t items)
+{
+    return tn_blocks(items, tn_panel_size(kernels, of_b));
+}
+
+/* The first of the rows of a panel of a: as few panels as hold them all, and as equal as can be,
+ * since a kernel serves full panels and those that lack one row. */
+static inline size_t tn_panel_row(const struct tn_kernels *kernels, size_t rows, size_t panel)
+{
+    const size_t panels = tn_panels(kernels, false, rows);
+
+    return panel * (rows / panels) + tn_min(panel, rows % panels);
+}
+
 static inline size_t tn_panel_width(const struct tn_kernels *kernels, bool of_b)
 {
     return tn_padded(kernels, tn_panel_size(kernels, of_b));

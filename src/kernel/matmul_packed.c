@@ -20,8 +20,6 @@ enum {
     COLS_MIN = 256,     /* narrower ones pack more than they multiply */
     DEPTH = 256,        /* of a piece of the sum: a panel of b takes half of the first cache */
     PIECES_SHARED = 4,  /* of a sum that is not long */
-    A_FLOATS = 1 << 16, /* of a that all threads read: with its padding in the second cache */
-    A_ROWS_MIN = 48,    /* or a panel of b is read for too little */
     TASKS_WANTED = 16,  /* so many threads find work */
     WORK_MIN = 1 << 20, /* multiply-adds: smaller products are not worth packing */
     SIDE_MIN = 32
@@ -49,9 +47,6 @@ static void cut_rows(struct packed *own, const struct tn_matmul *plan, size_t mo
 /* Threads that take neighbours read the same rows of a, and each panel of b is read by one. */
 static void cut_shared(struct packed *own, const struct tn_matmul *plan)
 {
-    const size_t most = tn_max(A_ROWS_MIN, A_FLOATS / plan->desc.k);
-
-    cut_rows(own, plan, tn_min(ROWS, most));
     own->cols = tn_panel_size(plan->kernels, true);
     own->across = tn_blocks(plan->desc.n, own->cols);
     own->depth = plan->desc.k;
@@ -221,28 +216,33 @@ static size_t b_at(const struct tn_matmul *plan, size_t col, size_t p, size_t de
     return p * packed_width(plan) + col * depth;
 }
 
-/* The same for a panel of rows, in all of a: rectangle by rectangle, then piece by piece. */
-static float *shared_a(const struct job *job, size_t row, size_t p, size_t depth)
+/* The same for the panels of a rectangle's rows, in all of a. */
+static float *shared_a(const struct job *job, size_t row, size_t p)
 {
     const struct packed *const own = job->own;
-    const struct tn_kernels *const kernels = job->plan->kernels;
-    const size_t width = tn_panel_width(kernels, false);
-    const size_t panel = row % own->rows / kernels->panel_rows;
 
     return job->work.a_panels + row / own->rows * job->work.a_size +
-           (p * (own->rows / kernels->panel_rows) + panel * depth) * width;
+           p * (job->work.a_size / job->plan->desc.k);
 }
 
+/* One panel of one rectangle. */
 static void pack_panel_of_a(const struct job *job, size_t index)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t row = index * job->plan->kernels->panel_rows;
-    const size_t rows = tn_min(job->plan->kernels->panel_rows, d->m - row);
+    const struct tn_kernels *const kernels = job->plan->kernels;
+    const size_t panels = tn_panels(kernels, false, job->own->rows), panel = index % panels;
+    const size_t row = index / panels * job->own->rows,
+                 rows = tn_min(job->own->rows, d->m - row);
+    const size_t first = tn_panel_row(kernels, rows, panel);
 
+    if (panel >= tn_panels(kernels, false, rows))
+        return;
     for (size_t p = 0; p < d->k; p += job->own->piece) {
         const size_t depth = tn_min(job->own->piece, d->k - p);
 
-        pack(job, shared_a(job, row, p, depth), false, piece_of_a(job, row, rows, p, depth));
+        pack(job, shared_a(job, row, p) + panel * depth * tn_panel_width(kernels, false), false,
+             piece_of_a(job, row + first, tn_panel_row(kernels, rows, panel + 1) - first, p,
+                        depth));
     }
 }
 
@@ -256,6 +256,14 @@ static void pack_panel_of_b(const struct job *job, size_t index)
 
     pack(job, job->work.b + b_at(job->plan, col, p, depth), true,
          piece_of_b(job, col, tn_min(wide, d->n - col), p, depth));
+}
+
+/* That are packed for all rectangles. */
+static size_t panels_of_a(const struct tn_matmul *plan)
+{
+    const struct packed *const own = plan->own;
+
+    return own->shares_a ? own->down * tn_panels(plan->kernels, false, own->rows) : 0;
 }
 
 static size_t panels_of_b(const struct tn_matmul *plan)
@@ -340,7 +348,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
             pack(job, own_a, false, piece_of_a(job, part.row, part.rows, p, depth));
         job->plan->kernels->product_packed(&(struct tn_panels){
             .c = c,
-            .a = shares_a ? shared_a(job, part.row, p, depth) : own_a,
+            .a = shares_a ? shared_a(job, part.row, p) : own_a,
             .b = job->work.held + b_at(job->plan, part.col, p, depth),
             .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
             .ldc = (ptrdiff_t)d->ldc,
@@ -434,10 +442,8 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
         tn_parallel(threads, plan->desc.m, add_slices, &job);
         return;
     }
-    tn_parallel(threads,
-                (job.work.b ? panels_of_b(plan) : 0) +
-                    (own->shares_a ? tn_blocks(plan->desc.m, plan->kernels->panel_rows) : 0),
-                pack_shared, &job);
+    tn_parallel(threads, (job.work.b ? panels_of_b(plan) : 0) + panels_of_a(plan), pack_shared,
+                &job);
     tn_parallel(threads, tasks, run_rectangle, &job);
 }
 

@@ -66,17 +66,6 @@ void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena)
     lay_out(plan, arena);
 }
 
-/* Asks for a head's state: the processor itself does not look past the end of one, and all of
- * them are more than a cache holds. */
-static void ask_for(const struct tn_attention_call *call, size_t head)
-{
-    const char *const state =
-        (const char *)call->state + head * state_floats(call->plan) * sizeof(float);
-
-    for (size_t byte = 0; byte < state_floats(call->plan) * sizeof(float); byte += TN_ALIGN)
-        __builtin_prefetch(state + byte, 1, 2);
-}
-
 static void head_step(const struct tn_attention_call *call, const struct rows *rows,
                       size_t head)
 {
@@ -118,11 +107,8 @@ static void group_step(void *arg, size_t task, size_t thread)
     const size_t last = tn_min(plan->B * plan->H, first + step->group);
 
     memset(rows->q, 0, 2 * (padded(plan->map.C) + padded(plan->M)) * sizeof(float));
-    for (size_t head = first; head < last; head++) {
-        if (head + 1 < last)
-            ask_for(step->call, head + 1);
+    for (size_t head = first; head < last; head++)
         head_step(step->call, rows, head);
-    }
 }
 
 void tn_linear_step(const struct tn_attention_call *call)
