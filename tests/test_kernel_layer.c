@@ -121,7 +121,15 @@ static void check_product(struct packed_case *c, bool add)
             want[i] += entry(c->a.at, i / c->n, p, c->m, c->k, c->a_across) *
                        entry(c->b.at, i % c->n, p, c->n, c->k, c->b_across);
     }
-    c->kernels->product_packed(c->c.at, (ptrdiff_t)c->n, a, b, c->m, c->n, c->k, add, ahead);
+    c->kernels->product_packed(&(struct tn_panels){.c = c->c.at,
+                                                   .a = a,
+                                                   .b = b,
+                                                   .ldc = (ptrdiff_t)c->n,
+                                                   .m = c->m,
+                                                   .n = c->n,
+                                                   .k = c->k,
+                                                   .add = add,
+                                                   .ahead = ahead});
     check_floats("product_packed", c->c.at, want, c->c.n, 1e-5);
     free(want);
     free(a);

@@ -32,6 +32,11 @@ struct recurrent {
     tarn_attention *attentions; /* one per layer */
     size_t layer_state;         /* bytes from one layer's state to the next */
     struct lane one, many;
+
+    /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
+    struct tn_block_weights *blocks;
+    float *predictor;
+    void *memory;
 };
 
 /* ---- Forward ------------------------------------------------------------ */
@@ -89,7 +94,7 @@ static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn
                                 (char *)(state + 1) + layer * own->layer_state};
         const struct tn_block block = {
             .plan = &lane->block,
-            .weights = &g->model->weights.blocks[layer],
+            .weights = &own->blocks[layer],
             .tape = &lane->tape,
             .mix = mix,
             .arg = &mixing,
@@ -105,6 +110,7 @@ static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn
 /* Only the last position's outputs are wanted. */
 static void predict(const tarn_generator *g, struct lane *lane)
 {
+    const struct recurrent *const own = g->own;
     const struct tn_weights *const w = &g->model->weights;
     const size_t F = lane->block.rows.width;
     struct tn_rows last = lane->block.rows;
@@ -114,7 +120,7 @@ static void predict(const tarn_generator *g, struct lane *lane)
         memcpy(lane->normed + b * F, lane->x + ((b + 1) * lane->n - 1) * F, F * sizeof(float));
     tn_norm_forward(&last, lane->normed, NULL, lane->normed, w->norm_gain, w->norm_bias,
                     TN_NORM_EPS);
-    tn_dense_forward(&lane->predictor, lane->outputs, lane->normed, w->predictor,
+    tn_dense_forward(&lane->predictor, lane->outputs, lane->normed, own->predictor,
                      w->predictor_bias, lane->scratch);
 }
 
@@ -167,17 +173,30 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
 
+/* Few rows read the weights where they are; copies for the sake of prompts alone would double
+ * the memory. */
+static bool holds(const tarn_generator *g)
+{
+    return g->B > TN_FEW_ROWS;
+}
+
 static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_t n,
                                tarn_error *err)
 {
     const struct tn_arch *const arch = &g->model->arch;
     const struct tn_block_desc block = {
-        .rows = g->B * n, .threads = g->threads, .cpu = g->cpu, .allocator = g->allocator};
+        .rows = g->B * n,
+        .held = holds(g),
+        .threads = g->threads,
+        .cpu = g->cpu,
+        .allocator = g->allocator,
+    };
     const struct tn_dense_desc predictor = {
         .rows = g->B,
         .in = arch->config.width,
         .out = arch->head.outputs,
         .bias = true,
+        .held = holds(g),
         .threads = g->threads,
         .cpu = g->cpu,
         .allocator = g->allocator,
@@ -228,10 +247,37 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
     return status;
 }
 
+/* Both lanes have more than TN_FEW_ROWS rows if weights are held, and then want the same. */
+static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena *arena)
+{
+    const struct tn_weights *const w = &g->model->weights;
+
+    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
+        own->blocks[layer] = tn_block_hold(&own->one.block, &w->blocks[layer], arena);
+    own->predictor = tn_dense_hold(&own->one.predictor, w->predictor, arena);
+}
+
+static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, tarn_error *err)
+{
+    struct tn_arena measure = tn_arena_over(NULL);
+
+    hold(g, own, &measure);
+    if (measure.used == 0)
+        return TARN_OK;
+    own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    if (!own->memory)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a copy of the weights");
+    struct tn_arena arena = tn_arena_over(own->memory);
+
+    hold(g, own, &arena);
+    return TARN_OK;
+}
+
 static tarn_status create(tarn_generator *g, tarn_error *err)
 {
     const size_t layers = g->model->arch.config.layers;
-    const size_t bytes = sizeof(struct recurrent) + layers * sizeof(tarn_attention);
+    const size_t bytes = sizeof(struct recurrent) + layers * sizeof(tarn_attention) +
+                         layers * sizeof(struct tn_block_weights);
     struct recurrent *const own = tn_allocate(g->allocator, bytes);
     tarn_status status;
 
@@ -239,13 +285,16 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
         return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
     memset(own, 0, bytes);
     own->attentions = (tarn_attention *)(own + 1);
+    own->blocks = (struct tn_block_weights *)(own->attentions + layers);
     g->own = own;
     if ((status = attentions_create(g, own, err)) != TARN_OK)
         return status;
     own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
     if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
         return status;
-    return lane_create(g, &own->many, TOGETHER, err);
+    if ((status = lane_create(g, &own->many, TOGETHER, err)) != TARN_OK)
+        return status;
+    return hold_weights(g, own, err);
 }
 
 static void destroy(tarn_generator *g)
@@ -258,6 +307,7 @@ static void destroy(tarn_generator *g)
         tn_attention_clear(&own->attentions[layer]);
     lane_free(g, &own->one);
     lane_free(g, &own->many);
+    tn_release(g->allocator, own->memory);
     tn_release(g->allocator, own);
 }
 

@@ -252,7 +252,7 @@ FORCE_INLINE void recur_block(const struct tn_recurrence *r, ptrdiff_t i, ptrdif
     float *const o = r->o + i * r->ldo + column, *S = r->S + column;
     const size_t rows = r->rows;
     const ptrdiff_t ldS = r->ldS, ldq = r->ldq, ldk = r->ldk;
-    vec value[RECUR_STEPS][PAIR], out[RECUR_STEPS][PAIR];
+    vec value[RECUR_STEPS][FOUR], out[RECUR_STEPS][FOUR];
 
     for (int t = 0; t < steps; t++)
         for (int j = 0; j < vecs; j++) {
@@ -260,7 +260,7 @@ FORCE_INLINE void recur_block(const struct tn_recurrence *r, ptrdiff_t i, ptrdif
             out[t][j] = splat(0.0f);
         }
     for (size_t c = 0; c < rows; c++, S += ldS) {
-        vec s[PAIR];
+        vec s[FOUR];
 
         for (int j = 0; j < vecs; j++)
             s[j] = load(S + j * LANES);
@@ -294,6 +294,10 @@ static void recur(const struct tn_recurrence *r)
 {
     size_t column = 0;
 
+    /* One position waits for S to come from memory: the longer the pieces, the better. */
+    if (r->n == 1)
+        for (; column + FOUR * LANES <= r->width; column += FOUR * LANES)
+            recur_block(r, 0, (ptrdiff_t)column, 1, FOUR);
     for (; column + PAIR * LANES <= r->width; column += PAIR * LANES)
         recur_columns(r, column, PAIR);
     if (column < r->width)

@@ -69,6 +69,18 @@ struct tn_few {
     bool add, relu;
 };
 
+/* c (m x n) = a b + bias + c, then zero where that is negative; each of the last three is
+ * optional. a and b are packed by pack(). */
+struct tn_panels {
+    float *c;
+    const float *a, *b;
+    const float *bias; /* NULL: none */
+    ptrdiff_t ldc;
+    size_t m, n, k;
+    bool add, relu;
+    struct tn_ahead *ahead; /* used up: what is read next */
+};
+
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
@@ -86,14 +98,11 @@ struct tn_kernels {
      * vector apart (tn_panel_width); what a last panel lacks is not looked at.
      *
      * pack: n rows of a, or columns of b, into panels. Those lie `ld` floats apart and run
-     * along k, or, if `across`, lie side by side while k runs in steps of ld.
-     *
-     * product_packed uses `ahead` up: what is to be packed next. */
+     * along k, or, if `across`, lie side by side while k runs in steps of ld. */
     size_t panel_rows;
     void (*pack)(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool across, size_t n,
                  size_t k);
-    void (*product_packed)(float *c, ptrdiff_t ldc, const float *a, const float *b, size_t m,
-                           size_t n, size_t k, bool add, struct tn_ahead *ahead);
+    void (*product_packed)(const struct tn_panels *panels);
 
     void (*recur)(const struct tn_recurrence *r);
 
@@ -222,6 +231,20 @@ static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
 static inline size_t tn_panel_size(const struct tn_kernels *kernels, bool of_b)
 {
     return of_b ? 2 * kernels->lanes : kernels->panel_rows;
+}
+
+static inline size_t tn_panels(const struct tn_kernels *kernels, bool of_b, size_t items)
+{
+    return tn_blocks(items, tn_panel_size(kernels, of_b));
+}
+
+/* The first of the rows of a panel of a: as few panels as hold them all, and as equal as can be,
+ * since a kernel serves full panels and those that lack one row. */
+static inline size_t tn_panel_row(const struct tn_kernels *kernels, size_t rows, size_t panel)
+{
+    const size_t panels = tn_panels(kernels, false, rows);
+
+    return panel * (rows / panels) + tn_min(panel, rows % panels);
 }
 
 static inline size_t tn_panel_width(const struct tn_kernels *kernels, bool of_b)

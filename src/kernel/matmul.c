@@ -166,6 +166,17 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
     plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch});
 }
 
+size_t tn_matmul_held_size(const struct tn_matmul *plan)
+{
+    return plan->desc.held && plan->backend->held_size ? plan->backend->held_size(plan) : 0;
+}
+
+void tn_matmul_hold(const struct tn_matmul *plan, void *held, const void *b)
+{
+    if (tn_matmul_held_size(plan) > 0)
+        plan->backend->hold(plan, held, b);
+}
+
 const char *tn_matmul_name(const struct tn_matmul *plan)
 {
     return plan->backend->name;

@@ -38,6 +38,7 @@ struct tn_matmul_desc {
     bool wide_a;              /* a is f32 where b is bf16; it is never rounded */
     enum tn_activation activation;
     bool bias, add; /* n floats to every row; the old c */
+    bool held;      /* b is used many times: run takes what tn_matmul_hold() made of it */
     size_t threads; /* 0: all */
     const tarn_allocator *allocator;
 };
@@ -64,7 +65,9 @@ struct tn_matmul_backend {
     tarn_status (*create)(struct tn_matmul *plan,
                           tarn_error *err); /* TARN_EMACHINE: not here */
     void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
-    void (*free)(struct tn_matmul *plan); /* accepts a plan that create refused */
+    void (*free)(struct tn_matmul *plan);              /* accepts a plan that create refused */
+    size_t (*held_size)(const struct tn_matmul *plan); /* NULL: reads b as it is */
+    void (*hold)(const struct tn_matmul *plan, void *held, const void *b);
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -81,6 +84,13 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
 /* c may not overlap a, b or bias. */
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch);
+
+/* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. For plans with
+ * more than TN_FEW_ROWS rows a function of n, k and the processor, and so is what is in them:
+ * such plans may share one. Results are the same to the last bit with b held or not, if the
+ * backend is. */
+size_t tn_matmul_held_size(const struct tn_matmul *plan);
+void tn_matmul_hold(const struct tn_matmul *plan, void *held, const void *b);
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);

@@ -101,4 +101,4 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_few;
-const struct tn_matmul_backend tn_matmul_few = {"few", create, run, release};
+const struct tn_matmul_backend tn_matmul_few = {"few", create, run, release, NULL, NULL};

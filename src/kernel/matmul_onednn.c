@@ -370,4 +370,4 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 }
 
 extern const struct tn_matmul_backend tn_matmul_onednn;
-const struct tn_matmul_backend tn_matmul_onednn = {"onednn", create, run, release};
+const struct tn_matmul_backend tn_matmul_onednn = {"onednn", create, run, release, NULL, NULL};

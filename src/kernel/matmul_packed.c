@@ -2,10 +2,13 @@
 /* matmul_packed.c - the dense product of f32 by tarn's own loops, operands packed first
  * (kernel_body_packed.h): for large products on processors where oneDNN reads them in place.
  *
- * c is cut into rectangles. Where there are many, b is packed once for all of them, by all
- * threads, and each rectangle packs its rows of a. Where they are few and the sum is long, as in
- * the gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
- * own from what it packs itself, and these are added in order. All cuts are by the shape alone. */
+ * c is cut into rectangles. Where rows are many, b is packed once for all of them, by all
+ * threads, and each rectangle packs its rows of a. Where they are few, all threads pack a too,
+ * and a rectangle is a single panel of b wide. Where both are few and the sum is long, as in the
+ * gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
+ * own from what it packs itself, and these are added in order. All cuts are by the shape alone.
+ *
+ * A b that is held is packed already. */
 #include "kernel/matmul.h"
 #include "kernel/matmul_tile.h"
 
@@ -16,6 +19,7 @@ enum {
     ROWS_SLICED = 256,  /* where each packs b for itself */
     COLS_MIN = 256,     /* narrower ones pack more than they multiply */
     DEPTH = 256,        /* of a piece of the sum: a panel of b takes half of the first cache */
+    PIECES_SHARED = 4,  /* of a sum that is not long */
     TASKS_WANTED = 16,  /* so many threads find work */
     WORK_MIN = 1 << 20, /* multiply-adds: smaller products are not worth packing */
     SIDE_MIN = 32
@@ -26,6 +30,7 @@ struct packed {
     size_t down, across, slices; /* how many */
     size_t piece;                /* of the sum, DEPTH at most */
     size_t depth;                /* of a slice: whole pieces */
+    bool shares_a;               /* packed once, for rectangles side by side */
 };
 
 /* ---- planning ----------------------------------------------------------- */
@@ -39,15 +44,27 @@ static void cut_rows(struct packed *own, const struct tn_matmul *plan, size_t mo
     own->down = tn_blocks(m, own->rows);
 }
 
+/* Threads that take neighbours read the same rows of a, and each panel of b is read by one. */
+static void cut_shared(struct packed *own, const struct tn_matmul *plan)
+{
+    own->cols = tn_panel_size(plan->kernels, true);
+    own->across = tn_blocks(plan->desc.n, own->cols);
+    own->depth = plan->desc.k;
+    own->shares_a = true;
+}
+
 static void cut(struct packed *own, const struct tn_matmul *plan)
 {
     const size_t n = plan->desc.n, k = plan->desc.k, pieces = tn_blocks(k, DEPTH);
     const size_t wide = tn_panel_size(plan->kernels, true);
 
+    *own = (struct packed){
+        .cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = tn_blocks(k, pieces)};
     cut_rows(own, plan, ROWS);
-    own->cols = tn_round_up(n, wide);
-    own->across = own->slices = 1;
-    own->piece = tn_blocks(k, pieces);
+    if (own->down < TASKS_WANTED && pieces <= PIECES_SHARED) {
+        cut_shared(own, plan);
+        return;
+    }
     while (own->down * own->across < TASKS_WANTED && own->cols > COLS_MIN) {
         own->cols = tn_round_up((own->cols + 1) / 2, wide);
         own->across = tn_blocks(n, own->cols);
@@ -62,34 +79,43 @@ static void cut(struct packed *own, const struct tn_matmul *plan)
 
 /* What a run works in. */
 struct work {
-    float *b;        /* all of b, packed; NULL if there are slices */
-    float *slices;   /* m x n for each */
-    float *a_panels; /* of a rectangle and a piece of the sum, for each thread */
+    const float *held; /* all of b, packed; NULL if slices pack it */
+    float *b;          /* the same if it is packed here */
+    float *slices;     /* m x n for each */
+    float *a_panels;   /* of a rectangle and a piece of the sum, for each thread; or all of a */
     float *b_panels;
     size_t a_size, b_size; /* floats of the two */
 };
+
+/* Columns of b in whole panels. */
+static size_t packed_width(const struct tn_matmul *plan)
+{
+    return tn_round_up(plan->desc.n, tn_panel_size(plan->kernels, true));
+}
 
 static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     const struct packed *const own = plan->own;
     const struct tn_kernels *const kernels = plan->kernels;
+    const size_t a_row = own->rows / kernels->panel_rows * tn_panel_width(kernels, false);
     struct work work = {
-        .a_size = own->rows / kernels->panel_rows * tn_panel_width(kernels, false) * own->piece,
-        .b_size = own->slices > 1 ? own->cols * own->piece : 0,
+        .a_size = a_row * (own->shares_a ? d->k : own->piece),
+        .b_size = own->slices > 1 && !d->held ? own->cols * own->piece : 0,
     };
 
     if (own->slices > 1)
         work.slices = tn_arena_take(arena, own->slices * d->m, d->n * sizeof(float));
-    else
-        work.b = tn_arena_take(arena, d->k,
-                               tn_round_up(d->n, tn_panel_size(kernels, true)) * sizeof(float));
-    work.a_panels = tn_arena_take(arena, d->threads, work.a_size * sizeof(float));
+    else if (!d->held)
+        work.b = tn_arena_take(arena, d->k, packed_width(plan) * sizeof(float));
+    work.a_panels = tn_arena_take(arena, own->shares_a ? own->down : d->threads,
+                                  work.a_size * sizeof(float));
     work.b_panels = tn_arena_take(arena, d->threads, work.b_size * sizeof(float));
     return work;
 }
 
-/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. */
+/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. A b that is held
+ * costs no packing. */
 static bool is_worth_it(const struct tn_matmul *plan)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
@@ -98,6 +124,8 @@ static bool is_worth_it(const struct tn_matmul *plan)
     if (plan->kernels->lanes == 16)
         return false;
 #endif
+    if (d->held)
+        return d->m > TN_FEW_ROWS;
     return d->m >= SIDE_MIN && d->n >= SIDE_MIN &&
            (double)d->m * (double)d->n * (double)d->k >= WORK_MIN;
 }
@@ -180,41 +208,99 @@ static struct tn_ahead ahead_of(struct piece piece)
                         : (struct tn_ahead){piece.at, piece.ld, piece.items, piece.steps, 0};
 }
 
-/* Where the panels for column `col` and the piece of the sum from p on are, in all of b. */
-static float *shared_b(const struct job *job, size_t col, size_t p, size_t depth)
-{
-    const size_t wide = tn_panel_size(job->plan->kernels, true);
+/* ---- packing ------------------------------------------------------------ */
 
-    return job->work.b + p * tn_round_up(job->plan->desc.n, wide) + col * depth;
+/* Where the panels for column `col` and the piece of the sum from p on are, in all of b. */
+static size_t b_at(const struct tn_matmul *plan, size_t col, size_t p, size_t depth)
+{
+    return p * packed_width(plan) + col * depth;
 }
 
-static void pack_shared(void *arg, size_t index, size_t thread)
+/* The same for the panels of a rectangle's rows, in all of a. */
+static float *shared_a(const struct job *job, size_t row, size_t p)
 {
-    const struct job *const job = arg;
+    const struct packed *const own = job->own;
+
+    return job->work.a_panels + row / own->rows * job->work.a_size +
+           p * (job->work.a_size / job->plan->desc.k);
+}
+
+/* One panel of one rectangle. */
+static void pack_panel_of_a(const struct job *job, size_t index)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_kernels *const kernels = job->plan->kernels;
+    const size_t panels = tn_panels(kernels, false, job->own->rows), panel = index % panels;
+    const size_t row = index / panels * job->own->rows,
+                 rows = tn_min(job->own->rows, d->m - row);
+    const size_t first = tn_panel_row(kernels, rows, panel);
+
+    if (panel >= tn_panels(kernels, false, rows))
+        return;
+    for (size_t p = 0; p < d->k; p += job->own->piece) {
+        const size_t depth = tn_min(job->own->piece, d->k - p);
+
+        pack(job, shared_a(job, row, p) + panel * depth * tn_panel_width(kernels, false), false,
+             piece_of_a(job, row + first, tn_panel_row(kernels, rows, panel + 1) - first, p,
+                        depth));
+    }
+}
+
+static void pack_panel_of_b(const struct job *job, size_t index)
+{
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const size_t wide = tn_panel_size(job->plan->kernels, true), panels = tn_blocks(d->n, wide);
     const size_t piece = job->own->piece, col = index % panels * wide,
                  p = index / panels * piece;
     const size_t depth = tn_min(piece, d->k - p);
 
-    (void)thread;
-    pack(job, shared_b(job, col, p, depth), true,
+    pack(job, job->work.b + b_at(job->plan, col, p, depth), true,
          piece_of_b(job, col, tn_min(wide, d->n - col), p, depth));
 }
 
-/* c = activation(c + bias) for a row of it. */
-static void finish_row(const struct job *job, float *c, size_t col, size_t cols)
+/* That are packed for all rectangles. */
+static size_t panels_of_a(const struct tn_matmul *plan)
 {
-    const struct tn_matmul_desc *const d = &job->plan->desc;
-    const struct tn_kernels *const kernels = job->plan->kernels;
+    const struct packed *const own = plan->own;
 
-    if (d->bias)
-        kernels->add(c, c, job->arrays->bias + col, cols);
-    if (d->activation == TN_RELU)
-        kernels->relu(c, c, cols);
-    else if (d->activation == TN_GELU)
-        kernels->gelu(c, c, cols);
+    return own->shares_a ? own->down * tn_panels(plan->kernels, false, own->rows) : 0;
 }
+
+static size_t panels_of_b(const struct tn_matmul *plan)
+{
+    const struct packed *const own = plan->own;
+
+    return tn_blocks(plan->desc.n, tn_panel_size(plan->kernels, true)) *
+           tn_blocks(plan->desc.k, own->piece);
+}
+
+/* What rectangles share: b unless it is held, then a if it is shared. */
+static void pack_shared(void *arg, size_t index, size_t thread)
+{
+    const struct job *const job = arg;
+    const size_t of_b = job->work.b ? panels_of_b(job->plan) : 0;
+
+    (void)thread;
+    if (index < of_b)
+        pack_panel_of_b(job, index);
+    else
+        pack_panel_of_a(job, index - of_b);
+}
+
+static size_t held_size(const struct tn_matmul *plan)
+{
+    return plan->desc.k * packed_width(plan) * sizeof(float);
+}
+
+static void hold(const struct tn_matmul *plan, void *held, const void *b)
+{
+    const struct tn_matmul_arrays arrays = {.b = b};
+    struct job job = {plan, &arrays, plan->own, {.b = held}};
+
+    tn_parallel(plan->desc.threads, panels_of_b(plan), pack_shared, &job);
+}
+
+/* ---- multiplying -------------------------------------------------------- */
 
 static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
 {
@@ -225,27 +311,57 @@ static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
                                  tn_min(own->cols, job->plan->desc.n - col)};
 }
 
+/* The panel of b that comes after the sum's piece from p on: of the same columns, or of those
+ * that this thread is likely to take next. */
+static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
+{
+    const struct packed *const own = job->own;
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const bool stays = p + depth < d->k;
+    const size_t task = stays ? index : index + d->threads, from = stays ? p + depth : 0;
+    const size_t left = tn_min(own->piece, d->k - from);
+
+    return (struct tn_ahead){job->work.held +
+                                 b_at(job->plan, task % own->across * own->cols, from, left),
+                             0, 1, own->cols * left, 0};
+}
+
 static void run_rectangle(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
+    const bool shares_a = job->own->shares_a;
     const struct tn_rectangle part = rectangle_at(job, index);
-    float *const a = job->work.a_panels + thread * job->work.a_size;
+    float *const own_a = shares_a ? NULL : job->work.a_panels + thread * job->work.a_size;
     float *const c = job->arrays->c + part.row * d->ldc + part.col;
 
     for (size_t p = 0; p < d->k; p += job->own->piece) {
         const size_t depth = tn_min(job->own->piece, d->k - p);
         const size_t left = tn_min(depth, d->k - p - depth);
+        const bool last = left == 0;
         struct tn_ahead ahead[2] = {
-            ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)), {0}};
+            shares_a ? next_of_b(job, index, p, depth)
+                     : ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
+            {0}};
 
-        pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
-        job->plan->kernels->product_packed(c, (ptrdiff_t)d->ldc, a,
-                                           shared_b(job, part.col, p, depth), part.rows,
-                                           part.cols, depth, d->add || p > 0, ahead);
+        if (!shares_a)
+            pack(job, own_a, false, piece_of_a(job, part.row, part.rows, p, depth));
+        job->plan->kernels->product_packed(&(struct tn_panels){
+            .c = c,
+            .a = shares_a ? shared_a(job, part.row, p) : own_a,
+            .b = job->work.held + b_at(job->plan, part.col, p, depth),
+            .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
+            .ldc = (ptrdiff_t)d->ldc,
+            .m = part.rows,
+            .n = part.cols,
+            .k = depth,
+            .add = d->add || p > 0,
+            .relu = last && d->activation == TN_RELU,
+            .ahead = ahead,
+        });
     }
-    for (size_t i = 0; i < part.rows; i++)
-        finish_row(job, c + i * d->ldc, part.col, part.cols);
+    for (size_t i = 0; i < part.rows && d->activation == TN_GELU; i++)
+        job->plan->kernels->gelu(c + i * d->ldc, c + i * d->ldc, part.cols);
 }
 
 static void run_slice(void *arg, size_t index, size_t thread)
@@ -264,14 +380,39 @@ static void run_slice(void *arg, size_t index, size_t thread)
         const size_t left = tn_min(depth, to - p - depth);
         struct tn_ahead ahead[3] = {
             ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
-            ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
+            d->held ? (struct tn_ahead){0}
+                    : ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
             {0}};
 
         pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
-        pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
-        job->plan->kernels->product_packed(c, (ptrdiff_t)d->n, a, b, part.rows, part.cols,
-                                           depth, p > from, ahead);
+        if (!d->held)
+            pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
+        job->plan->kernels->product_packed(&(struct tn_panels){
+            .c = c,
+            .a = a,
+            .b = d->held ? job->work.held + b_at(job->plan, part.col, p, depth) : b,
+            .ldc = (ptrdiff_t)d->n,
+            .m = part.rows,
+            .n = part.cols,
+            .k = depth,
+            .add = p > from,
+            .ahead = ahead,
+        });
     }
+}
+
+/* c = activation(c + bias) for a row of it. */
+static void finish_row(const struct job *job, float *c)
+{
+    const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_kernels *const kernels = job->plan->kernels;
+
+    if (d->bias)
+        kernels->add(c, c, job->arrays->bias, d->n);
+    if (d->activation == TN_RELU)
+        kernels->relu(c, c, d->n);
+    else if (d->activation == TN_GELU)
+        kernels->gelu(c, c, d->n);
 }
 
 static void add_slices(void *arg, size_t row, size_t thread)
@@ -285,7 +426,7 @@ static void add_slices(void *arg, size_t row, size_t thread)
         memset(c, 0, d->n * sizeof *c);
     job->plan->kernels->sum_rows(c, job->work.slices + row * d->n, (ptrdiff_t)(d->m * d->n),
                                  job->own->slices, d->n);
-    finish_row(job, c, 0, d->n);
+    finish_row(job, c);
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
@@ -295,17 +436,17 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     struct job job = {plan, arrays, own, lay_out(plan, &arena)};
 
+    job.work.held = plan->desc.held ? arrays->b : job.work.b;
     if (own->slices > 1) {
         tn_parallel(threads, own->slices * tasks, run_slice, &job);
         tn_parallel(threads, plan->desc.m, add_slices, &job);
         return;
     }
-    tn_parallel(threads,
-                tn_blocks(plan->desc.n, tn_panel_size(plan->kernels, true)) *
-                    tn_blocks(plan->desc.k, own->piece),
-                pack_shared, &job);
+    tn_parallel(threads, (job.work.b ? panels_of_b(plan) : 0) + panels_of_a(plan), pack_shared,
+                &job);
     tn_parallel(threads, tasks, run_rectangle, &job);
 }
 
 extern const struct tn_matmul_backend tn_matmul_packed;
-const struct tn_matmul_backend tn_matmul_packed = {"packed", create, run, release};
+const struct tn_matmul_backend tn_matmul_packed = {"packed", create,    run,
+                                                   release,  held_size, hold};

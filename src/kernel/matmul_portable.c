@@ -171,4 +171,5 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_portable;
-const struct tn_matmul_backend tn_matmul_portable = {"portable", create, run, release};
+const struct tn_matmul_backend tn_matmul_portable = {"portable", create, run,
+                                                     release,    NULL,   NULL};

@@ -51,6 +51,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
         return tn_fail(err, TARN_EMACHINE, "backend: 'widened' is for products of bf16");
     desc.backend = NULL;
     desc.elements = TN_F32;
+    desc.held = false;
     desc.lda = desc.wide_a ? desc.lda : 0;
     desc.ldb = 0;
 
@@ -108,4 +109,5 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_widened;
-const struct tn_matmul_backend tn_matmul_widened = {"widened", create, run, release};
+const struct tn_matmul_backend tn_matmul_widened = {"widened", create, run,
+                                                    release,   NULL,   NULL};

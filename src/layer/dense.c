@@ -40,6 +40,7 @@ static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
     desc.activation = d->activation;
     desc.bias = d->bias;
     desc.add = d->add;
+    desc.held = d->held;
     return tn_matmul_create(&dense->forward, &desc, err);
 }
 
@@ -80,6 +81,9 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "ldx, ldy: %zu, %zu; expected at least the widths, %zu and %zu", d->ldx,
                        d->ldy, d->in, d->out);
+    if (d->held && (d->trains || d->elements != TN_F32))
+        return tn_fail(err, TARN_EINVAL,
+                       "held: true; expected false where weights change or are rounded");
     d->threads = d->threads ? d->threads : tn_threads_available();
     dense->kernels = tn_kernels_pick(d->cpu);
     if (!dense->kernels)
@@ -202,6 +206,19 @@ static const void *rounded(struct tn_rows r, uint16_t *to, const float *from, si
 }
 
 /* ---- use ---------------------------------------------------------------- */
+
+float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena)
+{
+    const size_t bytes = tn_matmul_held_size(d->forward);
+
+    if (bytes == 0)
+        return W;
+    float *const held = tn_arena_take(arena, bytes, 1);
+
+    if (held)
+        tn_matmul_hold(d->forward, held, W);
+    return held;
+}
 
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,
                       const float *b, void *scratch)

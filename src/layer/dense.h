@@ -23,6 +23,7 @@ struct tn_dense_desc {
     bool bias, add; /* b; the old y goes into the sum */
     bool trains;    /* backward is wanted */
     bool add_dx;    /* backward adds to dx */
+    bool held;      /* forward takes what tn_dense_hold() gave; not with `trains` */
     enum tn_element elements;
     size_t threads;  /* 0: all */
     const char *cpu; /* as tarn_cpu_name() lists; NULL: best */
@@ -45,6 +46,10 @@ void tn_dense_clear(struct tn_dense *d); /* accepts zeros */
 /* Bytes that forward or backward works in, of any alignment; what is in it may be lost between
  * calls, so that layers share one. SIZE_MAX: they do not fit. */
 size_t tn_dense_scratch_size(const struct tn_dense *d);
+
+/* W as a plan with `held` wants it: a copy in the arena's memory, or W itself where weights are
+ * read as they are. An arena that measures only grows. */
+float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena);
 
 /* b is NULL in a plan without. y may not overlap x, W or b. */
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,

@@ -20,6 +20,7 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
         .rows = desc->rows,
         .bias = true,
         .trains = desc->trains,
+        .held = desc->held,
         .elements = desc->elements,
         .threads = desc->threads,
         .cpu = desc->cpu,
@@ -86,6 +87,19 @@ size_t tn_block_scratch_size(const struct tn_block_plan *plan)
 
 /* ---- Memory ------------------------------------------------------------- */
 
+struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
+                                      const struct tn_block_weights *weights,
+                                      struct tn_arena *arena)
+{
+    struct tn_block_weights held = *weights;
+
+    held.query = tn_dense_hold(&plan->project, weights->query, arena);
+    held.out = tn_dense_hold(&plan->out, weights->out, arena);
+    held.feed_in = tn_dense_hold(&plan->in, weights->feed_in, arena);
+    held.feed_out = tn_dense_hold(&plan->back, weights->feed_out, arena);
+    return held;
+}
+
 struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
                                         struct tn_arena *arena)
 {
@@ -131,7 +145,10 @@ static void add_branch(const struct tn_block *b, float *y, const float *residual
 {
     const struct tn_dropout dropout = {.p = b->dropout, .seed = seed};
 
-    tn_dropout_run(&b->plan->rows, &dropout, y, y, residual);
+    if (b->dropout == 0.0f)
+        tn_rows_add(&b->plan->rows, y, residual, NULL);
+    else
+        tn_dropout_run(&b->plan->rows, &dropout, y, y, residual);
 }
 
 /* s = residual + A(x). */

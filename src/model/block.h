@@ -30,6 +30,7 @@ struct tn_block_desc {
     size_t rows, threads;
     const char *cpu;
     bool trains;
+    bool held; /* forward takes weights by tn_block_hold() */
     enum tn_element elements;
     const tarn_allocator *allocator;
 };
@@ -38,6 +39,11 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
                           const struct tn_block_desc *desc, tarn_error *err);
 void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
 size_t tn_block_scratch_size(const struct tn_block_plan *plan);
+
+/* The weights as a plan with `held` wants them, by tn_dense_hold(). */
+struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
+                                      const struct tn_block_weights *weights,
+                                      struct tn_arena *arena);
 
 /* What forward leaves for backward. */
 struct tn_block_tape {
