@@ -10,7 +10,7 @@
 #include "tarn/train.h"
 #include "task/task.h"
 
-enum { B = 32, N = 20, UPDATES = 700, SYMBOLS = 10 };
+enum { B = 16, N = 14, UPDATES = 600, SYMBOLS = 10 };
 
 struct pupil {
     tarn_model *model;
@@ -23,7 +23,7 @@ struct pupil {
 static void pupil_open(struct pupil *p, const char *attention)
 {
     const tarn_trainer_desc desc = {
-        .batch = B, .length = N, .rate = 0.002, .threads = 1, .cpu = forced_cpu()};
+        .batch = B, .length = N, .rate = 0.003, .threads = 1, .cpu = forced_cpu()};
     struct tn_arena measure = tn_arena_over(NULL);
     tarn_config config;
     tarn_error err;
