@@ -14,6 +14,7 @@ struct dense_case {
     size_t x_floats, y_floats, W_floats;
     struct floats x, y, W, b, dx, dy, dW, db;
     struct block scratch;
+    const float *held; /* W as forward takes it */
 };
 
 static struct dense_case case_open(struct tn_dense_desc desc, struct tn_random *random)
@@ -30,6 +31,7 @@ static struct dense_case case_open(struct tn_dense_desc desc, struct tn_random *
     c.y = floats_open(c.y_floats, 1.0, random);
     c.dy = floats_open(c.y_floats, 1.0, random);
     c.W = floats_open(c.W_floats, 1.0 / sqrt((double)desc.in), random);
+    c.held = c.W.at;
     c.dW = floats_open(c.W_floats, 1.0, random);
     c.b = floats_open(desc.out, 1.0, random);
     c.db = floats_open(desc.out, 1.0, random);
@@ -50,7 +52,7 @@ static void case_close(struct dense_case *c)
 
 static void forward(struct dense_case *c)
 {
-    tn_dense_forward(&c->d, c->y.at, c->x.at, c->W.at, c->d.desc.bias ? c->b.at : NULL,
+    tn_dense_forward(&c->d, c->y.at, c->x.at, c->held, c->d.desc.bias ? c->b.at : NULL,
                      c->scratch.bytes);
 }
 
@@ -246,6 +248,38 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
+static void held_weights_give_the_layer_itself(void **state)
+{
+    static const size_t rows[] = {3, 17, 64, 200};
+    struct tn_random random;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        for (size_t cpu = 0; tarn_cpu_name(cpu); cpu++) {
+            struct tn_dense_desc desc = {.rows = rows[i],
+                                         .in = 300,
+                                         .out = 130,
+                                         .bias = true,
+                                         .cpu = tarn_cpu_name(cpu)};
+
+            tn_random_seed(&random, 19);
+            desc.held = true;
+            struct dense_case c = case_open(desc, &random);
+            struct tn_arena measure = tn_arena_over(NULL);
+            const bool as_they_are = tn_dense_hold(&c.d, c.W.at, &measure) == c.W.at;
+
+            assert_true(as_they_are == (measure.used == 0));
+            assert_true(rows[i] > TN_FEW_ROWS || as_they_are);
+            void *const memory = take(tn_arena_bytes(&measure) + 1, 1);
+            struct tn_arena arena = tn_arena_over(memory);
+
+            c.held = tn_dense_hold(&c.d, c.W.at, &arena);
+            check_forward(&c);
+            free(memory);
+            case_close(&c);
+        }
+}
+
 static void a_layer_that_does_not_train_plans_one_product(void **state)
 {
     struct tn_dense d;
@@ -274,6 +308,8 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         {{.rows = SIZE_MAX / 4, .in = 5, .out = 6, .trains = true}, "fit"},
         {{.rows = 2, .in = 2, .out = 2, .threads = 5000}, "threads: 5000"},
         {{.rows = 2, .in = 2, .out = 2, .cpu = "z80"}, "'z80'"},
+        {{.rows = 2, .in = 2, .out = 2, .trains = true, .held = true}, "held"},
+        {{.rows = 2, .in = 2, .out = 2, .elements = TN_BF16, .held = true}, "held"},
     };
 
     (void)state;
@@ -294,6 +330,7 @@ int main(void)
         cmocka_unit_test(random_layers_equal_the_plain_loops),
         cmocka_unit_test(gradients_are_slopes),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(held_weights_give_the_layer_itself),
         cmocka_unit_test(a_layer_that_does_not_train_plans_one_product),
         cmocka_unit_test(bad_input_is_refused_with_a_sentence),
     };

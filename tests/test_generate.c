@@ -154,6 +154,51 @@ static void a_prompt_equals_its_symbols_one_by_one(void **state)
 }
 
 /* memcpy() is a snapshot, and so is a file. */
+/* Many streams have their weights packed, one reads them where they are. */
+static void check_among_many(const struct model_variant *variant)
+{
+    enum { MANY = 21, PROMPT = 70 };
+    tarn_model *const model = model_of(variant);
+    const size_t n = tarn_model_config(model)->positions ? 30 : PROMPT;
+    const size_t O = tarn_model_outputs(model);
+    tarn_generator *const many = generator_of(model, "recurrent", MANY, n + 1);
+    tarn_generator *const alone = generator_of(model, "recurrent", 1, n + 1);
+    int32_t *const symbols = take(MANY * (PROMPT + 1), sizeof *symbols);
+    void *const state = take(1, tarn_generator_state_size(many));
+    const float *outputs, *expected;
+    struct tn_random random;
+    tarn_error err;
+
+    tn_random_seed(&random, 9);
+    draw_symbols(symbols, MANY * (PROMPT + 1), &random);
+    check_ok(tarn_generator_prefill(many, state, &outputs, symbols, n, &err), &err);
+    check_ok(tarn_generator_step(many, state, &outputs, symbols + MANY * n, &err), &err);
+    for (size_t b = 0; b < MANY; b += 10) {
+        void *const own = take(1, tarn_generator_state_size(alone));
+
+        check_ok(tarn_generator_prefill(alone, own, &expected, symbols + b * n, n, &err), &err);
+        check_ok(tarn_generator_step(alone, own, &expected, symbols + MANY * n + b, &err),
+                 &err);
+        check_near(variant->name, outputs + b * O, expected, O);
+        free(own);
+    }
+    free(symbols);
+    free(state);
+    tarn_generator_free(many);
+    tarn_generator_free(alone);
+    tarn_model_free(model);
+}
+
+static void a_stream_among_many_is_what_it_is_alone(void **state)
+{
+    const struct model_variant *variant;
+
+    (void)state;
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)
+        if (has_method(variant, "recurrent"))
+            check_among_many(variant);
+}
+
 static void a_restored_state_goes_on_as_if_nothing_had_happened(void **unused)
 {
     struct folder folder = folder_open();
@@ -249,6 +294,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_equal_the_parallel_form),
         cmocka_unit_test(a_prompt_equals_its_symbols_one_by_one),
+        cmocka_unit_test(a_stream_among_many_is_what_it_is_alone),
         cmocka_unit_test(a_restored_state_goes_on_as_if_nothing_had_happened),
         cmocka_unit_test(a_state_of_another_model_is_refused),
         cmocka_unit_test(what_cannot_be_fed_is_refused_and_changes_nothing),

@@ -89,7 +89,7 @@ struct packed_case {
     const struct tn_kernels *kernels;
     size_t m, n, k;
     bool a_across, b_across; /* stored with the sum running down */
-    struct floats a, b, c;
+    struct floats a, b, c, bias;
 };
 
 static double entry(const float *x, size_t item, size_t p, size_t items, size_t k, bool across)
@@ -109,7 +109,7 @@ static float *packed(const struct packed_case *c, bool of_b)
     return panels;
 }
 
-static void check_product(struct packed_case *c, bool add)
+static void check_product(struct packed_case *c, bool add, bool bias, bool relu)
 {
     double *const want = doubles_of(c->c.at, c->c.n);
     float *const a = packed(c, false), *const b = packed(c, true);
@@ -120,6 +120,8 @@ static void check_product(struct packed_case *c, bool add)
         for (size_t p = 0; p < c->k; p++)
             want[i] += entry(c->a.at, i / c->n, p, c->m, c->k, c->a_across) *
                        entry(c->b.at, i % c->n, p, c->n, c->k, c->b_across);
+        want[i] += bias ? (double)c->bias.at[i % c->n] : 0.0;
+        want[i] = relu && want[i] < 0.0 ? 0.0 : want[i];
     }
     c->kernels->product_packed(&(struct tn_panels){.c = c->c.at,
                                                    .a = a,
@@ -128,7 +130,9 @@ static void check_product(struct packed_case *c, bool add)
                                                    .m = c->m,
                                                    .n = c->n,
                                                    .k = c->k,
+                                                   .bias = bias ? c->bias.at : NULL,
                                                    .add = add,
+                                                   .relu = relu,
                                                    .ahead = ahead});
     check_floats("product_packed", c->c.at, want, c->c.n, 1e-5);
     free(want);
@@ -155,7 +159,9 @@ static void packed_products_equal_the_plain_loops(void **state)
             c.a = floats_open(c.m * c.k, 1.0, &random);
             c.b = floats_open(c.n * c.k, 1.0, &random);
             c.c = floats_open(c.m * c.n, 1.0, &random);
-            check_product(&c, i >> 2 & 1);
+            c.bias = floats_open(c.n, 1.0, &random);
+            check_product(&c, i >> 2 & 1, i >> 3 & 1, i >> 4 & 1);
+            floats_close(&c.bias);
             floats_close(&c.a);
             floats_close(&c.b);
             floats_close(&c.c);

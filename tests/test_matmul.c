@@ -147,6 +147,58 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
+/* A b that is held is packed before the first run instead of in each. */
+static void check_held(struct tn_matmul_desc desc, struct tn_random *random)
+{
+    struct matmul_problem p;
+    struct tn_matmul *plan;
+
+    desc.held = false;
+    matmul_problem_init(&p, desc, random);
+    float *const packed_each_time = take(p.c_floats, sizeof(float));
+
+    assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
+    assert_int_equal(tn_matmul_held_size(plan), 0);
+    matmul_problem_run(plan, &p, packed_each_time);
+    tn_matmul_free(plan);
+    desc.held = true;
+    for (desc.threads = 1; desc.threads <= 5; desc.threads += 2) {
+        assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
+        assert_true(tn_matmul_held_size(plan) >= desc.n * desc.k * sizeof(float));
+        matmul_problem_run(plan, &p, p.c);
+        matmul_problem_check(&p);
+        assert_memory_equal(p.c, packed_each_time, p.c_floats * sizeof(float));
+        tn_matmul_free(plan);
+    }
+    free(packed_each_time);
+    matmul_problem_clear(&p);
+}
+
+static void a_held_operand_gives_the_same_bits(void **state)
+{
+    static const size_t sizes[][3] = {
+        {1, 1, 1},       {7, 33, 9},      {17, 40, 5},
+        {128, 256, 300}, {131, 47, 1024}, {300, 17, 513}, /* rectangles of several rows */
+        {2200, 20, 30},                                   /* many of them */
+        {64, 64, 3000},  {45, 70, 1300},                  /* sums in slices */
+    };
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 7);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (size_t cpu = 0; tarn_cpu_name(cpu); cpu++)
+            for (int repeat = 0; repeat < 3; repeat++) {
+                struct tn_matmul_desc desc =
+                    random_desc(sizes[i][0], sizes[i][1], sizes[i][2], &random);
+
+                desc.backend = "packed";
+                desc.cpu = tarn_cpu_name(cpu);
+                desc.elements = TN_F32;
+                check_held(desc, &random);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +206,7 @@ int main(void)
         cmocka_unit_test(awkward_shapes_equal_the_plain_loops),
         cmocka_unit_test(every_post_operation_equals_the_plain_loops),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_held_operand_gives_the_same_bits),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,33 @@ static void the_best_backend_is_the_default(void **state)
     tn_matmul_free(NULL);
 }
 
+static size_t held_size(size_t m, enum tn_element elements)
+{
+    const struct tn_matmul_desc desc = {
+        .m = m, .n = 50, .k = 70, .transpose_b = true, .elements = elements, .held = true};
+    struct tn_matmul *plan;
+
+    assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
+    const size_t size = tn_matmul_held_size(plan);
+
+    tn_matmul_free(plan);
+    return size;
+}
+
+/* Few rows read b where it is, and bf16 is not held; all other plans can share one. */
+static void what_is_held_does_not_depend_on_the_rows(void **state)
+{
+    const size_t size = held_size(TN_FEW_ROWS + 1, TN_F32);
+
+    (void)state;
+    assert_int_equal(held_size(TN_FEW_ROWS, TN_F32), 0);
+    assert_int_equal(held_size(40, TN_F32), size);
+    assert_int_equal(held_size(9000, TN_F32), size);
+    assert_int_equal(held_size(40, TN_BF16), 0);
+    assert_int_equal(size > 0, strcmp(matmul_backends[1], "onednn") != 0 ||
+                                   tn_kernels_pick(NULL)->lanes < 16);
+}
+
 /* Where no instruction multiplies bf16, their copies in f32 are. */
 static void products_of_bf16_run_on_every_machine(void **state)
 {
@@ -188,6 +215,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_plan_serves_many_threads),
         cmocka_unit_test(the_best_backend_is_the_default),
+        cmocka_unit_test(what_is_held_does_not_depend_on_the_rows),
         cmocka_unit_test(products_of_bf16_run_on_every_machine),
         cmocka_unit_test(bad_input_is_refused_with_a_sentence),
         cmocka_unit_test(a_failing_allocator_is_reported),
