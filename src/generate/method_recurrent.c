@@ -20,7 +20,7 @@ struct lane {
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_block_tape tape;
-    float *x, *y;            /* B n x F, which take turns */
+    float *x;                /* B n x F */
     float *positions;        /* n rows of a sinusoid */
     float *normed, *outputs; /* of the last position: B x F, B x O */
     int32_t *symbols;        /* B x n */
@@ -99,11 +99,8 @@ static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn
             .mix = mix,
             .arg = &mixing,
         };
-        float *const turn = lane->x;
 
-        tn_block_forward(&block, lane->y, lane->x);
-        lane->x = lane->y;
-        lane->y = turn;
+        tn_block_forward(&block, lane->x, lane->x);
     }
 }
 
@@ -158,7 +155,6 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
 
     lane->tape = tn_block_tape_take(&lane->block, arena);
     lane->x = tn_arena_floats(arena, R * F);
-    lane->y = tn_arena_floats(arena, R * F);
     lane->positions = arch->position.row->learned
                           ? NULL
                           : tn_arena_floats(arena, lane->n * arch->position.table);

@@ -29,6 +29,7 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
     tarn_status status;
 
     dense.in = dense.out = F;
+    dense.add = !desc->trains;
     if ((status = tn_dense_init(&plan->out, &dense, err)) != TARN_OK)
         return status;
     dense.in = feed;
@@ -37,6 +38,7 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
 
     /* Post-norm, the input of a branch is also what the branch is added to. */
     dense.in = F;
+    dense.add = false;
     dense.add_dx = post;
     dense.out = plan->projected;
     if ((status = tn_dense_init(&plan->project, &dense, err)) != TARN_OK)
@@ -108,11 +110,12 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
 
     if (plan->arch->norm_first)
         tape.first = tn_arena_floats(arena, R * F);
-    else
+    else if (plan->trains)
         tape.t = tn_arena_floats(arena, R * F);
     tape.qkv = tn_arena_floats(arena, R * plan->projected);
     tape.mixed = tn_arena_floats(arena, R * F);
-    tape.s = tn_arena_floats(arena, R * F);
+    if (plan->trains)
+        tape.s = tn_arena_floats(arena, R * F);
     tape.z = tn_arena_floats(arena, R * F);
     tape.hidden = tn_arena_floats(arena, R * feed);
     if (keeps_before(plan))
@@ -140,11 +143,13 @@ struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *pl
 
 /* ---- Forward ------------------------------------------------------------ */
 
-/* y = dropout(y) + residual. */
+/* y = dropout(y) + residual; outside of training the product did that. */
 static void add_branch(const struct tn_block *b, float *y, const float *residual, uint64_t seed)
 {
     const struct tn_dropout dropout = {.p = b->dropout, .seed = seed};
 
+    if (!b->plan->trains)
+        return;
     if (b->dropout == 0.0f)
         tn_rows_add(&b->plan->rows, y, residual, NULL);
     else
@@ -152,7 +157,8 @@ static void add_branch(const struct tn_block *b, float *y, const float *residual
 }
 
 /* s = residual + A(x). */
-static void attention_forward(const struct tn_block *b, const float *x, const float *residual)
+static void attention_forward(const struct tn_block *b, float *s, const float *x,
+                              const float *residual)
 {
     const struct tn_block_plan *const plan = b->plan;
     const struct tn_block_weights *const w = b->weights;
@@ -160,8 +166,8 @@ static void attention_forward(const struct tn_block *b, const float *x, const fl
 
     tn_dense_forward(&plan->project, tape->qkv, x, w->query, w->query_bias, plan->scratch);
     b->mix(b->arg, b);
-    tn_dense_forward(&plan->out, tape->s, tape->mixed, w->out, w->out_bias, plan->scratch);
-    add_branch(b, tape->s, residual, b->attention_seed);
+    tn_dense_forward(&plan->out, s, tape->mixed, w->out, w->out_bias, plan->scratch);
+    add_branch(b, s, residual, b->attention_seed);
 }
 
 /* y = residual + E(z). */
@@ -195,17 +201,18 @@ static void norm2(const struct tn_block *b, float *y, const float *x)
 void tn_block_forward(const struct tn_block *b, float *y, const float *x)
 {
     const struct tn_block_tape *const tape = b->tape;
+    float *const s = b->plan->trains ? tape->s : y, *const t = tape->t ? tape->t : tape->z;
 
     if (b->plan->arch->norm_first) {
         norm1(b, tape->first, x);
-        attention_forward(b, tape->first, x);
-        norm2(b, tape->z, tape->s);
-        feed_forward(b, y, tape->s);
+        attention_forward(b, s, tape->first, x);
+        norm2(b, tape->z, s);
+        feed_forward(b, y, s);
     } else {
-        attention_forward(b, x, x);
-        norm1(b, tape->z, tape->s);
-        feed_forward(b, tape->t, tape->z);
-        norm2(b, y, tape->t);
+        attention_forward(b, s, x, x);
+        norm1(b, tape->z, s);
+        feed_forward(b, t, tape->z);
+        norm2(b, y, t);
     }
 }
 

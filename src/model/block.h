@@ -6,7 +6,9 @@
  *
  * A projects to queries, keys and values, mixes positions and projects back; E is the
  * feed-forward layer. Who mixes positions is the caller's: attention over whole sequences in
- * training, one step of it in generation. All else is this one definition. */
+ * training, one step of it in generation. All else is this one definition.
+ *
+ * Outside of training products add to what they are to be added to, and x becomes y. */
 #ifndef TN_BLOCK_H
 #define TN_BLOCK_H
 
@@ -49,7 +51,8 @@ struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
 struct tn_block_tape {
     float *first; /* norm1(x), pre-norm only */
     float *qkv, *mixed;
-    float *s, *z, *t;       /* t: post-norm only */
+    float *z;
+    float *s, *t;           /* t: post-norm only. In training; else s lies in x, t in z */
     float *hidden, *before; /* within E, after and before the activation; before: if kept */
     struct tn_norm_stats *norm1, *norm2;
 };
@@ -81,7 +84,7 @@ struct tn_block {
     void *arg;
 };
 
-/* y may not be x. */
+/* y is x, but not in training. */
 void tn_block_forward(const struct tn_block *block, float *y, const float *x);
 
 /* d, R x F: in dy, out dx. The gradients of the weights are added. */

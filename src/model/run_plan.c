@@ -70,11 +70,11 @@ static size_t scratch_size(const tarn_run *run)
         tn_max(tn_norm_scratch_size(&run->block.rows), tn_head_scratch_size(head, &rows)));
 }
 
-/* Outside of training two arrays take turns as the layers' inputs and outputs. */
+/* Outside of training a layer's input becomes its output. */
 static void take_inputs(tarn_run *run, struct tn_arena *arena)
 {
     const size_t layers = run->model->arch.config.layers;
-    const size_t arrays = run->trains ? layers + 1 : 2;
+    const size_t arrays = run->trains ? layers + 1 : 1;
 
     for (size_t i = 0; i < arrays; i++) {
         float *const at = tn_arena_floats(arena, run->R * run->block.rows.width);
