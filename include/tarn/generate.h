@@ -26,7 +26,8 @@ extern "C" {
 /* ---- Types -------------------------------------------------------------- */
 
 /* Plans and working memory for a number of streams that step together. One thread at a time;
- * many generators may share one model. */
+ * many generators may share one model, whose weights may not change meanwhile: with many
+ * streams a generator multiplies with a copy of them. */
 typedef struct tarn_generator tarn_generator;
 
 /* Zero is a valid default for every field but `batch`. */
