@@ -10,7 +10,7 @@
 #include "tarn/train.h"
 #include "task/task.h"
 
-enum { B = 16, N = 14, UPDATES = 600, SYMBOLS = 10 };
+enum { B = 32, N = 14, UPDATES = 1000, SYMBOLS = 10 };
 
 struct pupil {
     tarn_model *model;
@@ -23,7 +23,13 @@ struct pupil {
 static void pupil_open(struct pupil *p, const char *attention)
 {
     const tarn_trainer_desc desc = {
-        .batch = B, .length = N, .rate = 0.003, .threads = 1, .cpu = forced_cpu()};
+        .batch = B,
+        .length = N,
+        .rate = 0.003,
+        .schedule = "cosine:warmup=50,total=1000,final=0.02", /* it ends at rest */
+        .threads = 1,
+        .cpu = forced_cpu(),
+    };
     struct tn_arena measure = tn_arena_over(NULL);
     tarn_config config;
     tarn_error err;
