@@ -132,7 +132,7 @@ static void print_table(const struct peak *peaks, size_t count, const char *cpu)
     char name[128];
 
     hardware_name(name, sizeof name);
-    printf("%s, %s loops, large products by %s\n\n%31s", name, cpu ? cpu : tarn_cpu_name(0),
+    printf("%s, %s loops, built with %s\n\n%31s", name, cpu ? cpu : tarn_cpu_name(0),
            tarn_matmul_backend(), "");
     for (size_t i = 0; i < count; i++) {
         char head[32];
