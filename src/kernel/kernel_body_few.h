@@ -128,9 +128,9 @@ FORCE_INLINE void few_advance(vec *sum, struct few_rows of, size_t bytes, int ro
 }
 
 /* Leaves the vectors of `rows` x `cols` sums in `sums`, FEW_COLS apart. As many bytes from
- * `next` on are asked for meanwhile, unless it is NULL: the rows are too short for a processor
- * to notice that all of them are read front to back. */
-FORCE_INLINE void few_sums(vec *sums, struct few_rows of, size_t k, const char *next, int rows,
+ * `next` on are asked for meanwhile, unless it is 0: the rows are too short for a processor to
+ * notice that all of them are read front to back. */
+FORCE_INLINE void few_sums(vec *sums, struct few_rows of, size_t k, uintptr_t next, int rows,
                            int cols, bool bf16)
 {
     const int floats = rows * (bf16 ? 2 : 1) * LANES; /* of a for a vector of weights */
@@ -142,7 +142,7 @@ FORCE_INLINE void few_sums(vec *sums, struct few_rows of, size_t k, const char *
     for (; bytes >= FEW_LINE; bytes -= FEW_LINE) {
         if (next)
             for (int j = 0; j < cols; j++, next += FEW_LINE)
-                __builtin_prefetch(next);
+                __builtin_prefetch((const void *)next);
         for (size_t part = 0; part < FEW_LINE; part += sizeof(vec)) {
             few_advance(sum, of, sizeof(vec), rows, cols, bf16);
             of.a += floats;
@@ -195,7 +195,7 @@ FORCE_INLINE void few_finish(const struct tn_few *few, vec x, ptrdiff_t row, ptr
 
 /* `rows` rows and FEW_COLS columns of c. */
 FORCE_INLINE void few_group(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                            ptrdiff_t col, const char *next, int rows, bool bf16)
+                            ptrdiff_t col, uintptr_t next, int rows, bool bf16)
 {
     const int wide = FEW_SUMS / rows;
     vec sums[FEW_ROWS * FEW_COLS];
@@ -203,7 +203,7 @@ FORCE_INLINE void few_group(const struct tn_few *few, struct few_rows of, ptrdif
     for (int j = 0; j < FEW_COLS; j += wide) {
         few_sums(sums + j, of, few->k, next, rows, wide, bf16);
         of.b += wide * of.ldb;
-        next = next ? next + wide * of.ldb : NULL;
+        next = next ? next + (uintptr_t)(wide * of.ldb) : 0;
     }
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < FEW_COLS; j += LANES)
@@ -217,14 +217,14 @@ FORCE_INLINE void few_rest(const struct tn_few *few, struct few_rows of, ptrdiff
     for (; col < (ptrdiff_t)few->n; col++, of.b += of.ldb) {
         vec sums[FEW_ROWS * FEW_COLS] = {{0}};
 
-        few_sums(sums, of, few->k, NULL, rows, 1, bf16);
+        few_sums(sums, of, few->k, 0, rows, 1, bf16);
         for (int i = 0; i < rows; i++)
             few_finish(few, few_totals(sums + i * FEW_COLS), row + i, col, 1);
     }
 }
 
 FORCE_INLINE void few_pass(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                           ptrdiff_t col, const char *next, int rows, bool bf16)
+                           ptrdiff_t col, uintptr_t next, int rows, bool bf16)
 {
     if (col + FEW_COLS <= (ptrdiff_t)few->n)
         few_group(few, of, row, col, next, rows, bf16);
@@ -232,14 +232,14 @@ FORCE_INLINE void few_pass(const struct tn_few *few, struct few_rows of, ptrdiff
         few_rest(few, of, row, col, rows, bf16);
 }
 
-/* All rows of up to FEW_COLS columns. */
+/* All rows of up to FEW_COLS columns. What lies behind the last ones is asked for like the rest:
+ * whoever cut b into pieces takes the next one there, and beyond b's end nobody is hurt. */
 FORCE_INLINE void few_columns(const struct tn_few *few, ptrdiff_t col, bool bf16)
 {
     const ptrdiff_t padded = few_padded(few->k, bf16);
     const ptrdiff_t ldb = few->ldb * (bf16 ? 2 : 4);
-    const bool more = col + 2 * FEW_COLS <= (ptrdiff_t)few->n;
     struct few_rows of = {few->a, (const char *)few->b + col * ldb, ldb};
-    const char *next = more ? of.b + FEW_COLS * ldb : NULL;
+    uintptr_t next = (uintptr_t)of.b + (uintptr_t)(FEW_COLS * ldb);
 
     for (size_t row = 0; row < few->m;) {
         const int rows = few_together(few->m - row);
@@ -252,7 +252,7 @@ FORCE_INLINE void few_columns(const struct tn_few *few, ptrdiff_t col, bool bf16
             few_pass(few, of, (ptrdiff_t)row, col, next, 1, bf16);
         of.a += rows * padded;
         row += (size_t)rows;
-        next = NULL; /* asked for once */
+        next = 0; /* asked for once */
     }
 }
 

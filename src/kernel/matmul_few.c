@@ -8,7 +8,7 @@
 #include "kernel/matmul.h"
 
 enum {
-    PIECE = 1 << 16, /* bytes of weights: fewer are read before another thread has started */
+    PIECE = 1 << 15, /* bytes of weights: fewer are read before another thread has started */
     COLS = 16        /* whole groups of any kernel */
 };
 
@@ -49,10 +49,13 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     return TARN_OK;
 }
 
+/* All that a thread asks for, close together. */
 struct job {
     const struct tn_matmul *plan;
-    const struct tn_matmul_arrays *arrays;
     const float *packed;
+    float *c;
+    const char *b;
+    const float *bias;
     size_t columns;
 };
 
@@ -63,10 +66,10 @@ static void run_piece(void *arg, size_t index, size_t thread)
     const struct tn_kernels *const kernels = job->plan->kernels;
     const size_t col = index * job->columns;
     const struct tn_few few = {
-        .c = job->arrays->c + col,
+        .c = job->c + col,
         .a = job->packed,
-        .b = (const char *)job->arrays->b + col * (weight_bytes(d) / d->k) * d->ldb,
-        .bias = d->bias ? job->arrays->bias + col : NULL,
+        .b = job->b + col * (weight_bytes(d) / d->k) * d->ldb,
+        .bias = d->bias ? job->bias + col : NULL,
         .ldc = (ptrdiff_t)d->ldc,
         .ldb = (ptrdiff_t)d->ldb,
         .m = d->m,
@@ -83,15 +86,25 @@ static void run_piece(void *arg, size_t index, size_t thread)
             kernels->gelu(few.c + i * d->ldc, few.c + i * d->ldc, few.n);
 }
 
-static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
+/* A single row of f32 is its own packed form if no vector of it is half empty. */
+static const float *pack(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     float *const packed = take_packed(plan, &arena);
-    struct job job = {plan, arrays, packed, columns(d)};
 
+    if (d->m == 1 && d->elements == TN_F32 && d->k % plan->kernels->lanes == 0)
+        return arrays->a;
     plan->kernels->few_pack(packed, arrays->a, (ptrdiff_t)d->lda, d->m, d->k,
                             d->elements == TN_BF16);
+    return packed;
+}
+
+static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    struct job job = {plan, pack(plan, arrays), arrays->c, arrays->b, arrays->bias, columns(d)};
+
     tn_parallel(d->threads, tn_blocks(d->n, job.columns), run_piece, &job);
 }
 
