@@ -41,7 +41,7 @@ static const struct args_option options[] = {
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all"},
     {"repeat", "N", ARGS_COUNT, "3", offsetof(struct values, repeat), 1, 1000,
-     "runs, of which the best counts"},
+     "runs; of each stretch of 16 steps the best counts"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
     {0},
 };
@@ -63,9 +63,13 @@ struct bench {
     tarn_model *model;
     tarn_generator *generator;
     void *state, *before;
+    void *block;                       /* as large as the weights */
     int32_t *symbols;                  /* one per sequence */
+    double *stretch_s;                 /* each the best of its runs */
     double step_s, read_s, multiply_s; /* of a step; the limits */
 };
+
+enum { STRETCH = 16 }; /* steps */
 
 static tarn_status make_generator(struct bench *b, tarn_error *err)
 {
@@ -82,13 +86,17 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
     if (status != TARN_OK)
         return status;
     const size_t bytes = tarn_generator_state_size(b->generator);
+    const size_t weights = tarn_generator_weight_bytes(b->generator);
 
     b->state = bench_block_new(bytes);
     b->before = bench_block_new(bytes);
+    b->block = bench_block_new(weights);
     b->symbols = calloc(v->batch, sizeof *b->symbols);
-    if (b->state && b->before && b->symbols)
+    b->stretch_s = calloc(v->length / STRETCH + 1, sizeof *b->stretch_s);
+    if (b->state && b->before && b->block && b->symbols && b->stretch_s)
         return TARN_OK;
-    snprintf(err->text, sizeof err->text, "no memory for two states of %zu bytes", bytes);
+    snprintf(err->text, sizeof err->text,
+             "no memory for two states of %zu bytes and %zu bytes to read", bytes, weights);
     return TARN_ENOMEM;
 }
 
@@ -108,43 +116,57 @@ static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error 
     return status;
 }
 
-static tarn_status measure_steps(struct bench *b, tarn_error *err)
+/* One run over the sequence; each stretch of it counts with the best of its runs so far. */
+static tarn_status measure_run(struct bench *b, tarn_error *err)
 {
-    const struct values *const v = b->values;
-    const size_t bytes = tarn_generator_state_size(b->generator);
-    tarn_status status = steps(b, b->before, v->from, err);
+    const size_t length = b->values->length;
+    tarn_status status = TARN_OK;
 
-    b->step_s = (double)INFINITY;
-    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
-        memcpy(b->state, b->before, bytes);
+    memcpy(b->state, b->before, tarn_generator_state_size(b->generator));
+    for (size_t at = 0; at < length && status == TARN_OK; at += STRETCH) {
+        double *const best = &b->stretch_s[at / STRETCH];
         const double start = bench_seconds();
 
-        status = steps(b, b->state, v->length, err);
-        b->step_s = fmin(b->step_s, (bench_seconds() - start) / (double)v->length);
+        status = steps(b, b->state, length - at < STRETCH ? length - at : STRETCH, err);
+        *best = fmin(*best, bench_seconds() - start);
     }
     return status;
 }
 
-/* Of the step in the middle: what grows, grows evenly. */
+/* Reading as fast as in the best of its runs, multiplying likewise; flops are those of the step
+ * in the middle: what grows, grows evenly. */
 static tarn_status measure_limits(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
     const size_t bytes = tarn_generator_weight_bytes(b->generator);
-    void *const block = bench_block_new(bytes);
+    const double flops = tarn_generator_flops(b->generator, v->from + v->length / 2);
     double gbps, gflops;
     tarn_status status;
 
-    if (!block) {
-        snprintf(err->text, sizeof err->text, "no memory for %zu bytes to read", bytes);
-        return TARN_ENOMEM;
-    }
-    if ((status = tarn_measure_read(&gbps, block, bytes, b->cpu, v->threads, err)) == TARN_OK &&
-        (status = tarn_measure_fma_f32(&gflops, b->cpu, v->threads, err)) == TARN_OK) {
-        b->read_s = 1e-9 * (double)bytes / gbps;
-        b->multiply_s =
-            1e-9 * tarn_generator_flops(b->generator, v->from + v->length / 2) / gflops;
-    }
-    free(block);
+    if ((status = tarn_measure_read(&gbps, b->block, bytes, b->cpu, v->threads, err)) !=
+            TARN_OK ||
+        (status = tarn_measure_fma_f32(&gflops, b->cpu, v->threads, err)) != TARN_OK)
+        return status;
+    b->read_s = fmin(b->read_s, 1e-9 * (double)bytes / gbps);
+    b->multiply_s = fmin(b->multiply_s, 1e-9 * flops / gflops);
+    return TARN_OK;
+}
+
+/* Steps and limits in turns, since a shared machine is not equally fast at all times. */
+static tarn_status measure(struct bench *b, tarn_error *err)
+{
+    const struct values *const v = b->values;
+    const size_t stretches = (v->length + STRETCH - 1) / STRETCH;
+    tarn_status status = steps(b, b->before, v->from, err);
+
+    b->read_s = b->multiply_s = (double)INFINITY;
+    for (size_t i = 0; i < stretches; i++)
+        b->stretch_s[i] = (double)INFINITY;
+    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++)
+        if ((status = measure_limits(b, err)) == TARN_OK)
+            status = measure_run(b, err);
+    for (size_t i = 0; i < stretches; i++)
+        b->step_s += b->stretch_s[i] / (double)v->length;
     return status;
 }
 
@@ -200,9 +222,7 @@ static tarn_status run(struct bench *b, tarn_error *err)
     tarn_status status;
 
     if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
-        (status = make_generator(b, err)) != TARN_OK ||
-        (status = measure_limits(b, err)) != TARN_OK ||
-        (status = measure_steps(b, err)) != TARN_OK)
+        (status = make_generator(b, err)) != TARN_OK || (status = measure(b, err)) != TARN_OK)
         return status;
     const double limit = fmax(b->read_s, b->multiply_s);
 
@@ -228,7 +248,9 @@ int bench_generate(int argc, char **argv)
 
     if (status != TARN_OK)
         fprintf(stderr, "%s: %s\n", program, err.text);
+    free(bench.stretch_s);
     free(bench.symbols);
+    free(bench.block);
     free(bench.before);
     free(bench.state);
     tarn_generator_free(bench.generator);

@@ -121,6 +121,24 @@ static void predict(const tarn_generator *g, struct lane *lane)
                      w->predictor_bias, lane->scratch);
 }
 
+struct turn {
+    const tarn_generator *g;
+    struct lane *lane;
+    struct tn_state *state;
+    bool last;
+};
+
+/* The lane's symbols through the model. */
+static void take_turn(void *arg)
+{
+    const struct turn *const turn = arg;
+
+    embed(turn->g, turn->lane, turn->lane->symbols, turn->state->position);
+    layers_forward(turn->g, turn->lane, turn->state);
+    if (turn->last)
+        predict(turn->g, turn->lane);
+}
+
 static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
                         const int32_t *symbols, size_t n, tarn_error *err)
 {
@@ -129,18 +147,18 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
     (void)err;
     for (size_t at = 0; at < n;) {
         struct lane *const lane = n - at >= TOGETHER ? &own->many : &own->one;
+        struct turn turn = {g, lane, state, at + lane->n == n};
 
         for (size_t b = 0; b < g->B; b++)
             memcpy(lane->symbols + b * lane->n, symbols + b * n + at,
                    lane->n * sizeof *symbols);
-        embed(g, lane, lane->symbols, state->position);
-        layers_forward(g, lane, state);
+        if (g->B * lane->n <= TN_FEW_ROWS)
+            tn_together(g->threads, take_turn, &turn);
+        else
+            take_turn(&turn);
         at += lane->n;
         state->position += lane->n;
-        if (at == n) {
-            predict(g, lane);
-            *outputs = lane->outputs;
-        }
+        *outputs = lane->outputs;
     }
     return TARN_OK;
 }
