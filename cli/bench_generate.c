@@ -18,7 +18,7 @@ static const char program[] = "tarn bench generate";
 
 struct values {
     struct bench_model model;
-    const char *method;
+    const char *method, *precision;
     size_t batch, length, from, threads, repeat;
     bool json;
 };
@@ -32,6 +32,8 @@ static const struct args_option options[] = {
      "for the attentions that have one"},
     {"method", "NAME", ARGS_TEXT, NULL, offsetof(struct values, method), 0, 0,
      "recurrent or recompute; the first where attention has that form"},
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", offsetof(struct values, precision), 0, 0,
+     "of the weights"},
     {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1 << 20,
      "sequences at once"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
@@ -78,6 +80,7 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
         .batch = v->batch,
         .longest = v->from + v->length,
         .method = v->method,
+        .precision = v->precision,
         .threads = v->threads,
         .cpu = b->cpu,
     };
@@ -185,6 +188,7 @@ static void print_json(const struct bench *b, double limit)
     json_put_text(object, "preset", v->model.preset);
     json_put_text(object, "attention", v->model.attention);
     json_put_text(object, "method", tarn_generator_method(b->generator));
+    json_put_text(object, "precision", v->precision);
     json_put_count(object, "batch", v->batch);
     json_put_count(object, "from", v->from);
     json_put_count(object, "length", v->length);
@@ -205,9 +209,9 @@ static void print_text(const struct bench *b, double limit)
 {
     const struct values *const v = b->values;
 
-    printf("%s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
-           v->model.attention, tarn_generator_method(b->generator), v->batch, v->length,
-           v->from);
+    printf("%s, %s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
+           v->model.attention, tarn_generator_method(b->generator), v->precision, v->batch,
+           v->length, v->from);
     printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * b->step_s,
            (double)v->batch / (b->step_s * (double)v->length));
     printf("  %zu bytes of state, %zu bytes of weights\n",

@@ -188,6 +188,7 @@ static int make_generator(struct session *s)
         .batch = o->streams,
         .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
         .method = o->method,
+        .precision = o->precision,
         .threads = o->threads,
         .cpu = o->cpu,
     };

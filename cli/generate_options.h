@@ -9,7 +9,7 @@
 #include "tarn/tarn.h"
 
 struct generate_options {
-    const char *model, *prompt, *prompt_file, *method, *save, *load, *out;
+    const char *model, *prompt, *prompt_file, *method, *precision, *save, *load, *out;
     size_t count, streams, top_k, seed, threads; /* streams 0: 1, or as the state has */
     double temperature, top_p;
     bool greedy, best, json;

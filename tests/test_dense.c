@@ -69,6 +69,12 @@ static double operand(const struct dense_case *c, float x)
     return (double)(c->d.desc.elements == TN_BF16 ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
 }
 
+/* Only weights are rounded where they are held. */
+static double input(const struct dense_case *c, float x)
+{
+    return c->d.desc.held ? (double)x : operand(c, x);
+}
+
 static double activated(enum tn_activation activation, double x)
 {
     if (activation == TN_RELU)
@@ -87,7 +93,7 @@ static void check_forward(struct dense_case *c)
             double sum = (d->add ? *y : 0.0) + (d->bias ? (double)c->b.at[o] : 0.0);
 
             for (size_t i = 0; i < d->in; i++)
-                sum += operand(c, c->x.at[r * d->ldx + i]) * operand(c, c->W.at[o * d->in + i]);
+                sum += input(c, c->x.at[r * d->ldx + i]) * operand(c, c->W.at[o * d->in + i]);
             *y = activated(d->activation, sum);
         }
     forward(c);
@@ -254,9 +260,10 @@ static void held_weights_give_the_layer_itself(void **state)
     struct tn_random random;
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++)
         for (size_t cpu = 0; tarn_cpu_name(cpu); cpu++) {
-            struct tn_dense_desc desc = {.rows = rows[i],
+            struct tn_dense_desc desc = {.rows = rows[i / 2],
+                                         .elements = i % 2 ? TN_BF16 : TN_F32,
                                          .in = 300,
                                          .out = 130,
                                          .bias = true,
@@ -269,7 +276,7 @@ static void held_weights_give_the_layer_itself(void **state)
             const bool as_they_are = tn_dense_hold(&c.d, c.W.at, &measure) == c.W.at;
 
             assert_true(as_they_are == (measure.used == 0));
-            assert_true(rows[i] > TN_FEW_ROWS || as_they_are);
+            assert_true(i % 2 ? !as_they_are : rows[i / 2] > TN_FEW_ROWS || as_they_are);
             void *const memory = take(tn_arena_bytes(&measure) + 1, 1);
             struct tn_arena arena = tn_arena_over(memory);
 
@@ -309,7 +316,6 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         {{.rows = 2, .in = 2, .out = 2, .threads = 5000}, "threads: 5000"},
         {{.rows = 2, .in = 2, .out = 2, .cpu = "z80"}, "'z80'"},
         {{.rows = 2, .in = 2, .out = 2, .trains = true, .held = true}, "held"},
-        {{.rows = 2, .in = 2, .out = 2, .elements = TN_BF16, .held = true}, "held"},
     };
 
     (void)state;

@@ -43,8 +43,8 @@ static void unfence(struct fenced *f)
 struct product {
     size_t m, n, k, ldb, ldc;
     bool bf16, bias, add, relu;
-    struct fenced a, b, bias_at, c, packed;
-    float *old, *weights; /* b as floats */
+    struct fenced a, b, held, bias_at, c, packed; /* held: b in bf16 */
+    float *old, *weights;                         /* b as it is multiplied with */
 };
 
 /* The last row of a matrix ends with its last element. */
@@ -68,10 +68,7 @@ static void draw_weights(struct product *p, struct tn_random *random)
         const float x = i % p->ldb < p->k ? (float)tn_random_normal(random) : NAN;
 
         p->weights[i] = p->bf16 ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x;
-        if (p->bf16)
-            ((uint16_t *)p->b.at)[i] = tn_bf16_from_f32(x);
-        else
-            ((float *)p->b.at)[i] = x;
+        ((float *)p->b.at)[i] = x;
     }
 }
 
@@ -82,7 +79,8 @@ static void product_open(struct product *p, const struct tn_kernels *kernels, bo
     const size_t width = tn_round_up(p->k, 2 * kernels->lanes);
 
     p->a = fence(p->m * p->k * sizeof(float), at_end);
-    p->b = fence(extent(p->n, p->k, p->ldb) * (p->bf16 ? 2 : 4), at_end);
+    p->b = fence(extent(p->n, p->k, p->ldb) * sizeof(float), at_end);
+    p->held = fence(tn_few_held(kernels, p->n, p->k), at_end);
     p->bias_at = fence(p->n * sizeof(float), at_end);
     p->c = fence(c_floats * sizeof(float), at_end);
     p->packed = fence(p->m * width * sizeof(float), at_end);
@@ -91,12 +89,14 @@ static void product_open(struct product *p, const struct tn_kernels *kernels, bo
     draw(p->bias_at.at, p->n, random);
     draw(p->old, c_floats, random);
     draw_weights(p, random);
+    kernels->few_hold(p->held.at, p->b.at, (ptrdiff_t)p->ldb, p->n, p->k);
 }
 
 static void product_close(struct product *p)
 {
     unfence(&p->a);
     unfence(&p->b);
+    unfence(&p->held);
     unfence(&p->bias_at);
     unfence(&p->c);
     unfence(&p->packed);
@@ -104,14 +104,16 @@ static void product_close(struct product *p)
     free(p->weights);
 }
 
-/* Rows row .. row + m - 1 and columns col .. col + n - 1 of c. */
+/* Rows row .. row + m - 1 and columns col .. col + n - 1 of c; of weights in bf16, a col that is a
+ * multiple of TN_FEW_COLS. */
 static void run_part(const struct product *p, const struct tn_kernels *kernels, size_t row,
                      size_t m, size_t col, size_t n)
 {
     const struct tn_few few = {
         .c = (float *)p->c.at + row * p->ldc + col,
         .a = p->packed.at,
-        .b = (const char *)p->b.at + col * p->ldb * (p->bf16 ? 2 : 4),
+        .b = p->bf16 ? (const char *)p->held.at + tn_few_held(kernels, col, p->k)
+                     : (const char *)p->b.at + col * p->ldb * sizeof(float),
         .bias = p->bias ? (const float *)p->bias_at.at + col : NULL,
         .ldc = (ptrdiff_t)p->ldc,
         .ldb = (ptrdiff_t)p->ldb,
@@ -196,7 +198,9 @@ static void check_product(struct product p, bool at_end, struct tn_random *rando
         restore(&p);
         run_part(&p, kernels, 0, p.m, 0, p.n);
         check_all(&p, kernels);
-        check_parts(&p, kernels, below(random, p.n));
+        const size_t cut = below(random, p.n);
+
+        check_parts(&p, kernels, p.bf16 ? cut / TN_FEW_COLS * TN_FEW_COLS : cut);
         product_close(&p);
     }
 }
@@ -270,15 +274,38 @@ static void infinite_weights_stay_in_their_column(void **state)
                     .m = 3, .n = 20, .k = 37, .ldb = 37, .ldc = 20, .bf16 = bf16};
 
                 product_open(&p, kernels, true, &random);
-                if (bf16)
-                    ((uint16_t *)p.b.at)[11 * p.ldb + at] = tn_bf16_from_f32(INFINITY);
-                else
-                    ((float *)p.b.at)[11 * p.ldb + at] = INFINITY;
+                ((float *)p.b.at)[11 * p.ldb + at] = INFINITY;
+                kernels->few_hold(p.held.at, p.b.at, (ptrdiff_t)p.ldb, p.n, p.k);
                 run_part(&p, kernels, 0, p.m, 0, p.n);
                 for (size_t e = 0; e < p.m * p.n; e++)
                     assert_int_equal(isinf(((float *)p.c.at)[e]) != 0, e % p.n == 11);
                 product_close(&p);
             }
+}
+
+static void held_weights_come_back_rounded(void **state)
+{
+    const struct tn_kernels *kernels;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2105);
+    for (size_t i = 0; (kernels = kernels_at(i)) != NULL; i++)
+        for (size_t k = 1; k < 70; k++) {
+            struct product p = {
+                .m = 1, .n = 1 + below(&random, 40), .k = k, .ldb = k + k % 3, .ldc = 40};
+
+            p.bf16 = true;
+            product_open(&p, kernels, k % 2, &random);
+            struct fenced back = fence(p.n * k * sizeof(float), k % 2);
+
+            kernels->few_widen(back.at, (ptrdiff_t)k, p.held.at, p.n, k);
+            for (size_t j = 0; j < p.n; j++)
+                assert_memory_equal((float *)back.at + j * k, p.weights + j * p.ldb,
+                                    k * sizeof(float));
+            unfence(&back);
+            product_close(&p);
+        }
 }
 
 static void widening_is_exact(void **state)
@@ -311,6 +338,7 @@ int main(void)
         cmocka_unit_test(every_number_of_rows_and_columns_gives_the_sums),
         cmocka_unit_test(long_rows_give_the_sums),
         cmocka_unit_test(infinite_weights_stay_in_their_column),
+        cmocka_unit_test(held_weights_come_back_rounded),
         cmocka_unit_test(widening_is_exact),
     };
 

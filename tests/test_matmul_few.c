@@ -21,6 +21,7 @@ static struct tn_matmul_desc random_desc(size_t m, size_t n, size_t k, struct tn
         .threads = below(random, 4),
     };
 
+    desc.held = desc.elements == TN_BF16; /* else 'few' leaves it to others */
     if (below(random, 2))
         desc.lda = k + below(random, 20);
     if (below(random, 2))
@@ -63,6 +64,7 @@ static void few_rows_equal_the_plain_loops_on_every_processor(void **state)
                             &random);
         for (size_t i = 0; tarn_cpu_name(i); i++)
             check_with(&p, "few", tarn_cpu_name(i));
+        p.desc.held = false;
         check_with(&p, "portable", NULL);
         matmul_problem_clear(&p);
     }
@@ -81,12 +83,14 @@ static void weights_in_bf16_meet_rows_of_f32_in_every_product(void **state)
         struct matmul_problem p;
 
         desc.elements = TN_BF16;
+        desc.held = below(&random, 2);
         desc.transpose_a = below(&random, 2);
         desc.transpose_b = below(&random, 2);
         desc.lda = desc.ldb = 0;
         matmul_problem_init(&p, desc, &random);
         check_with(&p, NULL, NULL);
         check_with(&p, "widened", NULL);
+        p.desc.held = false;
         check_with(&p, "portable", NULL);
         matmul_problem_clear(&p);
     }
@@ -104,7 +108,7 @@ static void widened_products_of_bf16_equal_the_plain_loops(void **state)
         struct matmul_problem p;
 
         desc.elements = TN_BF16;
-        desc.wide_a = false;
+        desc.held = desc.wide_a = false;
         matmul_problem_init(&p, desc, &random);
         check_with(&p, "widened", NULL);
         matmul_problem_clear(&p);
@@ -137,6 +141,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         struct matmul_problem p;
 
         desc.elements = i % 2 ? TN_BF16 : TN_F32;
+        desc.held = i % 2;
         matmul_problem_init(&p, desc, &random);
         float *const first = take(p.c_floats, sizeof *first);
 
@@ -190,7 +195,10 @@ static void few_rows_are_taken_and_others_refused(void **state)
         {{.m = TN_FEW_ROWS + 1, .transpose_b = true}, false},
         {{.m = 1}, false},
         {{.m = 2, .transpose_a = true, .transpose_b = true}, false},
-        {{.m = 1, .transpose_b = true, .elements = TN_BF16, .wide_a = true}, true},
+        {{.m = 1, .transpose_b = true, .elements = TN_BF16, .wide_a = true}, false},
+        {{.m = 1, .transpose_b = true, .elements = TN_BF16, .wide_a = true, .held = true},
+         true},
+        {{.m = 1, .elements = TN_BF16, .wide_a = true, .held = true}, false},
         {{.m = 1, .transpose_b = true, .elements = TN_BF16}, false},
     };
 

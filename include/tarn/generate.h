@@ -27,17 +27,19 @@ extern "C" {
 
 /* Plans and working memory for a number of streams that step together. One thread at a time;
  * many generators may share one model, whose weights may not change meanwhile: with many
- * streams a generator multiplies with a copy of them. */
+ * streams, or in bf16, a generator multiplies with a copy of them. */
 typedef struct tarn_generator tarn_generator;
 
 /* Zero is a valid default for every field but `batch`. */
 typedef struct tarn_generator_desc {
-    size_t batch;       /* B, streams */
-    size_t longest;     /* positions at most. 0: no end, for states that do not grow */
-    const char *method; /* a row of tarn_method(); NULL: "recurrent" where the attention has
+    size_t batch;          /* B, streams */
+    size_t longest;        /* positions at most. 0: no end, for states that do not grow */
+    const char *method;    /* a row of tarn_method(); NULL: "recurrent" where the attention has
                            that form, else "recompute" */
-    size_t threads;     /* 0: all */
-    const char *cpu;    /* instruction set, as tarn_cpu_name() lists; NULL: best */
+    const char *precision; /* of the matrices that are multiplied with: "f32", or "bf16", a copy
+                              of half the size, for recurrent; NULL: f32 */
+    size_t threads;        /* 0: all */
+    const char *cpu;       /* instruction set, as tarn_cpu_name() lists; NULL: best */
     const tarn_allocator *allocator;
 } tarn_generator_desc;
 

@@ -32,32 +32,33 @@ size_t tn_threads_allow(size_t threads)
 
 /* ---- Shares ------------------------------------------------------------- */
 
-/* Of the indices, on a cache line of its own. */
-struct share {
-    _Alignas(TN_ALIGN) atomic_size_t next;
-    size_t end;
-};
-
-enum { SHARES_MAX = 64 }; /* more threads than that begin with another's share */
-
 struct work {
     tn_task *task;
     void *arg;
-    size_t threads, shares;
-    struct share *share;
+    size_t threads, count;
 };
 
-static struct work cut(struct share *share, size_t threads, size_t count, tn_task *task,
-                       void *arg)
-{
-    const struct work work = {task, arg, threads, tn_min(threads, SHARES_MAX), share};
-    const size_t each = count / work.shares, over = count % work.shares;
+/* A thread's indices, on a cache line of its own. */
+struct share {
+    _Alignas(TN_ALIGN) atomic_size_t next;
+    size_t end;
+    atomic_uint job; /* that these are of */
+};
 
-    for (size_t i = 0; i < work.shares; i++) {
-        atomic_init(&share[i].next, i * each + tn_min(i, over));
-        share[i].end = (i + 1) * each + tn_min(i + 1, over);
-    }
-    return work;
+enum { SHARES_MAX = 64 }; /* threads beyond only help */
+
+static size_t shares_of(const struct work *work)
+{
+    return tn_min(work->threads, SHARES_MAX);
+}
+
+static void open_share(struct share *share, const struct work *work, size_t i, unsigned job)
+{
+    const size_t n = shares_of(work), each = work->count / n, over = work->count % n;
+
+    atomic_store_explicit(&share->next, i * each + tn_min(i, over), memory_order_relaxed);
+    share->end = (i + 1) * each + tn_min(i + 1, over);
+    atomic_store_explicit(&share->job, job, memory_order_release);
 }
 
 static void finish(struct share *share, const struct work *work, size_t thread)
@@ -71,21 +72,39 @@ static void finish(struct share *share, const struct work *work, size_t thread)
     }
 }
 
-static void take_part(const struct work *work, size_t thread)
+/* All shares, from a thread's own on. One that nobody has opened is left to its thread, which is
+ * waited for anyway. */
+static void finish_all(struct share *shares, const struct work *work, size_t thread,
+                       unsigned job)
+{
+    const size_t n = shares_of(work);
+
+    for (size_t i = 0; i < n; i++) {
+        struct share *const share = &shares[(thread + i) % n];
+
+        if (atomic_load_explicit(&share->job, memory_order_acquire) == job)
+            finish(share, work, thread);
+    }
+}
+
+static void take_part(struct share *shares, const struct work *work, size_t thread,
+                      unsigned job)
 {
     if (thread >= work->threads)
         return;
-    for (size_t i = 0; i < work->shares; i++)
-        finish(&work->share[(thread + i) % work->shares], work, thread);
+    if (thread < SHARES_MAX)
+        open_share(&shares[thread], work, thread, job);
+    finish_all(shares, work, thread, job);
 }
 
 /* ---- Teams -------------------------------------------------------------- */
 
 /* Threads of one region that wait for work by looking at a counter. What they need to know lies
- * beside it: each line of another core's cache that one has to wait for is some 0.2 us. */
+ * beside it, and no thread writes where another one has to: each line that another core changed
+ * takes some 0.2 us to come. */
 struct team {
-    _Alignas(TN_ALIGN) atomic_uint posted;
-    struct work work; /* no task: there will be no more */
+    _Alignas(TN_ALIGN) atomic_uint job; /* that was posted last */
+    struct work work;                   /* no task: there will be no more */
     _Alignas(TN_ALIGN) atomic_uint done;
     size_t threads;
     struct share shares[SHARES_MAX];
@@ -113,29 +132,32 @@ static void wait_until(const atomic_uint *counter, unsigned value)
         look_again(looks);
 }
 
-static void post(struct team *team, struct work work)
+static void post(struct team *team, const struct work *work)
 {
-    team->work = work;
-    atomic_fetch_add_explicit(&team->posted, 1, memory_order_release);
+    team->work = *work;
+    atomic_fetch_add_explicit(&team->job, 1, memory_order_release);
 }
 
 static void serve(struct team *team, size_t thread)
 {
     for (unsigned job = 1;; job++) {
-        wait_until(&team->posted, job);
+        wait_until(&team->job, job);
         if (!team->work.task)
             break;
-        take_part(&team->work, thread);
+        __builtin_prefetch(team->work.arg);
+        take_part(team->shares, &team->work, thread, job);
         atomic_fetch_add_explicit(&team->done, 1, memory_order_release);
     }
 }
 
 static void run_in_team(struct team *team, struct work work)
 {
-    own_team = NULL; /* a task is not to post another */
+    work.threads =
+        tn_min(work.threads, team->threads); /* as many as there are to open shares */
+    own_team = NULL;                         /* a task is not to post another */
     atomic_store_explicit(&team->done, 0, memory_order_relaxed);
-    post(team, work);
-    take_part(&work, 0);
+    post(team, &work);
+    take_part(team->shares, &work, 0, atomic_load_explicit(&team->job, memory_order_relaxed));
     wait_until(&team->done, (unsigned)team->threads - 1);
     own_team = team;
 }
@@ -148,7 +170,9 @@ void tn_together(size_t threads, void (*part)(void *arg), void *arg)
         part(arg);
         return;
     }
-    atomic_init(&team.posted, 0);
+    atomic_init(&team.job, 0);
+    for (size_t i = 0; i < SHARES_MAX; i++)
+        atomic_init(&team.shares[i].job, 0);
 #pragma omp parallel num_threads((int)threads)
     if (omp_get_thread_num() > 0) {
         serve(&team, (size_t)omp_get_thread_num());
@@ -157,28 +181,29 @@ void tn_together(size_t threads, void (*part)(void *arg), void *arg)
         own_team = &team;
         part(arg);
         own_team = NULL;
-        post(&team, (struct work){0});
+        post(&team, &(struct work){0});
     }
 }
 
 void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
 {
-    const size_t used = tn_min(threads, count);
+    const struct work work = {task, arg, tn_min(threads, count), count};
 
-    if (used <= 1) {
+    if (work.threads <= 1) {
         for (size_t i = 0; i < count; i++)
             task(arg, i, 0);
         return;
     }
     if (own_team) {
-        run_in_team(own_team, cut(own_team->shares, used, count, task, arg));
+        run_in_team(own_team, work);
         return;
     }
     struct share shares[SHARES_MAX];
-    const struct work work = cut(shares, used, count, task, arg);
 
-#pragma omp parallel num_threads((int)used)
-    take_part(&work, (size_t)omp_get_thread_num());
+    for (size_t i = 0; i < shares_of(&work); i++)
+        open_share(&shares[i], &work, i, 1);
+#pragma omp parallel num_threads((int)work.threads)
+    finish_all(shares, &work, (size_t)omp_get_thread_num(), 1);
 }
 
 #else

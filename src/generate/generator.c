@@ -88,6 +88,7 @@ tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *
         g->allocator = &g->allocator_copy;
     }
     if ((status = choose(g, desc->method, err)) != TARN_OK ||
+        (status = tn_element_named(&g->elements, desc->precision, err)) != TARN_OK ||
         (status = g->method->create(g, err)) != TARN_OK)
         tarn_generator_free(g);
     else
@@ -162,23 +163,43 @@ const char *tarn_generator_method(const tarn_generator *g)
     return g->method->about.name;
 }
 
-/* Floats that are multiplied with. */
-static size_t multiplied(const tarn_generator *g)
-{
-    const struct tn_arch *const arch = &g->model->arch;
+/* What a step reads of the weights: all but the tables in which symbols and positions are looked
+ * up. */
+struct reading {
+    const tarn_generator *g;
+    size_t floats, bytes;
+};
 
-    return g->model->count - arch->config.symbols * arch->position.embedding -
-           arch->config.positions * arch->config.width;
+static void read_tensor(void *arg, const struct tn_tensor *tensor)
+{
+    struct reading *const reading = arg;
+    const struct tn_weights *const w = &reading->g->model->weights;
+    const bool narrow = tensor->columns > 0 && reading->g->elements == TN_BF16;
+    const size_t count = tn_tensor_count(tensor);
+
+    if (*tensor->at == w->embedding || *tensor->at == w->positions)
+        return;
+    reading->floats += count;
+    reading->bytes += count * (narrow ? sizeof(uint16_t) : sizeof(float));
+}
+
+static struct reading read_all(const tarn_generator *g)
+{
+    struct tn_weights weights = g->model->weights;
+    struct reading reading = {.g = g};
+
+    tn_weights_visit(&weights, &g->model->arch, read_tensor, &reading);
+    return reading;
 }
 
 size_t tarn_generator_weight_bytes(const tarn_generator *g)
 {
-    return multiplied(g) * sizeof(float);
+    return read_all(g).bytes;
 }
 
 double tarn_generator_flops(const tarn_generator *g, uint64_t position)
 {
-    return 2.0 * (double)multiplied(g) * (double)g->method->rows(g, position) +
+    return 2.0 * (double)read_all(g).floats * (double)g->method->rows(g, position) +
            (double)g->model->arch.config.layers * g->method->attention_flops(g, position);
 }
 

@@ -11,7 +11,8 @@
 struct tarn_generator {
     const tarn_model *model;
     const struct tn_method *method;
-    size_t B, longest; /* longest 0: no end */
+    size_t B, longest;        /* longest 0: no end */
+    enum tn_element elements; /* of matrices */
     size_t threads;
     const char *cpu;
     void *own; /* the method's */

@@ -103,6 +103,10 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
 {
     size_t bytes;
 
+    if (g->elements != TN_F32)
+        return tn_fail(err, TARN_EINVAL,
+                       "precision: bf16; expected f32, or the method recurrent: recomputation "
+                       "does not read weights over and over");
     if (g->longest == 0)
         return tn_fail(err, TARN_EINVAL,
                        "longest: 0; expected how long a sequence may become, since "

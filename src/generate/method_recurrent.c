@@ -187,11 +187,11 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
 
-/* Few rows read the weights where they are; copies for the sake of prompts alone would double
- * the memory. */
+/* Few rows of f32 read the weights where they are; copies for the sake of prompts alone would
+ * double the memory. */
 static bool holds(const tarn_generator *g)
 {
-    return g->B > TN_FEW_ROWS;
+    return g->B > TN_FEW_ROWS || g->elements == TN_BF16;
 }
 
 static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_t n,
@@ -201,6 +201,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
     const struct tn_block_desc block = {
         .rows = g->B * n,
         .held = holds(g),
+        .elements = g->elements,
         .threads = g->threads,
         .cpu = g->cpu,
         .allocator = g->allocator,
@@ -211,6 +212,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
         .out = arch->head.outputs,
         .bias = true,
         .held = holds(g),
+        .elements = g->elements,
         .threads = g->threads,
         .cpu = g->cpu,
         .allocator = g->allocator,
@@ -261,7 +263,8 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
     return status;
 }
 
-/* Both lanes have more than TN_FEW_ROWS rows if weights are held, and then want the same. */
+/* Both lanes want the same: in f32 they have more than TN_FEW_ROWS rows if weights are held, and
+ * bf16 is held in one way only. */
 static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena *arena)
 {
     const struct tn_weights *const w = &g->model->weights;

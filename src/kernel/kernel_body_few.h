@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_few.h - products of few rows with weights that are read once, where they lie: the
+/* kernel_body_few.h - products of few rows with weights that are read once, front to back: the
  * part of kernel_body.h for generating one position at a time, and included by it.
  *
  *     c_ij = a_i . b_j,   b_j a row of weights, f32 or bf16
@@ -8,18 +8,19 @@
  * computed in: results depend neither on how many rows a has nor on where b was cut. Eight
  * chains side by side hide the latency of their additions.
  *
- * A vector of 32-bit words holds 2 LANES weights in bf16. Those in the upper halves are floats
- * once the lower ones are zero, those in the lower halves after a shift: two instructions, where
- * putting them in order would take four. So a is packed with even and odd elements apart. */
+ * f32 is read where it lies. bf16 is a copy in any case, and has the order in which it is read:
+ * groups of FEW_COLS rows of b, each group in steps of 2 LANES elements along k, each step row by
+ * row. A step of a row is a vector of 32-bit words, the first LANES elements in their lower
+ * halves, the others in the upper ones: a shift makes floats of those, a mask of these. What a
+ * group or a step lacks is zero. */
 
 enum {
     FEW_SUMS = 8,                            /* chains in registers */
     FEW_ROWS = 4,                            /* of a in a tile at most */
     FEW_COLS = LANES > 8 ? LANES : FEW_SUMS, /* of c between two turns of sums into rows */
-    FEW_LINE = 64                            /* bytes that memory gives at once */
+    FEW_LINE = 64,                           /* bytes that memory gives at once */
+    FEW_LONG = 4096 /* bytes of a row of f32 that a processor sees is read front to back */
 };
-
-typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
 /* Elements in a vector of weights. */
 FORCE_INLINE ptrdiff_t few_step(bool bf16)
@@ -40,35 +41,18 @@ FORCE_INLINE int few_together(size_t m)
     return m >= 4 ? 4 : m >= 2 ? 2 : 1;
 }
 
-/* ---- packing ------------------------------------------------------------ */
+/* ---- packing a ---------------------------------------------------------- */
 
-/* A step of one row; in big-endian words the lower half comes second. */
-FORCE_INLINE void few_pack_step(float *y, const float *x, bool bf16)
-{
-    const bool odd = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
-
-    if (!bf16) {
-        store(y, load(x));
-        return;
-    }
-    for (size_t i = 0; i < LANES; i++) {
-        y[i] = x[2 * i + odd];
-        y[LANES + i] = x[2 * i + !odd];
-    }
-}
-
-/* Row i of `rows` that go together. */
+/* Row i of `rows` that go together, step by step. */
 FORCE_INLINE void few_pack_row(float *y, const float *x, size_t k, int rows, bool bf16)
 {
     const size_t step = (size_t)few_step(bf16);
 
     for (; k >= step; k -= step, x += step, y += rows * few_step(bf16))
-        few_pack_step(y, x, bf16);
+        memcpy(y, x, step * sizeof(float));
     if (k > 0) {
-        float rest[2 * LANES] = {0};
-
-        memcpy(rest, x, k * sizeof(float));
-        few_pack_step(y, rest, bf16);
+        memset(y, 0, step * sizeof(float));
+        memcpy(y, x, k * sizeof(float));
     }
 }
 
@@ -86,41 +70,84 @@ static void few_pack(float *y, const float *a, ptrdiff_t lda, size_t m, size_t k
     }
 }
 
+/* ---- weights in bf16 ---------------------------------------------------- */
+
+typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+FORCE_INLINE void few_widen_pairs(vec w[2], const void *pairs)
+{
+    const uvec both = *(const uvec_anywhere *)pairs;
+
+    w[0] = (vec)(both << 16);
+    w[1] = (vec)(both & 0xffff0000);
+}
+
+/* The step from element p on of row j, of which n x k exist. */
+FORCE_INLINE uvec few_pairs(const float *b, ptrdiff_t ldb, size_t j, size_t p, size_t n,
+                            size_t k)
+{
+    vec w[2] = {{0}, {0}};
+
+    for (size_t v = 0; v < 2 && j < n; v++, p += LANES)
+        if (p < k)
+            w[v] = fetch(b + (ptrdiff_t)j * ldb + p, k - p);
+    return narrow_bits(w[0]) | narrow_bits(w[1]) << 16;
+}
+
+static void few_hold(void *held, const float *b, ptrdiff_t ldb, size_t n, size_t k)
+{
+    uvec_anywhere *to = held;
+
+    for (size_t col = 0; col < n; col += FEW_COLS)
+        for (size_t p = 0; p < k; p += 2 * LANES)
+            for (size_t j = col; j < col + FEW_COLS; j++)
+                *to++ = few_pairs(b, ldb, j, p, n, k);
+}
+
+static void few_widen(float *b, ptrdiff_t ldb, const void *held, size_t n, size_t k)
+{
+    const uvec_anywhere *from = held;
+
+    for (size_t col = 0; col < n; col += FEW_COLS)
+        for (size_t p = 0; p < k; p += 2 * LANES)
+            for (size_t j = col; j < col + FEW_COLS; j++, from++) {
+                float *const at = b + (ptrdiff_t)j * ldb + p;
+                vec w[2];
+
+                few_widen_pairs(w, from);
+                if (j < n)
+                    keep(at, w[0], k - p);
+                if (j < n && p + LANES < k)
+                    keep(at + LANES, w[1], k - p - LANES);
+            }
+}
+
 /* ---- sums --------------------------------------------------------------- */
 
-/* What a tile of sums is made of. */
+/* What a tile of sums is made of: bytes from one column's weights to the next one's, and from
+ * one vector to the next along k. */
 struct few_rows {
     const float *a; /* packed */
     const char *b;
-    ptrdiff_t ldb; /* bytes */
+    ptrdiff_t across, along;
 };
 
-FORCE_INLINE void few_load(vec w[2], const void *b, bool bf16)
-{
-    if (!bf16) {
-        w[0] = *(const vec_anywhere *)b;
-        return;
-    }
-    const uvec pairs = *(const uvec_anywhere *)b;
-
-    w[0] = (vec)(pairs << 16);
-    w[1] = (vec)(pairs & 0xffff0000);
-}
-
-/* sum (rows x cols) over the next `bytes` bytes of weights, a vector or what is left of one. */
+/* sum (rows x cols) over the next vector of weights, or the `bytes` that are left of one. */
 FORCE_INLINE void few_advance(vec *sum, struct few_rows of, size_t bytes, int rows, int cols,
                               bool bf16)
 {
     const int vecs = bf16 ? 2 : 1;
-    vec w[2];
 
     for (int j = 0; j < cols; j++) {
-        const char *at = of.b + j * of.ldb;
-        vec rest = {0};
+        const char *const at = of.b + j * of.across;
+        vec w[2] = {{0}, {0}};
 
-        if (bytes < sizeof rest)
-            at = memcpy(&rest, at, bytes);
-        few_load(w, at, bf16);
+        if (bf16)
+            few_widen_pairs(w, at);
+        else if (bytes < sizeof(vec))
+            memcpy(w, at, bytes);
+        else
+            w[0] = *(const vec_anywhere *)at;
         for (int i = 0; i < rows; i++)
             for (int v = 0; v < vecs; v++)
                 sum[i * cols + j] += load(of.a + (i * vecs + v) * LANES) * w[v];
@@ -128,34 +155,28 @@ FORCE_INLINE void few_advance(vec *sum, struct few_rows of, size_t bytes, int ro
 }
 
 /* Leaves the vectors of `rows` x `cols` sums in `sums`, FEW_COLS apart. As many bytes from
- * `next` on are asked for meanwhile, unless it is 0: the rows are too short for a processor to
- * notice that all of them are read front to back. */
+ * `next` on are asked for meanwhile, unless it is 0. */
 FORCE_INLINE void few_sums(vec *sums, struct few_rows of, size_t k, uintptr_t next, int rows,
                            int cols, bool bf16)
 {
-    const int floats = rows * (bf16 ? 2 : 1) * LANES; /* of a for a vector of weights */
-    size_t bytes = k * (bf16 ? 2 : 4);
+    const int floats = rows * (int)few_step(bf16); /* of a for a vector of weights */
+    const size_t steps = k / LANES, rest = bf16 ? 0 : k % LANES * sizeof(float);
+    const size_t full = bf16 ? (size_t)(few_padded(k, true) / few_step(true)) : steps;
+    const size_t in_line = FEW_LINE / sizeof(vec);
     vec sum[FEW_SUMS];
 
     for (int i = 0; i < rows * cols; i++)
         sum[i] = splat(0.0f);
-    for (; bytes >= FEW_LINE; bytes -= FEW_LINE) {
-        if (next)
+    for (size_t i = 0; i < full; i++) {
+        if (next && i % in_line == 0)
             for (int j = 0; j < cols; j++, next += FEW_LINE)
                 __builtin_prefetch((const void *)next);
-        for (size_t part = 0; part < FEW_LINE; part += sizeof(vec)) {
-            few_advance(sum, of, sizeof(vec), rows, cols, bf16);
-            of.a += floats;
-            of.b += sizeof(vec);
-        }
-    }
-    for (; bytes >= sizeof(vec); bytes -= sizeof(vec)) {
         few_advance(sum, of, sizeof(vec), rows, cols, bf16);
         of.a += floats;
-        of.b += sizeof(vec);
+        of.b += of.along;
     }
-    if (bytes > 0)
-        few_advance(sum, of, bytes, rows, cols, bf16);
+    if (rest > 0)
+        few_advance(sum, of, rest, rows, cols, bf16);
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < cols; j++)
             sums[i * FEW_COLS + j] = sum[i * cols + j];
@@ -193,31 +214,32 @@ FORCE_INLINE void few_finish(const struct tn_few *few, vec x, ptrdiff_t row, ptr
 
 /* ---- rectangles --------------------------------------------------------- */
 
-/* `rows` rows and FEW_COLS columns of c. */
+/* `rows` rows and FEW_COLS columns of c, of which n exist. */
 FORCE_INLINE void few_group(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                            ptrdiff_t col, uintptr_t next, int rows, bool bf16)
+                            ptrdiff_t col, size_t n, uintptr_t next, int rows, bool bf16)
 {
     const int wide = FEW_SUMS / rows;
     vec sums[FEW_ROWS * FEW_COLS];
 
     for (int j = 0; j < FEW_COLS; j += wide) {
         few_sums(sums + j, of, few->k, next, rows, wide, bf16);
-        of.b += wide * of.ldb;
-        next = next ? next + (uintptr_t)(wide * of.ldb) : 0;
+        of.b += wide * of.across;
+        next = next ? next + (uintptr_t)(wide * of.across) : 0;
     }
     for (int i = 0; i < rows; i++)
-        for (int j = 0; j < FEW_COLS; j += LANES)
-            few_finish(few, few_totals(sums + i * FEW_COLS + j), row + i, col + j, LANES);
+        for (size_t j = 0; j < FEW_COLS && j < n; j += LANES)
+            few_finish(few, few_totals(sums + i * FEW_COLS + j), row + i, col + (ptrdiff_t)j,
+                       n - j < LANES ? n - j : LANES);
 }
 
-/* The last columns, one by one. */
+/* The last columns of f32, one by one: there are no weights behind them. */
 FORCE_INLINE void few_rest(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                           ptrdiff_t col, int rows, bool bf16)
+                           ptrdiff_t col, int rows)
 {
-    for (; col < (ptrdiff_t)few->n; col++, of.b += of.ldb) {
+    for (; col < (ptrdiff_t)few->n; col++, of.b += of.across) {
         vec sums[FEW_ROWS * FEW_COLS] = {{0}};
 
-        few_sums(sums, of, few->k, 0, rows, 1, bf16);
+        few_sums(sums, of, few->k, 0, rows, 1, false);
         for (int i = 0; i < rows; i++)
             few_finish(few, few_totals(sums + i * FEW_COLS), row + i, col, 1);
     }
@@ -226,21 +248,18 @@ FORCE_INLINE void few_rest(const struct tn_few *few, struct few_rows of, ptrdiff
 FORCE_INLINE void few_pass(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
                            ptrdiff_t col, uintptr_t next, int rows, bool bf16)
 {
-    if (col + FEW_COLS <= (ptrdiff_t)few->n)
-        few_group(few, of, row, col, next, rows, bf16);
+    const size_t n = few->n - (size_t)col;
+
+    if (bf16 || n >= FEW_COLS)
+        few_group(few, of, row, col, n, next, rows, bf16);
     else
-        few_rest(few, of, row, col, rows, bf16);
+        few_rest(few, of, row, col, rows);
 }
 
-/* All rows of up to FEW_COLS columns. What lies behind the last ones is asked for like the rest:
- * whoever cut b into pieces takes the next one there, and beyond b's end nobody is hurt. */
-FORCE_INLINE void few_columns(const struct tn_few *few, ptrdiff_t col, bool bf16)
+/* All rows of up to FEW_COLS columns, a group. */
+FORCE_INLINE void few_columns(const struct tn_few *few, struct few_rows of, ptrdiff_t col,
+                              uintptr_t next, bool bf16)
 {
-    const ptrdiff_t padded = few_padded(few->k, bf16);
-    const ptrdiff_t ldb = few->ldb * (bf16 ? 2 : 4);
-    struct few_rows of = {few->a, (const char *)few->b + col * ldb, ldb};
-    uintptr_t next = (uintptr_t)of.b + (uintptr_t)(FEW_COLS * ldb);
-
     for (size_t row = 0; row < few->m;) {
         const int rows = few_together(few->m - row);
 
@@ -250,20 +269,32 @@ FORCE_INLINE void few_columns(const struct tn_few *few, ptrdiff_t col, bool bf16
             few_pass(few, of, (ptrdiff_t)row, col, next, 2, bf16);
         else
             few_pass(few, of, (ptrdiff_t)row, col, next, 1, bf16);
-        of.a += rows * padded;
+        of.a += rows * few_padded(few->k, bf16);
         row += (size_t)rows;
         next = 0; /* asked for once */
     }
 }
 
+/* Rows that are not long are asked for one group ahead. What lies behind the last ones is asked
+ * for like the rest: whoever cut b into pieces takes the next one there, and beyond b's end
+ * nobody is hurt. */
 static void few_f32(const struct tn_few *few)
 {
-    for (size_t col = 0; col < few->n; col += FEW_COLS)
-        few_columns(few, (ptrdiff_t)col, false);
+    const ptrdiff_t ldb = few->ldb * (ptrdiff_t)sizeof(float);
+    struct few_rows of = {few->a, few->b, ldb, sizeof(vec)};
+
+    for (size_t col = 0; col < few->n; col += FEW_COLS, of.b += FEW_COLS * ldb) {
+        const uintptr_t next = (uintptr_t)of.b + (uintptr_t)(FEW_COLS * ldb);
+
+        few_columns(few, of, (ptrdiff_t)col, ldb < FEW_LONG ? next : 0, false);
+    }
 }
 
 static void few_bf16(const struct tn_few *few)
 {
-    for (size_t col = 0; col < few->n; col += FEW_COLS)
-        few_columns(few, (ptrdiff_t)col, true);
+    const ptrdiff_t group = FEW_COLS * few_padded(few->k, true) * (ptrdiff_t)sizeof(uint16_t);
+    struct few_rows of = {few->a, few->b, sizeof(vec), FEW_COLS * sizeof(vec)};
+
+    for (size_t col = 0; col < few->n; col += FEW_COLS, of.b += group)
+        few_columns(few, of, (ptrdiff_t)col, 0, true);
 }

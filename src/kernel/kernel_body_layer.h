@@ -22,14 +22,18 @@ FORCE_INLINE void keep(float *p, vec v, size_t n)
 /* ---- bf16 --------------------------------------------------------------- */
 
 /* To nearest, ties to even. Rounding up could turn NaN into infinity, so that is made quiet. */
-FORCE_INLINE halves narrow_of(vec x)
+FORCE_INLINE uvec narrow_bits(vec x)
 {
     const uvec bits = (uvec)x;
     const uvec rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
     const uvec is_nan = (uvec)((bits & 0x7fffffff) > 0x7f800000);
 
-    return __builtin_convertvector((rounded & ~is_nan) | ((bits >> 16 | 0x40) & is_nan),
-                                   halves);
+    return (rounded & ~is_nan) | ((bits >> 16 | 0x40) & is_nan);
+}
+
+FORCE_INLINE halves narrow_of(vec x)
+{
+    return __builtin_convertvector(narrow_bits(x), halves);
 }
 
 FORCE_INLINE vec widen_of(halves x)

@@ -58,7 +58,8 @@ struct tn_update {
 };
 
 /* c (m x n) = a b^T + bias + c, then zero where that is negative; each of the last three is
- * optional. a is m x k, and b is n x k, f32 or bf16, read once from front to back. */
+ * optional. a is m x k, and b is n x k, f32 or what few_hold() made of it, read once from front
+ * to back. */
 struct tn_few {
     float *c;
     const float *a; /* packed by few_pack() */
@@ -202,6 +203,12 @@ struct tn_kernels {
     void (*few_pack)(float *packed, const float *a, ptrdiff_t lda, size_t m, size_t k,
                      bool bf16);
 
+    /* b (n x k) rounded to bf16, to nearest, ties to even, in the order in which it is read, and
+     * back: tn_few_held() bytes. Columns of c that are a multiple of TN_FEW_COLS begin
+     * tn_few_held() of as many columns behind the first. */
+    void (*few_hold)(void *held, const float *b, ptrdiff_t ldb, size_t n, size_t k);
+    void (*few_widen)(float *b, ptrdiff_t ldb, const void *held, size_t n, size_t k);
+
     /* Weights in f32 and in bf16. c_ij is the same to the last bit whatever m, n and the
      * addresses are. */
     void (*few_f32)(const struct tn_few *few);
@@ -250,6 +257,14 @@ static inline size_t tn_panel_row(const struct tn_kernels *kernels, size_t rows,
 static inline size_t tn_panel_width(const struct tn_kernels *kernels, bool of_b)
 {
     return tn_padded(kernels, tn_panel_size(kernels, of_b));
+}
+
+enum { TN_FEW_COLS = 16 }; /* whole groups of columns in any table */
+
+/* Bytes of n x k weights by few_hold(). */
+static inline size_t tn_few_held(const struct tn_kernels *kernels, size_t n, size_t k)
+{
+    return tn_round_up(n, TN_FEW_COLS) * tn_round_up(k, 2 * kernels->lanes) * sizeof(uint16_t);
 }
 
 #endif

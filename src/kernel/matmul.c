@@ -171,7 +171,7 @@ size_t tn_matmul_held_size(const struct tn_matmul *plan)
     return plan->desc.held && plan->backend->held_size ? plan->backend->held_size(plan) : 0;
 }
 
-void tn_matmul_hold(const struct tn_matmul *plan, void *held, const void *b)
+void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b)
 {
     if (tn_matmul_held_size(plan) > 0)
         plan->backend->hold(plan, held, b);
@@ -183,6 +183,17 @@ const char *tn_matmul_name(const struct tn_matmul *plan)
 }
 
 /* ---- bf16 --------------------------------------------------------------- */
+
+tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_error *err)
+{
+    if (!name || strcmp(name, "f32") == 0)
+        *element = TN_F32;
+    else if (strcmp(name, "bf16") == 0)
+        *element = TN_BF16;
+    else
+        return tn_fail(err, TARN_EUNKNOWN, "precision: no '%.40s'; there are f32, bf16", name);
+    return TARN_OK;
+}
 
 float tn_bf16_to_f32(uint16_t x)
 {

@@ -22,6 +22,9 @@
 
 enum tn_element { TN_F32, TN_BF16 }; /* bf16: the upper half of a float, in a uint16_t */
 
+/* By its name, "f32" or "bf16"; NULL: f32. */
+tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_error *err);
+
 enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
 
 enum { TN_FEW_ROWS = 16 }; /* up to here weights are read in place; see docs/decisions.md */
@@ -38,7 +41,8 @@ struct tn_matmul_desc {
     bool wide_a;              /* a is f32 where b is bf16; it is never rounded */
     enum tn_activation activation;
     bool bias, add; /* n floats to every row; the old c */
-    bool held;      /* b is used many times: run takes what tn_matmul_hold() made of it */
+    bool held;      /* b is used many times: run takes what tn_matmul_hold() made of it, if it
+                       made anything */
     size_t threads; /* 0: all */
     const tarn_allocator *allocator;
 };
@@ -67,7 +71,7 @@ struct tn_matmul_backend {
     void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
     void (*free)(struct tn_matmul *plan);              /* accepts a plan that create refused */
     size_t (*held_size)(const struct tn_matmul *plan); /* NULL: reads b as it is */
-    void (*hold)(const struct tn_matmul *plan, void *held, const void *b);
+    void (*hold)(const struct tn_matmul *plan, void *held, const float *b);
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -85,12 +89,12 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch);
 
-/* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. For plans with
- * more than TN_FEW_ROWS rows a function of n, k and the processor, and so is what is in them:
- * such plans may share one. Results are the same to the last bit with b held or not, if the
- * backend is. */
+/* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. They are made of
+ * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor in all
+ * plans with wide_a in bf16, and in all in f32 with more than TN_FEW_ROWS rows: such plans may
+ * share one. Results are the same to the last bit with b held or not, if the backend is. */
 size_t tn_matmul_held_size(const struct tn_matmul *plan);
-void tn_matmul_hold(const struct tn_matmul *plan, void *held, const void *b);
+void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b);
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_few.c - the dense product of few rows, as generating one position at a time asks for:
- * each weight is used once a row, so the product takes as long as reading the weights.
+/* matmul_few.c - the dense product of few rows with many weights, as in generating one position
+ * of a few sequences: each weight is used m times only, so the product takes as long as reading
+ * the weights.
  *
- * They are read once and in place, n x k as PyTorch stores them, f32 or bf16 against rows of
- * f32. Every element of c is a sum of its own along k, which kernels->few_f32 and few_bf16 form
- * in the same order whatever m and the cut are. */
-#include "kernel/matmul.h"
+ * They are read once, f32 in place, n x k as PyTorch stores them, bf16 as it is held, both
+ * against rows of f32. Every element of c is a sum of its own along k, which kernels->few_f32 and
+ * few_bf16 form in the same order whatever m and the cut are. */
+#include "kernel/held_bf16.h"
 
-enum {
-    PIECE = 1 << 15, /* bytes of weights: fewer are read before another thread has started */
-    COLS = 16        /* whole groups of any kernel */
-};
+enum { PIECE = 1 << 15 }; /* bytes of weights that one task reads */
 
 static size_t weight_bytes(const struct tn_matmul_desc *d)
 {
     return d->k * (d->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-/* Columns of c that are one task: equal pieces, multiples of COLS. */
+/* Columns of c that are one task: equal pieces, multiples of TN_FEW_COLS. */
 static size_t columns(const struct tn_matmul_desc *d)
 {
-    const size_t in_piece = tn_max(PIECE / weight_bytes(d), COLS);
+    const size_t in_piece = tn_max(PIECE / weight_bytes(d), TN_FEW_COLS);
 
-    return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, in_piece)), COLS);
+    return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, in_piece)), TN_FEW_COLS);
 }
 
 static float *take_packed(const struct tn_matmul *plan, struct tn_arena *arena)
@@ -38,9 +36,10 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     struct tn_arena arena = tn_arena_over(NULL);
 
     if (d->m > TN_FEW_ROWS || d->transpose_a || !d->transpose_b ||
-        tn_matmul_elements_a(d) != TN_F32)
+        (d->elements != TN_F32 && !tn_held_bf16(d)))
         return tn_fail(err, TARN_EMACHINE,
-                       "backend: 'few' is for up to %d rows of f32 and b transposed",
+                       "backend: 'few' is for up to %d rows of f32 and b transposed, f32 or "
+                       "held in bf16",
                        TN_FEW_ROWS);
     take_packed(plan, &arena);
     plan->scratch = tn_arena_bytes(&arena);
@@ -54,7 +53,7 @@ struct job {
     const struct tn_matmul *plan;
     const float *packed;
     float *c;
-    const char *b;
+    const void *b;
     const float *bias;
     size_t columns;
 };
@@ -65,10 +64,12 @@ static void run_piece(void *arg, size_t index, size_t thread)
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const struct tn_kernels *const kernels = job->plan->kernels;
     const size_t col = index * job->columns;
+    const bool bf16 = d->elements == TN_BF16;
     const struct tn_few few = {
         .c = job->c + col,
         .a = job->packed,
-        .b = job->b + col * (weight_bytes(d) / d->k) * d->ldb,
+        .b = bf16 ? tn_held_bf16_at(job->plan, job->b, col)
+                  : (const float *)job->b + col * d->ldb,
         .bias = d->bias ? job->bias + col : NULL,
         .ldc = (ptrdiff_t)d->ldc,
         .ldb = (ptrdiff_t)d->ldb,
@@ -80,20 +81,20 @@ static void run_piece(void *arg, size_t index, size_t thread)
     };
 
     (void)thread;
-    (d->elements == TN_BF16 ? kernels->few_bf16 : kernels->few_f32)(&few);
+    (bf16 ? kernels->few_bf16 : kernels->few_f32)(&few);
     if (d->activation == TN_GELU)
         for (size_t i = 0; i < d->m; i++)
             kernels->gelu(few.c + i * d->ldc, few.c + i * d->ldc, few.n);
 }
 
-/* A single row of f32 is its own packed form if no vector of it is half empty. */
+/* A single row is its own packed form if no step of it is half empty. */
 static const float *pack(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     float *const packed = take_packed(plan, &arena);
 
-    if (d->m == 1 && d->elements == TN_F32 && d->k % plan->kernels->lanes == 0)
+    if (d->m == 1 && d->k % (2 * plan->kernels->lanes) == 0)
         return arrays->a;
     plan->kernels->few_pack(packed, arrays->a, (ptrdiff_t)d->lda, d->m, d->k,
                             d->elements == TN_BF16);
@@ -114,4 +115,5 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_few;
-const struct tn_matmul_backend tn_matmul_few = {"few", create, run, release, NULL, NULL};
+const struct tn_matmul_backend tn_matmul_few = {
+    "few", create, run, release, tn_held_bf16_size, tn_held_bf16_hold};

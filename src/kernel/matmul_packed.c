@@ -292,7 +292,7 @@ static size_t held_size(const struct tn_matmul *plan)
     return plan->desc.k * packed_width(plan) * sizeof(float);
 }
 
-static void hold(const struct tn_matmul *plan, void *held, const void *b)
+static void hold(const struct tn_matmul *plan, void *held, const float *b)
 {
     const struct tn_matmul_arrays arrays = {.b = b};
     struct job job = {plan, &arrays, plan->own, {.b = held}};

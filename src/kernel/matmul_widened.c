@@ -3,7 +3,7 @@
  * with bf16 anywhere: what is bf16 is widened to f32, which is exact, and multiplied as such.
  * The products of two bf16 are exact in f32, so the result is that of a processor with such
  * instructions up to the order of its sums, at the speed of f32. */
-#include "kernel/matmul.h"
+#include "kernel/held_bf16.h"
 
 enum { ROWS = 32 }; /* widened at a time by one thread */
 
@@ -97,7 +97,10 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 
     if (!plan->desc.wide_a)
         widen(plan, work.a, arrays->a);
-    widen(plan, work.b, arrays->b);
+    if (tn_held_bf16(&plan->desc))
+        tn_held_bf16_widen(plan, work.b.wide, arrays->b);
+    else
+        widen(plan, work.b, arrays->b);
     tn_matmul_run(plan->own, arrays->c, plan->desc.wide_a ? arrays->a : work.a.wide,
                   work.b.wide, arrays->bias, work.scratch);
 }
@@ -109,5 +112,5 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_widened;
-const struct tn_matmul_backend tn_matmul_widened = {"widened", create, run,
-                                                    release,   NULL,   NULL};
+const struct tn_matmul_backend tn_matmul_widened = {
+    "widened", create, run, release, tn_held_bf16_size, tn_held_bf16_hold};

@@ -23,10 +23,16 @@ static struct tn_matmul_desc product(const struct tn_dense_desc *d, size_t m, si
     };
 }
 
+/* Everything is rounded at every call. */
+static bool rounds(const struct tn_dense_desc *d)
+{
+    return d->elements == TN_BF16 && !d->held;
+}
+
 /* Rows of bf16 copies lie behind each other; f32 is read where it is. */
 static size_t ld_of(const struct tn_dense_desc *d, size_t ld)
 {
-    return d->elements == TN_BF16 ? 0 : ld;
+    return rounds(d) ? 0 : ld;
 }
 
 static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
@@ -41,6 +47,7 @@ static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
     desc.bias = d->bias;
     desc.add = d->add;
     desc.held = d->held;
+    desc.wide_a = d->held && d->elements == TN_BF16;
     return tn_matmul_create(&dense->forward, &desc, err);
 }
 
@@ -81,9 +88,8 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "ldx, ldy: %zu, %zu; expected at least the widths, %zu and %zu", d->ldx,
                        d->ldy, d->in, d->out);
-    if (d->held && (d->trains || d->elements != TN_F32))
-        return tn_fail(err, TARN_EINVAL,
-                       "held: true; expected false where weights change or are rounded");
+    if (d->held && d->trains)
+        return tn_fail(err, TARN_EINVAL, "held: true; expected false where weights change");
     d->threads = d->threads ? d->threads : tn_threads_available();
     dense->kernels = tn_kernels_pick(d->cpu);
     if (!dense->kernels)
@@ -128,7 +134,7 @@ static struct tn_rows rows_of(const struct tn_dense *d, size_t rows, size_t widt
 
 /* What a call works in. Sums of columns are done before the products begin. */
 struct work {
-    uint16_t *x, *W, *dy; /* NULL unless bf16 */
+    uint16_t *x, *W, *dy; /* NULL unless they are rounded here */
     void *scratch;        /* of the products, of the sums */
 };
 
@@ -150,7 +156,7 @@ static struct work lay_out(const struct tn_dense *d, struct tn_arena *arena)
     const size_t size = sizeof(uint16_t);
     struct work work = {0};
 
-    if (d->desc.elements == TN_BF16) {
+    if (rounds(&d->desc)) {
         work.x = tn_arena_take(arena, d->desc.rows, d->desc.in * size);
         work.W = tn_arena_take(arena, d->desc.out, d->desc.in * size);
         if (d->desc.trains)

@@ -8,7 +8,8 @@
  * the gradient of y through it first.
  *
  * With elements TN_BF16, x, W and dy are rounded to bf16 on the way into the three products;
- * sums, and everything that is stored, stay f32. */
+ * sums, and everything that is stored, stay f32. Weights that are held are rounded once, and x is
+ * then left as it is: generation is as fast as they can be read. */
 #ifndef TN_DENSE_H
 #define TN_DENSE_H
 
@@ -47,8 +48,8 @@ void tn_dense_clear(struct tn_dense *d); /* accepts zeros */
  * calls, so that layers share one. SIZE_MAX: they do not fit. */
 size_t tn_dense_scratch_size(const struct tn_dense *d);
 
-/* W as a plan with `held` wants it: a copy in the arena's memory, or W itself where weights are
- * read as they are. An arena that measures only grows. */
+/* W as a plan with `held` wants it, not to be looked into: a copy in the arena's memory, or W
+ * itself where weights are read as they are. An arena that measures only grows. */
 float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena);
 
 /* b is NULL in a plan without. y may not overlap x, W or b. */

@@ -45,17 +45,6 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static tarn_status read_precision(enum tn_element *elements, const char *name, tarn_error *err)
-{
-    if (!name || strcmp(name, "f32") == 0)
-        *elements = TN_F32;
-    else if (strcmp(name, "bf16") == 0)
-        *elements = TN_BF16;
-    else
-        return tn_fail(err, TARN_EUNKNOWN, "precision: no '%.40s'; there are f32, bf16", name);
-    return TARN_OK;
-}
-
 static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     tarn_status status;
@@ -79,7 +68,7 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
         .recompute = desc->recompute,
         .allocator = t->allocator,
     };
-    const tarn_status status = read_precision(&run.elements, desc->precision, err);
+    const tarn_status status = tn_element_named(&run.elements, desc->precision, err);
 
     return status == TARN_OK ? tn_run_create(&t->run, t->model, &run, err) : status;
 }

@@ -126,7 +126,7 @@ void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, 
 
     assert_non_null(scratch);
     assert_non_null(held);
-    tn_matmul_hold(plan, held, b);
+    tn_matmul_hold(plan, held, p->b);
     memcpy(c, p->old, p->c_floats * sizeof *c);
     tn_matmul_run(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a, held_bytes ? held : b,
                   p->desc.bias ? p->bias : NULL, (char *)scratch + 1);
