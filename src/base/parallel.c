@@ -24,13 +24,13 @@ size_t tn_threads_allow(size_t threads)
     return before;
 }
 
-void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
     const int team = (int)tn_min(threads, count);
 
     if (team <= 1) {
         for (size_t i = 0; i < count; i++)
-            task(arg, i, 0);
+            work(arg, i, 0);
         return;
     }
     size_t next = 0;
@@ -44,7 +44,7 @@ void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
         i = next++;
         if (i >= count)
             break;
-        task(arg, i, (size_t)omp_get_thread_num());
+        work(arg, i, (size_t)omp_get_thread_num());
     }
 }
 
@@ -61,11 +61,11 @@ size_t tn_threads_allow(size_t threads)
     return 1;
 }
 
-void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
     (void)threads;
     for (size_t i = 0; i < count; i++)
-        task(arg, i, 0);
+        work(arg, i, 0);
 }
 
 #endif
