@@ -8,21 +8,7 @@ trap 'rm -rf "$folder"' EXIT
 out=$folder/out
 err=$folder/err
 failed=0
-
-# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
-expect() {
-    code=$1
-    pattern=$2
-    shift 2
-    "$tarn" "$@" >"$out" 2>"$err"
-    got=$?
-    if [ $got -ne "$code" ] || ! cat "$out" "$err" | grep -q -e "$pattern"; then
-        echo "FAILED: tarn $*"
-        echo "  exit code $got, expected $code and '$pattern'"
-        cat "$out" "$err"
-        failed=1
-    fi
-}
+. "$(dirname "$0")/expect.sh"
 
 expect 0 '^tarn [0-9]' --version
 expect 0 'usage: tarn COMMAND' --help
@@ -46,12 +32,15 @@ attention() {
 }
 
 attention 0 'softmax-stored' --causal
-attention 0 '"attention":"linear","kind":"linear"' --attention linear --json
-attention 0 '"layout":"bhnd"' --attention linear --layout bhnd --json
-attention 0 '"backward_s":null' --attention linear --forward-only --json
-attention 0 '"attention":"lsh-4","kind":"lsh:rounds=4"' --attention lsh-4 --json
-attention 0 'lsh:rounds=2,chunk=4' --attention 'softmax;lsh:rounds=2,chunk=4'
-attention 0 '"attention":"linear"' --attention linear --rounds 3 --json
+# Each run measures the machine for a second, so that one run answers several questions.
+attention 0 '"attention":"linear","kind":"linear"' --attention 'linear;lsh-4' --json \
+    --layout bhnd --forward-only --rounds 3
+prints '"attention":"lsh-4","kind":"lsh:rounds=4"' '"layout":"bhnd"' '"backward_s":null'
+attention 0 'lsh:chunk=4,rounds=2' --attention 'softmax;lsh:chunk=4,rounds=2' \
+    --csv "$folder/rows.csv"
+[ "$(wc -l <"$folder/rows.csv")" -eq 3 ] &&
+    grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv" ||
+    fail "the CSV: $(cat "$folder/rows.csv")"
 attention 2 '--rounds' --rounds 0
 attention 2 "no 'foo'; there are linear" --attention foo
 attention 2 "has no option 'foo'" --attention linear:foo=1
@@ -67,42 +56,20 @@ attention 2 '.svg or .png' --plot "$folder/rows.pdf"
 expect 2 'expected LO..HI' bench attention --lengths 8..4
 expect 2 'expected LO..HI' bench attention --lengths many
 
-attention 0 'linear' --attention 'linear;lsh:chunk=4,rounds=2' --csv "$folder/rows.csv"
-if [ "$(wc -l <"$folder/rows.csv")" -ne 3 ] ||
-    ! grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv"; then
-    echo "FAILED: the CSV"
-    cat "$folder/rows.csv"
-    failed=1
-fi
-
 # Rounds go over all rows before a row comes again, and each is reported once.
 expect 0 'lsh-1' bench attention --lengths 16..32 --batch 1 --heads 1 --head-width 8 --repeat 1 \
     --threads 1 --attention 'linear;lsh-1' --rounds 2 --csv "$folder/rounds.csv"
-if [ "$(cut -d, -f1,3 "$folder/rounds.csv" | tail -n +2 | tr '"\n' '  ')" != \
-    " linear ,16  lsh-1 ,16  linear ,32  lsh-1 ,32 " ]; then
-    echo "FAILED: the CSV of two rounds"
-    cat "$folder/rounds.csv"
-    failed=1
-fi
+[ "$(cut -d, -f1,3 "$folder/rounds.csv" | tail -n +2 | tr '"\n' '  ')" = \
+    " linear ,16  lsh-1 ,16  linear ,32  lsh-1 ,32 " ] ||
+    fail "the CSV of two rounds: $(cat "$folder/rounds.csv")"
 
 # Without gnuplot the numbers are there and the picture is not.
 mkdir "$folder/empty"
-saved_path=$PATH
-program=$(command -v "$tarn")
-PATH=$folder/empty "$program" bench attention --length 40 --batch 1 --repeat 1 --threads 1 \
-    --attention linear --plot "$folder/fig.svg" >"$out" 2>"$err"
-code=$?
-PATH=$saved_path
-if [ $code -ne 0 ] || ! grep -q 'there is no gnuplot' "$err" || [ ! -s "$folder/fig.csv" ] ||
-    [ -e "$folder/fig.svg" ]; then
-    echo "FAILED: --plot without gnuplot"
-    failed=1
-fi
+path=$folder/empty
+attention 0 'there is no gnuplot' --attention linear --plot "$folder/fig.svg"
+[ -s "$folder/fig.csv" ] && [ ! -e "$folder/fig.svg" ] || fail "--plot without gnuplot"
 
-TARN_CPU=z80 "$tarn" bench peak >"$out" 2>"$err"
-if [ $? -ne 2 ] || ! grep -q "TARN_CPU is 'z80'; this machine runs .*portable" "$err"; then
-    echo "FAILED: TARN_CPU=z80"
-    failed=1
-fi
+export TARN_CPU=z80
+expect 2 "TARN_CPU is 'z80'; this machine runs .*portable" bench peak
 
 exit $failed

@@ -9,6 +9,7 @@ trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
 out=$folder/out
 err=$folder/err
 failed=0
+. "$(dirname "$0")/expect.sh"
 
 "$2" "$folder" || exit 1
 "$3" "$folder/copy.safetensors" >/dev/null || exit 1
@@ -17,43 +18,25 @@ softmax=$folder/softmax.safetensors
 learned=$folder/learned.safetensors
 copy=$folder/copy.safetensors
 
-complain() {
-    echo "FAILED: $1"
-    failed=1
-}
-
-# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
-expect() {
-    code=$1
-    pattern=$2
-    shift 2
-    "$tarn" "$@" >"$out" 2>"$err"
-    got=$?
-    if [ $got -ne "$code" ] || ! cat "$out" "$err" | grep -aq -e "$pattern"; then
-        complain "tarn $*: exit code $got, expected $code and '$pattern'"
-        cat "$out" "$err"
-    fi
-}
-
 # refuse CODE PATTERN ARGUMENT...: likewise, and nothing on standard output.
 refuse() {
     expect "$@"
-    [ ! -s "$out" ] || complain "tarn $*: printed something before it failed"
+    [ ! -s "$out" ] || fail "tarn $*: printed something before it failed"
 }
 
 # make FILE ARGUMENT...: what is generated, into a file.
 make() {
     file=$1
     shift
-    "$tarn" generate "$@" >"$folder/$file" 2>"$err" || complain "generate $*: $(cat "$err")"
+    "$tarn" generate "$@" >"$folder/$file" 2>"$err" || fail "generate $*: $(cat "$err")"
 }
 
 # same A B WHAT, different A B WHAT
 same() {
-    cmp -s "$folder/$1" "$folder/$2" || complain "$3"
+    cmp -s "$folder/$1" "$folder/$2" || fail "$3"
 }
 different() {
-    ! cmp -s "$folder/$1" "$folder/$2" || complain "$3"
+    ! cmp -s "$folder/$1" "$folder/$2" || fail "$3"
 }
 
 # ---- generate: what is made ---------------------------------------------------
@@ -61,8 +44,8 @@ different() {
 expect 0 'usage: tarn generate MODEL \[options\]' generate --help
 expect 0 '^5 1 4 1 3 0 $' generate "$copy" --prompt '5 1 4 1 3 0' -n 6 --greedy
 expect 0 '^5 1 4 1 3 0 $' generate "$copy" --prompt '5 1 4 1 3 0' --length=6 --temperature 0
-"$4" "$copy" >"$out" || complain 'stream_tokens on a model'
-"$4" "$folder/none" >"$out" 2>"$err" && complain 'stream_tokens on nothing'
+"$4" "$copy" >"$out" || fail 'stream_tokens on a model'
+"$4" "$folder/none" >"$out" 2>"$err" && fail 'stream_tokens on nothing'
 
 for model in linear softmax; do
     m=$folder/$model.safetensors
@@ -71,11 +54,11 @@ for model in linear softmax; do
     same a b "$model: greedy has no seed"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --method recompute
     same a b "$model: both methods, greedy"
-    [ "$(wc -c <"$folder/a")" -eq 60 ] || complain "$model: 60 symbols are 60 bytes"
+    [ "$(wc -c <"$folder/a")" -eq 60 ] || fail "$model: 60 symbols are 60 bytes"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision f32
     same a b "$model: f32 is the default"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision bf16
-    [ "$(wc -c <"$folder/b")" -eq 60 ] || complain "$model: 60 symbols in bf16"
+    [ "$(wc -c <"$folder/b")" -eq 60 ] || fail "$model: 60 symbols in bf16"
     expect 1 "precision: no 'f16'" generate "$m" --precision f16
     expect 1 'precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
     make a "$m" -n 60 --seed 1
@@ -113,13 +96,13 @@ make a "$learned" -n 40
 make one "$linear" -n 30 --json
 make three "$linear" -n 30 --json --streams 3
 symbols() { sed -n "$2p" "$folder/$1" | sed 's/.*"symbols":\(\[[^]]*\]\).*/\1/'; }
-[ "$(symbols one 1)" = "$(symbols three 1)" ] || complain 'stream 0 of three is the one alone'
-[ "$(symbols three 1)" != "$(symbols three 2)" ] || complain 'streams differ'
-[ "$(wc -l <"$folder/three")" -eq 3 ] || complain 'an object per stream'
+[ "$(symbols one 1)" = "$(symbols three 1)" ] || fail 'stream 0 of three is the one alone'
+[ "$(symbols three 1)" != "$(symbols three 2)" ] || fail 'streams differ'
+[ "$(wc -l <"$folder/three")" -eq 3 ] || fail 'an object per stream'
 grep -q '^{"stream":2,"text":".*","symbols":\[.*\],"seconds":.*,"steps_per_s":.*}$' \
-    "$folder/three" || complain 'the objects'
+    "$folder/three" || fail 'the objects'
 make a "$linear" -n 5 --streams 2
-[ "$(grep -ac '^=== stream [01] ===$' "$folder/a")" -eq 2 ] || complain 'streams are told apart'
+[ "$(grep -ac '^=== stream [01] ===$' "$folder/a")" -eq 2 ] || fail 'streams are told apart'
 
 # ---- generate: states ---------------------------------------------------------
 
@@ -140,7 +123,7 @@ for options in 'linear' 'softmax' 'lsh' 'linear --method recompute' 'linear --st
         for i in 1 2 3; do
             whole=$(symbols whole $i)
             parts=$(symbols first $i | tr -d ']'),$(symbols second $i | tr -d '[')
-            [ "$whole" = "$parts" ] || complain "$options: two halves are the whole, stream $i"
+            [ "$whole" = "$parts" ] || fail "$options: two halves are the whole, stream $i"
         done
         ;;
     *)
@@ -172,7 +155,7 @@ pid=$!
     kill -INT $pid
     cat
 } <"$folder/pipe" >"$folder/text"
-wait $pid || complain 'Ctrl-C'
+wait $pid || fail 'Ctrl-C'
 n=$(wc -c <"$folder/text")
 make rest "$linear" -n 5 --load-state "$folder/stopped"
 make whole "$linear" -n $((n + 5))
@@ -228,7 +211,7 @@ i=8
 while [ $i -lt 600 ]; do # an edited byte is refused or read, and ends no program by a signal
     { head -c $i "$linear" && printf '\377' && tail -c +$((i + 2)) "$linear"; } >"$folder/cut"
     "$tarn" inspect "$folder/cut" >"$out" 2>"$err"
-    [ $? -le 1 ] || complain "byte $i edited"
+    [ $? -le 1 ] || fail "byte $i edited"
     i=$((i + 53))
 done
 
@@ -245,7 +228,7 @@ fi
 refuse 1 'locked: Is a directory' generate "$linear" -o "$folder/locked"
 if [ -e /dev/full ]; then
     "$tarn" generate "$linear" >/dev/full 2>"$err"
-    [ $? -eq 1 ] && grep -q 'standard output: No space' "$err" || complain 'a full device'
+    [ $? -eq 1 ] && grep -q 'standard output: No space' "$err" || fail 'a full device'
     expect 1 '/dev/full: No space' generate "$linear" -o /dev/full
 fi
 # limited ARGUMENT...: no file may become longer than 8 or 16 KiB, as the shell counts; less, and
@@ -258,10 +241,10 @@ limited() {
     ) >"$out" 2>"$err"
 }
 limited generate "$linear" -n 20000 -o "$folder/text"
-[ $? -eq 1 ] && grep -q 'text: File too large' "$err" || complain 'a text that does not fit'
+[ $? -eq 1 ] && grep -q 'text: File too large' "$err" || fail 'a text that does not fit'
 cp "$folder/state" "$folder/kept"
 limited generate "$linear" -n 5 --streams 32 --save-state "$folder/kept"
-[ $? -eq 1 ] && grep -q 'kept' "$err" || complain 'a state that does not fit'
+[ $? -eq 1 ] && grep -q 'kept' "$err" || fail 'a state that does not fit'
 same state kept 'a state that could not be written leaves the old one'
 
 # ---- eval ---------------------------------------------------------------------
@@ -336,7 +319,7 @@ header='{"__metadata__":{"a\u001b[2Jkey":"te\u001b]0;xt"},"na\u001b[31mme\u0085"
 expect 0 'na?\[31mme?  *I64' inspect "$folder/hostile.safetensors" --tensors
 expect 0 'a?\[2Jkey  *te?\]0;xt' inspect "$folder/hostile.safetensors"
 if tr -d '\n -~' <"$out" | grep -aq .; then
-    complain 'control characters reach the terminal'
+    fail 'control characters reach the terminal'
 fi
 expect 0 '"kind":"safetensors"' inspect "$folder/hostile.safetensors" --json
 

@@ -7,29 +7,13 @@ tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 [ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+out=out
+err=err
+failed=0
+. "$(dirname "$0")/expect.sh"
 cd "$folder" || exit 1
 mkdir empty
 path=$PATH # of the program: "empty" is one without gnuplot, which takes a while to start
-failed=0
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
-expect() {
-    code=$1
-    pattern=$2
-    shift 2
-    PATH=$path "$tarn" "$@" >out 2>err
-    got=$?
-    if [ $got -ne "$code" ] || ! cat out err | grep -q -e "$pattern"; then
-        fail "tarn $*"
-        echo "  exit code $got, expected $code and '$pattern'"
-        cat out err
-    fi
-}
 
 small="--preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 9 --batch 2
     --eval-every 10 --eval-batches 1 --threads 1"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_copy.c - small models learn the copy task, and then copy: whole sequences at once, and as
- * recurrent networks on the same weights. */
+ * recurrent networks on the same weights.
+ *
+ * test_copy [UPDATES]: with fewer than it takes to learn, they need only have begun to. Builds with
+ * sanitizers look for wrong accesses and take minutes to learn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +14,8 @@
 #include "task/task.h"
 
 enum { B = 32, N = 14, UPDATES = 1000, SYMBOLS = 10 };
+
+static uint64_t updates = UPDATES;
 
 struct pupil {
     tarn_model *model;
@@ -70,7 +75,7 @@ static tarn_score learn(struct pupil *p)
     tarn_report report;
     tarn_error err;
 
-    for (uint64_t i = 0; i < UPDATES; i++) {
+    for (uint64_t i = 0; i < updates; i++) {
         const tarn_batch batch = batch_of(p, TN_TRAINING, i);
 
         check_ok(tarn_trainer_update(p->trainer, &report, &batch, 1, &err), &err);
@@ -93,7 +98,7 @@ static size_t most_likely(const float *outputs, size_t n)
 
 /* The model reads the first copy of each sequence and writes the second by itself: what it says
  * last is what it reads next. */
-static void check_writes_copies(struct pupil *p)
+static void check_writes_copies(struct pupil *p, double least)
 {
     const tarn_generator_desc desc = {.batch = 1, .longest = N, .cpu = forced_cpu()};
     tarn_generator *generator;
@@ -122,7 +127,7 @@ static void check_writes_copies(struct pupil *p)
             right += weights[n] != 0.0f && said == targets[n];
         }
     }
-    if (!((double)right >= 0.98 * (double)counted))
+    if (!((double)right >= least * (double)counted))
         fail_msg("%zu of %zu written right", right, counted);
     free(state);
     tarn_generator_free(generator);
@@ -165,6 +170,15 @@ static void check_steps_equal_parallel(struct pupil *p)
     tarn_run_free(run);
 }
 
+/* Who knows no more than that there are SYMBOLS has a loss of their logarithm. */
+static void check_learned(const char *attention, const tarn_score *score)
+{
+    const double loss = score->loss / score->weight, accuracy = score->correct / score->weight;
+
+    if (updates < UPDATES ? !(loss < 0.9 * log(SYMBOLS)) : !(loss < 0.05 && accuracy > 0.99))
+        fail_msg("%s: loss %g, accuracy %g", attention, loss, accuracy);
+}
+
 static void trained_models_copy(void **unused)
 {
     static const char *const attentions[] = {"linear", "softmax"};
@@ -176,18 +190,18 @@ static void trained_models_copy(void **unused)
         pupil_open(&p, attentions[a]);
         const tarn_score score = learn(&p);
 
-        if (!(score.loss / score.weight < 0.05 && score.correct / score.weight > 0.99))
-            fail_msg("%s: loss %g, accuracy %g", attentions[a], score.loss / score.weight,
-                     score.correct / score.weight);
-        check_writes_copies(&p);
+        check_learned(attentions[a], &score);
+        check_writes_copies(&p, updates < UPDATES ? 0.0 : 0.98);
         check_steps_equal_parallel(&p);
         pupil_close(&p);
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(trained_models_copy)};
 
+    if (argc > 1)
+        updates = strtoull(argv[1], NULL, 10);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,22 +101,11 @@ static void forward_without_saving_is_the_same(void **state)
 
 /* ---- linear ------------------------------------------------------------- */
 
-static void check_linear_equals_kernel(const char *map, bool causal, struct tn_random *random)
+static void check_map(const char *map, bool causal, struct tn_random *random)
 {
     const struct variant variant = variant_of("linear", map);
-    struct attention_case is = case_draw(&variant, causal, 3e6, random);
-    struct attention_run linear, kernel;
 
-    run_open(&linear, &is);
-    is.desc.kind = "kernel";
-    run_open(&kernel, &is);
-    run_forward(&linear);
-    run_forward(&kernel);
-    run_backward(&linear);
-    run_backward(&kernel);
-    check_close(&linear, &kernel, true, 1e-4);
-    run_close(&linear);
-    run_close(&kernel);
+    check_linear_equals_kernel(case_draw(&variant, causal, 3e6, random));
 }
 
 static void linear_equals_kernel_with_the_same_map(void **state)
@@ -130,8 +119,8 @@ static void linear_equals_kernel_with_the_same_map(void **state)
     tn_random_seed(&random, 104);
     for (size_t trial = 0; trial < 24; trial++) {
         for (size_t i = 0; (map = tarn_feature_map(i)) != NULL; i++)
-            check_linear_equals_kernel(map->name, trial % 2, &random);
-        check_linear_equals_kernel(more[trial % 3], trial % 2, &random);
+            check_map(map->name, trial % 2, &random);
+        check_map(more[trial % 3], trial % 2, &random);
     }
 }
 

@@ -26,22 +26,6 @@ static struct attention_case sized(const struct variant *variant, bool causal, s
     return is;
 }
 
-static void check_kernel(struct attention_case is)
-{
-    struct attention_run linear, kernel;
-
-    run_open(&linear, &is);
-    is.desc.kind = "kernel";
-    run_open(&kernel, &is);
-    run_forward(&linear);
-    run_forward(&kernel);
-    run_backward(&linear);
-    run_backward(&kernel);
-    check_close(&linear, &kernel, true, 1e-4);
-    run_close(&linear);
-    run_close(&kernel);
-}
-
 static void segments_that_see_all_equal_the_definition(void **state)
 {
     const struct variant linear = variant_of("linear", "elu");
@@ -52,10 +36,10 @@ static void segments_that_see_all_equal_the_definition(void **state)
         const size_t Nk = is.desc.keys, lengths[] = {Nk / 3, tn_min(Nk, 528), 0};
 
         is.layout = (enum layout)(i % LAYOUTS);
-        check_kernel(is);
+        check_linear_equals_kernel(is);
         is.has_lengths = true;
         memcpy(is.lengths, lengths, sizeof lengths);
-        check_kernel(is);
+        check_linear_equals_kernel(is);
     }
 }
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/mutate.sh [WORD...] - shows that the tests can fail: breaks one term of a copy of the
-# sources at a time and wants a test to notice. With words, only mutations whose name has one.
+# tools/mutate.sh [--check] [WORD...] - shows that the tests can fail: breaks one term of a copy of
+# the sources at a time and wants a test to notice. With words, only mutations whose name has one.
+# With --check nothing is built: it says which mutations change nothing or name no test.
 #
 # Each row below is a name, a file, a sed expression that changes one place of it, and tests, of
 # which one at least must notice; the table shows which do. A mutation that no test notices, or
@@ -86,8 +87,8 @@ mutations() {
         's/few || plan->Nk >= sizes.kept/few || plan->Nk > 0/' test_memory
     mutate "linear: step does not normalise" src/layer/linear_step.c \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
-    mutate "linear: step adds the key after its use" src/layer/linear_step.c \
-        '/recur_sum(&den, z/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
+    mutate "linear: step adds the query to z" src/layer/linear_step.c \
+        '/recur_sum(&den/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
 
     chunk=src/layer/recurrence.c
     mutate "chunks: mask off by one, a position does not see itself" $chunk \
@@ -150,7 +151,7 @@ mutations() {
 
     maps="test_gradients test_feature_maps"
     body=src/kernel/kernel_body.h
-    mutate "elu: slope of 1 below zero" $body \
+    mutate "elu: slope of 1 below zero" src/kernel/kernel_body_rows.h \
         's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
     mutate "elu: no + 1" $body \
         's/x\[j\] + 1.0f, e\[j\]/x[j], e[j]/' test_definition test_kernel_rows
@@ -187,22 +188,24 @@ mutations() {
         's/if (isinf(L\[n\]))/if (false)/' $lsh
 
     rows="test_kernels test_kernel_rows"
-    mutate "recur: reads the sum before it is advanced" $body \
+    product=src/kernel/kernel_body_product.h
+    body_rows=src/kernel/kernel_body_rows.h
+    mutate "recur: reads the sum before it is advanced" $product \
         's/out\[t\]\[j\] += query \* s\[j\];/out[t][j] += query * (s[j] - key * value[t][j]);/' $rows
-    mutate "recur_sum: reads z before it is advanced" $body \
+    mutate "recur_sum: reads z before it is advanced" $product \
         's/sum += load(q + c) \* total;/sum += load(q + c) * (total - load(k + c));/' $rows
-    mutate "product: adds where it should set" $body \
+    mutate "product: adds where it should set" $product \
         's/add ? load(at) + sum\[i\]\[j\] : sum/true ? load(at) + sum[i][j] : sum/' $rows
-    mutate "dot: the last few elements" $body \
+    mutate "dot: the last few elements" $body_rows \
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
         $rows
-    mutate "max: rows below zero" $body \
+    mutate "max: rows below zero" $body_rows \
         's/vec most = splat(-INFINITY);/vec most = splat(0.0f);/' test_kernel_rows
     mutate "streams: rows that are not aligned" $body \
         's/) % sizeof(vec) == 0;/) % sizeof(float) == 0;/' test_kernel_rows test_layouts
     mutate "exp: last coefficient" $body \
         's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
-    mutate "softmax_slope: no delta" $body \
+    mutate "softmax_slope: no delta" $body_rows \
         's/p \* (load(dp + i) - delta)/p * load(dp + i)/' $rows
 
     mutate "refusals: below an option's range" src/base/option.c \
@@ -344,12 +347,19 @@ mutations() {
 
 # ---- Doing it ---------------------------------------------------------------------------------
 
+check=false
+if [ "${1:-}" = --check ]; then
+    check=true
+    shift
+fi
 words=$*
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT INT TERM
 tree=$work/tree
 build=$work/build
 log=$work/log
+changed=$work/changed
+applied=0
 caught=0
 failed=0
 
@@ -372,16 +382,37 @@ report() { # NAME RESULT
     printf '%-58s %s\n' "$1" "$2"
 }
 
+# Leaves the changed file in $changed.
+applies() { # NAME FILE SED
+    if sed "$3" "$2" >"$changed" && ! cmp -s "$2" "$changed"; then
+        applied=$((applied + 1))
+        return 0
+    fi
+    report "$1" "NOT APPLIED: the expression changes nothing in $2"
+    failed=$((failed + 1))
+    return 1
+}
+
+names_tests() { # NAME TEST...
+    about=$1
+    shift
+    for test in "${@:-none}"; do
+        [ -e "tests/$test.c" ] && continue
+        report "$about" "NO TEST: there is no tests/$test.c"
+        failed=$((failed + 1))
+    done
+}
+
 mutate() { # NAME FILE SED TEST...
     name=$1 file=$2 expression=$3
     shift 3
     wanted "$name" || return 0
-    sed "$expression" "$file" >"$tree/$file"
-    if cmp -s "$file" "$tree/$file"; then
-        report "$name" "NOT APPLIED: the expression changes nothing in $file"
-        failed=$((failed + 1))
+    applies "$name" "$file" "$expression" || return 0
+    if $check; then
+        names_tests "$name" "$@"
         return 0
     fi
+    cp "$changed" "$tree/$file"
     if ! ninja -C "$build" "$@" >"$log" 2>&1; then
         report "$name" "DOES NOT COMPILE"
         grep -m 3 'error' "$log" || true
@@ -393,6 +424,13 @@ mutate() { # NAME FILE SED TEST...
     fi
     cp "$file" "$tree/$file"
 }
+
+if $check; then
+    mutations
+    echo "mutate.sh: $applied apply, $failed wrong"
+    [ "$failed" -eq 0 ]
+    exit
+fi
 
 mkdir "$tree"
 cp -R CMakeLists.txt cmake include src cli tests examples "$tree"

@@ -89,11 +89,11 @@ double tn_random_normal(struct tn_random *random);  /* mean 0, variance 1 */
 
 /* ---- parallel.c --------------------------------------------------------- */
 
-/* Calls task(arg, i, t) for every i < count from up to `threads` threads; t < threads names the
- * thread, for its scratch. Which thread runs which i is not fixed, so a task may depend on t
+/* Calls work(arg, i, t) for every i < count from up to `threads` threads; t < threads names the
+ * thread, for its scratch. Which thread runs which i is not fixed, so the work may depend on t
  * for scratch only. Returns when all are done. */
-typedef void tn_task(void *arg, size_t i, size_t thread);
-void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg);
+typedef void tn_work(void *arg, size_t i, size_t thread);
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg);
 
 /* Calls part(arg). Every tn_parallel() in it, which may not use more threads, finds them awake:
  * worth it for many short ones behind each other. Libraries that use OpenMP themselves run on one

@@ -141,3 +141,12 @@ tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row
     }
     return status;
 }
+
+tarn_status tn_option_choose(const tarn_table_row **row, struct tn_options *options,
+                             const tarn_table_row *const *rows, const char *what,
+                             const char *text, tarn_error *err)
+{
+    const tarn_status status = tn_option_row(row, rows, what, text, err);
+
+    return status == TARN_OK ? tn_option_read(options, *row, what, text, err) : status;
+}

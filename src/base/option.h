@@ -13,10 +13,15 @@ struct tn_options {
     double value[TN_OPTIONS_MAX];
 };
 
-/* The row of `rows` (ended by NULL) that `text` names. `what` is the argument, for the message.
- * */
+/* The row of `rows` (ended by NULL) that `text` names. `what` is the argument, for the
+ * message. */
 tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
                           const char *what, const char *text, tarn_error *err);
+
+/* The row that `text` names, and its options. */
+tarn_status tn_option_choose(const tarn_table_row **row, struct tn_options *options,
+                             const tarn_table_row *const *rows, const char *what,
+                             const char *text, tarn_error *err);
 
 /* Row `index` of such a table; NULL past the last. */
 static inline const tarn_table_row *tn_row_at(const tarn_table_row *const *rows, size_t index)

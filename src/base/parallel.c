@@ -32,8 +32,8 @@ size_t tn_threads_allow(size_t threads)
 
 /* ---- Shares ------------------------------------------------------------- */
 
-struct work {
-    tn_task *task;
+struct region {
+    tn_work *work;
     void *arg;
     size_t threads, count;
 };
@@ -47,64 +47,64 @@ struct share {
 
 enum { SHARES_MAX = 64 }; /* threads beyond only help */
 
-static size_t shares_of(const struct work *work)
+static size_t shares_of(const struct region *region)
 {
-    return tn_min(work->threads, SHARES_MAX);
+    return tn_min(region->threads, SHARES_MAX);
 }
 
-static void open_share(struct share *share, const struct work *work, size_t i, unsigned job)
+static void open_share(struct share *share, const struct region *region, size_t i, unsigned job)
 {
-    const size_t n = shares_of(work), each = work->count / n, over = work->count % n;
+    const size_t n = shares_of(region), each = region->count / n, over = region->count % n;
 
     atomic_store_explicit(&share->next, i * each + tn_min(i, over), memory_order_relaxed);
     share->end = (i + 1) * each + tn_min(i + 1, over);
     atomic_store_explicit(&share->job, job, memory_order_release);
 }
 
-static void finish(struct share *share, const struct work *work, size_t thread)
+static void finish(struct share *share, const struct region *region, size_t thread)
 {
     for (;;) {
         const size_t i = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
 
         if (i >= share->end)
             break;
-        work->task(work->arg, i, thread);
+        region->work(region->arg, i, thread);
     }
 }
 
 /* All shares, from a thread's own on. One that nobody has opened is left to its thread, which is
  * waited for anyway. */
-static void finish_all(struct share *shares, const struct work *work, size_t thread,
+static void finish_all(struct share *shares, const struct region *region, size_t thread,
                        unsigned job)
 {
-    const size_t n = shares_of(work);
+    const size_t n = shares_of(region);
 
     for (size_t i = 0; i < n; i++) {
         struct share *const share = &shares[(thread + i) % n];
 
         if (atomic_load_explicit(&share->job, memory_order_acquire) == job)
-            finish(share, work, thread);
+            finish(share, region, thread);
     }
 }
 
-static void take_part(struct share *shares, const struct work *work, size_t thread,
+static void take_part(struct share *shares, const struct region *region, size_t thread,
                       unsigned job)
 {
-    if (thread >= work->threads)
+    if (thread >= region->threads)
         return;
     if (thread < SHARES_MAX)
-        open_share(&shares[thread], work, thread, job);
-    finish_all(shares, work, thread, job);
+        open_share(&shares[thread], region, thread, job);
+    finish_all(shares, region, thread, job);
 }
 
 /* ---- Teams -------------------------------------------------------------- */
 
-/* Threads of one region that wait for work by looking at a counter. What they need to know lies
+/* Threads of one region of OpenMP that wait for work by looking at a counter. What they need to know lies
  * beside it, and no thread writes where another one has to: each line that another core changed
  * takes some 0.2 us to come. */
 struct team {
     _Alignas(TN_ALIGN) atomic_uint job; /* that was posted last */
-    struct work work;                   /* no task: there will be no more */
+    struct region region;               /* no work: there will be no more */
     _Alignas(TN_ALIGN) atomic_uint done;
     size_t threads;
     struct share shares[SHARES_MAX];
@@ -132,9 +132,9 @@ static void wait_until(const atomic_uint *counter, unsigned value)
         look_again(looks);
 }
 
-static void post(struct team *team, const struct work *work)
+static void post(struct team *team, const struct region *region)
 {
-    team->work = *work;
+    team->region = *region;
     atomic_fetch_add_explicit(&team->job, 1, memory_order_release);
 }
 
@@ -142,22 +142,22 @@ static void serve(struct team *team, size_t thread)
 {
     for (unsigned job = 1;; job++) {
         wait_until(&team->job, job);
-        if (!team->work.task)
+        if (!team->region.work)
             break;
-        __builtin_prefetch(team->work.arg);
-        take_part(team->shares, &team->work, thread, job);
+        __builtin_prefetch(team->region.arg);
+        take_part(team->shares, &team->region, thread, job);
         atomic_fetch_add_explicit(&team->done, 1, memory_order_release);
     }
 }
 
-static void run_in_team(struct team *team, struct work work)
+static void run_in_team(struct team *team, struct region region)
 {
-    work.threads =
-        tn_min(work.threads, team->threads); /* as many as there are to open shares */
-    own_team = NULL;                         /* a task is not to post another */
+    /* As many as there are to open shares. */
+    region.threads = tn_min(region.threads, team->threads);
+    own_team = NULL; /* work is not to post more of it */
     atomic_store_explicit(&team->done, 0, memory_order_relaxed);
-    post(team, &work);
-    take_part(team->shares, &work, 0, atomic_load_explicit(&team->job, memory_order_relaxed));
+    post(team, &region);
+    take_part(team->shares, &region, 0, atomic_load_explicit(&team->job, memory_order_relaxed));
     wait_until(&team->done, (unsigned)team->threads - 1);
     own_team = team;
 }
@@ -181,29 +181,29 @@ void tn_together(size_t threads, void (*part)(void *arg), void *arg)
         own_team = &team;
         part(arg);
         own_team = NULL;
-        post(&team, &(struct work){0});
+        post(&team, &(struct region){0});
     }
 }
 
-void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
-    const struct work work = {task, arg, tn_min(threads, count), count};
+    const struct region region = {work, arg, tn_min(threads, count), count};
 
-    if (work.threads <= 1) {
+    if (region.threads <= 1) {
         for (size_t i = 0; i < count; i++)
-            task(arg, i, 0);
+            work(arg, i, 0);
         return;
     }
     if (own_team) {
-        run_in_team(own_team, work);
+        run_in_team(own_team, region);
         return;
     }
     struct share shares[SHARES_MAX];
 
-    for (size_t i = 0; i < shares_of(&work); i++)
-        open_share(&shares[i], &work, i, 1);
-#pragma omp parallel num_threads((int)work.threads)
-    finish_all(shares, &work, (size_t)omp_get_thread_num(), 1);
+    for (size_t i = 0; i < shares_of(&region); i++)
+        open_share(&shares[i], &region, i, 1);
+#pragma omp parallel num_threads((int)region.threads)
+    finish_all(shares, &region, (size_t)omp_get_thread_num(), 1);
 }
 
 #else
@@ -225,11 +225,11 @@ void tn_together(size_t threads, void (*part)(void *arg), void *arg)
     part(arg);
 }
 
-void tn_parallel(size_t threads, size_t count, tn_task *task, void *arg)
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
     (void)threads;
     for (size_t i = 0; i < count; i++)
-        task(arg, i, 0);
+        work(arg, i, 0);
 }
 
 #endif

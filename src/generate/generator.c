@@ -17,8 +17,7 @@ const tarn_table_row *const tn_method_rows[] = {
 
 const tarn_table_row *tarn_method(size_t index)
 {
-    return index < sizeof tn_method_rows / sizeof tn_method_rows[0] ? tn_method_rows[index]
-                                                                    : NULL;
+    return tn_row_at(tn_method_rows, index);
 }
 
 /* ---- Life --------------------------------------------------------------- */

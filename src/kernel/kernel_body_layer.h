@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_layer.h - the loops of the layers besides attention: the second half of
+/* kernel_body_layer.h - the loops of the layers besides attention: a part of
  * kernel_body.h, which includes it and explains how it is compiled. */
 
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));

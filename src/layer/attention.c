@@ -19,9 +19,7 @@ const tarn_table_row *const tn_attention_rows[] = {
 
 const tarn_table_row *tarn_attention_kind(size_t index)
 {
-    return index < sizeof tn_attention_rows / sizeof tn_attention_rows[0]
-               ? tn_attention_rows[index]
-               : NULL;
+    return tn_row_at(tn_attention_rows, index);
 }
 
 bool tarn_attention_shares_keys(const char *kind)
@@ -71,13 +69,12 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
                              tarn_error *err)
 {
     const tarn_table_row *row = NULL;
-    tarn_status status = tn_option_row(&row, tn_attention_rows, "kind", desc->kind, err);
+    const tarn_status status =
+        tn_option_choose(&row, &plan->options, tn_attention_rows, "kind", desc->kind, err);
 
     if (status != TARN_OK)
         return status;
     plan->kind = (const struct tn_attention_kind *)row; /* its first member */
-    if ((status = tn_option_read(&plan->options, row, "kind", desc->kind, err)) != TARN_OK)
-        return status;
     if (plan->kind->has_map && (!plan->kind->uses_map || plan->kind->uses_map(plan)))
         return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
                                    desc->query_width, plan->kernels, err);

@@ -39,7 +39,7 @@ struct task {
     struct tn_lsh_scratch *scratch; /* one per thread */
 };
 
-static void run_heads(const struct tn_attention_call *call, tn_task *run)
+static void run_heads(const struct tn_attention_call *call, tn_work *run)
 {
     struct tn_arena arena = tn_arena_over(call->work);
     struct task task = {call, tn_lsh_lay_out(call->plan, &arena)};

@@ -14,25 +14,21 @@ const tarn_table_row *const tn_feature_rows[] = {
 
 const tarn_table_row *tarn_feature_map(size_t index)
 {
-    return index < sizeof tn_feature_rows / sizeof tn_feature_rows[0] ? tn_feature_rows[index]
-                                                                      : NULL;
+    return tn_row_at(tn_feature_rows, index);
 }
 
 tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, size_t D,
                                 const struct tn_kernels *kernels, tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    tarn_status status = tn_option_row(&about, tn_feature_rows, "feature_map", spec, err);
+
+    *map = (struct tn_feature_map){.kernels = kernels, .D = D};
+    const tarn_status status =
+        tn_option_choose(&about, &map->options, tn_feature_rows, "feature_map", spec, err);
 
     if (status != TARN_OK)
         return status;
-    *map = (struct tn_feature_map){
-        .row = (const struct tn_feature_row *)about, /* its first member */
-        .kernels = kernels,
-        .D = D,
-    };
-    if ((status = tn_option_read(&map->options, about, "feature_map", spec, err)) != TARN_OK)
-        return status;
+    map->row = (const struct tn_feature_row *)about; /* its first member */
     map->C = map->row->features(map);
     if (map->C == 0)
         return tn_fail(err, TARN_EINVAL,

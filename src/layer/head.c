@@ -22,16 +22,14 @@ tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
                          tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    tarn_status status = tn_option_row(&about, tn_head_rows, "head", spec, err);
+
+    *head = (struct tn_head){.symbols = symbols};
+    const tarn_status status =
+        tn_option_choose(&about, &head->options, tn_head_rows, "head", spec, err);
 
     if (status != TARN_OK)
         return status;
-    *head = (struct tn_head){
-        .row = (const struct tn_head_row *)about, /* its first member */
-        .symbols = symbols,
-    };
-    if ((status = tn_option_read(&head->options, about, "head", spec, err)) != TARN_OK)
-        return status;
+    head->row = (const struct tn_head_row *)about; /* its first member */
     head->outputs = head->row->outputs(head);
     if (head->outputs == 0)
         return tn_fail(err, TARN_EINVAL,

@@ -24,16 +24,18 @@ tarn_status tn_position_init(struct tn_position *position, const char *spec, siz
                              tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    tarn_status status = tn_option_row(&about, tn_position_rows, "position", spec, err);
+
+    *position = (struct tn_position){.F = F};
+    const tarn_status status =
+        tn_option_choose(&about, &position->options, tn_position_rows, "position", spec, err);
 
     if (status != TARN_OK)
         return status;
     const struct tn_position_row *const row = (const struct tn_position_row *)about; /* first */
 
-    *position = (struct tn_position){
-        .row = row, .F = F, .embedding = row->embedding(F), .table = row->table(F)};
-    if ((status = tn_option_read(&position->options, about, "position", spec, err)) != TARN_OK)
-        return status;
+    position->row = row;
+    position->embedding = row->embedding(F);
+    position->table = row->table(F);
     if (F == 0 || F % row->divisor != 0)
         return tn_fail(err, TARN_EINVAL,
                        "position: '%s' in a model %zu wide; expected a width that is a "

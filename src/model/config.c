@@ -105,11 +105,8 @@ static tarn_status check_kind(const char *attention, tarn_error *err)
 {
     const tarn_table_row *row = NULL;
     struct tn_options options;
-    const tarn_status status =
-        tn_option_row(&row, tn_attention_rows, "attention", attention, err);
 
-    return status == TARN_OK ? tn_option_read(&options, row, "attention", attention, err)
-                             : status;
+    return tn_option_choose(&row, &options, tn_attention_rows, "attention", attention, err);
 }
 
 /* A plan for one position says whether kind, map and widths fit together. */

@@ -51,11 +51,11 @@ tarn_status tn_task_create(struct tn_task **task, const char *name,
 {
     const tarn_table_row *about = NULL;
     struct tn_task made = {.N = desc->length};
-    tarn_status status = tn_option_row(&about, tn_task_rows, "task", name, err);
+    tarn_status status =
+        tn_option_choose(&about, &made.options, tn_task_rows, "task", name, err);
 
     *task = NULL;
-    if (status != TARN_OK ||
-        (status = tn_option_read(&made.options, about, "task", name, err)) != TARN_OK)
+    if (status != TARN_OK)
         return status;
     made.row = (const struct tn_task_row *)about; /* its first member */
     if (!desc->bare && (status = open_set(&made, desc, err)) != TARN_OK)

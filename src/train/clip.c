@@ -38,10 +38,8 @@ tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err
 {
     const tarn_table_row *row = NULL;
     struct tn_options options = {{0.0}};
-    tarn_status status = tn_option_row(&row, names, "clip", spec, err);
+    const tarn_status status = tn_option_choose(&row, &options, names, "clip", spec, err);
 
-    if (status == TARN_OK)
-        status = tn_option_read(&options, row, "clip", spec, err);
     if (status == TARN_OK)
         *clip = (struct tn_clip){(enum tn_clip_kind)(row - rows), options.value[0]};
     return status;

@@ -24,14 +24,13 @@ const tarn_table_row *tarn_optimizer(size_t index)
 tarn_status tn_optimizer_init(struct tn_optimizer *optimizer, const char *spec, tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    const tarn_status status = tn_option_row(&about, tn_optimizer_rows, "optimizer", spec, err);
 
-    if (status != TARN_OK)
-        return status;
-    *optimizer = (struct tn_optimizer){
-        .row = (const struct tn_optimizer_row *)about, /* its first member */
-    };
-    return tn_option_read(&optimizer->options, about, "optimizer", spec, err);
+    *optimizer = (struct tn_optimizer){0};
+    const tarn_status status = tn_option_choose(&about, &optimizer->options, tn_optimizer_rows,
+                                                "optimizer", spec, err);
+
+    optimizer->row = (const struct tn_optimizer_row *)about; /* its first member */
+    return status;
 }
 
 double tn_moment_share(double beta, uint64_t t)

@@ -26,21 +26,18 @@ tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, dou
                              tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    tarn_status status = tn_option_row(&about, tn_schedule_rows, "schedule", spec, err);
+
+    *schedule = (struct tn_schedule){.rate = rate};
+    const tarn_status status =
+        tn_option_choose(&about, &schedule->options, tn_schedule_rows, "schedule", spec, err);
 
     if (status != TARN_OK)
         return status;
     if (!(rate > 0.0 && rate <= rate_most)) /* NaN too */
         return tn_fail(err, TARN_EINVAL, "rate: is %g; expected a number above 0, up to %g",
                        rate, rate_most);
-    *schedule = (struct tn_schedule){
-        .row = (const struct tn_schedule_row *)about, /* its first member */
-        .rate = rate,
-    };
-    status = tn_option_read(&schedule->options, about, "schedule", spec, err);
-    if (status == TARN_OK && schedule->row->check)
-        status = schedule->row->check(schedule, err);
-    return status;
+    schedule->row = (const struct tn_schedule_row *)about; /* its first member */
+    return schedule->row->check ? schedule->row->check(schedule, err) : TARN_OK;
 }
 
 double tn_schedule_rate(const struct tn_schedule *schedule,

@@ -255,6 +255,22 @@ void check_close(const struct attention_run *a, const struct attention_run *b, b
     }
 }
 
+void check_linear_equals_kernel(struct attention_case is)
+{
+    struct attention_run linear, kernel;
+
+    run_open(&linear, &is);
+    is.desc.kind = "kernel";
+    run_open(&kernel, &is);
+    run_forward(&linear);
+    run_forward(&kernel);
+    run_backward(&linear);
+    run_backward(&kernel);
+    check_close(&linear, &kernel, true, 1e-4);
+    run_close(&linear);
+    run_close(&kernel);
+}
+
 void check_finite(const struct attention_run *run, bool gradients)
 {
     for (size_t i = Y; i <= last_array(gradients); i++) {

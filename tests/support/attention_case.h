@@ -100,6 +100,9 @@ void check_close(const struct attention_run *a, const struct attention_run *b, b
 void check_array_close(const struct attention_run *a, enum array array, const double *want,
                        double tolerance);
 
+/* Linear attention of this case is the quadratic kind with the same map. */
+void check_linear_equals_kernel(struct attention_case is);
+
 void check_finite(const struct attention_run *run, bool gradients);
 
 #endif

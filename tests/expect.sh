@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+# tests/expect.sh - sourced by the tests of the program, which set tarn, out, err and failed=0,
+# and may set path, the PATH that the program runs with.
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
+expect() {
+    code=$1
+    pattern=$2
+    shift 2
+    PATH=${path:-$PATH} "$tarn" "$@" >"$out" 2>"$err"
+    got=$?
+    if [ $got -ne "$code" ] || ! cat "$out" "$err" | grep -aq -e "$pattern"; then
+        fail "tarn $*: exit code $got, expected $code and '$pattern'"
+        cat "$out" "$err"
+    fi
+}
+
+# prints PATTERN...: patterns in what the last command printed.
+prints() {
+    for pattern in "$@"; do
+        cat "$out" "$err" | grep -aq -e "$pattern" || fail "nothing printed has '$pattern'"
+    done
+}
