@@ -319,7 +319,7 @@ static void a_proxy_of_the_environment_is_asked(void **state)
 struct heard {
     uint64_t most;
     size_t calls, stop_at;
-    tarn_data_state states[8];
+    tarn_data_state states[32];
     size_t files;
 };
 
