@@ -105,6 +105,20 @@ static void every_truncation_of_idx_is_refused(void **state)
     tn_bytes_free(&packed);
 }
 
+static void a_whole_gzip_of_part_of_the_images_is_refused(void **state)
+{
+    struct tn_bytes plain = idx_bytes(3, 4, 5);
+
+    (void)state;
+    for (size_t size = 0; size < plain.size; size++) {
+        struct tn_bytes part = bytes_cut(&plain, size);
+
+        refuse_and_free(gzip_bytes(&part), "bytes early");
+        tn_bytes_free(&part);
+    }
+    tn_bytes_free(&plain);
+}
+
 static void refuse_header(const char header[16], const char *says)
 {
     struct tn_bytes plain = idx_bytes(2, 4, 4), packed;
@@ -266,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(idx_is_read_plain_and_in_gzip),
         cmocka_unit_test(every_truncation_of_idx_is_refused),
+        cmocka_unit_test(a_whole_gzip_of_part_of_the_images_is_refused),
         cmocka_unit_test(headers_of_other_things_are_refused),
         cmocka_unit_test(headers_that_promise_too_much_cost_no_memory),
         cmocka_unit_test(a_gzip_bomb_is_not_unpacked),
