@@ -13,6 +13,7 @@ static const struct command commands[] = {
     {"generate", "text, or whatever a model's symbols stand for, symbol by symbol",
      cmd_generate},
     {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
+    {"data", "fetch and verify the data sets that are known", cmd_data},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {0},
 };

@@ -59,8 +59,8 @@ for model in linear softmax; do
     same a b "$model: f32 is the default"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision bf16
     [ "$(wc -c <"$folder/b")" -eq 60 ] || fail "$model: 60 symbols in bf16"
-    expect 1 "precision: no 'f16'" generate "$m" --precision f16
-    expect 1 'precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
+    expect 2 "precision: no 'f16'" generate "$m" --precision f16
+    expect 2 'precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
     make a "$m" -n 60 --seed 1
     make b "$m" -n 60
     same a b "$model: seed 1 is the default"

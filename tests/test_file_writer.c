@@ -286,6 +286,38 @@ static void a_temporary_that_is_a_link_is_not_followed(void **state)
     folder_close(&folder);
 }
 
+static void a_suspended_writer_goes_on(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a"), *part = folder_file(&folder, "a.part");
+    struct tn_file_writer writer, second;
+    uint64_t there = 9;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tn_file_writer_resume(&writer, &there, path, &err), &err);
+    assert_int_equal(there, 0);
+    check_ok(tn_file_writer_put(&writer, "abc", 3, &err), &err);
+    assert_int_equal(tn_file_writer_resume(&second, &there, path, &err), TARN_EIO);
+    assert_non_null(strstr(err.text, "a.part: is being written by someone else"));
+    tn_file_writer_suspend(&writer);
+    tn_file_writer_suspend(&writer);
+    file_check(part, "abc", 3);
+    check_ok(tn_file_writer_resume(&writer, &there, path, &err), &err);
+    assert_int_equal(there, 3);
+    check_ok(tn_file_writer_put(&writer, "de", 2, &err), &err);
+    check_ok(tn_file_writer_commit(&writer, &err), &err);
+    file_check(path, "abcde", 5);
+    file_put(part, "other", 5);
+    check_ok(tn_file_writer_resume(&writer, &there, path, &err), &err);
+    check_ok(tn_file_writer_restart(&writer, &err), &err);
+    check_ok(tn_file_writer_put(&writer, "new", 3, &err), &err);
+    check_ok(tn_file_writer_commit(&writer, &err), &err);
+    file_check(path, "new", 3);
+    assert_int_equal(folder_count(&folder), 1);
+    folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -301,6 +333,7 @@ int main(void)
         cmocka_unit_test(writers_in_a_race_leave_whole_files),
         cmocka_unit_test(permissions_are_kept),
         cmocka_unit_test(a_temporary_that_is_a_link_is_not_followed),
+        cmocka_unit_test(a_suspended_writer_goes_on),
     };
 
     return cmocka_run_group_tests_name("file writer", tests, NULL, NULL);

@@ -340,6 +340,49 @@ mutations() {
         's/set->training - 1;/set->training - 2;/' test_text_set
     mutate "text: windows overlap by a byte" src/data/text_set.c \
         's/set->training + begin, tn_min/set->training + begin - (begin > 0), tn_min/' test_text_set
+    gzip=src/file/gzip.c
+    images=test_image_files
+    mutate "gzip: what goes on is ignored" $gzip 's/if (made > 0)/if (false)/' $images
+    mutate "gzip: what stands behind is ignored" $gzip 's/if (behind > 0)/if (false)/' $images
+    mutate "gzip: a stream that ends early" $gzip 's/status == TARN_OK \&\& made < size/false/' $images
+    mutate "idx: memory for any promise" src/file/idx.c \
+        's/if (size > tn_inflated_most(packed))/if (false)/' $images
+    mutate "idx: longer than promised" src/file/idx.c \
+        's/bytes->size - HEADER != size/bytes->size - HEADER < size/' $images
+    mutate "idx: four dimensions" src/file/idx.c 's/if (magic\[3\] != 3)/if (magic[3] < 3)/' $images
+    mutate "cifar: planes stay planes" src/file/cifar.c \
+        's/planes\[c \* PLANE + i\]/planes[i * 3 + c]/' $images
+    mutate "cifar: any label" src/file/cifar.c 's/bytes->data\[at\] >= LABELS/false/' $images
+    png=src/file/png_file.c
+    mutate "png: the end is not read" $png 's/    png_read_end(r->png, NULL);//' test_png
+    mutate "png: transparent pixels" $png 's/in\[channels\] != 255/false/' test_png
+    mutate "png: 16 bits" $png 's/info) == 16)/info) == 32)/' test_png
+    mutate "png: memory for any promise" $png \
+        's/packed > tn_inflated_most/packed > SIZE_MAX - tn_inflated_most/' test_png
+    mutate "png: only the first pass" $png 's/pass < passes/pass < 1/' test_png
+    mutate "png list: sizes may differ" src/file/png_list.c \
+        's/one->height == all->height \&\& //' test_image_set
+    mutate "paths: as the system lists them" src/file/paths.c \
+        's/return strcmp(\*(char/return -strcmp(*(char/' test_image_set
+    shuffle=src/data/shuffle.c
+    mutate "shuffle: no permutation" $shuffle 's/left ^ (mix/(mix/' test_shuffle
+    mutate "shuffle: one round" $shuffle 's/ROUNDS = 6/ROUNDS = 1/' test_shuffle
+    set=src/data/image_set.c
+    mutate "images: one order for all epochs" $set 's/TN_TRAINING, place \/ count, 0/TN_TRAINING, 0, 0/' \
+        test_image_set
+    mutate "images: targets are inputs" $set 's/image\[n + 1\]/image[n]/' test_image_set
+    mutate "images: validation begins early" $set \
+        's/TN_VALIDATION, 0, count - kept, kept/TN_VALIDATION, 0, count - kept - 1, kept/' test_image_set
+    download=src/file/download.c
+    mutate "download: any checksum" $download 's/|| strcmp(sum, t->want->sha256) == 0/|| true/' \
+        test_data_fetch
+    mutate "download: what is wrong stays" $download \
+        's/status == TARN_EFORMAT || t->there == 0/false/' test_data_fetch
+    mutate "download: never begun anew" $download 's/code == CURLE_RANGE_ERROR \&\& before > 0/false/' \
+        test_data_fetch
+    mutate "download: a cut is the end" $download 's/!(was_cut(code) \&\& /!(false \&\& /' test_data_fetch
+    mutate "unpack: any size" src/file/unpack.c 's/bytes > want->bytes || (got == 0/false || (got == 0/' \
+        test_data_fetch
     mutate "task: bits are nats" src/task/task_text.c 's/ \/ log(2.0)//' test_tasks
     mutate "task: numbers above the symbols" src/task/task_copy.c \
         's/begin \&\& value < most/begin/' test_tasks

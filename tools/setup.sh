@@ -54,11 +54,17 @@ look() { # build|test|all
     need ninja-build have ninja
     need pkg-config have pkg-config
     need libjansson-dev header jansson.h
+    need libpng-dev header png.h
+    need zlib1g-dev header zlib.h
+    need libmd-dev header sha2.h
+    wish libcurl4-openssl-dev header curl/curl.h
+    wish libarchive-dev header archive.h
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
     wish gnuplot-nox have gnuplot
     [ "$1" = build ] && return
     need gcc have gcc
     need libcmocka-dev header cmocka.h
+    need python3 have python3
     need clang have clang
     need libomp-dev links clang -fopenmp
     wish clang-format-14 tools/check_format.sh --find

@@ -35,26 +35,29 @@ static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_er
     const int number = errno;
 
     tn_fail(err, TARN_EIO, "%s: %s: %s", tn_path_shown(writer->path), what, strerror(number));
-    tn_file_writer_discard(writer);
+    if (writer->keeps)
+        release(writer);
+    else
+        tn_file_writer_discard(writer);
     return TARN_EIO;
 }
 
 /* ---- Opening ------------------------------------------------------------ */
 
-static tarn_status name(struct tn_file_writer *writer, const char *path, tarn_error *err)
+static tarn_status name(struct tn_file_writer *writer, const char *path, const char *suffix,
+                        tarn_error *err)
 {
-    static const char suffix[] = ".tmp";
     const size_t length = strlen(path);
 
     writer->path = malloc(length + 1);
-    writer->temporary = malloc(length + sizeof suffix);
+    writer->temporary = malloc(length + strlen(suffix) + 1);
     if (!writer->path || !writer->temporary) {
         release(writer);
         return tn_fail(err, TARN_ENOMEM, "no memory for a path of %zu bytes", length);
     }
     memcpy(writer->path, path, length + 1);
     memcpy(writer->temporary, path, length);
-    memcpy(writer->temporary + length, suffix, sizeof suffix);
+    strcpy(writer->temporary + length, suffix);
     return TARN_OK;
 }
 
@@ -121,29 +124,70 @@ static int open_temporary(struct tn_file_writer *writer)
     return reason;
 }
 
-tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
-                                tarn_error *err)
+/* The locked temporary with whatever is in it; the mode of the file that it will replace, or
+ * 0. */
+static tarn_status begin(struct tn_file_writer *writer, const char *path, const char *suffix,
+                         mode_t *mode, tarn_error *err)
 {
-    mode_t mode = 0;
     int reason;
 
     *writer = (struct tn_file_writer){.file = -1};
-    tarn_status status = name(writer, path, err);
+    tarn_status status = name(writer, path, suffix, err);
 
-    if (status != TARN_OK || (status = check_target(writer, &mode, err)) != TARN_OK)
+    if (status != TARN_OK || (status = check_target(writer, mode, err)) != TARN_OK)
         return status;
     do
         reason = open_temporary(writer);
     while (reason == AGAIN);
-    if (reason) {
-        tn_fail(err, TARN_EIO, "%s.tmp: %s", tn_path_shown(path),
-                reason == EBUSY ? "is being written by someone else" : strerror(reason));
-        release(writer);
-        return TARN_EIO;
-    }
+    if (!reason)
+        return TARN_OK;
+    tn_fail(err, TARN_EIO, "%s%s: %s", tn_path_shown(path), suffix,
+            reason == EBUSY ? "is being written by someone else" : strerror(reason));
+    release(writer);
+    return TARN_EIO;
+}
+
+tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
+                                tarn_error *err)
+{
+    mode_t mode = 0;
+    const tarn_status status = begin(writer, path, ".tmp", &mode, err);
+
+    if (status != TARN_OK)
+        return status;
     if (ftruncate(writer->file, 0) != 0 || (mode && fchmod(writer->file, mode & 07777) != 0))
         return fail(writer, "the temporary file", err);
     return TARN_OK;
+}
+
+tarn_status tn_file_writer_resume(struct tn_file_writer *writer, uint64_t *there,
+                                  const char *path, tarn_error *err)
+{
+    mode_t mode = 0;
+    const tarn_status status = begin(writer, path, ".part", &mode, err);
+
+    *there = 0;
+    if (status != TARN_OK)
+        return status;
+    writer->keeps = true;
+    const off_t end = lseek(writer->file, 0, SEEK_END);
+
+    if (end < 0)
+        return fail(writer, "the partial file", err);
+    *there = (uint64_t)end;
+    return TARN_OK;
+}
+
+tarn_status tn_file_writer_restart(struct tn_file_writer *writer, tarn_error *err)
+{
+    if (ftruncate(writer->file, 0) != 0 || lseek(writer->file, 0, SEEK_SET) != 0)
+        return fail(writer, "the partial file", err);
+    return TARN_OK;
+}
+
+void tn_file_writer_suspend(struct tn_file_writer *writer)
+{
+    release(writer);
 }
 
 /* ---- Writing ------------------------------------------------------------ */

@@ -13,6 +13,9 @@
  *     if ((status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
  *         (status = tn_file_writer_put(&writer, data, bytes, err)) == TARN_OK)
  *         status = tn_file_writer_commit(&writer, err);
+ *
+ * What comes from far away is worth keeping: tn_file_writer_resume() writes to PATH.part instead
+ * and goes on behind what an earlier writer left there.
  */
 #ifndef TN_FILE_WRITER_H
 #define TN_FILE_WRITER_H
@@ -23,6 +26,7 @@ struct tn_file_writer {
     char *path;      /* as given */
     char *temporary; /* path.tmp */
     int file;        /* descriptor of the temporary; -1: closed */
+    bool keeps;      /* the temporary stays when something fails */
 };
 
 /* A path that exists must be a regular file; its permissions are kept. A symbolic link is
@@ -30,6 +34,16 @@ struct tn_file_writer {
  * temporary removed. */
 tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
                                 tarn_error *err);
+
+/* Likewise, with *there bytes in it already; the temporary stays if something fails. */
+tarn_status tn_file_writer_resume(struct tn_file_writer *writer, uint64_t *there,
+                                  const char *path, tarn_error *err);
+
+/* Forgets what was there. */
+tarn_status tn_file_writer_restart(struct tn_file_writer *writer, tarn_error *err);
+
+/* Closes it, for another tn_file_writer_resume(). Accepts a writer that is closed. */
+void tn_file_writer_suspend(struct tn_file_writer *writer);
 
 tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, size_t bytes,
                                tarn_error *err);

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_data.c - tarn data: the sets that are known, getting them, and whether they are right. */
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "data_progress.h"
+#include "json_line.h"
+#include "tarn/tarn.h"
+#include "words.h"
+
+#define AT(field) offsetof(struct options, field)
+
+struct options {
+    const char *set;
+    const char *folder, *from;
+    bool json;
+};
+
+/* ---- list --------------------------------------------------------------- */
+
+static const struct args_option list_rows[] = {
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per set"},
+    {0},
+};
+
+static const struct args_command list_command = {
+    .name = "tarn data list",
+    .help = "The data sets that are known.",
+    .options = list_rows,
+};
+
+/* What is downloaded. */
+static uint64_t bytes_of(const tarn_data_set *set)
+{
+    uint64_t bytes = set->archive.bytes;
+
+    for (const tarn_data_file *file = set->files; !set->archive.path && file->path; file++)
+        bytes += file->bytes;
+    return bytes;
+}
+
+static void print_set(const tarn_data_set *set)
+{
+    char bytes[32];
+
+    words_bytes(bytes, sizeof bytes, (double)bytes_of(set));
+    printf("%-12s ", set->name);
+    words_wrap(stdout, set->about, 13);
+    printf("%13s%s from %s\n%13slicence: ", "", bytes, set->address, "");
+    words_wrap(stdout, set->licence, 22);
+}
+
+static json_t *json_of_file(const tarn_data_file *file)
+{
+    json_t *const object = json_object();
+
+    json_put_text(object, "path", file->path);
+    json_put_count(object, "bytes", (size_t)file->bytes);
+    json_put_text(object, "sha256", file->sha256);
+    return object;
+}
+
+static void print_json(const tarn_data_set *set)
+{
+    json_t *const object = json_object(), *const files = json_array();
+
+    json_put_text(object, "name", set->name);
+    json_put_text(object, "about", set->about);
+    json_put_text(object, "licence", set->licence);
+    json_put_text(object, "address", set->address);
+    json_put_text(object, "folder", set->folder);
+    json_put_count(object, "bytes", (size_t)bytes_of(set));
+    if (set->archive.path)
+        json_object_set_new(object, "archive", json_of_file(&set->archive));
+    for (const tarn_data_file *file = set->files; file->path; file++)
+        json_array_append_new(files, json_of_file(file));
+    json_object_set_new(object, "files", files);
+    json_print_line(object);
+}
+
+static int data_list(int argc, char **argv)
+{
+    struct options o = {0};
+    const int code = args_read(&list_command, &o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    const tarn_data_set *set;
+
+    for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
+        (o.json ? print_json : print_set)(set);
+    return EXIT_DONE;
+}
+
+/* ---- fetch and verify --------------------------------------------------- */
+
+static const char default_folder[] = "data";
+
+static const struct args_option fetch_rows[] = {
+    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, "a name that tarn data list has"},
+    {"to", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
+     "the folder of all sets, made if it is not there"},
+    {"from", "URL", ARGS_TEXT, NULL, AT(from), 0, 0,
+     "an address that has the same files, instead of the set's own"},
+    {0},
+};
+
+static const struct args_command fetch_command = {
+    .name = "tarn data fetch",
+    .help = "Downloads what is not there, checks sizes and SHA-256, unpacks archives. What is "
+            "interrupted goes on at the next call. Proxies are taken from http_proxy and its "
+            "kin.",
+    .options = fetch_rows,
+};
+
+static const struct args_option verify_rows[] = {
+    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, "a name that tarn data list has"},
+    {"in", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0, "the folder of all sets"},
+    {0},
+};
+
+static const struct args_command verify_command = {
+    .name = "tarn data verify",
+    .help = "Compares the files of a set with their published SHA-256.",
+    .options = verify_rows,
+};
+
+static const tarn_data_set *find(const struct args_command *command, const char *name)
+{
+    const tarn_data_set *set = tarn_data_set_find(name);
+
+    if (set)
+        return set;
+    fprintf(stderr, "%s: no set '%.80s'; there are", command->name, name);
+    for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
+        fprintf(stderr, " %s", set->name);
+    fprintf(stderr, "\n");
+    return NULL;
+}
+
+static int failed(const struct args_command *command, const tarn_error *err)
+{
+    fprintf(stderr, "%s: %s\n", command->name, err->text);
+    return EXIT_FAILED;
+}
+
+static int data_fetch(int argc, char **argv)
+{
+    struct options o = {0};
+    const int code = args_read(&fetch_command, &o, argc, argv);
+    tarn_error err;
+
+    if (code != ARGS_GO_ON)
+        return code;
+    const tarn_data_set *const set = find(&fetch_command, o.set);
+
+    if (!set)
+        return EXIT_USAGE;
+    struct data_progress progress = data_progress_in(o.folder);
+    const tarn_data_events events = data_progress_events(&progress);
+    const tarn_status status = tarn_data_fetch(set, o.folder, o.from, &events, &err);
+
+    data_progress_end_line(&progress);
+    if (status != TARN_OK)
+        return failed(&fetch_command, &err);
+    fprintf(stderr, "%s is complete: --data %s/%s\n", set->name, o.folder, set->folder);
+    return EXIT_DONE;
+}
+
+static int data_verify(int argc, char **argv)
+{
+    struct options o = {0};
+    const int code = args_read(&verify_command, &o, argc, argv);
+    tarn_error err;
+
+    if (code != ARGS_GO_ON)
+        return code;
+    const tarn_data_set *const set = find(&verify_command, o.set);
+
+    if (!set)
+        return EXIT_USAGE;
+    struct data_progress progress = data_progress_in(o.folder);
+    const tarn_data_events events = data_progress_events(&progress);
+
+    return tarn_data_verify(set, o.folder, &events, &err) == TARN_OK
+               ? EXIT_DONE
+               : failed(&verify_command, &err);
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
+static const struct command commands[] = {
+    {"list", "the sets that are known: what they are, where they come from", data_list},
+    {"fetch", "download a set, go on with a download that was cut", data_fetch},
+    {"verify", "whether the files of a set are the published ones", data_verify},
+    {0},
+};
+
+int cmd_data(int argc, char **argv)
+{
+    return command_run("tarn data", "Data sets to train on.", commands, argc, argv);
+}

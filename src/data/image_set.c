@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "data/image_set.h"
+
+#include <string.h>
+
+#include "data/shuffle.h"
+#include "file/cifar.h"
+#include "file/paths.h"
+
+/* ---- Folders that have parts of their own ------------------------------- */
+
+static bool is_training_batch(const char *name)
+{
+    const size_t length = strlen(name);
+
+    return strncmp(name, "data_batch_", 11) == 0 && length > 15 &&
+           strcmp(name + length - 4, ".bin") == 0;
+}
+
+static bool is_test_batch(const char *name)
+{
+    return strcmp(name, "test_batch.bin") == 0;
+}
+
+static bool is_mnist(const char *name, const char *part)
+{
+    const size_t length = strlen(part);
+
+    return strncmp(name, part, length) == 0 && (!name[length] || !strcmp(name + length, ".gz"));
+}
+
+static bool is_mnist_training(const char *name)
+{
+    return is_mnist(name, "train-images-idx3-ubyte") ||
+           is_mnist(name, "train-images.idx3-ubyte");
+}
+
+static bool is_mnist_test(const char *name)
+{
+    return is_mnist(name, "t10k-images-idx3-ubyte") || is_mnist(name, "t10k-images.idx3-ubyte");
+}
+
+/* MNIST's file may be there twice, plain and as .gz: the first is read. */
+static tarn_status read_first(struct tn_images *images, const char *const *paths, size_t count,
+                              const tarn_allocator *allocator, tarn_error *err)
+{
+    (void)count;
+    return tn_images_read(images, paths[0], allocator, err);
+}
+
+static const struct layout {
+    bool (*wanted[2])(const char *name); /* by split */
+    tarn_status (*read)(struct tn_images *images, const char *const *paths, size_t count,
+                        const tarn_allocator *allocator, tarn_error *err);
+} layouts[] = {
+    {{is_mnist_training, is_mnist_test}, read_first},
+    {{is_training_batch, is_test_batch}, tn_cifar_read},
+};
+
+/* A part that the folder does not have stays empty. */
+static tarn_status read_part(struct tn_images *images, const struct layout *layout,
+                             enum tn_split split, const char *folder,
+                             const tarn_allocator *allocator, tarn_error *err)
+{
+    struct tn_paths paths = {0};
+    tarn_status status = tn_paths_in(&paths, folder, layout->wanted[split], err);
+
+    if (status == TARN_OK && paths.count > 0)
+        status =
+            layout->read(images, (const char *const *)paths.path, paths.count, allocator, err);
+    tn_paths_free(&paths);
+    return status;
+}
+
+/* The first layout of which the folder has something. */
+static tarn_status read_layouts(struct tn_images images[2], const char *folder,
+                                const tarn_allocator *allocator, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0] && status == TARN_OK; i++) {
+        for (int split = 0; split < 2 && status == TARN_OK; split++)
+            status = read_part(&images[split], &layouts[i], (enum tn_split)split, folder,
+                               allocator, err);
+        if (images[TN_TRAINING].pixels || images[TN_VALIDATION].pixels)
+            break;
+    }
+    return status;
+}
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status check_fraction(double validation, tarn_error *err)
+{
+    if (validation > 0.0 && validation <= 1.0) /* no number compares */
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "validation: is %g; expected a fraction of the images above 0, up to 1",
+                   validation);
+}
+
+static void set_part(struct tn_image_set *set, enum tn_split split, size_t from, size_t first,
+                     size_t count)
+{
+    set->part[split] = tn_images_at(&set->images[from], first);
+    set->count[split] = count;
+}
+
+/* One file's images; both parts have one at least, or validation has all. */
+static tarn_status split_file(struct tn_image_set *set, const char *path, double validation,
+                              tarn_error *err)
+{
+    const size_t count = set->images[0].count;
+    const size_t kept = tn_min(count, (size_t)(validation * (double)count));
+
+    if (kept == 0 || (kept == count && validation < 1.0))
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has %zu images, of which %zu are to validate on; expected 1 at "
+                       "least, and 1 to train on",
+                       tn_path_shown(path), count, kept);
+    set_part(set, TN_TRAINING, 0, 0, count - kept);
+    set_part(set, TN_VALIDATION, 0, count - kept, kept);
+    return TARN_OK;
+}
+
+static tarn_status join_parts(struct tn_image_set *set, const char *path, double validation,
+                              tarn_error *err)
+{
+    const struct tn_images *const a = &set->images[TN_TRAINING];
+    const struct tn_images *const b = &set->images[TN_VALIDATION];
+
+    if (!a->pixels && validation < 1.0)
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has images to validate on only; expected some to train on, or 1 as "
+                       "the fraction for validation",
+                       tn_path_shown(path));
+    if (a->pixels &&
+        (a->height != b->height || a->width != b->width || a->channels != b->channels))
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s: images to validate on are %zu x %zu; expected %zu x %zu, as those to "
+            "train on",
+            tn_path_shown(path), b->height, b->width, a->height, a->width);
+    if (a->pixels)
+        set_part(set, TN_TRAINING, TN_TRAINING, 0, a->count);
+    set_part(set, TN_VALIDATION, TN_VALIDATION, 0, b->count);
+    return TARN_OK;
+}
+
+static tarn_status read_files(struct tn_image_set *set, const char *path,
+                              const tarn_allocator *allocator, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    if (tn_is_folder(path))
+        status = read_layouts(set->images, path, allocator, err);
+    if (status == TARN_OK && !set->images[0].pixels && !set->images[1].pixels)
+        status = tn_images_read(&set->images[0], path, allocator, err);
+    return status;
+}
+
+static tarn_status arrange(struct tn_image_set *set, const char *path, double validation,
+                           tarn_error *err)
+{
+    const bool two = set->images[TN_VALIDATION].pixels != NULL;
+    const struct tn_images *const any = &set->images[two];
+    const tarn_status status =
+        two ? join_parts(set, path, validation, err) : split_file(set, path, validation, err);
+
+    set->height = any->height;
+    set->width = any->width;
+    set->channels = any->channels;
+    if (status == TARN_OK && tn_images_size(any) < 2)
+        return tn_fail(err, TARN_EINVAL, "%s: has images of 1 byte; expected 2 at least",
+                       tn_path_shown(path));
+    return status;
+}
+
+tarn_status tn_image_set_read(struct tn_image_set *set, const char *path, double validation,
+                              uint64_t seed, const tarn_allocator *allocator, tarn_error *err)
+{
+    tarn_status status = check_fraction(validation, err);
+
+    *set = (struct tn_image_set){.seed = seed};
+    if (status == TARN_OK && (status = read_files(set, path, allocator, err)) == TARN_OK)
+        status = arrange(set, path, validation, err);
+    if (status != TARN_OK)
+        tn_image_set_free(set);
+    return status;
+}
+
+void tn_image_set_free(struct tn_image_set *set)
+{
+    tn_images_free(&set->images[0]);
+    tn_images_free(&set->images[1]);
+    *set = (struct tn_image_set){0};
+}
+
+/* ---- Use ---------------------------------------------------------------- */
+
+static size_t image_size(const struct tn_image_set *set)
+{
+    return set->height * set->width * set->channels;
+}
+
+size_t tn_image_set_length(const struct tn_image_set *set)
+{
+    return image_size(set) - 1;
+}
+
+size_t tn_image_set_batches(const struct tn_image_set *set, size_t B)
+{
+    return tn_blocks(set->count[TN_VALIDATION], B);
+}
+
+const unsigned char *tn_image_set_image(const struct tn_image_set *set, enum tn_split split,
+                                        size_t i)
+{
+    return set->part[split] + i * image_size(set);
+}
+
+/* Image number `place` of training, which goes on for ever: its epoch's permutation says which
+ * it is. */
+static size_t shuffled(const struct tn_image_set *set, uint64_t place)
+{
+    const size_t count = set->count[TN_TRAINING];
+    struct tn_random random;
+
+    tn_batch_random(&random, set->seed, TN_TRAINING, place / count, 0);
+    return tn_shuffle(tn_random_bits(&random), count, (size_t)(place % count));
+}
+
+static void fill_image(const struct tn_image_set *set, struct tn_batch *batch, size_t b,
+                       enum tn_split split, size_t i)
+{
+    const unsigned char *const image = tn_image_set_image(set, split, i);
+    const size_t first = b * batch->N;
+
+    for (size_t n = 0; n < batch->N; n++) {
+        batch->inputs[first + n] = image[n];
+        batch->targets[first + n] = image[n + 1];
+        batch->weights[first + n] = 1.0f;
+    }
+}
+
+void tn_image_set_fill(const struct tn_image_set *set, struct tn_batch *batch,
+                       enum tn_split split, uint64_t index)
+{
+    for (size_t b = 0; b < batch->B; b++) {
+        const uint64_t place = index * batch->B + b; /* after 2^64 images all over again */
+
+        if (split == TN_TRAINING && set->count[split] > 0)
+            fill_image(set, batch, b, split, shuffled(set, place));
+        else if (split == TN_VALIDATION && index < tn_image_set_batches(set, batch->B) &&
+                 place < set->count[split])
+            fill_image(set, batch, b, split, (size_t)place);
+        else
+            tn_batch_clear(batch, b);
+    }
+}

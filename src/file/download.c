@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "file/download.h"
+
+#ifndef TN_HAVE_CURL
+
+bool tn_download_possible(void)
+{
+    return false;
+}
+
+tarn_status tn_download(const struct tn_download *download, tarn_error *err)
+{
+    return tn_fail(err, TARN_EMACHINE,
+                   "%.150s: this tarn was built without libcurl and cannot download; get the "
+                   "file by other means",
+                   download->url);
+}
+
+#else
+
+#include <curl/curl.h>
+#include <string.h>
+
+#include "file/file_bytes.h"
+#include "file/file_writer.h"
+#include "file/sha256.h"
+
+enum { CONNECTIONS = 20 };
+
+bool tn_download_possible(void)
+{
+    return true;
+}
+
+struct transfer {
+    const struct tn_download *want;
+    struct tn_file_writer writer;
+    CURL *curl;
+    uint64_t there;     /* bytes in the partial file */
+    bool stopped;       /* by the caller */
+    bool too_long;      /* more came than expected */
+    tarn_status status; /* of writing */
+    tarn_error *err;
+};
+
+/* ---- One connection ----------------------------------------------------- */
+
+/* libcurl takes any number but `size` as a failure. */
+static size_t receive(char *data, size_t one, size_t size, void *context)
+{
+    struct transfer *const t = context;
+
+    (void)one; /* is 1 */
+    if (size > t->want->bytes - t->there) {
+        t->too_long = true;
+        return 0;
+    }
+    t->status = tn_file_writer_put(&t->writer, data, size, t->err);
+    if (t->status != TARN_OK)
+        return 0;
+    t->there += size;
+    return size;
+}
+
+static int report(void *context, curl_off_t total, curl_off_t now, curl_off_t up,
+                  curl_off_t up_now)
+{
+    struct transfer *const t = context;
+
+    (void)total, (void)now, (void)up, (void)up_now;
+    if (t->want->progress && !t->want->progress(t->want->context, t->there))
+        t->stopped = true;
+    return t->stopped;
+}
+
+static void set_protocols(CURL *curl)
+{
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+    curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+}
+
+/* A server that sends nothing for a minute is taken for dead. */
+static CURLcode connect_once(struct transfer *t, char text[CURL_ERROR_SIZE])
+{
+    CURL *const curl = t->curl;
+
+    text[0] = '\0';
+    curl_easy_reset(curl);
+    set_protocols(curl);
+    curl_easy_setopt(curl, CURLOPT_URL, t->want->url);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "tarn");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
+    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 5L);
+    curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 30L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 60L);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, t);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, (curl_off_t)t->there);
+    return curl_easy_perform(curl);
+}
+
+/* ---- As many as it takes ------------------------------------------------ */
+
+static tarn_status start_over(struct transfer *t)
+{
+    t->there = 0;
+    return tn_file_writer_restart(&t->writer, t->err);
+}
+
+/* Whether the next connection may bring what this one did not. */
+static bool was_cut(CURLcode code)
+{
+    return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ||
+           code == CURLE_GOT_NOTHING || code == CURLE_OPERATION_TIMEDOUT ||
+           code == CURLE_HTTP2_STREAM || code == CURLE_SEND_ERROR;
+}
+
+static tarn_status refuse(struct transfer *t, CURLcode code, const char *text)
+{
+    const char *const url = t->want->url;
+
+    if (t->status != TARN_OK)
+        return t->status;
+    if (t->too_long)
+        return tn_fail(t->err, TARN_EFORMAT, "%.120s: sends more than the expected %ju bytes",
+                       url, (uintmax_t)t->want->bytes);
+    if (t->stopped)
+        return tn_fail(t->err, TARN_EIO, "%.120s: stopped at byte %ju", url,
+                       (uintmax_t)t->there);
+    return tn_fail(t->err, TARN_EIO, "%.120s: %.80s; %ju of %ju bytes are there", url,
+                   *text ? text : curl_easy_strerror(code), (uintmax_t)t->there,
+                   (uintmax_t)t->want->bytes);
+}
+
+/* Until all bytes are there. A partial file that is longer than the whole is of no use. */
+static tarn_status transfer(struct transfer *t)
+{
+    char text[CURL_ERROR_SIZE];
+    tarn_status status = TARN_OK;
+
+    if (t->there > t->want->bytes)
+        status = start_over(t);
+    for (size_t i = 0; status == TARN_OK && t->there < t->want->bytes; i++) {
+        const uint64_t before = t->there;
+        const CURLcode code = connect_once(t, text);
+
+        if (code == CURLE_RANGE_ERROR && before > 0)
+            status = start_over(t);
+        else if (code == CURLE_OK && t->there < t->want->bytes)
+            status = tn_fail(t->err, TARN_EFORMAT, "%.120s: sent %ju bytes; expected %ju",
+                             t->want->url, (uintmax_t)t->there, (uintmax_t)t->want->bytes);
+        else if (code != CURLE_OK && !(was_cut(code) && t->there > before && i < CONNECTIONS))
+            status = refuse(t, code, text);
+    }
+    return status;
+}
+
+/* ---- The whole file ----------------------------------------------------- */
+
+static tarn_status verify(struct transfer *t)
+{
+    char sum[TN_SHA256_TEXT];
+    const tarn_status status = tn_sha256_file(sum, t->writer.temporary, t->err);
+
+    if (status != TARN_OK || strcmp(sum, t->want->sha256) == 0)
+        return status;
+    return tn_fail(
+        t->err, TARN_EFORMAT,
+        "%.100s: what came has the SHA-256 %.12s...; expected %.12s...; it was removed",
+        t->want->url, sum, t->want->sha256);
+}
+
+/* What is wrong would be wrong for ever if the next one went on behind it. */
+static tarn_status finish(struct transfer *t, tarn_status status)
+{
+    if (status == TARN_OK)
+        return tn_file_writer_commit(&t->writer, t->err);
+    if (status == TARN_EFORMAT || t->there == 0)
+        tn_file_writer_discard(&t->writer);
+    else
+        tn_file_writer_suspend(&t->writer);
+    return status;
+}
+
+tarn_status tn_download(const struct tn_download *download, tarn_error *err)
+{
+    struct transfer t = {.want = download, .curl = curl_easy_init(), .err = err};
+
+    if (!t.curl)
+        return tn_fail(err, TARN_ENOMEM, "no memory for libcurl");
+    tarn_status status = tn_file_writer_resume(&t.writer, &t.there, download->path, err);
+
+    if (status == TARN_OK) {
+        if ((status = transfer(&t)) == TARN_OK)
+            status = verify(&t);
+        status = finish(&t, status);
+    }
+    curl_easy_cleanup(t.curl);
+    return status;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "file/gzip.h"
+
+#include <limits.h>
+
+bool tn_is_gzip(const struct tn_bytes *bytes)
+{
+    return bytes->size >= 2 && bytes->data[0] == 0x1f && bytes->data[1] == 0x8b;
+}
+
+size_t tn_inflated_most(size_t size)
+{
+    return size > SIZE_MAX / 1032 ? SIZE_MAX : 1032 * size;
+}
+
+tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const struct tn_bytes *bytes,
+                            const char *path, tarn_error *err)
+{
+    const int only_gzip = 16 + MAX_WBITS;
+
+    *gunzip = (struct tn_gunzip){.next = bytes->data, .left = bytes->size, .path = path};
+    if (inflateInit2(&gunzip->stream, only_gzip) != Z_OK)
+        return tn_fail(err, TARN_ENOMEM, "%s: no memory to unpack gzip", tn_path_shown(path));
+    return TARN_OK;
+}
+
+void tn_gunzip_free(struct tn_gunzip *gunzip)
+{
+    inflateEnd(&gunzip->stream);
+    *gunzip = (struct tn_gunzip){0};
+}
+
+static tarn_status refuse(const struct tn_gunzip *gunzip, const char *what, tarn_error *err)
+{
+    return tn_fail(err, TARN_EFORMAT, "%s: gzip: %s", tn_path_shown(gunzip->path), what);
+}
+
+/* zlib counts in unsigned int. */
+static void feed(struct tn_gunzip *gunzip)
+{
+    z_stream *const z = &gunzip->stream;
+
+    if (z->avail_in > 0 || gunzip->left == 0)
+        return;
+    z->next_in = gunzip->next;
+    z->avail_in = (uInt)tn_min(gunzip->left, INT_MAX);
+    gunzip->next += z->avail_in;
+    gunzip->left -= z->avail_in;
+}
+
+/* Up to `size` bytes; *made fewer only at the end of the stream. */
+static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, size_t size,
+                                size_t *made, tarn_error *err)
+{
+    z_stream *const z = &gunzip->stream;
+
+    for (*made = 0; *made < size && !gunzip->ended;) {
+        const uInt room = (uInt)tn_min(size - *made, INT_MAX);
+
+        feed(gunzip);
+        z->next_out = out + *made;
+        z->avail_out = room;
+        const int code = inflate(z, Z_NO_FLUSH);
+
+        *made += room - z->avail_out;
+        gunzip->ended = code == Z_STREAM_END;
+        if (code == Z_BUF_ERROR)
+            return refuse(gunzip, "ends in the middle; the file was cut", err);
+        if (code == Z_MEM_ERROR)
+            return tn_fail(err, TARN_ENOMEM, "no memory to unpack gzip");
+        if (code != Z_OK && code != Z_STREAM_END)
+            return refuse(gunzip, z->msg ? z->msg : "not as it was written", err);
+    }
+    return TARN_OK;
+}
+
+tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err)
+{
+    size_t made;
+    const tarn_status status = inflate_some(gunzip, out, size, &made, err);
+
+    if (status == TARN_OK && made < size)
+        return tn_fail(err, TARN_EFORMAT, "%s: gzip: ends %zu bytes early",
+                       tn_path_shown(gunzip->path), size - made);
+    return status;
+}
+
+tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err)
+{
+    unsigned char more;
+    size_t made;
+    const tarn_status status = inflate_some(gunzip, &more, 1, &made, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (made > 0)
+        return refuse(gunzip, "goes on behind what its header promises", err);
+    const size_t behind = gunzip->left + gunzip->stream.avail_in;
+
+    if (behind > 0)
+        return tn_fail(err, TARN_EFORMAT, "%s: gzip: %zu bytes behind its end; expected none",
+                       tn_path_shown(gunzip->path), behind);
+    return TARN_OK;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "file/idx.h"
+
+#include <string.h>
+
+#include "file/gzip.h"
+
+enum { HEADER = 16, TYPE_BYTES = 8 };
+
+bool tn_is_idx(const struct tn_bytes *bytes)
+{
+    return bytes->size >= 4 && bytes->data[0] == 0 && bytes->data[1] == 0 &&
+           bytes->data[2] >= TYPE_BYTES && bytes->data[2] <= 14 && bytes->data[3] > 0;
+}
+
+/* ---- The header --------------------------------------------------------- */
+
+static size_t big_endian(const unsigned char *bytes)
+{
+    uint32_t value = 0;
+
+    for (size_t i = 0; i < 4; i++)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static tarn_status check_magic(const unsigned char *magic, const char *path, tarn_error *err)
+{
+    const char *const shown = tn_path_shown(path);
+
+    if (magic[0] != 0 || magic[1] != 0)
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s: begins with %02x %02x %02x %02x; expected 00 00 08 03, images in IDX", shown,
+            magic[0], magic[1], magic[2], magic[3]);
+    if (magic[2] != TYPE_BYTES)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: IDX with numbers of type 0x%02x; expected bytes, 0x08", shown,
+                       magic[2]);
+    if (magic[3] == 1)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: IDX with one dimension, which are labels; expected images, such as "
+                       "train-images-idx3-ubyte",
+                       shown);
+    if (magic[3] != 3)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: IDX with %d dimensions; expected 3: images, rows, columns", shown,
+                       magic[3]);
+    return TARN_OK;
+}
+
+/* Sizes without memory; *bytes is what the pixels take. */
+static tarn_status read_header(struct tn_images *images, size_t *bytes,
+                               const unsigned char header[HEADER], const char *path,
+                               tarn_error *err)
+{
+    const tarn_status status = check_magic(header, path, err);
+
+    if (status != TARN_OK)
+        return status;
+    images->count = big_endian(header + 4);
+    images->height = big_endian(header + 8);
+    images->width = big_endian(header + 12);
+    images->channels = 1;
+    if (!tn_size_product(bytes, (size_t[]){images->count, images->height, images->width}, 3) ||
+        *bytes > PTRDIFF_MAX)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: IDX that promises %zu images of %zu x %zu, more than memory holds",
+                       tn_path_shown(path), images->count, images->height, images->width);
+    return TARN_OK;
+}
+
+static tarn_status refuse_size(size_t found, size_t promised, const char *what,
+                               const char *path, tarn_error *err)
+{
+    return tn_fail(err, TARN_EFORMAT,
+                   "%s: has %zu bytes%s; expected the %zu its header promises",
+                   tn_path_shown(path), found, what, promised);
+}
+
+/* ---- Pixels ------------------------------------------------------------- */
+
+static tarn_status parse_plain(struct tn_images *images, const struct tn_bytes *bytes,
+                               const char *path, tarn_error *err)
+{
+    size_t size;
+
+    if (bytes->size < HEADER) {
+        const tarn_status magic = check_magic(bytes->data, path, err);
+
+        return magic == TARN_OK ? refuse_size(bytes->size, HEADER, "", path, err) : magic;
+    }
+    tarn_status status = read_header(images, &size, bytes->data, path, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (bytes->size - HEADER != size)
+        return refuse_size(bytes->size - HEADER, size, " of pixels", path, err);
+    if ((status = tn_images_take(images, path, err)) == TARN_OK)
+        memcpy(images->pixels, bytes->data + HEADER, size);
+    return status;
+}
+
+/* A few bytes may promise a lot: what deflate cannot hold is refused before there is memory for
+ * it. */
+static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, size_t packed,
+                          const char *path, tarn_error *err)
+{
+    unsigned char header[HEADER];
+    size_t size;
+    tarn_status status = tn_gunzip_take(gunzip, header, HEADER, err);
+
+    if (status != TARN_OK ||
+        (status = read_header(images, &size, header, path, err)) != TARN_OK)
+        return status;
+    if (size > tn_inflated_most(packed))
+        return refuse_size(packed, size, " of gzip, too few", path, err);
+    if ((status = tn_images_take(images, path, err)) != TARN_OK ||
+        (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
+        return status;
+    return tn_gunzip_end(gunzip, err);
+}
+
+tarn_status tn_idx_parse(struct tn_images *images, const struct tn_bytes *bytes,
+                         const char *path, const tarn_allocator *allocator, tarn_error *err)
+{
+    tarn_status status;
+
+    *images = (struct tn_images){.allocator = allocator};
+    if (tn_is_gzip(bytes)) {
+        struct tn_gunzip gunzip;
+
+        if ((status = tn_gunzip_begin(&gunzip, bytes, path, err)) == TARN_OK)
+            status = unpack(images, &gunzip, bytes->size, path, err);
+        tn_gunzip_free(&gunzip);
+    } else if (bytes->size < 4) {
+        status = refuse_size(bytes->size, HEADER, "", path, err);
+    } else {
+        status = parse_plain(images, bytes, path, err);
+    }
+    if (status != TARN_OK)
+        tn_images_free(images);
+    return status;
+}

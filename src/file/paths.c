@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "file/paths.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "file/file_bytes.h"
+
+enum { LIST_MOST = 256 << 20 };
+
+bool tn_is_folder(const char *path)
+{
+    struct stat about;
+
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+void tn_paths_free(struct tn_paths *paths)
+{
+    for (size_t i = 0; i < paths->count; i++)
+        free(paths->path[i]);
+    free(paths->path);
+    *paths = (struct tn_paths){0};
+}
+
+static bool make_room(struct tn_paths *paths)
+{
+    if (paths->count < paths->room)
+        return true;
+    const size_t room = 2 * paths->room + 16;
+    char **const path = realloc(paths->path, room * sizeof *path);
+
+    if (!path)
+        return false;
+    paths->path = path;
+    paths->room = room;
+    return true;
+}
+
+/* The first bytes of two texts, one behind the other. */
+static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder_length,
+                       const char *name, size_t length, tarn_error *err)
+{
+    char *const path = make_room(paths) ? malloc(folder_length + length + 1) : NULL;
+
+    if (!path)
+        return tn_fail(err, TARN_ENOMEM, "no memory for the names of %zu files", paths->count);
+    memcpy(path, folder, folder_length);
+    memcpy(path + folder_length, name, length);
+    path[folder_length + length] = '\0';
+    paths->path[paths->count++] = path;
+    return TARN_OK;
+}
+
+/* ---- Folders ------------------------------------------------------------ */
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* `folder` ends in '/'. */
+static tarn_status list_names(struct tn_paths *paths, const char *folder, DIR *directory,
+                              bool (*wanted)(const char *name), tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    while (status == TARN_OK) {
+        errno = 0;
+        const struct dirent *const entry = readdir(directory);
+
+        if (!entry)
+            return errno ? tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder),
+                                   strerror(errno))
+                         : TARN_OK;
+        if (wanted(entry->d_name))
+            status =
+                add(paths, folder, strlen(folder), entry->d_name, strlen(entry->d_name), err);
+    }
+    return status;
+}
+
+tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
+                        bool (*wanted)(const char *name), tarn_error *err)
+{
+    const size_t length = strlen(folder);
+    DIR *const directory = opendir(folder);
+    char *const prefix = malloc(length + 2);
+    tarn_status status;
+
+    if (!directory)
+        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder), strerror(errno));
+    else if (!prefix)
+        status = tn_fail(err, TARN_ENOMEM, "no memory for a path of %zu bytes", length);
+    else {
+        memcpy(prefix, folder, length);
+        strcpy(prefix + length, length > 0 && folder[length - 1] == '/' ? "" : "/");
+        status = list_names(paths, prefix, directory, wanted, err);
+        if (paths->count > 0)
+            qsort(paths->path, paths->count, sizeof *paths->path, compare);
+    }
+    if (directory)
+        closedir(directory);
+    free(prefix);
+    return status;
+}
+
+/* ---- Lists -------------------------------------------------------------- */
+
+static tarn_status add_line(struct tn_paths *paths, const char *list, const char *line,
+                            size_t length, tarn_error *err)
+{
+    const char *const slash = strrchr(list, '/');
+
+    while (length > 0 && (line[length - 1] == '\r' || line[length - 1] == ' '))
+        length--;
+    if (length == 0)
+        return TARN_OK;
+    if (memchr(line, '\0', length))
+        return tn_fail(err, TARN_EFORMAT, "%s: has a zero byte; expected a path a line",
+                       tn_path_shown(list));
+    return add(paths, list, *line != '/' && slash ? (size_t)(slash - list) + 1 : 0, line,
+               length, err);
+}
+
+tarn_status tn_paths_of_list(struct tn_paths *paths, const char *list, tarn_error *err)
+{
+    struct tn_bytes bytes;
+    tarn_status status = tn_bytes_read(&bytes, list, LIST_MOST, err);
+    const char *line = (const char *)bytes.data;
+
+    for (size_t left = bytes.size; left > 0 && status == TARN_OK;) {
+        const char *const newline = memchr(line, '\n', left);
+        const size_t length = newline ? (size_t)(newline - line) : left;
+
+        status = add_line(paths, list, line, length, err);
+        left -= length + (newline != NULL);
+        line += length + (newline != NULL);
+    }
+    tn_bytes_free(&bytes);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* paths.h - the files of a folder, or of a list. */
+#ifndef TN_PATHS_H
+#define TN_PATHS_H
+
+#include "base/base.h"
+
+bool tn_is_folder(const char *path);
+
+/* Zeros are an empty one. */
+struct tn_paths {
+    char **path;
+    size_t count, room;
+};
+
+/* Those in a folder whose name is wanted, as folder/name, in the order of their bytes, which is
+ * the same on every machine. */
+tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
+                        bool (*wanted)(const char *name), tarn_error *err);
+
+/* The lines of a file that are not empty, relative to its folder unless they begin with '/'. */
+tarn_status tn_paths_of_list(struct tn_paths *paths, const char *list, tarn_error *err);
+
+/* Leaves it empty. To be called also after a failure. */
+void tn_paths_free(struct tn_paths *paths);
+
+#endif

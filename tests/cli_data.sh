@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/cli_data.sh PROGRAM - tarn data: the list, refusals, and a fetch from a server on this
+# machine; with TARN_DATA a whole set.
+set -u
+tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+server=$(cd "$(dirname "$0")" && pwd)/data_server.py
+folder=$(mktemp -d)
+cd "$folder" || exit 1
+trap 'exec 9>&-; cd /; rm -rf "$folder"' EXIT
+failed=0
+export no_proxy=127.0.0.1
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
+expect() {
+    code=$1
+    pattern=$2
+    shift 2
+    "$tarn" "$@" >out 2>err
+    got=$?
+    if [ $got -ne "$code" ] || ! cat out err | grep -q -e "$pattern"; then
+        fail "tarn $*"
+        echo "  exit code $got, expected $code and '$pattern'"
+        cat out err
+    fi
+}
+
+expect 0 'fetch  *download' data --help
+expect 0 '^cifar10  *photographs' data list
+expect 0 'licence: ' data list
+expect 0 '"name":"mnist".*"sha256":"440fcabf' data list --json
+expect 2 "no command 'get'; there are list fetch verify" data get
+expect 2 'no SET; expected a name' data fetch
+expect 2 "no set 'minst'; there are mnist cifar10" data fetch minst
+expect 2 "no set 'minst'" data verify minst
+expect 0 'to DIR .*\[data\]' data fetch --help
+expect 1 'data/mnist/train-images-idx3-ubyte.gz: No such file' data verify mnist
+[ "$(grep -c 'is missing' out)" -eq 4 ] || fail "not four files are missing"
+[ -e data ] && fail "verifying made a folder"
+
+"$tarn" data fetch mnist --from http://127.0.0.1:1 >out 2>err
+if grep -q 'without libcurl' err; then
+    echo "without libcurl: fetching is not tested"
+    exit $failed
+fi
+grep -q 'tarn data fetch: http://127.0.0.1:1/train-images.*0 of 9912422 bytes' err ||
+    fail "a server that is not there: $(cat err)"
+
+# The server ends when descriptor 9 is closed.
+mkdir files
+mkfifo line
+python3 "$server" files <line >port &
+exec 9>line
+until [ -s port ] || ! kill -0 $! 2>/dev/null; do sleep 0.05; done
+from=http://127.0.0.1:$(cat port)
+
+for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
+    head -c 5000 /dev/zero >files/$name-ubyte.gz
+done
+expect 1 'sent 5000 bytes; expected 9912422' data fetch mnist --from "$from/good"
+[ "$(find data -type f | wc -l)" -eq 0 ] || fail "what is wrong stays: $(find data)"
+expect 1 'requested URL returned error: 404' data fetch cifar10 --from "$from/good" --to c
+: >file
+expect 1 'file: File exists; expected a folder' data fetch mnist --from "$from/good" --to file
+
+mnist=${TARN_DATA:-}/mnist
+if [ -r "$mnist/train-images-idx3-ubyte.gz" ]; then
+    rm files/*
+    cp "$mnist"/*.gz files
+    chmod u+w files/*
+    head -c 4000000 files/train-images-idx3-ubyte.gz >data/mnist/train-images-idx3-ubyte.gz.part
+    expect 0 'train-images-idx3-ubyte.gz  fetched' data fetch mnist --from "$from/cutonce"
+    grep -q 'going on behind byte 4000000' err || fail "does not say that it goes on: $(cat err)"
+    grep -q 'mnist is complete: --data data/mnist' err || fail "does not say what to do now"
+    grep -q 'train-images-idx3-ubyte.gz bytes=4000000-' files/requests || fail "began anew"
+    expect 0 'is there' data verify mnist
+    expect 0 'is there' data fetch mnist --from "$from/stall"
+    cmp data/mnist/t10k-images-idx3-ubyte.gz files/t10k-images-idx3-ubyte.gz || fail "differs"
+    expect 1 'SHA-256' data fetch mnist --from "$from/wrong" --to other
+    [ "$(find other -type f | wc -l)" -eq 0 ] || fail "what is wrong stays: $(find other)"
+else
+    echo "TARN_DATA has no mnist: a whole set is not fetched"
+fi
+exit $failed
