@@ -245,9 +245,9 @@ static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
     return tn_round_up(width, kernels->lanes);
 }
 
-static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t K)
+static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t mixtures)
 {
-    return 5 * K * kernels->lanes;
+    return 5 * mixtures * kernels->lanes;
 }
 
 /* Rows of a, or columns of b, in a panel, and the floats between two of its rows. */
