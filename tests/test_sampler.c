@@ -109,8 +109,8 @@ static void a_draw_depends_on_nothing_before_it(void **state)
     for_all(check_order);
 }
 
-/* log p of every symbol, by the loss of the head. */
-static void define_logits(double *logits, const char *spec, const float *outputs)
+/* log p of every symbol, by the loss of the head; returns how many outputs make a row. */
+static size_t define_logits(double *logits, const char *spec, const float *outputs)
 {
     struct tn_head head;
     tarn_error err;
@@ -131,6 +131,7 @@ static void define_logits(double *logits, const char *spec, const float *outputs
         logits[t] = -loss.loss;
     }
     free(scratch);
+    return head.outputs;
 }
 
 /* How many are more likely than symbol i, the first of equals. */
@@ -201,10 +202,12 @@ static void check_greedy(const char *head, const tarn_sampling *way)
 
     greedy.greedy = true;
     draw_outputs(outputs, 5);
-    draw_many(symbols, head, greedy, outputs, 1);
-    define_logits(logits, head, outputs);
-    for (size_t i = 0; i < DRAWS; i++)
-        assert_int_equal(rank_of(logits, (size_t)symbols[i * B]), 0);
+    draw_many(symbols, head, greedy, outputs, B);
+    for (size_t b = 0, from = 0; b < B; b++) {
+        from += define_logits(logits, head, outputs + from);
+        for (size_t i = 0; i < DRAWS; i++)
+            assert_int_equal(rank_of(logits, (size_t)symbols[i * B + b]), 0);
+    }
 }
 
 static void greedy_is_the_most_likely_for_every_head(void **state)
