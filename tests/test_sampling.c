@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "generate/sampling.h"
-#include "support/testing.h"
+#include "support/frequencies.h"
 
 static const struct tn_sampling plain = {.temperature = 1.0, .top_p = 1.0};
 
@@ -60,28 +60,6 @@ static void draw(size_t *counts, const struct tn_sampling *s, const float *logit
         counts[symbol]++;
     }
     free(scratch);
-}
-
-/* Each count within five deviations of its own, and all together: the sum of squares has the
- * mean f and the variance 2 f, f the number of symbols less one. */
-static void check_counts(const size_t *counts, const double *p, size_t n, size_t draws)
-{
-    double square = 0.0, freedom = -1.0;
-
-    for (size_t i = 0; i < n; i++) {
-        const double mean = p[i] * (double)draws, off = (double)counts[i] - mean;
-
-        if (p[i] == 0.0)
-            assert_int_equal(counts[i], 0);
-        else if (mean >= 5.0) {
-            if (!(off * off <= 25.0 * mean * (1.0 - p[i]) + 1e-9))
-                fail_msg("symbol %zu: %zu of %zu, not %g", i, counts[i], draws, mean);
-            square += off * off / mean;
-            freedom += 1.0;
-        }
-    }
-    if (freedom >= 1.0 && !(square <= freedom + 5.0 * sqrt(2.0 * freedom) + 5.0))
-        fail_msg("chi square %g for %g degrees of freedom", square, freedom);
 }
 
 static void check_case(const struct tn_sampling *s, const float *logits, size_t n, size_t draws,

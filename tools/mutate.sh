@@ -284,6 +284,45 @@ mutations() {
     mutate "sampling: a heap that looks at one child" $sampling \
         's/child += child + 1 < n \&\& /child += false \&\& /' test_sampling
 
+    sampler=src/generate/sampler.c
+    mutate "sampler: a head draws whatever was asked for" $sampler \
+        's/draw \&\& is_plain(&how, head->symbols)/draw != NULL/' test_sampler
+    mutate "sampler: streams a symbol apart" $sampler \
+        's/outputs + b \* s->head.outputs/outputs + b * s->head.symbols/' test_sampler
+    mutate "sampler: positions share their numbers" $sampler \
+        's/absorb(absorb(0, s->seed), position)/absorb(absorb(0, s->seed), 0 * position)/' test_sampler
+
+    logistic=src/kernel/kernel_body_logistic.h
+    mixture="test_head_logistic test_head"
+    mutate "logistic: the first bin without its tail" $logistic \
+        's/choose(bins->first, splat(-logistic_far), logistic_bounded(b))/logistic_bounded(b)/' $mixture
+    mutate "logistic: the last bin without its tail" $logistic \
+        's/choose(bins->last, splat(logistic_far), logistic_bounded(a))/logistic_bounded(a)/' $mixture
+    mutate "logistic: the ends have a width" $logistic 's/choose(open, one, g)/g/' $mixture
+    mutate "logistic: narrow bins cancel" $logistic \
+        's/choose(slim, logistic_series(d), one - e\[2\])/choose(slim, (one - e[2]) \/ d, one - e[2])/' $mixture
+    mutate "logistic: edges are one float" $logistic 's/ + bins->upper_rest//' $mixture
+    mutate "logistic: a and b overflow" $logistic 's/logistic_far = 1e37f/logistic_far = INFINITY/' $mixture
+    mutate "logistic: no clamp" $logistic 's/larger(splat(TN_LOGISTIC_LEAST), raw)/raw/' $mixture
+    mutate "logistic: slope through the clamp" $logistic \
+        's/choose(raw < splat(TN_LOGISTIC_LEAST), zero, slope)/slope/' $mixture
+    mutate "logistic: no slope at the clamp" $logistic \
+        's/raw < splat(TN_LOGISTIC_LEAST)/raw <= splat(TN_LOGISTIC_LEAST)/' $mixture
+    mutate "logistic: no slope through the width" $logistic 's/ - a \* above - inner/ - a * above/' $mixture
+    mutate "logistic: weights without a slope" $logistic \
+        's/by_weight \* load(tile.logits + k) - share/-share/' $mixture
+    mutate "logistic: shares without the likelihood" $logistic 's/e\[1\] \*= load(tile.R + k);//' $mixture
+    logistic=src/layer/head_logistic.c
+    mutate "logistic: gradients of rows of weight 0" $logistic \
+        's/} else if (call->doutputs) {/} else if (false) {/' $mixture
+    mutate "logistic: a draw rounds down" $logistic 's/0.5 \* last + 0.5)/0.5 * last)/' $mixture
+    mutate "logistic: a draw of another scale" $logistic \
+        's/r < TN_LOGISTIC_LEAST ? TN_LOGISTIC_LEAST : r/r/' $mixture
+    mutate "logistic: draws of the first logistic" $logistic \
+        's/if (share \* all < /if (0.0 * share * all < /' $mixture
+    mutate "logistic: no number for a symbol" $logistic \
+        's/t >= 0.0 ? (int32_t)t : 0/!(t < 0.0) ? (int32_t)t : 0/' $mixture
+
     mutate "file: control characters in errors" src/base/status.c \
         's/        make_printable(err->text);//' test_status
     mutate "file: a pipe is waited for" src/file/file_bytes.c \

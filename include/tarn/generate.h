@@ -46,11 +46,13 @@ typedef struct tarn_generator_desc {
 /* How a symbol is chosen from a position's outputs: as likely as the model says, if all is
  * zero. */
 typedef struct tarn_sampling {
-    double temperature; /* logits are divided by it; 0: 1 */
+    double temperature; /* log-probabilities of symbols are divided by it; 0: 1 */
     size_t top_k;       /* only the k most likely; 0: all */
     double top_p;       /* of these, only the fewest whose share reaches p; 0: 1, all */
     bool greedy;        /* always the most likely one, whatever the rest says */
     uint64_t seed;
+    const char *cpu; /* instruction set, as tarn_cpu_name() lists; NULL: best. For heads whose
+                        outputs are no log-probabilities */
 } tarn_sampling;
 
 /* Working memory for choosing. One thread at a time. */
@@ -71,8 +73,8 @@ TARN_API tarn_status tarn_generator_create(tarn_generator **generator, const tar
                                            const tarn_generator_desc *desc, tarn_error *err);
 TARN_API void tarn_generator_free(tarn_generator *generator); /* accepts NULL */
 
-/* TARN_EINVAL: a temperature that is negative or no number, a top_p above 1. The model is not
- * looked at later. */
+/* For any head. TARN_EINVAL: a temperature that is negative or no number, a top_p above 1. The
+ * model is not looked at later. */
 TARN_API tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
                                          const tarn_sampling *sampling,
                                          const tarn_allocator *allocator, tarn_error *err);
@@ -97,8 +99,8 @@ TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *sta
 
 /* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
  * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, b and
- * the position alone: not on the size of the batch, nor on earlier draws. Of equal outputs the
- * symbol that comes first counts as the more likely one. Allocates nothing. */
+ * the position alone: not on the size of the batch, nor on earlier draws. Of equally likely
+ * symbols the first counts as the more likely one. Allocates nothing. */
 TARN_API void tarn_sampler_draw(tarn_sampler *sampler, int32_t *symbols, const float *outputs,
                                 size_t batch, uint64_t position);
 

@@ -51,13 +51,15 @@ typedef struct tarn_batch {
 typedef struct tarn_report {
     uint64_t update; /* its number, counted from 1 */
     double loss;     /* mean over the positions that count, in nats, before the update */
-    double accuracy; /* fraction of them whose most probable symbol was right */
+    double accuracy; /* fraction of them whose most probable symbol was right; not a number with
+                        a head that does not look for it, as "logistic" */
     double rate;     /* learning rate */
     double norm;     /* of all gradients together, before clipping */
     bool skipped;    /* not finite, and left out */
 } tarn_report;
 
-/* Sums over positions; a mean is a quotient of two. */
+/* Sums over positions; a mean is a quotient of two. `correct` is not a number where accuracy
+ * is none. */
 typedef struct tarn_score {
     double loss, correct, weight;
 } tarn_score;

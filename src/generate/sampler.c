@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler.c - symbols of all streams from their outputs.
  *
- * A choice takes one random number, which is a hash of seed, stream and position: nothing has to
- * be kept from one to the next, and a state that was saved goes on as it would have gone. */
-#include <string.h>
-
+ * A choice takes its random numbers from a generator that is seeded by a hash of seed, stream and
+ * position: nothing has to be kept from one to the next, and a state that was saved goes on as it
+ * would have gone.
+ *
+ * Temperature, top-k, top-p and greed are the same for every head, since they look at
+ * log-probabilities of symbols (sampling.c). A head that has a faster way to draw a symbol just as
+ * likely as it says is asked for that where nothing of this is wanted. */
 #include "generate/sampling.h"
 #include "model/transformer.h"
 #include "tarn/generate.h"
@@ -12,8 +15,13 @@
 struct tarn_sampler {
     struct tn_sampling how;
     uint64_t seed;
-    size_t symbols;
-    uint64_t *scratch; /* a word per symbol, for top_k and top_p */
+    struct tn_head head;
+    struct tn_rows one; /* row of outputs */
+    bool draws;         /* by the head itself */
+    float *logits;      /* of all symbols; NULL: outputs are that */
+    void *work;         /* the head's */
+    uint64_t *order;    /* a word per symbol, for top_k and top_p */
+    void *memory;       /* that holds all of it */
     const tarn_allocator *allocator;
     tarn_allocator allocator_copy;
 };
@@ -33,10 +41,32 @@ static tarn_status read_sampling(struct tn_sampling *how, const tarn_sampling *s
     return tn_sampling_check(how, err);
 }
 
+static bool is_plain(const struct tn_sampling *how, size_t symbols)
+{
+    return how->temperature == 1.0 && (how->top_k == 0 || how->top_k >= symbols) &&
+           how->top_p == 1.0 && !how->greedy;
+}
+
+/* Twice: see tn_arena. */
+static tarn_sampler *lay_out(const struct tn_head *head, const struct tn_rows *one,
+                             struct tn_arena *arena)
+{
+    tarn_sampler *const s = tn_arena_take(arena, 1, sizeof *s);
+    uint64_t *const order = tn_arena_take(arena, head->symbols, sizeof *order);
+    float *const logits = head->row->logits ? tn_arena_floats(arena, head->symbols) : NULL;
+    void *const work = tn_arena_take(arena, 1, tn_head_scratch_size(head, one));
+
+    if (s)
+        *s = (tarn_sampler){
+            .head = *head, .one = *one, .logits = logits, .work = work, .order = order};
+    return s;
+}
+
 tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
                                 const tarn_sampling *sampling, const tarn_allocator *allocator,
                                 tarn_error *err)
 {
+    struct tn_arena arena = tn_arena_over(NULL);
     struct tn_sampling how;
     tarn_status status;
 
@@ -44,23 +74,25 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
         return tn_fail(err, TARN_EINVAL, "sampler, model, sampling: one is NULL; expected all");
     *sampler = NULL;
     const struct tn_head *const head = &model->arch.head;
+    const struct tn_rows one = {tn_kernels_pick(sampling->cpu), 1, 1, head->outputs};
 
-    if (strcmp(head->row->about.name, "categorical") != 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "head: '%s' cannot be sampled from; expected categorical",
-                       head->row->about.name);
+    if (!one.kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", sampling->cpu);
     if ((status = read_sampling(&how, sampling, err)) != TARN_OK)
         return status;
-    const size_t words = head->symbols * sizeof(uint64_t); /* below 2^31 of them */
-    tarn_sampler *const s = tn_allocate(allocator, sizeof *s + words);
+    lay_out(head, &one, &arena);
+    void *const memory = tn_allocate(allocator, tn_arena_bytes(&arena));
 
-    if (!s)
+    if (!memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for a sampler of %zu symbols",
                        head->symbols);
-    *s = (tarn_sampler){.how = how,
-                        .seed = sampling->seed,
-                        .symbols = head->symbols,
-                        .scratch = (uint64_t *)(s + 1)};
+    arena = tn_arena_over(memory);
+    tarn_sampler *const s = lay_out(head, &one, &arena);
+
+    s->memory = memory;
+    s->how = how;
+    s->seed = sampling->seed;
+    s->draws = head->row->draw && is_plain(&how, head->symbols);
     if (allocator) {
         s->allocator_copy = *allocator;
         s->allocator = &s->allocator_copy;
@@ -75,7 +107,7 @@ void tarn_sampler_free(tarn_sampler *s)
         return;
     const tarn_allocator allocator = s->allocator_copy;
 
-    tn_release(s->allocator ? &allocator : NULL, s);
+    tn_release(s->allocator ? &allocator : NULL, s->memory);
 }
 
 /* ---- Use ---------------------------------------------------------------- */
@@ -89,6 +121,18 @@ static uint64_t absorb(uint64_t hash, uint64_t word)
     return tn_random_bits(&random);
 }
 
+static int32_t choose(tarn_sampler *s, const float *outputs, struct tn_random *random)
+{
+    const struct tn_head_row *const row = s->head.row;
+
+    if (s->draws)
+        return row->draw(&s->head, outputs, random);
+    if (row->logits)
+        row->logits(&s->head, &s->one, s->logits, outputs, s->work);
+    return tn_sample(&s->how, row->logits ? s->logits : outputs, s->head.symbols, s->order,
+                     random);
+}
+
 void tarn_sampler_draw(tarn_sampler *s, int32_t *symbols, const float *outputs, size_t batch,
                        uint64_t position)
 {
@@ -98,7 +142,6 @@ void tarn_sampler_draw(tarn_sampler *s, int32_t *symbols, const float *outputs, 
         struct tn_random random;
 
         tn_random_seed(&random, absorb(here, b));
-        symbols[b] =
-            tn_sample(&s->how, outputs + b * s->symbols, s->symbols, s->scratch, &random);
+        symbols[b] = choose(s, outputs + b * s->head.outputs, &random);
     }
 }

@@ -221,6 +221,7 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_product.h"
 #include "kernel/kernel_body_rows.h"
 #include "kernel/kernel_body_layer.h"
+#include "kernel/kernel_body_logistic.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
 #include "kernel/kernel_body_few.h"
@@ -259,6 +260,7 @@ const struct tn_kernels TN_TABLE = {
     .gelu = gelu,
     .gelu_slope = gelu_slope,
     .dropout = dropout,
+    .logistics = logistics,
     .update = update,
     .few_pack = few_pack,
     .few_hold = few_hold,

@@ -82,6 +82,22 @@ struct tn_panels {
     struct tn_ahead *ahead; /* used up: what is read next */
 };
 
+/* How likely symbols are by a mixture of K logistics over `values` values placed evenly on
+ * [-1, 1] (kernel_body_logistic.h). x is n rows of K logits, K means, K log-scales. Symbol i has
+ *     -log p = log(ratio[i]) - peak[i]
+ * and dx_i is slopes[i] times its gradient. */
+#define TN_LOGISTIC_LEAST (-7.0f) /* log-scales below count as this, as the authors clamp */
+struct tn_logistics {
+    float *dx; /* n x 3 K without gaps; NULL: not wanted; may be x */
+    float *ratio, *peak;
+    const float *x;
+    ptrdiff_t ldx;          /* 0: all rows are one */
+    const int32_t *symbols; /* 0 .. values - 1 */
+    const float *slopes;
+    size_t n, K, values;
+    float *work; /* tn_logistics_work() floats */
+};
+
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
@@ -188,6 +204,8 @@ struct tn_kernels {
     void (*dropout)(float *y, const float *x, const float *residual,
                     const struct tn_dropout_keys *keys, uint32_t first, size_t n);
 
+    void (*logistics)(const struct tn_logistics *to);
+
     /* ---- parameters ---- */
 
     /* With g' = scale g + l2 w:
@@ -232,6 +250,11 @@ const struct tn_kernels *tn_kernels_row(size_t i);
 static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
 {
     return tn_round_up(width, kernels->lanes);
+}
+
+static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t mixtures)
+{
+    return 5 * mixtures * kernels->lanes;
 }
 
 /* Rows of a, or columns of b, in a panel, and the floats between two of its rows. */

@@ -30,11 +30,10 @@ tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
     if (status != TARN_OK)
         return status;
     head->row = (const struct tn_head_row *)about; /* its first member */
+    if (symbols < head->row->least || symbols > head->row->most)
+        return tn_fail(err, TARN_EINVAL, "head: '%s' of %zu symbols; expected %zu to %zu",
+                       about->name, symbols, head->row->least, head->row->most);
     head->outputs = head->row->outputs(head);
-    if (head->outputs == 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "head: '%s' of %zu symbols; expected at least 1 and at most 2^31 - 1",
-                       about->name, symbols);
     return TARN_OK;
 }
 

@@ -20,9 +20,11 @@ struct tn_head {
 
 /* Sums over rows, each times its weight, in a fixed order. */
 struct tn_loss {
-    double loss;    /* in nats */
-    double weight;  /* the mean is loss / weight */
-    double correct; /* rows whose most probable symbol, the first of equals, is the target */
+    double loss;   /* in nats */
+    double weight; /* the mean is loss / weight */
+    double
+        correct; /* rows whose most probable symbol, the first of equals, is the target; not a
+                       number if the head does not count them */
 };
 
 /* One call: r->rows rows of r->width = head->outputs floats. */
@@ -39,14 +41,24 @@ struct tn_head_call {
 
 struct tn_head_row {
     tarn_table_row about;
+    size_t least, most; /* symbols, at most INT32_MAX */
 
-    /* Floats per position; 0: impossible for so many symbols. */
+    /* Floats per position. */
     size_t (*outputs)(const struct tn_head *head);
 
     /* What a call works in, laid out; see tn_arena. */
     void (*work)(const struct tn_head *head, const struct tn_rows *r, struct tn_arena *arena);
 
     void (*loss)(const struct tn_head_call *call, struct tn_loss *loss);
+
+    /* Log-probabilities of all symbols, less any constant, from the outputs of one position; r
+     * says who works, on one thread. NULL: the outputs are that. */
+    void (*logits)(const struct tn_head *head, const struct tn_rows *r, float *logits,
+                   const float *outputs, void *scratch);
+
+    /* A symbol as likely as the loss says, in less time than all logits take; any outputs give
+     * some symbol. NULL: there is no such way. */
+    int32_t (*draw)(const struct tn_head *head, const float *outputs, struct tn_random *random);
 };
 
 /* The names in heads.def, ended by NULL. */

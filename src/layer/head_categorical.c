@@ -108,16 +108,17 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 
 /* ---- the row ------------------------------------------------------------ */
 
-/* A symbol is an int32_t. */
 static size_t outputs(const struct tn_head *head)
 {
-    return head->symbols <= INT32_MAX ? head->symbols : 0;
+    return head->symbols;
 }
 
 extern const struct tn_head_row tn_head_categorical;
 const struct tn_head_row tn_head_categorical = {
     .about = {"categorical", "one output per symbol, probabilities by softmax",
               (const tarn_option_info[]){{0}}},
+    .least = 1,
+    .most = INT32_MAX,
     .outputs = outputs,
     .work = work_size,
     .loss = loss_of,

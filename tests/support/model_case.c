@@ -15,9 +15,24 @@ static const struct model_variant variants[] = {
     {"kernel", {{"attention", "kernel"}, {0}}},
 };
 
+enum { COUNT = sizeof variants / sizeof variants[0] };
+
+/* The first head is that of all above. */
+static const struct model_variant *of_head(size_t index)
+{
+    static struct model_variant of_heads[8];
+    const tarn_table_row *const row = tarn_head_kind(index + 1);
+
+    if (!row)
+        return NULL;
+    assert_true(index < sizeof of_heads / sizeof of_heads[0]);
+    of_heads[index] = (struct model_variant){row->name, {{"head", row->name}, {0}}};
+    return &of_heads[index];
+}
+
 const struct model_variant *model_variant_at(size_t index)
 {
-    return index < sizeof variants / sizeof variants[0] ? &variants[index] : NULL;
+    return index < COUNT ? &variants[index] : of_head(index - COUNT);
 }
 
 tarn_config config_of(const struct model_variant *variant)

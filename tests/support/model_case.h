@@ -18,7 +18,7 @@ struct model_variant {
     struct setting settings[MODEL_SETTINGS];
 };
 
-/* One of every kind of attention, position, norm and activation; NULL past the last. */
+/* One of every kind of attention, position, norm, activation and head; NULL past the last. */
 const struct model_variant *model_variant_at(size_t index);
 
 tarn_config config_of(const struct model_variant *variant);
