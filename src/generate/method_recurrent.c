@@ -17,6 +17,7 @@ enum { TOGETHER = 64 };
 /* The model for n positions of every stream. */
 struct lane {
     size_t n;
+    bool together; /* its products are all ours, so that one parallel region does */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_block_tape tape;
@@ -152,7 +153,7 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
         for (size_t b = 0; b < g->B; b++)
             memcpy(lane->symbols + b * lane->n, symbols + b * n + at,
                    lane->n * sizeof *symbols);
-        if (g->B * lane->n <= TN_FEW_ROWS)
+        if (lane->together)
             tn_together(g->threads, take_turn, &turn);
         else
             take_turn(&turn);
@@ -224,6 +225,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
     if ((status = tn_block_init(&lane->block, arch, &block, err)) != TARN_OK ||
         (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK)
         return status;
+    lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor);
     lay_out(g, lane, &measure);
     lane->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
     if (!lane->memory)

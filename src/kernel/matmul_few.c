@@ -116,4 +116,10 @@ static void release(struct tn_matmul *plan)
 
 extern const struct tn_matmul_backend tn_matmul_few;
 const struct tn_matmul_backend tn_matmul_few = {
-    "few", create, run, release, tn_held_bf16_size, tn_held_bf16_hold};
+    .name = "few",
+    .create = create,
+    .run = run,
+    .free = release,
+    .held_size = tn_held_bf16_size,
+    .hold = tn_held_bf16_hold,
+};

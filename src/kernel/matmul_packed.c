@@ -448,5 +448,11 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 }
 
 extern const struct tn_matmul_backend tn_matmul_packed;
-const struct tn_matmul_backend tn_matmul_packed = {"packed", create,    run,
-                                                   release,  held_size, hold};
+const struct tn_matmul_backend tn_matmul_packed = {
+    .name = "packed",
+    .create = create,
+    .run = run,
+    .free = release,
+    .held_size = held_size,
+    .hold = hold,
+};

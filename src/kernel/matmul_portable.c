@@ -171,5 +171,9 @@ static void release(struct tn_matmul *plan)
 }
 
 extern const struct tn_matmul_backend tn_matmul_portable;
-const struct tn_matmul_backend tn_matmul_portable = {"portable", create, run,
-                                                     release,    NULL,   NULL};
+const struct tn_matmul_backend tn_matmul_portable = {
+    .name = "portable",
+    .create = create,
+    .run = run,
+    .free = release,
+};

@@ -111,6 +111,18 @@ static void release(struct tn_matmul *plan)
     plan->own = NULL;
 }
 
+static bool forks(const struct tn_matmul *plan)
+{
+    return tn_matmul_forks(plan->own);
+}
+
 extern const struct tn_matmul_backend tn_matmul_widened;
 const struct tn_matmul_backend tn_matmul_widened = {
-    "widened", create, run, release, tn_held_bf16_size, tn_held_bf16_hold};
+    .name = "widened",
+    .create = create,
+    .run = run,
+    .free = release,
+    .held_size = tn_held_bf16_size,
+    .hold = tn_held_bf16_hold,
+    .forks = forks,
+};
