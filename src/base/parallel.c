@@ -99,9 +99,9 @@ static void take_part(struct share *shares, const struct region *region, size_t 
 
 /* ---- Teams -------------------------------------------------------------- */
 
-/* Threads of one region of OpenMP that wait for work by looking at a counter. What they need to know lies
- * beside it, and no thread writes where another one has to: each line that another core changed
- * takes some 0.2 us to come. */
+/* Threads of one region of OpenMP that wait for work by looking at a counter. What they need to
+ * know lies beside it, and no thread writes where another one has to: each line that another
+ * core changed takes some 0.2 us to come. */
 struct team {
     _Alignas(TN_ALIGN) atomic_uint job; /* that was posted last */
     struct region region;               /* no work: there will be no more */
