@@ -196,6 +196,29 @@ mutations() {
         's/sum += load(q + c) \* total;/sum += load(q + c) * (total - load(k + c));/' $rows
     mutate "product: adds where it should set" $product \
         's/add ? load(at) + sum\[i\]\[j\] : sum/true ? load(at) + sum[i][j] : sum/' $rows
+    parallel=src/base/parallel.c
+    mutate "parallel: the odd indices of a cut are lost" $parallel \
+        's/(i + 1) \* each + tn_min(i + 1, over)/(i + 1) * each/' test_parallel
+    mutate "parallel: shares of more threads than a team has" $parallel \
+        's/region.threads = tn_min(region.threads, team->threads);/region.threads += 1;/' test_parallel
+    mutate "parallel: a team inside of a team" $parallel \
+        's/own_team = NULL; \/\* work is not/\/\* work is not/' test_parallel
+    few=src/kernel/kernel_body_few.h
+    mutate "few: halves of a word exchanged" $few \
+        's/narrow_bits(w\[0\]) | narrow_bits(w\[1\]) << 16/narrow_bits(w[1]) | narrow_bits(w[0]) << 16/' \
+        test_kernel_few
+    mutate "few: columns that a group lacks are written" $few \
+        's/n - j < LANES ? n - j : LANES/LANES/' test_kernel_few
+    mutate "few: the rest of a row of f32" $few \
+        's/    if (rest > 0)/    if (rest > sizeof(float))/' test_kernel_few
+    mutate "few: a step of bf16 that is not full" $few \
+        's/        memset(y, 0, step \* sizeof(float));//' test_kernel_few test_matmul_few
+    mutate "few: a half-empty row taken for its packed form" src/kernel/matmul_few.c \
+        's/d->m == 1 && d->k % (2 \* plan->kernels->lanes) == 0/d->m == 1/' test_matmul_few test_kernel_few
+    mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
+        's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
+    mutate "generate: f32 whatever the precision" src/generate/method_recurrent.c \
+        's/        .elements = g->elements,//' test_generate_bf16
     mutate "dot: the last few elements" $body_rows \
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
         $rows
