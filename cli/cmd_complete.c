@@ -245,10 +245,13 @@ static int complete(struct job *j)
 
     if (!picture_write(&picture, j->o.out))
         return EXIT_FAILED;
-    if (j->o.json)
+    if (j->o.json) {
         print_json(j);
-    else
-        picture_show(&picture);
+        return EXIT_DONE;
+    }
+    picture_show(&picture);
+    printf("%s: %zu images, %zu of %zu bytes shown, %zu completions of each\n", j->o.out,
+           j->count, j->kept, j->bytes, j->o.samples);
     return EXIT_DONE;
 }
 

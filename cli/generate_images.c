@@ -64,9 +64,9 @@ static int draw_and_show(const struct generate_options *o, struct draw *d)
         return EXIT_DONE;
     }
     picture_show(&picture);
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "%zu images in %.3g s: %.4g images/s\n", d->count, d->seconds,
-                (double)d->count / d->seconds);
+    printf("%s%s%zu images of %zu x %zu x %zu, %.4g images/s\n", o->out ? o->out : "",
+           o->out ? ": " : "", d->count, d->size.height, d->size.width, d->size.channels,
+           (double)d->count / d->seconds);
     return EXIT_DONE;
 }
 
