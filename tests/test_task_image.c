@@ -114,6 +114,21 @@ static void another_size_is_refused(void **state)
     folder_close(&folder);
 }
 
+static void a_side_that_no_option_holds_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "images");
+    struct tn_task *task;
+    tarn_error err;
+
+    (void)state;
+    bytes_put(path, idx_bytes(20, 1, (1 << 15) + 1));
+    assert_int_equal(tn_task_create(&task, "image", &(struct tn_task_desc){.data = path}, &err),
+                     TARN_EINVAL);
+    assert_non_null(strstr(err.text, "1 x 32769 x 1"));
+    folder_close(&folder);
+}
+
 static void a_batch_has_all_bytes_but_one(void **state)
 {
     struct folder folder = folder_open();
@@ -378,6 +393,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_data_gives_length_and_size),
         cmocka_unit_test(another_size_is_refused),
+        cmocka_unit_test(a_side_that_no_option_holds_is_refused),
         cmocka_unit_test(a_batch_has_all_bytes_but_one),
         cmocka_unit_test(bits_per_dim_is_what_steps_and_the_formula_give),
         cmocka_unit_test(a_trained_model_knows_the_size),

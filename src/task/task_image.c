@@ -17,6 +17,7 @@
 #include "task/task.h"
 
 enum { HEIGHT, WIDTH, CHANNELS };
+enum { SIDE_MOST = 1 << 15, BYTES_MOST = 1 << 30 }; /* what options and settings hold */
 
 static tarn_image_size image(const struct tn_task *task)
 {
@@ -46,6 +47,12 @@ static tarn_status check_size(const struct tn_task *task, const struct tn_image_
                        "expected %zu x %zu x %zu, as the task is",
                        desc->data, set->height, set->width, set->channels, size.height,
                        size.width, size.channels);
+    if (set->height > SIDE_MOST || set->width > SIDE_MOST || N >= BYTES_MOST)
+        return tn_fail(err, TARN_EINVAL,
+                       "data: %.80s has images of %zu x %zu x %zu; expected sides up to %d and "
+                       "%d bytes at most",
+                       desc->data, set->height, set->width, set->channels, SIDE_MOST,
+                       BYTES_MOST);
     if (!fits(desc->length, N))
         return tn_fail(err, TARN_EINVAL,
                        "length: is %zu; expected %zu, all bytes of an image but the first, or "
@@ -153,8 +160,8 @@ extern const struct tn_task_row tn_task_image;
 const struct tn_task_row tn_task_image = {
     .about = {"image", "predict the next byte of an image",
               (const tarn_option_info[]){
-                  [HEIGHT] = SIZE_OPTION("height", 1 << 24),
-                  [WIDTH] = SIZE_OPTION("width", 1 << 24),
+                  [HEIGHT] = SIZE_OPTION("height", SIDE_MOST),
+                  [WIDTH] = SIZE_OPTION("width", SIDE_MOST),
                   [CHANNELS] = SIZE_OPTION("channels", 3),
                   {0},
               }},
