@@ -134,7 +134,10 @@ static bool read_value(void *values, const struct args_option *option, const cha
         *(bool *)value = text != NULL;
         return true;
     case ARGS_COUNT:
-        return read_count(value, option, text);
+        if (text)
+            return read_count(value, option, text);
+        *(size_t *)value = 0;
+        return true;
     case ARGS_BYTES:
         return read_bytes(value, option, text);
     case ARGS_SECONDS:

@@ -31,7 +31,7 @@ struct args_option {
     const char *name;     /* without the dashes: two, or one before a single letter */
     const char *argument; /* what --help calls it; NULL for a flag */
     enum args_type type;
-    const char *initial; /* as a user would write it */
+    const char *initial; /* as a user would write it; NULL: a count is 0, a text NULL */
     size_t offset;       /* of the value in the caller's struct */
     size_t minimum, maximum;
     const char *help;

@@ -22,7 +22,7 @@ struct options {
 static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
      "a model, a checkpoint, or a folder of training"},
-    {"data", "FILE", ARGS_TEXT, NULL, AT(data), 0, 0,
+    {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
      "for tasks that read some; a folder of training knows its own"},
     {"validation", "X", ARGS_TEXT, NULL, AT(validation), 0, 0,
      "the last X of the data, 1: all of it; as in the folder's training, else 0.1"},
@@ -30,7 +30,8 @@ static const struct args_option rows[] = {
      "positions of a sequence; as in the folder's training, else as suits the task"},
     {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0, "sequences at once; likewise"},
     {"batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
-     "so many at most; 0: all, or 16 of data that has no end"},
+     "so many at most; 0: all, or 16 of data that has no end; as in the folder's training, "
+     "else 0"},
     {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0, "of data that is drawn at random"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
@@ -80,9 +81,11 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
         return err->status = TARN_EFORMAT;
     }
     if (!model_is_folder(o->model) ||
-        tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK)
+        tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK) {
         if ((status = tarn_settings_start(settings, config->task, err)) != TARN_OK)
             return status;
+        settings->score_batches = 0;
+    }
     if ((status = apply(settings, o, err)) != TARN_OK)
         return status;
     settings->accumulate = 1; /* one batch at a time is enough here */

@@ -12,10 +12,13 @@
 
 #include "args.h"
 #include "command.h"
+#include "generate_images.h"
 #include "generate_options.h"
 #include "generate_sink.h"
 #include "model_open.h"
 #include "words.h"
+
+enum { USUAL = 256 }; /* symbols */
 
 struct session {
     struct generate_options o;
@@ -209,16 +212,22 @@ static int make_generator(struct session *s)
     return ARGS_GO_ON;
 }
 
-static int set_up(struct session *s)
+static int open_model(struct session *s)
 {
-    int code;
-
     s->model = model_open(generate_name, s->o.model, s->o.best);
     if (!s->model)
         return EXIT_FAILED;
     read_task(s);
-    if ((code = read_prompt(s)) != ARGS_GO_ON || (code = read_about(s)) != ARGS_GO_ON ||
-        (code = make_generator(s)) != ARGS_GO_ON)
+    return read_prompt(s);
+}
+
+static int set_up(struct session *s)
+{
+    int code;
+
+    if (s->o.count == 0)
+        s->o.count = USUAL;
+    if ((code = read_about(s)) != ARGS_GO_ON || (code = make_generator(s)) != ARGS_GO_ON)
         return code;
     s->sink = (struct sink){.task = s->task, .path = s->o.out, .json = s->o.json};
     return ARGS_GO_ON;
@@ -317,19 +326,31 @@ static void print_statistics(const struct session *s)
             (double)s->sink.count / s->seconds, bytes);
 }
 
+static int generate_text(struct session *s)
+{
+    int code = set_up(s);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    listen_to_ctrl_c();
+    code = run_steps(s);
+    if (code == EXIT_DONE && (code = save(s)) == EXIT_DONE)
+        print_statistics(s);
+    return code;
+}
+
 int cmd_generate(int argc, char **argv)
 {
     struct session s = {0};
+    tarn_image_size size;
     int code = generate_options_read(&s.o, argc, argv);
 
     if (code != ARGS_GO_ON)
         return code;
-    if ((code = set_up(&s)) == ARGS_GO_ON) {
-        listen_to_ctrl_c();
-        code = run_steps(&s);
-        if (code == EXIT_DONE && (code = save(&s)) == EXIT_DONE)
-            print_statistics(&s);
-    }
+    if ((code = open_model(&s)) == ARGS_GO_ON)
+        code = tarn_task_image(&size, s.task)
+                   ? generate_images(&s.o, s.model, s.prompt, s.prompt_count)
+                   : generate_text(&s);
     tear_down(&s);
     return code;
 }

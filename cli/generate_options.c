@@ -17,14 +17,18 @@ const char generate_name[] = "tarn generate";
 static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
      "a model, a checkpoint, or a folder of training"},
-    {"n", "N", ARGS_COUNT, "256", AT(count), 1, COUNT_MAX, "symbols of every stream"},
-    {"length", "N", ARGS_COUNT, "256", AT(count), 1, COUNT_MAX, "the same as -n"},
+    {"n", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX,
+     "symbols of every stream [256]; for a model of images, images [16]"},
+    {"length", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX, "the same as -n"},
     {"prompt", "TEXT", ARGS_TEXT, NULL, AT(prompt), 0, 0,
      "what is read first, and not printed again; without one a newline where the task's "
-     "symbols are bytes, else symbol 0, which separates copies"},
+     "symbols are bytes, else symbol 0, which separates copies; of images their first bytes, "
+     "as "
+     "numbers, and without one 0, black"},
     {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0, "likewise, from a file"},
     {"streams", "B", ARGS_COUNT, "0", AT(streams), 0, (size_t)1 << 20,
-     "sequences at once, each with its own random numbers; 0: 1, or those of --load-state"},
+     "sequences at once, each with its own random numbers; 0: 1, or those of --load-state; of "
+     "images up to 16, with which they do not depend on how many are drawn"},
     {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000,
      "below 1 the likely becomes likelier; 0: as --greedy"},
     {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, "only the K most likely; 0: all"},
@@ -40,12 +44,16 @@ static const struct args_option rows[] = {
      "where the streams stand at the end, for --load-state; Ctrl-C is an end, too"},
     {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,
      "go on from there: with the same options the symbols are those that would have come"},
-    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0, "to a file instead of standard output"},
+    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
+     "to a file instead of standard output; for images a PNG file, which is needed where there "
+     "is "
+     "no terminal to show them on"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
-     "at the end one object per stream: text, symbols, seconds, steps_per_s"},
+     "at the end one object per stream: text, symbols, seconds, steps_per_s; of images one for "
+     "all: images, height, width, channels, seconds, images_per_s"},
     {0},
 };
 
@@ -56,7 +64,8 @@ static void print_methods(void)
         printf("  %-12s ", tarn_method(i)->name);
         words_wrap(stdout, tarn_method(i)->help, 15);
     }
-    printf("\nOne stream is printed as it is made, several one below the other at the end.\n");
+    printf("\nOne stream is printed as it is made, several one below the other at the end. "
+           "Images become one\npicture, which a terminal shows, too.\n");
 }
 
 static const struct args_command command = {

@@ -10,8 +10,9 @@
 static const struct command commands[] = {
     {"train", "train a model and keep it in a folder", cmd_train},
     {"eval", "loss and metric of a model on validation data", cmd_eval},
-    {"generate", "text, or whatever a model's symbols stand for, symbol by symbol",
+    {"generate", "text, images, or whatever a model's symbols stand for, symbol by symbol",
      cmd_generate},
+    {"complete", "the rest of images of which a model is shown the beginning", cmd_complete},
     {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
     {"data", "fetch and verify the data sets that are known", cmd_data},
     {"bench", "measure this machine and the attentions on it", cmd_bench},

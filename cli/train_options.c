@@ -21,7 +21,7 @@ struct field_option {
 };
 
 static const struct field_option fields[] = {
-    {"data", "FILE", "data", RUN},
+    {"data", "PATH", "data", RUN},
     {"validation", "FRACTION", "validation", RUN},
     {"attention", "SPEC", "attention", MODEL},
     {"feature-map", "SPEC", "feature_map", MODEL},
@@ -203,11 +203,9 @@ static tarn_status start(struct train_options *o, const char *task, const char *
 {
     tarn_status status;
 
-    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK ||
-        (status = tarn_config_preset(&o->config, preset, err)) != TARN_OK ||
-        (status = tarn_config_set(&o->config, "task", task, err)) != TARN_OK)
+    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK)
         return status;
-    return tarn_task_symbols(&o->config.symbols, task, err);
+    return tarn_config_start(&o->config, task, preset, err);
 }
 
 /* The task of the folder, but that its options need not be written again. */

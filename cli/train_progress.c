@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,11 +23,9 @@ static double now(void)
 
 struct train_progress train_progress_of(const struct train_options *options)
 {
-    const char *const metric = tarn_task_metric(options->settings.task);
-
     return (struct train_progress){
         .options = options,
-        .shows_accuracy = metric && strcmp(metric, "accuracy") == 0,
+        .settings = options->settings,
         .on_terminal = isatty(STDERR_FILENO),
     };
 }
@@ -42,7 +39,7 @@ double train_progress_loss(const struct train_progress *p)
 
 double train_progress_speed(const struct train_progress *p)
 {
-    const tarn_settings *const s = &p->options->settings;
+    const tarn_settings *const s = &p->settings;
     const double tokens = (double)s->batch * (double)s->length * (double)s->accumulate;
 
     return p->in_updates > 0.0 ? tokens * (double)(p->report.update - p->from) / p->in_updates
@@ -72,22 +69,28 @@ void train_progress_end_line(struct train_progress *p)
 static double seconds_left(const struct train_progress *p, double at)
 {
     const double done = (double)(p->report.update - p->from);
-    const double left = (double)(p->options->settings.updates - p->report.update);
+    const double left = (double)(p->settings.updates - p->report.update);
 
     return (at - p->begin) / done * left;
 }
 
+/* What a validation measures, of the shown loss and the last update. */
+static double metric(const struct train_progress *p)
+{
+    const tarn_score sums = {train_progress_loss(p), p->report.accuracy, 1.0};
+
+    return tarn_task_measure(p->settings.task, &sums);
+}
+
 static void show(struct train_progress *p, double at)
 {
-    char left[32], accuracy[32] = "";
+    char left[32];
 
     words_time(left, sizeof left, seconds_left(p, at));
-    if (p->shows_accuracy)
-        snprintf(accuracy, sizeof accuracy, "  accuracy %.4f", p->report.accuracy);
-    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f%s  %.0f tokens/s  %s left%s",
-            p->on_terminal ? "\r" : "", p->report.update, p->options->settings.updates,
-            train_progress_loss(p), accuracy, train_progress_speed(p), left,
-            p->on_terminal ? "\033[K" : "\n");
+    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f  %s %.4f  %.0f tokens/s  %s left%s",
+            p->on_terminal ? "\r" : "", p->report.update, p->settings.updates,
+            train_progress_loss(p), tarn_task_metric(p->settings.task), metric(p),
+            train_progress_speed(p), left, p->on_terminal ? "\033[K" : "\n");
     fflush(stderr);
     p->line_open = p->on_terminal;
     p->shown = at;
@@ -95,8 +98,7 @@ static void show(struct train_progress *p, double at)
 
 static bool is_due(const struct train_progress *p, double at)
 {
-    return p->report.update == p->from + 1 ||
-           p->report.update == p->options->settings.updates ||
+    return p->report.update == p->from + 1 || p->report.update == p->settings.updates ||
            at - p->shown >= (p->on_terminal ? terminal_every : log_every);
 }
 
@@ -130,14 +132,14 @@ static void print_validation(const tarn_validation *validation)
 
 /* ---- Events ------------------------------------------------------------- */
 
-static void started(void *context, uint64_t from, size_t bytes)
+static void started(void *context, const tarn_settings *s, uint64_t from, size_t bytes)
 {
     struct train_progress *const p = context;
     const tarn_config *const c = &p->options->config;
-    const tarn_settings *const s = &p->options->settings;
     char memory[32];
 
     p->started = true;
+    p->settings = *s;
     p->from = p->report.update = from;
     p->bytes = bytes;
     words_bytes(memory, sizeof memory, (double)bytes);

@@ -8,7 +8,8 @@
 
 struct train_progress {
     const struct train_options *options;
-    bool shows_accuracy, on_terminal, line_open;
+    tarn_settings settings; /* the options', with what the data said */
+    bool on_terminal, line_open;
     bool started, validated;
     uint64_t from;             /* updates before this run */
     size_t bytes;              /* planned */

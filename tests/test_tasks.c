@@ -6,6 +6,7 @@
 
 #include "support/batches.h"
 #include "support/folder.h"
+#include "support/image_files.h"
 #include "task/task.h"
 
 extern const struct tn_task_row tn_task_text;
@@ -37,12 +38,15 @@ static const struct tn_task_row *row_at(size_t i)
     return (const struct tn_task_row *)tn_task_rows[i];
 }
 
-/* The path of a file that any task reads, or NULL for those that read none. */
+/* The path of a file that a task reads, with sequences of 24, or NULL for those that read none. */
 static const char *data_for(const struct tn_task_row *row, const struct folder *folder)
 {
     const char *const path = folder_file(folder, "data");
 
-    put_text(path);
+    if (row->image)
+        bytes_put(path, idx_bytes(100, 5, 5));
+    else
+        put_text(path);
     return row->reads_data ? path : NULL;
 }
 

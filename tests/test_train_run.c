@@ -197,7 +197,16 @@ static void tasks_name_a_preset_and_a_metric(void **state)
 
         check_ok(tarn_config_preset(&config, tarn_task_preset(tarn_task(i)->name), &err), &err);
         assert_non_null(tarn_task_metric(tarn_task(i)->name));
+        check_ok(tarn_config_start(&config, tarn_task(i)->name, NULL, &err), &err);
+        check_ok(tarn_config_check(&config, &err), &err);
+        assert_string_equal(config.task, tarn_task(i)->name);
+        check_ok(tarn_config_start(&config, tarn_task(i)->name, "mnist-paper", &err), &err);
+        assert_int_equal(config.layers, 8);
+        assert_int_equal(tarn_config_start(&config, tarn_task(i)->name, "none", &err),
+                         TARN_EUNKNOWN);
     }
+    assert_true(tarn_task_measure("copy", &(tarn_score){1.0, 3.0, 4.0}) == 0.75);
+    assert_true(isnan(tarn_task_measure("none", &(tarn_score){1.0, 3.0, 4.0})));
     assert_string_equal(tarn_task_metric("copy:symbols=3"), "accuracy");
     assert_null(tarn_task_preset("none"));
     assert_null(tarn_task_metric(NULL));

@@ -446,7 +446,17 @@ mutations() {
     mutate "unpack: any size" src/file/unpack.c 's/bytes > want->bytes || (got == 0/false || (got == 0/' \
         test_data_fetch
     mutate "task: bits are nats" src/task/task_text.c 's/ \/ log(2.0)//' test_tasks
-    mutate "task: numbers above the symbols" src/task/task_copy.c \
+    mutate "image: any size is the task's" src/task/task_image.c \
+        's/return option == 0 || option == found;/return true;/' test_task_image
+    mutate "image: nats for bits" src/task/task_image.c \
+        's|sums->loss / sums->weight / log(2.0)|sums->loss / sums->weight|' test_task_image
+    mutate "image: the model does not learn the size" src/train/training.c \
+        's/if (status == TARN_OK \&\& same_task)/if (false)/' test_task_image
+    mutate "image: no gap in a row of the grid" src/file/png_grid.c \
+        's/column \* (size.width + TARN_PNG_GAP)/column * size.width/' test_task_image
+    mutate "image: every group of streams is the first" src/generate/sampler.c \
+        's/absorb(here, s->stream + b)/absorb(here, b)/' test_task_image
+    mutate "task: numbers above the symbols" src/task/numbers.c \
         's/begin \&\& value < most/begin/' test_tasks
 }
 

@@ -51,6 +51,7 @@ typedef struct tarn_sampling {
     double top_p;       /* of these, only the fewest whose share reaches p; 0: 1, all */
     bool greedy;        /* always the most likely one, whatever the rest says */
     uint64_t seed;
+    uint64_t stream; /* number of the first stream, where all are not drawn at once */
     const char *cpu; /* instruction set, as tarn_cpu_name() lists; NULL: best. For heads whose
                         outputs are no log-probabilities */
 } tarn_sampling;
@@ -98,9 +99,9 @@ TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *sta
                                             size_t n, tarn_error *err);
 
 /* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
- * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, b and
- * the position alone: not on the size of the batch, nor on earlier draws. Of equally likely
- * symbols the first counts as the more likely one. Allocates nothing. */
+ * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, its
+ * number sampling.stream + b and the position alone: not on the size of the batch, nor on earlier
+ * draws. Of equally likely symbols the first counts as the more likely one. Allocates nothing. */
 TARN_API void tarn_sampler_draw(tarn_sampler *sampler, int32_t *symbols, const float *outputs,
                                 size_t batch, uint64_t position);
 

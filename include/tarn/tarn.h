@@ -7,6 +7,7 @@
 #include "tarn/data.h"
 #include "tarn/file.h"
 #include "tarn/generate.h"
+#include "tarn/image.h"
 #include "tarn/machine.h"
 #include "tarn/model.h"
 #include "tarn/status.h"

@@ -117,7 +117,8 @@ typedef struct tarn_settings {
     char task[TARN_NAME_SIZE]; /* a row of tarn_task(), with options */
     char data[TARN_PATH_SIZE]; /* a file or folder; "": the task makes its own */
     double validation;         /* fraction of the data that is kept from training */
-    size_t length, batch, accumulate;
+    size_t length;             /* 0: as the data has it, for tasks whose data says that */
+    size_t batch, accumulate;
     size_t updates; /* in all */
     char optimizer[TARN_NAME_SIZE], schedule[TARN_NAME_SIZE], clip[TARN_NAME_SIZE];
     char precision[TARN_NAME_SIZE];
@@ -150,7 +151,8 @@ typedef struct tarn_validation {
 /* What a run tells as it goes; each may be NULL. */
 typedef struct tarn_events {
     void *context;
-    void (*started)(void *context, uint64_t from, size_t bytes); /* updates done, memory */
+    /* Settings with what the data said; updates done; memory. */
+    void (*started)(void *context, const tarn_settings *settings, uint64_t from, size_t bytes);
     void (*update)(void *context, const tarn_report *report);
     void (*validation)(void *context, const tarn_validation *validation);
     void (*saved)(void *context, const char *path);
@@ -171,7 +173,10 @@ typedef struct tarn_train_desc {
  *     model.safetensors                 the model of the last checkpoint
  *     best.safetensors                  the model of the best validation
  * A folder with checkpoints is refused unless `resume`; then they must be of the same model and
- * settings, but for what does not change the updates: their number, and what is kept when. */
+ * settings, but for what does not change the updates: their number, and what is kept when.
+ *
+ * What the data says of itself, a length or options of the task, is filled in before; a model whose
+ * task is written as the settings' gets the same. */
 TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                                 const tarn_train_desc *desc, tarn_error *err);
 
@@ -192,6 +197,14 @@ TARN_API const tarn_table_row *tarn_task(size_t index);
  * it; NULL: no such task. */
 TARN_API const char *tarn_task_preset(const char *task);
 TARN_API const char *tarn_task_metric(const char *task);
+
+/* The metric of sums over positions; not a number: no such task, or nothing counted. */
+TARN_API double tarn_task_measure(const char *task, const tarn_score *sums);
+
+/* A model for a task: a preset, NULL for the one that suits it, with the task's symbols and
+ * head. */
+TARN_API tarn_status tarn_config_start(tarn_config *config, const char *task,
+                                       const char *preset, tarn_error *err);
 
 /* How many symbols a model of this task needs. */
 TARN_API tarn_status tarn_task_symbols(size_t *symbols, const char *task, tarn_error *err);

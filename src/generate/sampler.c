@@ -14,7 +14,7 @@
 
 struct tarn_sampler {
     struct tn_sampling how;
-    uint64_t seed;
+    uint64_t seed, stream;
     struct tn_head head;
     struct tn_rows one; /* row of outputs */
     bool draws;         /* by the head itself */
@@ -92,6 +92,7 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
     s->memory = memory;
     s->how = how;
     s->seed = sampling->seed;
+    s->stream = sampling->stream;
     s->draws = head->row->draw && is_plain(&how, head->symbols);
     if (allocator) {
         s->allocator_copy = *allocator;
@@ -141,7 +142,7 @@ void tarn_sampler_draw(tarn_sampler *s, int32_t *symbols, const float *outputs, 
     for (size_t b = 0; b < batch; b++) {
         struct tn_random random;
 
-        tn_random_seed(&random, absorb(here, b));
+        tn_random_seed(&random, absorb(here, s->stream + b));
         symbols[b] = choose(s, outputs + b * s->head.outputs, &random);
     }
 }

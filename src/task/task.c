@@ -2,7 +2,9 @@
 #include "task/task.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TN_TASK(name) extern const struct tn_task_row tn_task_##name;
 #include "task/tasks.def"
@@ -22,7 +24,7 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
 {
     const char *const name = row->about.name;
 
-    if (desc->length < 1)
+    if (desc->length < 1 && !row->has_length)
         return tn_fail(err, TARN_EINVAL, "length: is 0; expected 1 at least");
     if (!(desc->validation >= 0.0 && desc->validation <= 1.0)) /* no number compares */
         return tn_fail(err, TARN_EINVAL, "validation: is %g; expected a fraction from 0 to 1",
@@ -57,6 +59,9 @@ tarn_status tn_task_create(struct tn_task **task, const char *name,
     *task = NULL;
     if (status != TARN_OK)
         return status;
+    if (strlen(name) >= sizeof made.spec)
+        return tn_fail(err, TARN_EINVAL, "task: '%.40s...' is too long", name);
+    snprintf(made.spec, sizeof made.spec, "%s", name);
     made.row = (const struct tn_task_row *)about; /* its first member */
     if (!desc->bare && (status = open_set(&made, desc, err)) != TARN_OK)
         return status;

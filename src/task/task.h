@@ -9,15 +9,16 @@
 
 #include "base/option.h"
 #include "data/batch.h"
+#include "tarn/image.h"
 #include "tarn/train.h"
 
-/* Zero is a valid default for every field but the length, and the data of tasks that read
- * files. */
+/* Zero is a valid default for every field but the length, of tasks whose data does not say it,
+ * and the data of tasks that read files. */
 struct tn_task_desc {
     bool bare;         /* no set, so that nothing else here matters: for generation, which needs
                           symbols, encode and decode only */
     const char *data;  /* path; NULL for tasks that make their own */
-    size_t length;     /* N */
+    size_t length;     /* N; 0: as the data has it, see has_length */
     uint64_t seed;     /* of what is drawn */
     double validation; /* fraction of the data that is kept from training; 0: a tenth */
 };
@@ -30,6 +31,7 @@ struct tn_metric {
 
 struct tn_task {
     const struct tn_task_row *row;
+    char spec[TARN_NAME_SIZE]; /* name and options */
     struct tn_options options;
     size_t N;
     void *set; /* the row's own; NULL: bare */
@@ -42,14 +44,17 @@ struct tn_task_setting {
 struct tn_task_row {
     tarn_table_row about;
     bool reads_data; /* has no sense without desc.data */
+    bool has_length; /* the data says how long a sequence is */
     struct tn_metric metric;
 
     /* What suits the task, as tarn_settings_set() takes it; ended by a NULL name. */
     const struct tn_task_setting *settings;
     const char *preset; /* of the model */
+    const char *head;   /* NULL: the preset's */
 
     /* task->set from the desc, whose fields are filled in, and the options; and its end, which
-     * accepts NULL. */
+     * accepts NULL. Data that says more than they do is written to spec, options and N, so that
+     * a task of this spec is the same without the data. */
     tarn_status (*open)(struct tn_task *task, const struct tn_task_desc *desc, tarn_error *err);
     void (*close)(void *set);
 
@@ -69,6 +74,10 @@ struct tn_task_row {
     /* Writes at most TN_TASK_TEXT bytes without a zero behind them and returns how many. A text
      * is what its symbols give one after the other. */
     size_t (*decode)(const struct tn_task *task, char *text, int32_t symbol);
+
+    /* Of images whose bytes the symbols are; zeros: the task does not say. NULL: they are
+     * none. */
+    tarn_image_size (*image)(const struct tn_task *task);
 };
 
 enum { TN_TASK_TEXT = 16 };

@@ -3,11 +3,10 @@
  *
  * The metric is the fraction of counted positions that are predicted right. Symbols look like
  * numbers, each with a blank behind it: "3 1 4 0 ". */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "data/copy_set.h"
+#include "task/numbers.h"
 #include "task/task.h"
 
 enum { SYMBOLS };
@@ -53,55 +52,16 @@ static double accuracy(const tarn_score *sums)
     return sums->correct / sums->weight;
 }
 
-/* ---- Numbers and blanks ------------------------------------------------- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-/* Digits of a number below `most`, at text + *at; moves past them. */
-static bool read_symbol(int32_t *symbol, size_t most, const char *text, size_t length,
-                        size_t *at)
-{
-    const size_t begin = *at;
-    size_t value = 0;
-
-    for (; *at < length && text[*at] >= '0' && text[*at] <= '9' && value < most; ++*at)
-        value = 10 * value + (size_t)(text[*at] - '0');
-    *symbol = (int32_t)value;
-    return *at > begin && value < most && (*at == length || is_blank(text[*at]));
-}
-
 static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
                           const char *text, size_t length, tarn_error *err)
 {
-    const size_t most = symbols(task);
-
-    for (size_t at = 0;;) {
-        while (at < length && is_blank(text[at]))
-            at++;
-        if (at == length)
-            return TARN_OK;
-        const size_t begin = at;
-
-        if (!read_symbol(&out[*count], most, text, length, &at))
-            return tn_fail(err, TARN_EINVAL,
-                           "prompt: '%.*s' at byte %zu; expected numbers from 0 to %zu with "
-                           "blanks between",
-                           (int)tn_min(length - begin, 20), text + begin, begin, most - 1);
-        ++*count;
-    }
+    return tn_numbers_encode(out, count, text, length, symbols(task), err);
 }
 
 static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
 {
-    char digits[TN_TASK_TEXT];
-    const int length = snprintf(digits, sizeof digits, "%d ", symbol);
-
     (void)task;
-    memcpy(text, digits, (size_t)length);
-    return (size_t)length;
+    return tn_number_decode(text, symbol);
 }
 
 /* The paper's, 4.1.1. */

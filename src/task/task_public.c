@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* task_public.c - the part of tasks that programs see: names, symbols, text. */
+/* task_public.c - the part of tasks that programs see: names, symbols, text, what suits them. */
 #include "task/task.h"
+
+#include <math.h>
 
 const tarn_table_row *tarn_task(size_t index)
 {
@@ -30,6 +32,13 @@ const char *tarn_task_metric(const char *task)
     return row ? row->metric.name : NULL;
 }
 
+double tarn_task_measure(const char *task, const tarn_score *sums)
+{
+    const struct tn_task_row *const row = find(task);
+
+    return row && sums ? row->metric.value(sums) : (double)NAN;
+}
+
 static tarn_status open_bare(struct tn_task **task, const char *name, tarn_error *err)
 {
     *task = NULL;
@@ -47,6 +56,38 @@ tarn_status tarn_task_symbols(size_t *symbols, const char *name, tarn_error *err
         *symbols = tn_task_symbols(task);
     tn_task_free(task);
     return status;
+}
+
+bool tarn_task_image(tarn_image_size *size, const char *name)
+{
+    struct tn_task *task;
+    bool is;
+
+    *size = (tarn_image_size){0};
+    if (open_bare(&task, name, NULL) != TARN_OK)
+        return false;
+    is = task->row->image != NULL;
+    if (is)
+        *size = task->row->image(task);
+    tn_task_free(task);
+    return is;
+}
+
+tarn_status tarn_config_start(tarn_config *config, const char *task, const char *preset,
+                              tarn_error *err)
+{
+    size_t symbols;
+    tarn_status status = tarn_task_symbols(&symbols, task, err);
+
+    if (status != TARN_OK)
+        return status;
+    const struct tn_task_row *const row = find(task);
+
+    if ((status = tarn_config_preset(config, preset ? preset : row->preset, err)) != TARN_OK ||
+        (status = tarn_config_set(config, "task", task, err)) != TARN_OK)
+        return status;
+    config->symbols = symbols;
+    return row->head ? tarn_config_set(config, "head", row->head, err) : TARN_OK;
 }
 
 tarn_status tarn_task_encode(const char *name, int32_t *symbols, size_t *count,

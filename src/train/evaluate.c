@@ -2,6 +2,7 @@
 #include "train/evaluate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "model/run.h"
 #include "train/settings.h"
@@ -26,8 +27,7 @@ static void lay_out(struct tn_lesson *lesson, const tarn_settings *settings,
     }
 }
 
-tarn_status tn_lesson_open(struct tn_lesson *lesson, const tarn_settings *settings,
-                           tarn_error *err)
+static tarn_status open_task(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err)
 {
     const struct tn_task_desc desc = {
         .data = *settings->data ? settings->data : NULL,
@@ -35,28 +35,45 @@ tarn_status tn_lesson_open(struct tn_lesson *lesson, const tarn_settings *settin
         .seed = settings->seed,
         .validation = settings->validation,
     };
+    const tarn_status status = tn_task_create(&lesson->task, settings->task, &desc, err);
+
+    if (status != TARN_OK)
+        return status;
+    memcpy(settings->task, lesson->task->spec, sizeof settings->task);
+    settings->length = lesson->task->N;
+    return TARN_OK;
+}
+
+static tarn_status make_batches(struct tn_lesson *lesson, const tarn_settings *settings,
+                                tarn_error *err)
+{
     struct tn_arena measure = tn_arena_over(NULL);
     size_t floats;
-    tarn_status status;
 
-    *lesson = (struct tn_lesson){0};
     if (!tn_size_product(
             &floats, (size_t[]){settings->batch, settings->length, settings->accumulate, 64},
             4))
         return tn_fail(err, TARN_EINVAL, "batch, length, accumulate: do not fit in memory");
-    if ((status = tn_task_create(&lesson->task, settings->task, &desc, err)) != TARN_OK)
-        return status;
     lay_out(lesson, settings, &measure);
     lesson->memory = malloc(tn_arena_bytes(&measure));
-    if (!lesson->memory) {
-        tn_lesson_close(lesson);
+    if (!lesson->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu batches of %zu",
                        settings->accumulate, settings->batch);
-    }
     struct tn_arena arena = tn_arena_over(lesson->memory);
 
     lay_out(lesson, settings, &arena);
     return TARN_OK;
+}
+
+tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err)
+{
+    tarn_status status;
+
+    *lesson = (struct tn_lesson){0};
+    if ((status = open_task(lesson, settings, err)) != TARN_OK ||
+        (status = make_batches(lesson, settings, err)) != TARN_OK)
+        tn_lesson_close(lesson);
+    return status;
 }
 
 void tn_lesson_close(struct tn_lesson *lesson)
@@ -130,13 +147,16 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
 
     if (!validation || !model || !settings)
         return tn_fail(err, TARN_EINVAL, "validation, model, settings: one is NULL");
-    const struct tn_run_desc desc = {
-        .B = settings->batch, .N = settings->length, .threads = threads, .cpu = cpu};
+    tarn_settings filled = *settings;
 
     *validation = (tarn_validation){0};
-    if ((status = tn_lesson_open(&lesson, settings, err)) == TARN_OK &&
-        (status = tn_run_create(&run, model, &desc, err)) == TARN_OK)
-        status = tn_lesson_validate(&lesson, validation, settings, score_run, run, err);
+    if ((status = tn_lesson_open(&lesson, &filled, err)) == TARN_OK) {
+        const struct tn_run_desc desc = {
+            .B = filled.batch, .N = filled.length, .threads = threads, .cpu = cpu};
+
+        if ((status = tn_run_create(&run, model, &desc, err)) == TARN_OK)
+            status = tn_lesson_validate(&lesson, validation, &filled, score_run, run, err);
+    }
     tarn_run_free(run);
     tn_lesson_close(&lesson);
     return status;

@@ -13,8 +13,8 @@ struct tn_lesson {
     void *memory;
 };
 
-tarn_status tn_lesson_open(struct tn_lesson *lesson, const tarn_settings *settings,
-                           tarn_error *err);
+/* What the data says of itself is filled into the settings. */
+tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err);
 void tn_lesson_close(struct tn_lesson *lesson); /* accepts zeros */
 
 /* Scores one batch into *score. */

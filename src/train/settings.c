@@ -16,7 +16,7 @@ const struct tn_field tn_training_fields[] = {
     FIELD(TEXT, task, 0, 0, "what is learnt"),
     FIELD(PATH, data, 0, 0, "file or folder to learn from"),
     FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept from training"),
-    FIELD(COUNT, length, 1, 1 << 30, "positions of a sequence"),
+    FIELD(COUNT, length, 0, 1 << 30, "positions of a sequence; 0: as the data has"),
     FIELD(COUNT, batch, 1, 1 << 24, "sequences at once"),
     FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
     FIELD(COUNT, updates, 1, TN_FIELD_MOST, "updates in all"),

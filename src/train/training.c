@@ -273,17 +273,31 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
     return tn_log_open(&t->log, path, tarn_trainer_updates(t->trainer), err);
 }
 
+/* What the data said becomes part of a model that is of the same task. */
+static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_error *err)
+{
+    tarn_settings *const settings = &t->state.settings;
+    const bool same_task = strcmp(config->task, settings->task) == 0;
+    const tarn_status status = tn_lesson_open(&t->lesson, settings, err);
+
+    if (status == TARN_OK && same_task)
+        memcpy(config->task, settings->task, sizeof config->task);
+    return status;
+}
+
 static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
 {
+    tarn_config filled = *config;
     tarn_status status;
 
     if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
-        (status = tn_lesson_open(&t->lesson, &t->state.settings, err)) != TARN_OK ||
-        (status = open_trainer(t, config, err)) != TARN_OK ||
+        (status = open_lesson(t, &filled, err)) != TARN_OK ||
+        (status = open_trainer(t, &filled, err)) != TARN_OK ||
         (status = open_folder(t, err)) != TARN_OK)
         return status;
     if (t->desc->events.started)
-        t->desc->events.started(t->desc->events.context, tarn_trainer_updates(t->trainer),
+        t->desc->events.started(t->desc->events.context, &t->state.settings,
+                                tarn_trainer_updates(t->trainer),
                                 tarn_trainer_bytes(t->trainer));
     t->start = tn_seconds();
     return loop(t, err);

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_complete.c - tarn complete: the rest of images of which a model is shown the beginning.
+ *
+ * A row of the picture is an image: what is shown of it, what the model makes of that, once for
+ * each sample, and the image itself. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "args.h"
+#include "command.h"
+#include "draw.h"
+#include "hardware.h"
+#include "json_line.h"
+#include "model_open.h"
+#include "picture.h"
+
+#define AT(field) offsetof(struct options, field)
+
+struct options {
+    const char *model, *data, *out, *precision, *method;
+    size_t images, samples, first, top_k, seed, threads;
+    double keep, temperature, top_p;
+    bool greedy, best, json;
+    const char *cpu;
+};
+
+static const struct args_option rows[] = {
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
+     "a model of images, a checkpoint, or a folder of training"},
+    {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
+     "needed: the images; of MNIST's and CIFAR-10's folders those for testing"},
+    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
+     "needed: a PNG file; a row for each image: what is shown of it | its completions | all of "
+     "it"},
+    {"keep", "FRACTION", ARGS_NUMBER, "0.5", AT(keep), 0, 1,
+     "of the pixels, from the top, that are shown; above 0 and below 1"},
+    {"images", "K", ARGS_COUNT, "8", AT(images), 1, 1 << 20,
+     "so many, or as many as there are"},
+    {"samples", "S", ARGS_COUNT, "3", AT(samples), 1, 1 << 20, "completions of each"},
+    {"first", "I", ARGS_COUNT, "0", AT(first), 0, SIZE_MAX, "number of the first image"},
+    {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000,
+     "below 1 the likely becomes likelier; 0: as --greedy"},
+    {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, "only the K most likely; 0: all"},
+    {"top-p", "P", ARGS_NUMBER, "1", AT(top_p), 0, 1,
+     "only the fewest most likely whose share reaches P"},
+    {"greedy", NULL, ARGS_FLAG, NULL, AT(greedy), 0, 0, "always the most likely"},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of the random numbers"},
+    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0, "as tarn generate has it"},
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0, "of the weights"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
+     "of a folder: the model of its best validation instead of the last"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+     "one object: images, samples, kept bytes, seconds"},
+    {0},
+};
+
+static const struct args_command command = {
+    .name = "tarn complete",
+    .help =
+        "Shows a model the beginning of images and draws the rest. What is shown is kept as "
+        "it is.",
+    .options = rows,
+};
+
+static int refuse(const char *why)
+{
+    fprintf(stderr, "%s: %s\n", command.name, why);
+    return EXIT_USAGE;
+}
+
+static int read_options(struct options *o, int argc, char **argv)
+{
+    const int code = args_read(&command, o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    if (!o->data)
+        return refuse("--data PATH is needed, the images to complete");
+    if (!o->out)
+        return refuse("-o FILE is needed, a PNG file for the picture");
+    if (o->keep <= 0.0 || o->keep >= 1.0)
+        return refuse("--keep: expected a fraction above 0 and below 1 of every image");
+    if (o->top_p <= 0.0)
+        return refuse("--top-p: '0'; expected a number above 0, up to 1");
+    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+}
+
+/* ---- The images --------------------------------------------------------- */
+
+struct job {
+    struct options o;
+    tarn_model *model;
+    tarn_images *images;
+    tarn_image_size size;
+    size_t count, bytes, kept; /* images; of one, and of what is shown of it */
+    unsigned char *drawn;      /* count x samples images */
+    unsigned char *grid;       /* count x (samples + 2) */
+    double seconds;
+};
+
+/* Whole pixels, one byte at least and not all. */
+static size_t kept_bytes(const struct job *j)
+{
+    const double pixels = floor(j->o.keep * (double)(j->size.height * j->size.width));
+    const size_t kept = (size_t)pixels * j->size.channels;
+
+    return kept == 0 ? 1 : kept < j->bytes ? kept : j->bytes - 1;
+}
+
+static int check_images(struct job *j)
+{
+    const tarn_image_size found = tarn_images_size(j->images);
+    const size_t there = tarn_images_count(j->images);
+
+    if (memcmp(&found, &j->size, sizeof found) != 0) {
+        fprintf(stderr,
+                "%s: %s: has images of %zu x %zu x %zu, height x width x channels; expected "
+                "%zu x %zu x %zu, as the model's are\n",
+                command.name, j->o.data, found.height, found.width, found.channels,
+                j->size.height, j->size.width, j->size.channels);
+        return EXIT_USAGE;
+    }
+    if (j->o.first >= there) {
+        fprintf(stderr, "%s: --first: %zu; expected a number below %zu, as many as %s has\n",
+                command.name, j->o.first, there, j->o.data);
+        return EXIT_USAGE;
+    }
+    j->count = j->o.images < there - j->o.first ? j->o.images : there - j->o.first;
+    j->kept = kept_bytes(j);
+    return ARGS_GO_ON;
+}
+
+static int open_all(struct job *j)
+{
+    tarn_error err;
+
+    if (!(j->model = model_open(command.name, j->o.model, j->o.best)))
+        return EXIT_FAILED;
+    j->size = draw_size(command.name, j->o.model, j->model);
+    j->bytes = draw_bytes(j->size);
+    if (j->bytes == 0 || !picture_can_be(command.name, j->o.out))
+        return EXIT_FAILED;
+    if (tarn_images_open(&j->images, j->o.data, &err) != TARN_OK)
+        return model_refused(command.name, &err);
+    return check_images(j);
+}
+
+static int take_memory(struct job *j)
+{
+    const size_t all = j->count * (j->o.samples + 2); /* both at most 2^20 */
+
+    j->drawn = calloc(j->count * j->o.samples, j->bytes);
+    j->grid = calloc(all, j->bytes);
+    if (j->drawn && j->grid)
+        return ARGS_GO_ON;
+    fprintf(stderr, "%s: no memory for %zu images\n", command.name, all);
+    return EXIT_FAILED;
+}
+
+/* ---- Drawing ------------------------------------------------------------ */
+
+static const unsigned char *original(const struct job *j, size_t i)
+{
+    return tarn_images_at(j->images, j->o.first + i);
+}
+
+/* Sample s of image i is stream i x samples + s, i counted from the data's first image. */
+static int draw(struct job *j)
+{
+    const struct options *const o = &j->o;
+    struct draw d = {
+        .command = command.name,
+        .model = j->model,
+        .size = j->size,
+        .sampling = {.temperature = o->temperature,
+                     .top_k = o->top_k,
+                     .top_p = o->top_p,
+                     .greedy = o->greedy || o->temperature <= 0.0,
+                     .seed = o->seed,
+                     .stream = o->first * o->samples,
+                     .cpu = o->cpu},
+        .how = {.batch = DRAW_AT_ONCE,
+                .method = o->method,
+                .precision = o->precision,
+                .threads = o->threads,
+                .cpu = o->cpu},
+        .pixels = j->drawn,
+        .count = j->count * o->samples,
+        .given = j->kept,
+    };
+
+    for (size_t i = 0; i < d.count; i++)
+        memcpy(j->drawn + i * j->bytes, original(j, i / o->samples), j->kept);
+    const int code = draw_images(&d);
+
+    j->seconds = d.seconds;
+    return code == EXIT_DONE ? ARGS_GO_ON : code;
+}
+
+static void arrange(struct job *j)
+{
+    const size_t S = j->o.samples, bytes = j->bytes;
+
+    for (size_t i = 0; i < j->count; i++) {
+        unsigned char *const row = j->grid + i * (S + 2) * bytes;
+
+        memcpy(row, original(j, i), j->kept);
+        memset(row + j->kept, TARN_PNG_GREY, bytes - j->kept);
+        memcpy(row + bytes, j->drawn + i * S * bytes, S * bytes);
+        memcpy(row + (S + 1) * bytes, original(j, i), bytes);
+    }
+}
+
+static void print_json(const struct job *j)
+{
+    json_t *const object = json_object();
+
+    json_put_count(object, "images", j->count);
+    json_put_count(object, "samples", j->o.samples);
+    json_put_count(object, "first", j->o.first);
+    json_put_count(object, "kept_bytes", j->kept);
+    json_put_count(object, "image_bytes", j->bytes);
+    json_put_text(object, "file", j->o.out);
+    json_put_number(object, "seconds", j->seconds);
+    json_put_number(object, "images_per_s", (double)(j->count * j->o.samples) / j->seconds);
+    json_print_line(object);
+}
+
+static int complete(struct job *j)
+{
+    int code;
+
+    if ((code = open_all(j)) != ARGS_GO_ON || (code = take_memory(j)) != ARGS_GO_ON ||
+        (code = draw(j)) != ARGS_GO_ON)
+        return code;
+    arrange(j);
+    const struct picture picture = {.command = command.name,
+                                    .pixels = j->grid,
+                                    .size = j->size,
+                                    .count = j->count * (j->o.samples + 2),
+                                    .columns = j->o.samples + 2};
+
+    if (!picture_write(&picture, j->o.out))
+        return EXIT_FAILED;
+    if (j->o.json) {
+        print_json(j);
+        return EXIT_DONE;
+    }
+    picture_show(&picture);
+    printf("%s: %zu images, %zu of %zu bytes shown, %zu completions of each\n", j->o.out,
+           j->count, j->kept, j->bytes, j->o.samples);
+    return EXIT_DONE;
+}
+
+int cmd_complete(int argc, char **argv)
+{
+    struct job j = {0};
+    int code = read_options(&j.o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    code = complete(&j);
+    free(j.grid);
+    free(j.drawn);
+    tarn_images_free(j.images);
+    tarn_model_free(j.model);
+    return code;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "draw.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "model_open.h"
+
+/* Images first .. first + B - 1; those behind the last are the last once more, so that products
+ * are of the same shape, and are thrown away. */
+struct group {
+    struct draw *draw;
+    tarn_generator *generator;
+    tarn_sampler *sampler;
+    void *state;
+    int32_t *symbols; /* B x given */
+    size_t first, B;
+};
+
+size_t draw_bytes(tarn_image_size size)
+{
+    return size.height * size.width * size.channels;
+}
+
+tarn_image_size draw_size(const char *command, const char *path, const tarn_model *model)
+{
+    const char *const task = tarn_model_config(model)->task;
+    tarn_image_size size;
+
+    if (!tarn_task_image(&size, task))
+        fprintf(stderr, "%s: %s: a model of task '%s'; expected one of images\n", command, path,
+                task);
+    else if (draw_bytes(size) < 2)
+        fprintf(stderr,
+                "%s: %s: task '%s' does not say how large images are; expected "
+                "image:height=28,width=28,channels=1 or the like\n",
+                command, path, task);
+    return draw_bytes(size) < 2 ? (tarn_image_size){0} : size;
+}
+
+/* ---- One group ---------------------------------------------------------- */
+
+static unsigned char *image_at(const struct group *g, size_t b)
+{
+    const struct draw *const d = g->draw;
+    const size_t i = g->first + b;
+
+    return d->pixels + (i < d->count ? i : d->count - 1) * draw_bytes(d->size);
+}
+
+static int start(struct group *g, const float **outputs)
+{
+    struct draw *const d = g->draw;
+    tarn_sampling sampling = d->sampling;
+    tarn_error err;
+
+    sampling.stream += g->first;
+    tarn_sampler_free(g->sampler);
+    if (tarn_sampler_create(&g->sampler, d->model, &sampling, NULL, &err) != TARN_OK)
+        return model_refused(d->command, &err);
+    memset(g->state, 0, tarn_generator_state_size(g->generator));
+    for (size_t b = 0; b < g->B; b++)
+        for (size_t i = 0; i < d->given; i++)
+            g->symbols[b * d->given + i] = image_at(g, b)[i];
+    if (tarn_generator_prefill(g->generator, g->state, outputs, g->symbols, d->given, &err) !=
+        TARN_OK)
+        return model_refused(d->command, &err);
+    return ARGS_GO_ON;
+}
+
+/* Byte `at` of all images of the group. */
+static void put(const struct group *g, const int32_t *symbols, size_t at)
+{
+    for (size_t b = 0; b < g->B && g->first + b < g->draw->count; b++)
+        image_at(g, b)[at] = (unsigned char)symbols[b];
+}
+
+static int draw_group(struct group *g)
+{
+    const struct draw *const d = g->draw;
+    const size_t bytes = draw_bytes(d->size);
+    const float *outputs;
+    tarn_error err;
+    const int code = start(g, &outputs);
+
+    for (size_t at = d->given; code == ARGS_GO_ON && at < bytes; at++) {
+        tarn_sampler_draw(g->sampler, g->symbols, outputs, g->B, at);
+        put(g, g->symbols, at);
+        if (at + 1 < bytes &&
+            tarn_generator_step(g->generator, g->state, &outputs, g->symbols, &err) != TARN_OK)
+            return model_refused(d->command, &err);
+    }
+    return code;
+}
+
+/* ---- All of them -------------------------------------------------------- */
+
+/* Given bytes are read in products of many positions, whose sums may depend on how many images
+ * there are: these are always of the same shape. */
+static size_t at_once(const struct draw *d)
+{
+    if (d->how.batch > 0)
+        return d->how.batch;
+    return d->given > 1 || d->count > DRAW_AT_ONCE ? DRAW_AT_ONCE : d->count;
+}
+
+static int set_up(struct group *g)
+{
+    struct draw *const d = g->draw;
+    tarn_generator_desc how = d->how;
+    tarn_error err;
+
+    how.batch = g->B;
+    how.longest = draw_bytes(d->size) - 1; /* the last is not read */
+    if (tarn_generator_create(&g->generator, d->model, &how, &err) != TARN_OK)
+        return model_refused(d->command, &err);
+    g->state = malloc(tarn_generator_state_size(g->generator));
+    g->symbols = d->given <= SIZE_MAX / sizeof *g->symbols / g->B
+                     ? malloc(g->B * d->given * sizeof *g->symbols)
+                     : NULL;
+    if (g->state && g->symbols)
+        return ARGS_GO_ON;
+    fprintf(stderr, "%s: no memory for %zu images at once\n", d->command, g->B);
+    return EXIT_FAILED;
+}
+
+static void show_progress(const struct draw *d, size_t done)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (done < d->count)
+        fprintf(stderr, "\r%zu of %zu images", done, d->count);
+    else
+        fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+int draw_images(struct draw *d)
+{
+    struct group g = {.draw = d, .B = at_once(d)};
+    const double begin = model_seconds();
+    int code = set_up(&g);
+
+    for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.B) {
+        show_progress(d, g.first);
+        code = draw_group(&g);
+    }
+    show_progress(d, d->count);
+    d->seconds = model_seconds() - begin;
+    tarn_sampler_free(g.sampler);
+    tarn_generator_free(g.generator);
+    free(g.symbols);
+    free(g.state);
+    return code == ARGS_GO_ON ? EXIT_DONE : code;
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "generate_images.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "draw.h"
+#include "json_line.h"
+#include "picture.h"
+
+enum { USUAL = 16 }; /* images */
+
+static int refuse(const char *why)
+{
+    fprintf(stderr, "%s: %s\n", generate_name, why);
+    return EXIT_USAGE;
+}
+
+static int check(const struct generate_options *o, tarn_image_size size, size_t prompt_count)
+{
+    if (o->save || o->load)
+        return refuse("--save-state, --load-state: images are drawn whole; expected neither");
+    if (prompt_count >= draw_bytes(size))
+        return refuse("prompt: is a whole image; expected fewer bytes than one has");
+    if (!o->out && !o->json && !isatty(STDOUT_FILENO))
+        return refuse("-o FILE is needed, a PNG file for the images");
+    return !o->out || picture_can_be(generate_name, o->out) ? ARGS_GO_ON : EXIT_FAILED;
+}
+
+static void print_json(const struct generate_options *o, const struct draw *d)
+{
+    json_t *const object = json_object();
+
+    json_put_count(object, "images", d->count);
+    json_put_count(object, "height", d->size.height);
+    json_put_count(object, "width", d->size.width);
+    json_put_count(object, "channels", d->size.channels);
+    json_put_text(object, "file", o->out);
+    json_put_number(object, "seconds", d->seconds);
+    json_put_number(object, "images_per_s", (double)d->count / d->seconds);
+    json_print_line(object);
+}
+
+static int draw_and_show(const struct generate_options *o, struct draw *d)
+{
+    const struct picture picture = {
+        .command = generate_name,
+        .pixels = d->pixels,
+        .size = d->size,
+        .count = d->count,
+        .columns = (size_t)ceil(sqrt((double)d->count)),
+    };
+    const int code = draw_images(d);
+
+    if (code != EXIT_DONE)
+        return code;
+    if (!picture_write(&picture, o->out))
+        return EXIT_FAILED;
+    if (o->json) {
+        print_json(o, d);
+        return EXIT_DONE;
+    }
+    picture_show(&picture);
+    printf("%s%s%zu images of %zu x %zu x %zu, %.4g images/s\n", o->out ? o->out : "",
+           o->out ? ": " : "", d->count, d->size.height, d->size.width, d->size.channels,
+           (double)d->count / d->seconds);
+    return EXIT_DONE;
+}
+
+int generate_images(const struct generate_options *o, const tarn_model *model,
+                    const int32_t *prompt, size_t prompt_count)
+{
+    struct draw d = {
+        .command = generate_name,
+        .model = model,
+        .size = draw_size(generate_name, o->model, model),
+        .sampling = generate_options_sampling(o),
+        .how = {.batch = o->streams,
+                .method = o->method,
+                .precision = o->precision,
+                .threads = o->threads,
+                .cpu = o->cpu},
+        .count = o->count ? o->count : USUAL,
+        .given = prompt_count,
+    };
+    const size_t bytes = draw_bytes(d.size);
+    int code;
+
+    if (bytes == 0)
+        return EXIT_FAILED;
+    if ((code = check(o, d.size, prompt_count)) != ARGS_GO_ON)
+        return code;
+    d.pixels = calloc(d.count, bytes);
+    if (!d.pixels)
+        return refuse("-n: there is no memory for so many images");
+    for (size_t i = 0; i < d.count; i++)
+        for (size_t k = 0; k < prompt_count; k++)
+            d.pixels[i * bytes + k] = (unsigned char)prompt[k];
+    code = draw_and_show(o, &d);
+    free(d.pixels);
+    return code;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* picture.h - images as a PNG file, and on a terminal. */
+#ifndef PICTURE_H
+#define PICTURE_H
+
+#include <stdbool.h>
+
+#include "tarn/tarn.h"
+
+/* A grid of `columns`. */
+struct picture {
+    const char *command; /* for messages */
+    const unsigned char *pixels;
+    tarn_image_size size;
+    size_t count, columns;
+};
+
+/* Whether a file can be put there, which is better known before the work; false after a
+ * message. */
+bool picture_can_be(const char *command, const char *path);
+
+/* To a PNG file, unless path is NULL; false after a message. */
+bool picture_write(const struct picture *picture, const char *path);
+
+/* If standard output is a terminal: the first rows of the grid, as far as they fit, with two
+ * pixels in each character, the upper one as the colour of an upper half block. */
+void picture_show(const struct picture *picture);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* task_image.c - predict the next byte of an image, row by row, each pixel's channels in turn
+ * (4.2).
+ *
+ * Of an image's n = height x width x channels bytes the first is given and N = n - 1 are predicted.
+ * The metric is the mean loss in bits, loss / ln 2, a predicted byte: bits/dim. An image that is
+ * drawn from nothing begins with 0, black. Symbols look like numbers.
+ *
+ * The size is an option of the task, so that a model's configuration knows it: whoever draws from
+ * the model has no data. Where it is 0 it is as the data has it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "data/image_set.h"
+#include "task/numbers.h"
+#include "task/task.h"
+
+enum { HEIGHT, WIDTH, CHANNELS };
+enum { SIDE_MOST = 1 << 15, BYTES_MOST = 1 << 30 }; /* what options and settings hold */
+
+static tarn_image_size image(const struct tn_task *task)
+{
+    const double *const value = task->options.value;
+
+    return (tarn_image_size){(size_t)value[HEIGHT], (size_t)value[WIDTH],
+                             (size_t)value[CHANNELS]};
+}
+
+/* ---- The set ------------------------------------------------------------ */
+
+static bool fits(size_t option, size_t found)
+{
+    return option == 0 || option == found;
+}
+
+static tarn_status check_size(const struct tn_task *task, const struct tn_image_set *set,
+                              const struct tn_task_desc *desc, tarn_error *err)
+{
+    const tarn_image_size size = image(task);
+    const size_t N = tn_image_set_length(set);
+
+    if (!fits(size.height, set->height) || !fits(size.width, set->width) ||
+        !fits(size.channels, set->channels))
+        return tn_fail(err, TARN_EINVAL,
+                       "data: %.80s has images of %zu x %zu x %zu, height x width x channels; "
+                       "expected %zu x %zu x %zu, as the task is",
+                       desc->data, set->height, set->width, set->channels, size.height,
+                       size.width, size.channels);
+    if (set->height > SIDE_MOST || set->width > SIDE_MOST || N >= BYTES_MOST)
+        return tn_fail(err, TARN_EINVAL,
+                       "data: %.80s has images of %zu x %zu x %zu; expected sides up to %d and "
+                       "%d bytes at most",
+                       desc->data, set->height, set->width, set->channels, SIDE_MOST,
+                       BYTES_MOST);
+    if (!fits(desc->length, N))
+        return tn_fail(err, TARN_EINVAL,
+                       "length: is %zu; expected %zu, all bytes of an image but the first, or "
+                       "0 for that",
+                       desc->length, N);
+    return TARN_OK;
+}
+
+static void take_size(struct tn_task *task, const struct tn_image_set *set)
+{
+    double *const value = task->options.value;
+
+    value[HEIGHT] = (double)set->height;
+    value[WIDTH] = (double)set->width;
+    value[CHANNELS] = (double)set->channels;
+    task->N = tn_image_set_length(set);
+    snprintf(task->spec, sizeof task->spec, "image:height=%zu,width=%zu,channels=%zu",
+             set->height, set->width, set->channels);
+}
+
+static void close_set(void *set)
+{
+    if (set)
+        tn_image_set_free(set);
+    free(set);
+}
+
+static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
+                            tarn_error *err)
+{
+    struct tn_image_set *const set = calloc(1, sizeof *set);
+    tarn_status status;
+
+    if (!set)
+        return tn_fail(err, TARN_ENOMEM, "no memory for images");
+    if ((status = tn_image_set_read(set, desc->data, desc->validation, desc->seed, NULL,
+                                    err)) != TARN_OK ||
+        (status = check_size(task, set, desc, err)) != TARN_OK) {
+        close_set(set);
+        return status;
+    }
+    take_size(task, set);
+    task->set = set;
+    return TARN_OK;
+}
+
+static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                 uint64_t index)
+{
+    tn_image_set_fill(task->set, batch, split, index);
+}
+
+static size_t evaluations(const struct tn_task *task, size_t B)
+{
+    return tn_image_set_batches(task->set, B);
+}
+
+static double bits_per_dim(const tarn_score *sums)
+{
+    return sums->loss / sums->weight / log(2.0);
+}
+
+/* ---- Symbols ------------------------------------------------------------ */
+
+static size_t symbols(const struct tn_task *task)
+{
+    (void)task;
+    return TN_IMAGE_SYMBOLS;
+}
+
+static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
+                          const char *text, size_t length, tarn_error *err)
+{
+    (void)task;
+    return tn_numbers_encode(out, count, text, length, TN_IMAGE_SYMBOLS, err);
+}
+
+static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+{
+    (void)task;
+    return tn_number_decode(text, symbol);
+}
+
+/* ---- The row ------------------------------------------------------------ */
+
+/* The paper's batch and optimizer. Its rate, 1e-4, is for hundreds of epochs; a laptop's few
+ * thousand updates learn more from ten times that, falling to a tenth. A validation is of 500
+ * images, as all of MNIST's would take longer than the updates between two of them. */
+static const struct tn_task_setting settings[] = {
+    {"batch", "10"},
+    {"updates", "5000"},
+    {"optimizer", "radam"},
+    {"rate", "0.001"},
+    {"schedule", "cosine:warmup=100,total=5000,final=0.1"},
+    {"score_batches", "50"},
+    {0},
+};
+
+#define SIZE_OPTION(name, most)                                                                \
+    {                                                                                          \
+        name, "of an image; 0: as the data has", 0.0, most, 0.0, true, NULL                    \
+    }
+
+extern const struct tn_task_row tn_task_image;
+const struct tn_task_row tn_task_image = {
+    .about = {"image", "predict the next byte of an image",
+              (const tarn_option_info[]){
+                  [HEIGHT] = SIZE_OPTION("height", SIDE_MOST),
+                  [WIDTH] = SIZE_OPTION("width", SIDE_MOST),
+                  [CHANNELS] = SIZE_OPTION("channels", 3),
+                  {0},
+              }},
+    .reads_data = true,
+    .has_length = true,
+    .metric = {"bits_per_dim", false, bits_per_dim},
+    .settings = settings,
+    .preset = "small",
+    .head = "logistic",
+    .open = open_set,
+    .close = close_set,
+    .symbols = symbols,
+    .fill = fill,
+    .evaluations = evaluations,
+    .encode = encode,
+    .decode = decode,
+    .image = image,
+};
