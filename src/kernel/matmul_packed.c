@@ -311,14 +311,14 @@ static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
                                  tn_min(own->cols, job->plan->desc.n - col)};
 }
 
-/* The panel of b that comes after the sum's piece from p on: of the same columns, or of those
- * that this thread is likely to take next. */
+/* The panel of b that comes after the sum's piece from p on: of the same columns, or of the next
+ * ones, which this thread takes next while it has some of its own. */
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
     const struct packed *const own = job->own;
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const bool stays = p + depth < d->k;
-    const size_t task = stays ? index : index + d->threads, from = stays ? p + depth : 0;
+    const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
     const size_t left = tn_min(own->piece, d->k - from);
 
     return (struct tn_ahead){job->work.held +
