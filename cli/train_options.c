@@ -33,6 +33,7 @@ static const struct field_option fields[] = {
     {"positions", "N", "positions", MODEL},
     {"norm", "post|pre", "norm", MODEL},
     {"activation", "NAME", "activation", MODEL},
+    {"context", "LIST", "context", MODEL},
     {"head", "SPEC", "head", MODEL},
     {"dropout", "FRACTION", "dropout", MODEL},
     {"length", "N", "length", RUN},

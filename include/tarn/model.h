@@ -29,6 +29,8 @@ typedef struct tarn_config {
     char attention[TARN_NAME_SIZE];   /* as tarn_attention_desc.kind */
     char feature_map[TARN_NAME_SIZE]; /* as tarn_attention_desc.feature_map; "": the default */
     char position[TARN_NAME_SIZE];    /* how positions enter: a row of tarn_position_kind() */
+    char context[TARN_NAME_SIZE];     /* distances back, as "1,27,28", whose symbols are
+                                       * embedded beside the current one; "": none */
     char head[TARN_NAME_SIZE];        /* what is predicted: a row of tarn_head_kind() */
     char norm[TARN_NAME_SIZE];        /* "post", as the authors, or "pre" */
     char activation[TARN_NAME_SIZE];  /* of the feed-forward layer: "relu" or "gelu" */

@@ -20,6 +20,7 @@ struct tn_field {
     enum tn_field_type type;
     size_t offset;
     double minimum, maximum; /* of counts, seeds and numbers */
+    bool later;              /* files from before it was there mean its zero */
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
@@ -28,7 +29,13 @@ struct tn_field {
 /* Rows of a table of struct `type`, ended by {{0}}. */
 #define TN_FIELD(type, kind, name, least, most, help)                                          \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most                      \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, false               \
+    }
+
+/* A row that files from before it was there do not have. */
+#define TN_FIELD_LATER(type, kind, name, least, most, help)                                    \
+    {                                                                                          \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, true                \
     }
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */

@@ -176,7 +176,7 @@ static void read_tensor(void *arg, const struct tn_tensor *tensor)
     const bool narrow = tensor->columns > 0 && reading->g->elements == TN_BF16;
     const size_t count = tn_tensor_count(tensor);
 
-    if (*tensor->at == w->embedding || *tensor->at == w->positions)
+    if (*tensor->at == w->embedding || *tensor->at == w->context || *tensor->at == w->positions)
         return;
     reading->floats += count;
     reading->bytes += count * (narrow ? sizeof(uint16_t) : sizeof(float));

@@ -25,6 +25,7 @@ struct lane {
     float *positions;        /* n rows of a sinusoid */
     float *normed, *outputs; /* of the last position: B x F, B x O */
     int32_t *symbols;        /* B x n */
+    int32_t *context;        /* rows of its tables */
     void *scratch, *work;
     void *memory;
 };
@@ -39,6 +40,25 @@ struct recurrent {
     float *predictor;
     void *memory;
 };
+
+/* A state is a head, every layer's sums or cache, and the symbols that the context reaches back
+ * to. */
+static char *layer_state(const tarn_generator *g, const struct tn_state *state, size_t layer)
+{
+    const struct recurrent *const own = g->own;
+
+    return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
+}
+
+static int32_t *past(const tarn_generator *g, const struct tn_state *state)
+{
+    return (int32_t *)(void *)layer_state(g, state, g->model->arch.config.layers);
+}
+
+static size_t past_count(const tarn_generator *g)
+{
+    return g->B * g->model->arch.context.reach;
+}
 
 /* ---- Forward ------------------------------------------------------------ */
 
@@ -71,9 +91,11 @@ static void mix(void *arg, const struct tn_block *block)
     }
 }
 
-static void embed(const tarn_generator *g, struct lane *lane, const int32_t *symbols,
-                  uint64_t from)
+static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *state)
 {
+    const uint64_t from = state->position;
+    const struct tn_context_place place = {lane->symbols, g->B, lane->n, past(g, state), from};
+    const struct tn_context *const context = &g->model->arch.context;
     const struct tn_position *const position = &g->model->arch.position;
     const struct tn_weights *const w = &g->model->weights;
     const float *const table =
@@ -81,7 +103,10 @@ static void embed(const tarn_generator *g, struct lane *lane, const int32_t *sym
     struct tn_rows values = lane->block.rows;
 
     values.width = position->embedding;
-    tn_embed_forward(&values, lane->x, position->F, w->embedding, symbols);
+    tn_embed_forward(&values, lane->x, position->F, w->embedding, lane->symbols);
+    tn_context_find(context, lane->context, &place);
+    tn_context_remember(context, past(g, state), &place);
+    tn_context_forward(context, &values, lane->x, position->F, w->context, lane->context);
     tn_position_fill(position, lane->positions, (size_t)from, lane->n);
     tn_position_apply(position, &lane->block.rows, lane->x, position->F, table, lane->n);
 }
@@ -91,8 +116,7 @@ static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn
     const struct recurrent *const own = g->own;
 
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        struct mixing mixing = {g, lane, &own->attentions[layer],
-                                (char *)(state + 1) + layer * own->layer_state};
+        struct mixing mixing = {g, lane, &own->attentions[layer], layer_state(g, state, layer)};
         const struct tn_block block = {
             .plan = &lane->block,
             .weights = &own->blocks[layer],
@@ -134,7 +158,7 @@ static void take_turn(void *arg)
 {
     const struct turn *const turn = arg;
 
-    embed(turn->g, turn->lane, turn->lane->symbols, turn->state->position);
+    embed(turn->g, turn->lane, turn->state);
     layers_forward(turn->g, turn->lane, turn->state);
     if (turn->last)
         predict(turn->g, turn->lane);
@@ -180,6 +204,7 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->normed = tn_arena_floats(arena, g->B * F);
     lane->outputs = tn_arena_floats(arena, g->B * arch->head.outputs);
     lane->symbols = tn_arena_take(arena, R, sizeof *lane->symbols);
+    lane->context = tn_arena_take(arena, R * arch->context.count, sizeof *lane->context);
     lane->scratch = tn_arena_take(
         arena,
         tn_max(tn_block_scratch_size(&lane->block), tn_dense_scratch_size(&lane->predictor)),
@@ -334,7 +359,8 @@ static size_t state_size(const tarn_generator *g)
 {
     const struct recurrent *const own = g->own;
 
-    return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state;
+    return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state +
+           past_count(g) * sizeof(int32_t);
 }
 
 static size_t rows(const tarn_generator *g, uint64_t position)
@@ -359,13 +385,6 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
 
 /* ---- Files -------------------------------------------------------------- */
 
-static char *layer_state(const tarn_generator *g, const struct tn_state *state, size_t layer)
-{
-    const struct recurrent *const own = g->own;
-
-    return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
-}
-
 /* Of a layer; a sum is whole at any position. */
 static size_t layer_packed(const tarn_generator *g, size_t n)
 {
@@ -378,7 +397,7 @@ static size_t layer_packed(const tarn_generator *g, size_t n)
 
 static size_t packed(const tarn_generator *g, size_t n)
 {
-    return g->model->arch.config.layers * layer_packed(g, n);
+    return g->model->arch.config.layers * layer_packed(g, n) + past_count(g) * sizeof(int32_t);
 }
 
 static void pack(const tarn_generator *g, void *out, const struct tn_state *state)
@@ -395,6 +414,8 @@ static void pack(const tarn_generator *g, void *out, const struct tn_state *stat
         else
             memcpy(to, layer_state(g, state, layer), bytes);
     }
+    memcpy((char *)out + g->model->arch.config.layers * bytes, past(g, state),
+           past_count(g) * sizeof(int32_t));
 }
 
 static void unpack(const tarn_generator *g, struct tn_state *state, const void *in)
@@ -411,6 +432,15 @@ static void unpack(const tarn_generator *g, struct tn_state *state, const void *
         else
             memcpy(layer_state(g, state, layer), from, bytes);
     }
+    memcpy(past(g, state), (const char *)in + g->model->arch.config.layers * bytes,
+           past_count(g) * sizeof(int32_t));
+}
+
+/* From a file, symbols may be anything. */
+static tarn_status check(const tarn_generator *g, const struct tn_state *state,
+                         const char *path, tarn_error *err)
+{
+    return tn_symbols_check(g->model, past(g, state), past_count(g), path, err);
 }
 
 extern const struct tn_method tn_method_recurrent;
@@ -429,4 +459,5 @@ const struct tn_method tn_method_recurrent = {
     .packed = packed,
     .pack = pack,
     .unpack = unpack,
+    .check = check,
 };

@@ -14,6 +14,8 @@ const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, attention, 0, 0, "kind of attention, with options"),
     FIELD(TEXT, feature_map, 0, 0, "of attentions that have one; empty: the default"),
     FIELD(TEXT, position, 0, 0, "how positions enter"),
+    TN_FIELD_LATER(tarn_config, TEXT, context, 0, 0,
+                   "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
     FIELD(TEXT, head, 0, 0, "what is predicted"),
     FIELD(TEXT, norm, 0, 0, "post: after each sum, as the authors; pre: before each branch"),
     FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
@@ -156,7 +158,9 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
     if ((status = read_norm(arch, err)) != TARN_OK ||
         (status = read_activation(arch, err)) != TARN_OK ||
         (status = read_attention(arch, err)) != TARN_OK ||
-        (status = read_position(arch, err)) != TARN_OK)
+        (status = read_position(arch, err)) != TARN_OK ||
+        (status = tn_context_init(&arch->context, config->context, config->symbols, err)) !=
+            TARN_OK)
         return status;
     return tn_head_init(&arch->head, config->head, config->symbols, err);
 }

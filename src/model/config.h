@@ -5,6 +5,7 @@
 
 #include "base/fields.h"
 #include "layer/activation.h"
+#include "layer/context.h"
 #include "layer/head.h"
 #include "layer/position.h"
 
@@ -17,6 +18,7 @@ extern const struct tn_field tn_config_fields[];
 struct tn_arch {
     tarn_config config;
     struct tn_position position;
+    struct tn_context context;
     struct tn_head head;
     enum tn_activation activation;
     bool norm_first;  /* pre-norm */

@@ -73,12 +73,16 @@ static struct tn_block block_of(const tarn_run *run, struct mixing *mixing)
 
 static void embed(const tarn_run *run, float *x, const int32_t *symbols)
 {
+    const struct tn_context *const context = &run->model->arch.context;
     const struct tn_position *const position = &run->model->arch.position;
     const struct tn_weights *const w = &run->model->weights;
     struct tn_rows values = run->block.rows;
 
     values.width = position->embedding;
     tn_embed_forward(&values, x, position->F, w->embedding, symbols);
+    tn_context_find(context, run->context,
+                    &(struct tn_context_place){symbols, run->B, run->N, NULL, 0});
+    tn_context_forward(context, &values, x, position->F, w->context, run->context);
     tn_position_apply(position, &run->block.rows, x, position->F,
                       w->positions ? w->positions : run->positions, run->N);
 }
@@ -141,6 +145,8 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
 
     values.width = position->embedding;
     tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
+    tn_context_backward(&run->model->arch.context, &values, gradients->context, run->d,
+                        position->F, run->context);
     if (gradients->positions)
         tn_position_backward(position, &run->block.rows, gradients->positions, run->d,
                              position->F, run->N);

@@ -39,6 +39,7 @@ struct tarn_run {
     struct tn_norm_stats *stats;
     float *normed, *outputs; /* R x F, R x outputs */
     float *positions;        /* a sequence's sinusoid */
+    int32_t *context;        /* rows of its tables */
     void *scratch;
     void *attention_work;
 

@@ -112,6 +112,7 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
     if (!arch->position.row->learned)
         run->positions = tn_arena_floats(arena, run->N * arch->position.table);
+    run->context = tn_arena_take(arena, run->R * arch->context.count, sizeof *run->context);
     if (run->trains) {
         run->d = tn_arena_floats(arena, run->R * F);
         run->stats = tn_arena_take(arena, run->R, sizeof *run->stats);

@@ -77,6 +77,10 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
 
     tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
            arch->position.embedding, TN_START_NORMAL, 0);
+    if (arch->context.count > 0)
+        tensor(&walk, &weights->context, "context_embedding.weight",
+               tn_context_rows(&arch->context), arch->position.embedding, TN_START_UNIFORM,
+               arch->context.count);
     if (arch->position.row->learned)
         tensor(&walk, &weights->positions, "pos_embedding.weight", config->positions, F,
                TN_START_NORMAL, 0);
@@ -145,7 +149,7 @@ static void carve(void *arg, const struct tn_tensor *tensor)
 
 void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats)
 {
-    weights->positions = NULL;
+    weights->context = weights->positions = NULL;
     memset(weights->blocks, 0, arch->config.layers * sizeof *weights->blocks);
     tn_weights_visit(weights, arch, carve, &floats);
 }

@@ -22,6 +22,7 @@ struct tn_block_weights {
 
 struct tn_weights {
     float *embedding;                /* symbols x width that the positions leave */
+    float *context;                  /* tn_context_rows() x the same width; NULL if none */
     float *positions;                /* positions x F; NULL unless learned */
     struct tn_block_weights *blocks; /* L, memory of whoever carves */
     float *norm_gain, *norm_bias;

@@ -301,8 +301,9 @@ size_t tarn_trainer_bytes(const tarn_trainer *t)
 double tarn_trainer_flops(const tarn_trainer *t)
 {
     const struct tn_arch *const arch = &t->model->arch;
-    const size_t looked_up = arch->config.symbols * arch->position.embedding +
-                             arch->config.positions * arch->config.width;
+    const size_t looked_up =
+        (arch->config.symbols + tn_context_rows(&arch->context)) * arch->position.embedding +
+        arch->config.positions * arch->config.width;
     const tarn_attention *const attention = &t->run->attentions[0];
 
     return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +

@@ -13,6 +13,13 @@ static const struct model_variant variants[] = {
     {"linear, not causal, gelu", {{"causal", "false"}, {"activation", "gelu"}, {0}}},
     {"lsh", {{"attention", "lsh:rounds=2,buckets=4,chunk=4"}, {0}}},
     {"kernel", {{"attention", "kernel"}, {0}}},
+    {"linear, context", {{"context", "2,1,9,70"}, {0}}},
+    {"softmax, learned positions, context",
+     {{"attention", "softmax"},
+      {"position", "learned"},
+      {"positions", "40"},
+      {"context", "3"},
+      {0}}},
 };
 
 enum { COUNT = sizeof variants / sizeof variants[0] };
