@@ -98,13 +98,11 @@ static int draw_group(struct group *g)
 
 /* ---- All of them -------------------------------------------------------- */
 
-/* Given bytes are read in products of many positions, whose sums may depend on how many images
- * there are: these are always of the same shape. */
 static size_t at_once(const struct draw *d)
 {
     if (d->how.batch > 0)
         return d->how.batch;
-    return d->given > 1 || d->count > DRAW_AT_ONCE ? DRAW_AT_ONCE : d->count;
+    return d->count > DRAW_AT_ONCE ? DRAW_AT_ONCE : d->count;
 }
 
 static int set_up(struct group *g)

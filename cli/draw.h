@@ -5,9 +5,9 @@
 
 #include "tarn/tarn.h"
 
-/* Up to so many at once a step gives each the same outputs to the last bit, however many they
- * are: image i is the same whether it is drawn alone or with others. */
-enum { DRAW_AT_ONCE = 16 };
+/* Image i is the same whether it is drawn alone or with others; so many make good use of the
+ * processor. */
+enum { DRAW_AT_ONCE = 256 };
 
 struct draw {
     const char *command; /* for messages */

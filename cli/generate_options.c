@@ -28,7 +28,7 @@ static const struct args_option rows[] = {
     {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0, "likewise, from a file"},
     {"streams", "B", ARGS_COUNT, "0", AT(streams), 0, (size_t)1 << 20,
      "sequences at once, each with its own random numbers; 0: 1, or those of --load-state; of "
-     "images up to 16, with which they do not depend on how many are drawn"},
+     "images up to 256"},
     {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000,
      "below 1 the likely becomes likelier; 0: as --greedy"},
     {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, "only the K most likely; 0: all"},

@@ -41,10 +41,10 @@ static void unfence(struct fenced *f)
 /* ---- one product -------------------------------------------------------- */
 
 struct product {
-    size_t m, n, k, ldb, ldc;
+    size_t m, n, k, lda, ldc, piece, width;
     bool bf16, bias, add, relu;
-    struct fenced a, b, held, bias_at, c, packed; /* held: b in bf16 */
-    float *old, *weights;                         /* b as it is multiplied with */
+    struct fenced a, b, bias_at, c; /* b: panels */
+    float *old, *weights;           /* b as it is multiplied with, k x n */
 };
 
 /* The last row of a matrix ends with its last element. */
@@ -59,74 +59,80 @@ static void draw(float *x, size_t n, struct tn_random *random)
         x[i] = (float)tn_random_normal(random);
 }
 
-static void draw_weights(struct product *p, struct tn_random *random)
+/* All panels of f32, piece after piece. */
+static float *panels_of(const struct product *p, const struct tn_kernels *kernels)
 {
-    const size_t count = extent(p->n, p->k, p->ldb);
+    float *const panels = take(p->width * p->k, sizeof *panels);
 
-    p->weights = take(count, sizeof(float));
-    for (size_t i = 0; i < count; i++) {
-        const float x = i % p->ldb < p->k ? (float)tn_random_normal(random) : NAN;
+    for (size_t l = 0; l < p->k; l += p->piece)
+        kernels->pack(panels + l * p->width, true, p->weights + l * p->n, (ptrdiff_t)p->n, true,
+                      p->n, tn_min(p->piece, p->k - l));
+    return panels;
+}
 
-        p->weights[i] = p->bf16 ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x;
-        ((float *)p->b.at)[i] = x;
-    }
+static void hold(struct product *p, const struct tn_kernels *kernels)
+{
+    float *const panels = panels_of(p, kernels);
+
+    if (p->bf16)
+        kernels->narrow_panel(p->b.at, panels, p->width / tn_panel_size(kernels, true) * p->k);
+    else
+        memcpy(p->b.at, panels, p->width * p->k * sizeof *panels);
+    free(panels);
+    for (size_t i = 0; p->bf16 && i < p->n * p->k; i++)
+        p->weights[i] = tn_bf16_to_f32(tn_bf16_from_f32(p->weights[i]));
 }
 
 static void product_open(struct product *p, const struct tn_kernels *kernels, bool at_end,
                          struct tn_random *random)
 {
     const size_t c_floats = extent(p->m, p->n, p->ldc);
-    const size_t width = tn_round_up(p->k, 2 * kernels->lanes);
 
-    p->a = fence(p->m * p->k * sizeof(float), at_end);
-    p->b = fence(extent(p->n, p->k, p->ldb) * sizeof(float), at_end);
-    p->held = fence(tn_few_held(kernels, p->n, p->k), at_end);
+    p->width = tn_round_up(p->n, tn_panel_size(kernels, true));
+    p->a = fence(extent(p->m, p->k, p->lda) * sizeof(float), at_end);
+    p->b = fence(p->width * p->k * (p->bf16 ? sizeof(uint16_t) : sizeof(float)), at_end);
     p->bias_at = fence(p->n * sizeof(float), at_end);
     p->c = fence(c_floats * sizeof(float), at_end);
-    p->packed = fence(p->m * width * sizeof(float), at_end);
     p->old = take(c_floats, sizeof(float));
-    draw(p->a.at, p->m * p->k, random);
+    p->weights = take(p->n * p->k, sizeof(float));
+    draw(p->a.at, extent(p->m, p->k, p->lda), random);
     draw(p->bias_at.at, p->n, random);
     draw(p->old, c_floats, random);
-    draw_weights(p, random);
-    kernels->few_hold(p->held.at, p->b.at, (ptrdiff_t)p->ldb, p->n, p->k);
+    draw(p->weights, p->n * p->k, random);
+    hold(p, kernels);
 }
 
 static void product_close(struct product *p)
 {
     unfence(&p->a);
     unfence(&p->b);
-    unfence(&p->held);
     unfence(&p->bias_at);
     unfence(&p->c);
-    unfence(&p->packed);
     free(p->old);
     free(p->weights);
 }
 
-/* Rows row .. row + m - 1 and columns col .. col + n - 1 of c; of weights in bf16, a col that is a
- * multiple of TN_FEW_COLS. */
+/* Rows row .. row + m - 1 and columns from .. to - 1 of c. */
 static void run_part(const struct product *p, const struct tn_kernels *kernels, size_t row,
-                     size_t m, size_t col, size_t n)
+                     size_t m, size_t from, size_t to)
 {
-    const struct tn_few few = {
-        .c = (float *)p->c.at + row * p->ldc + col,
-        .a = p->packed.at,
-        .b = p->bf16 ? (const char *)p->held.at + tn_few_held(kernels, col, p->k)
-                     : (const char *)p->b.at + col * p->ldb * sizeof(float),
-        .bias = p->bias ? (const float *)p->bias_at.at + col : NULL,
+    kernels->few(&(struct tn_few){
+        .c = (float *)p->c.at + row * p->ldc,
+        .a = (const float *)p->a.at + row * p->lda,
+        .b = p->b.at,
+        .bias = p->bias ? p->bias_at.at : NULL,
         .ldc = (ptrdiff_t)p->ldc,
-        .ldb = (ptrdiff_t)p->ldb,
+        .lda = (ptrdiff_t)p->lda,
         .m = m,
-        .n = n,
+        .from = from,
+        .to = to,
         .k = p->k,
+        .piece = p->piece,
+        .width = p->width,
+        .bf16 = p->bf16,
         .add = p->add,
         .relu = p->relu,
-    };
-
-    kernels->few_pack(p->packed.at, (const float *)p->a.at + row * p->k, (ptrdiff_t)p->k, m,
-                      p->k, p->bf16);
-    (p->bf16 ? kernels->few_bf16 : kernels->few_f32)(&few);
+    });
 }
 
 static void restore(const struct product *p)
@@ -145,7 +151,7 @@ static void check_element(const struct product *p, const struct tn_kernels *kern
         want += (double)p->old[i * p->ldc + j];
     for (size_t l = 0; l < p->k; l++) {
         const double term =
-            (double)((const float *)p->a.at)[i * p->k + l] * (double)p->weights[j * p->ldb + l];
+            (double)((const float *)p->a.at)[i * p->lda + l] * (double)p->weights[l * p->n + j];
 
         want += term;
         size += fabs(term);
@@ -170,10 +176,12 @@ static void check_all(const struct product *p, const struct tn_kernels *kernels)
             assert_true(c[i * p->ldc + j] == p->old[i * p->ldc + j]);
 }
 
-/* The whole at once, then row by row, then in two parts of the columns. */
-static void check_parts(const struct product *p, const struct tn_kernels *kernels, size_t cut)
+/* Row by row, in two parts of the columns, and as large products are formed: the same bits. */
+static void check_parts(const struct product *p, const struct tn_kernels *kernels,
+                        struct tn_random *random)
 {
     const size_t bytes = extent(p->m, p->n, p->ldc) * sizeof(float);
+    const size_t wide = tn_panel_size(kernels, true), cut = below(random, p->n) / wide * wide;
     float *const whole = take(bytes, 1);
 
     memcpy(whole, p->c.at, bytes);
@@ -184,7 +192,50 @@ static void check_parts(const struct product *p, const struct tn_kernels *kernel
     restore(p);
     if (cut > 0)
         run_part(p, kernels, 0, p->m, 0, cut);
-    run_part(p, kernels, 0, p->m, cut, p->n - cut);
+    run_part(p, kernels, 0, p->m, cut, p->n);
+    assert_memory_equal(whole, p->c.at, bytes);
+    free(whole);
+}
+
+static void run_packed(const struct product *p, const struct tn_kernels *kernels)
+{
+    float *const b = panels_of(p, kernels);
+    float *const a = take(
+        tn_panels(kernels, false, p->m) * tn_panel_width(kernels, false) * p->k, sizeof *a);
+
+    for (size_t l = 0; l < p->k; l += p->piece) {
+        const size_t depth = tn_min(p->piece, p->k - l);
+        const bool last = l + depth == p->k;
+        struct tn_ahead none[1] = {{0}};
+
+        kernels->pack(a, false, (const float *)p->a.at + l, (ptrdiff_t)p->lda, false, p->m,
+                      depth);
+        kernels->product_packed(&(struct tn_panels){
+            .c = p->c.at,
+            .a = a,
+            .b = b + l * p->width,
+            .bias = last && p->bias ? p->bias_at.at : NULL,
+            .ldc = (ptrdiff_t)p->ldc,
+            .m = p->m,
+            .n = p->n,
+            .k = depth,
+            .add = p->add || l > 0,
+            .relu = last && p->relu,
+            .ahead = none,
+        });
+    }
+    free(a);
+    free(b);
+}
+
+static void check_packed(const struct product *p, const struct tn_kernels *kernels)
+{
+    const size_t bytes = extent(p->m, p->n, p->ldc) * sizeof(float);
+    float *const whole = take(bytes, 1);
+
+    memcpy(whole, p->c.at, bytes);
+    restore(p);
+    run_packed(p, kernels);
     assert_memory_equal(whole, p->c.at, bytes);
     free(whole);
 }
@@ -198,9 +249,8 @@ static void check_product(struct product p, bool at_end, struct tn_random *rando
         restore(&p);
         run_part(&p, kernels, 0, p.m, 0, p.n);
         check_all(&p, kernels);
-        const size_t cut = below(random, p.n);
-
-        check_parts(&p, kernels, p.bf16 ? cut / TN_FEW_COLS * TN_FEW_COLS : cut);
+        check_parts(&p, kernels, random);
+        check_packed(&p, kernels);
         product_close(&p);
     }
 }
@@ -211,8 +261,9 @@ static struct product random_product(size_t m, size_t n, size_t k, struct tn_ran
         .m = m,
         .n = n,
         .k = k,
-        .ldb = k + (below(random, 2) ? below(random, 20) : 0),
+        .lda = k + (below(random, 2) ? below(random, 20) : 0),
         .ldc = n + (below(random, 2) ? below(random, 20) : 0),
+        .piece = below(random, 2) ? k : 1 + below(random, k),
         .bf16 = below(random, 2),
         .bias = below(random, 2),
         .add = below(random, 2),
@@ -242,7 +293,7 @@ static void every_number_of_rows_and_columns_gives_the_sums(void **state)
     (void)state;
     tn_random_seed(&random, 2102);
     for (size_t m = 1; m <= 17; m++)
-        for (size_t n = 1; n <= 35; n += 1 + below(&random, 3))
+        for (size_t n = 1; n <= 150; n += 1 + below(&random, 9))
             check_product(random_product(m, n, 1 + below(&random, 70), &random),
                           below(&random, 2), &random);
 }
@@ -271,11 +322,11 @@ static void infinite_weights_stay_in_their_column(void **state)
         for (int bf16 = 0; bf16 < 2; bf16++)
             for (size_t at = 0; at < 37; at++) {
                 struct product p = {
-                    .m = 3, .n = 20, .k = 37, .ldb = 37, .ldc = 20, .bf16 = bf16};
+                    .m = 3, .n = 20, .k = 37, .lda = 37, .ldc = 20, .piece = 37, .bf16 = bf16};
 
                 product_open(&p, kernels, true, &random);
-                ((float *)p.b.at)[11 * p.ldb + at] = INFINITY;
-                kernels->few_hold(p.held.at, p.b.at, (ptrdiff_t)p.ldb, p.n, p.k);
+                p.weights[at * p.n + 11] = INFINITY;
+                hold(&p, kernels);
                 run_part(&p, kernels, 0, p.m, 0, p.n);
                 for (size_t e = 0; e < p.m * p.n; e++)
                     assert_int_equal(isinf(((float *)p.c.at)[e]) != 0, e % p.n == 11);
@@ -283,7 +334,7 @@ static void infinite_weights_stay_in_their_column(void **state)
             }
 }
 
-static void held_weights_come_back_rounded(void **state)
+static void narrowed_panels_come_back_rounded(void **state)
 {
     const struct tn_kernels *kernels;
     struct tn_random random;
@@ -291,20 +342,21 @@ static void held_weights_come_back_rounded(void **state)
     (void)state;
     tn_random_seed(&random, 2105);
     for (size_t i = 0; (kernels = kernels_at(i)) != NULL; i++)
-        for (size_t k = 1; k < 70; k++) {
-            struct product p = {
-                .m = 1, .n = 1 + below(&random, 40), .k = k, .ldb = k + k % 3, .ldc = 40};
+        for (size_t steps = 1; steps < 40; steps++) {
+            const size_t n = steps * tn_panel_size(kernels, true);
+            struct fenced x = fence(n * sizeof(float), steps % 2);
+            struct fenced y = fence(n * sizeof(uint16_t), steps % 2);
+            struct fenced back = fence(n * sizeof(float), steps % 2);
 
-            p.bf16 = true;
-            product_open(&p, kernels, k % 2, &random);
-            struct fenced back = fence(p.n * k * sizeof(float), k % 2);
-
-            kernels->few_widen(back.at, (ptrdiff_t)k, p.held.at, p.n, k);
-            for (size_t j = 0; j < p.n; j++)
-                assert_memory_equal((float *)back.at + j * k, p.weights + j * p.ldb,
-                                    k * sizeof(float));
+            draw(x.at, n, &random);
+            kernels->narrow_panel(y.at, x.at, steps);
+            kernels->widen_panel(back.at, y.at, steps);
+            for (size_t e = 0; e < n; e++)
+                assert_true(((float *)back.at)[e] ==
+                            tn_bf16_to_f32(tn_bf16_from_f32(((float *)x.at)[e])));
+            unfence(&x);
+            unfence(&y);
             unfence(&back);
-            product_close(&p);
         }
 }
 
@@ -338,7 +390,7 @@ int main(void)
         cmocka_unit_test(every_number_of_rows_and_columns_gives_the_sums),
         cmocka_unit_test(long_rows_give_the_sums),
         cmocka_unit_test(infinite_weights_stay_in_their_column),
-        cmocka_unit_test(held_weights_come_back_rounded),
+        cmocka_unit_test(narrowed_panels_come_back_rounded),
         cmocka_unit_test(widening_is_exact),
     };
 

@@ -102,20 +102,18 @@ static size_t held_size(size_t m, enum tn_element elements)
     return size;
 }
 
-/* Few rows of f32 read b where it is; all other plans of the same elements can share one. */
+/* Plans of the same elements can share one. */
 static void what_is_held_does_not_depend_on_the_rows(void **state)
 {
-    const size_t size = held_size(TN_FEW_ROWS + 1, TN_F32);
+    static const size_t rows[] = {1, TN_FEW_ROWS, TN_FEW_ROWS + 1, 40, 9000};
 
     (void)state;
-    assert_int_equal(held_size(TN_FEW_ROWS, TN_F32), 0);
-    assert_int_equal(held_size(40, TN_F32), size);
-    assert_int_equal(held_size(9000, TN_F32), size);
+    assert_true(held_size(1, TN_F32) >= 50 * 70 * sizeof(float));
     assert_true(held_size(1, TN_BF16) >= 50 * 70 * sizeof(uint16_t));
-    assert_int_equal(held_size(40, TN_BF16), held_size(1, TN_BF16));
-    assert_int_equal(held_size(9000, TN_BF16), held_size(1, TN_BF16));
-    assert_int_equal(size > 0, strcmp(matmul_backends[1], "onednn") != 0 ||
-                                   tn_kernels_pick(NULL)->lanes < 16);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(held_size(rows[i], TN_F32), held_size(1, TN_F32));
+        assert_int_equal(held_size(rows[i], TN_BF16), held_size(1, TN_BF16));
+    }
 }
 
 /* Where no instruction multiplies bf16, their copies in f32 are. */

@@ -205,16 +205,21 @@ mutations() {
         's/own_team = NULL; \/\* work is not/\/\* work is not/' test_parallel
     few=src/kernel/kernel_body_few.h
     mutate "few: halves of a word exchanged" $few \
-        's/narrow_bits(w\[0\]) | narrow_bits(w\[1\]) << 16/narrow_bits(w[1]) | narrow_bits(w[0]) << 16/' \
+        's/narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16/narrow_bits(load(x + LANES)) | narrow_bits(load(x)) << 16/' \
         test_kernel_few
-    mutate "few: columns that a group lacks are written" $few \
-        's/n - j < LANES ? n - j : LANES/LANES/' test_kernel_few
-    mutate "few: the rest of a row of f32" $few \
-        's/    if (rest > 0)/    if (rest > sizeof(float))/' test_kernel_few
-    mutate "few: a step of bf16 that is not full" $few \
-        's/        memset(y, 0, step \* sizeof(float));//' test_kernel_few test_matmul_few
-    mutate "few: a half-empty row taken for its packed form" src/kernel/matmul_few.c \
-        's/d->m == 1 && d->k % (2 \* plan->kernels->lanes) == 0/d->m == 1/' test_matmul_few test_kernel_few
+    mutate "few: columns that a panel lacks are written" $few \
+        's/keep(c + i \* few->ldc + (ptrdiff_t)at, x, n)/store(c + i * few->ldc + (ptrdiff_t)at, x)/' \
+        test_kernel_few
+    mutate "few: only the last piece of the sum" $few \
+        's/total\[i\] += sum\[i\];/total[i] = sum[i];/' test_kernel_few test_matmul_few
+    mutate "few: panels that are left over" $few \
+        's/panels > 1 \&\& col < end/panels > 2 \&\& col < end/' test_kernel_few
+    mutate "held: pieces of few rows and many are not the same" src/kernel/matmul_few.c \
+        's/.piece = tn_held_piece(d->k)/.piece = d->k/' test_matmul_few
+    mutate "context: the past of another stream" src/layer/context.c \
+        's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context test_generate
+    mutate "context: the beginning is symbol 0" src/layer/context.c \
+        's/return (int32_t)context->symbols;/return 0;/' test_context
     mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
         's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
     mutate "generate: f32 whatever the precision" src/generate/method_recurrent.c \

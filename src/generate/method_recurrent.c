@@ -3,16 +3,16 @@
  * growing cache of keys and values for softmax.
  *
  * All else of the model works on rows, so that the products of many positions are formed
- * together: in a lane for TOGETHER positions of a prompt, and in one for a single step. Only
- * attention goes from position to position, which makes a prompt and the same symbols one by
- * one the same thing. */
+ * together: in a lane for several positions of a prompt, and in one for a single step. Only
+ * attention goes from position to position, and held weights give a row the same bits in any
+ * company, which makes a prompt and the same symbols one by one the same thing. */
 #include <string.h>
 
 #include "generate/generator.h"
 #include "layer/embed.h"
 #include "layer/kv_cache.h"
 
-enum { TOGETHER = 64 };
+enum { TOGETHER = 64, ROWS_TOGETHER = 4096 }; /* positions of a prompt, of all streams */
 
 /* The model for n positions of every stream. */
 struct lane {
@@ -33,7 +33,7 @@ struct lane {
 struct recurrent {
     tarn_attention *attentions; /* one per layer */
     size_t layer_state;         /* bytes from one layer's state to the next */
-    struct lane one, many;
+    struct lane one, many;      /* many.n 0: one does it all */
 
     /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
     struct tn_block_weights *blocks;
@@ -171,7 +171,8 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
 
     (void)err;
     for (size_t at = 0; at < n;) {
-        struct lane *const lane = n - at >= TOGETHER ? &own->many : &own->one;
+        const bool several = own->many.n > 0 && n - at >= own->many.n;
+        struct lane *const lane = several ? &own->many : &own->one;
         struct turn turn = {g, lane, state, at + lane->n == n};
 
         for (size_t b = 0; b < g->B; b++)
@@ -213,20 +214,14 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
 
-/* Few rows of f32 read the weights where they are; copies for the sake of prompts alone would
- * double the memory. */
-static bool holds(const tarn_generator *g)
-{
-    return g->B > TN_FEW_ROWS || g->elements == TN_BF16;
-}
-
 static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_t n,
                                tarn_error *err)
 {
     const struct tn_arch *const arch = &g->model->arch;
     const struct tn_block_desc block = {
         .rows = g->B * n,
-        .held = holds(g),
+        .held =
+            true, /* for speed, and so that a stream does not depend on how many there are */
         .elements = g->elements,
         .threads = g->threads,
         .cpu = g->cpu,
@@ -237,7 +232,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
         .in = arch->config.width,
         .out = arch->head.outputs,
         .bias = true,
-        .held = holds(g),
+        .held = true,
         .elements = g->elements,
         .threads = g->threads,
         .cpu = g->cpu,
@@ -290,8 +285,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
     return status;
 }
 
-/* Both lanes want the same: in f32 they have more than TN_FEW_ROWS rows if weights are held, and
- * bf16 is held in one way only. */
+/* Both lanes share them. */
 static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena *arena)
 {
     const struct tn_weights *const w = &g->model->weights;
@@ -306,8 +300,6 @@ static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, 
     struct tn_arena measure = tn_arena_over(NULL);
 
     hold(g, own, &measure);
-    if (measure.used == 0)
-        return TARN_OK;
     own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for a copy of the weights");
@@ -315,6 +307,12 @@ static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, 
 
     hold(g, own, &arena);
     return TARN_OK;
+}
+
+/* Many streams have rows enough, and each row takes memory. */
+static size_t prompt_positions(const tarn_generator *g)
+{
+    return tn_min(TOGETHER, ROWS_TOGETHER / g->B);
 }
 
 static tarn_status create(tarn_generator *g, tarn_error *err)
@@ -336,7 +334,8 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
     if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
         return status;
-    if ((status = lane_create(g, &own->many, TOGETHER, err)) != TARN_OK)
+    if (prompt_positions(g) > 1 &&
+        (status = lane_create(g, &own->many, prompt_positions(g), err)) != TARN_OK)
         return status;
     return hold_weights(g, own, err);
 }

@@ -1,300 +1,187 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_few.h - products of few rows with weights that are read once, front to back: the
- * part of kernel_body.h for generating one position at a time, and included by it.
+/* kernel_body_few.h - products of few rows with weights that are read once: the part of
+ * kernel_body.h for generating one position at a time, and included by it.
  *
- *     c_ij = a_i . b_j,   b_j a row of weights, f32 or bf16
+ * The weights lie in panels of two vectors of columns, as for product_packed(), and every sum is
+ * formed as it is there, so that a row is the same to the last bit beside fifteen others or
+ * fifteen thousand. What differs is what waits: a panel by one row is two chains of additions,
+ * which cannot keep up with memory, so that up to four panels go side by side, eight chains. Each
+ * is a stream of its own, read front to back.
  *
- * Each sum is one chain of vectors along k, then of its lanes in halves, whatever tile it is
- * computed in: results depend neither on how many rows a has nor on where b was cut. Eight
- * chains side by side hide the latency of their additions.
- *
- * f32 is read where it lies. bf16 is a copy in any case, and has the order in which it is read:
- * groups of FEW_COLS rows of b, each group in steps of 2 LANES elements along k, each step row by
- * row. A step of a row is a vector of 32-bit words, the first LANES elements in their lower
- * halves, the others in the upper ones: a shift makes floats of those, a mask of these. What a
- * group or a step lacks is zero. */
+ * In bf16 a panel's step is one vector of 32-bit words, the columns of its first vector in their
+ * lower halves, the others in the upper ones: a shift makes floats of those, a mask of these. */
 
-enum {
-    FEW_SUMS = 8,                            /* chains in registers */
-    FEW_ROWS = 4,                            /* of a in a tile at most */
-    FEW_COLS = LANES > 8 ? LANES : FEW_SUMS, /* of c between two turns of sums into rows */
-    FEW_LINE = 64,                           /* bytes that memory gives at once */
-    FEW_LONG = 4096 /* bytes of a row of f32 that a processor sees is read front to back */
-};
+enum { FEW_PANELS = 4, FEW_SUMS = 12 }; /* side by side; vectors in registers */
 
-/* Elements in a vector of weights. */
-FORCE_INLINE ptrdiff_t few_step(bool bf16)
+/* ---- panels in bf16 ----------------------------------------------------- */
+
+typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+
+FORCE_INLINE void few_widen(vec w[PAIR], const uint16_t *step)
 {
-    return bf16 ? 2 * LANES : LANES;
-}
-
-FORCE_INLINE ptrdiff_t few_padded(size_t k, bool bf16)
-{
-    const ptrdiff_t step = few_step(bf16);
-
-    return ((ptrdiff_t)k + step - 1) / step * step;
-}
-
-/* Rows of a that go together, of those that are left. */
-FORCE_INLINE int few_together(size_t m)
-{
-    return m >= 4 ? 4 : m >= 2 ? 2 : 1;
-}
-
-/* ---- packing a ---------------------------------------------------------- */
-
-/* Row i of `rows` that go together, step by step. */
-FORCE_INLINE void few_pack_row(float *y, const float *x, size_t k, int rows, bool bf16)
-{
-    const size_t step = (size_t)few_step(bf16);
-
-    for (; k >= step; k -= step, x += step, y += rows * few_step(bf16))
-        memcpy(y, x, step * sizeof(float));
-    if (k > 0) {
-        memset(y, 0, step * sizeof(float));
-        memcpy(y, x, k * sizeof(float));
-    }
-}
-
-static void few_pack(float *y, const float *a, ptrdiff_t lda, size_t m, size_t k, bool bf16)
-{
-    const ptrdiff_t step = few_step(bf16), padded = few_padded(k, bf16);
-
-    while (m > 0) {
-        const int rows = few_together(m);
-
-        for (int i = 0; i < rows; i++, a += lda)
-            few_pack_row(y + i * step, a, k, rows, bf16);
-        y += rows * padded;
-        m -= (size_t)rows;
-    }
-}
-
-/* ---- weights in bf16 ---------------------------------------------------- */
-
-typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-FORCE_INLINE void few_widen_pairs(vec w[2], const void *pairs)
-{
-    const uvec both = *(const uvec_anywhere *)pairs;
+    const uvec both = *(const uvec_anywhere *)step;
 
     w[0] = (vec)(both << 16);
     w[1] = (vec)(both & 0xffff0000);
 }
 
-/* The step from element p on of row j, of which n x k exist. */
-FORCE_INLINE uvec few_pairs(const float *b, ptrdiff_t ldb, size_t j, size_t p, size_t n,
-                            size_t k)
+static void narrow_panel(uint16_t *y, const float *x, size_t steps)
 {
-    vec w[2] = {{0}, {0}};
-
-    for (size_t v = 0; v < 2 && j < n; v++, p += LANES)
-        if (p < k)
-            w[v] = fetch(b + (ptrdiff_t)j * ldb + p, k - p);
-    return narrow_bits(w[0]) | narrow_bits(w[1]) << 16;
+    for (; steps > 0; steps--, x += B_WIDTH, y += B_WIDTH)
+        *(uvec_anywhere *)y = narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16;
 }
 
-static void few_hold(void *held, const float *b, ptrdiff_t ldb, size_t n, size_t k)
+static void widen_panel(float *y, const uint16_t *x, size_t steps)
 {
-    uvec_anywhere *to = held;
+    for (; steps > 0; steps--, x += B_WIDTH, y += B_WIDTH) {
+        vec w[PAIR];
 
-    for (size_t col = 0; col < n; col += FEW_COLS)
-        for (size_t p = 0; p < k; p += 2 * LANES)
-            for (size_t j = col; j < col + FEW_COLS; j++)
-                *to++ = few_pairs(b, ldb, j, p, n, k);
-}
-
-static void few_widen(float *b, ptrdiff_t ldb, const void *held, size_t n, size_t k)
-{
-    const uvec_anywhere *from = held;
-
-    for (size_t col = 0; col < n; col += FEW_COLS)
-        for (size_t p = 0; p < k; p += 2 * LANES)
-            for (size_t j = col; j < col + FEW_COLS; j++, from++) {
-                float *const at = b + (ptrdiff_t)j * ldb + p;
-                vec w[2];
-
-                few_widen_pairs(w, from);
-                if (j < n)
-                    keep(at, w[0], k - p);
-                if (j < n && p + LANES < k)
-                    keep(at + LANES, w[1], k - p - LANES);
-            }
+        few_widen(w, x);
+        store(y, w[0]);
+        store(y + LANES, w[1]);
+    }
 }
 
 /* ---- sums --------------------------------------------------------------- */
 
-/* What a tile of sums is made of: bytes from one column's weights to the next one's, and from
- * one vector to the next along k. */
-struct few_rows {
-    const float *a; /* packed */
-    const char *b;
-    ptrdiff_t across, along;
+/* `rows` rows of a from column p of the sum on, by `panels` panels of b, `depth` steps. */
+struct few_piece {
+    const float *a;
+    const void *b;
+    size_t depth;
 };
 
-/* sum (rows x cols) over the next vector of weights, or the `bytes` that are left of one. */
-FORCE_INLINE void few_advance(vec *sum, struct few_rows of, size_t bytes, int rows, int cols,
-                              bool bf16)
+FORCE_INLINE void few_weights(vec w[PAIR], const void *b, size_t at, bool bf16)
 {
-    const int vecs = bf16 ? 2 : 1;
-
-    for (int j = 0; j < cols; j++) {
-        const char *const at = of.b + j * of.across;
-        vec w[2] = {{0}, {0}};
-
-        if (bf16)
-            few_widen_pairs(w, at);
-        else if (bytes < sizeof(vec))
-            memcpy(w, at, bytes);
-        else
-            w[0] = *(const vec_anywhere *)at;
-        for (int i = 0; i < rows; i++)
-            for (int v = 0; v < vecs; v++)
-                sum[i * cols + j] += load(of.a + (i * vecs + v) * LANES) * w[v];
+    if (bf16) {
+        few_widen(w, (const uint16_t *)b + at);
+    } else {
+        w[0] = load((const float *)b + at);
+        w[1] = load((const float *)b + at + LANES);
     }
 }
 
-/* Leaves the vectors of `rows` x `cols` sums in `sums`, FEW_COLS apart. As many bytes from
- * `next` on are asked for meanwhile, unless it is 0. */
-FORCE_INLINE void few_sums(vec *sums, struct few_rows of, size_t k, uintptr_t next, int rows,
-                           int cols, bool bf16)
+FORCE_INLINE void few_sums(vec sum[FEW_SUMS], const struct tn_few *few, struct few_piece of,
+                           int rows, int panels, bool bf16)
 {
-    const int floats = rows * (int)few_step(bf16); /* of a for a vector of weights */
-    const size_t steps = k / LANES, rest = bf16 ? 0 : k % LANES * sizeof(float);
-    const size_t full = bf16 ? (size_t)(few_padded(k, true) / few_step(true)) : steps;
-    const size_t in_line = FEW_LINE / sizeof(vec);
-    vec sum[FEW_SUMS];
-
-    for (int i = 0; i < rows * cols; i++)
+    for (int i = 0; i < rows * panels * PAIR; i++)
         sum[i] = splat(0.0f);
-    for (size_t i = 0; i < full; i++) {
-        if (next && i % in_line == 0)
-            for (int j = 0; j < cols; j++, next += FEW_LINE)
-                __builtin_prefetch((const void *)next);
-        few_advance(sum, of, sizeof(vec), rows, cols, bf16);
-        of.a += floats;
-        of.b += of.along;
-    }
-    if (rest > 0)
-        few_advance(sum, of, rest, rows, cols, bf16);
+    for (size_t s = 0; s < of.depth; s++)
+        for (int j = 0; j < panels; j++) {
+            vec w[PAIR];
+
+            few_weights(w, of.b, ((size_t)j * of.depth + s) * B_WIDTH, bf16);
+            for (int i = 0; i < rows; i++)
+                for (int v = 0; v < PAIR; v++)
+                    sum[(i * panels + j) * PAIR + v] +=
+                        of.a[i * few->lda + (ptrdiff_t)s] * w[v];
+        }
+}
+
+/* ---- tiles -------------------------------------------------------------- */
+
+/* The old c goes first into the sum over pieces, bias last, as in product_packed(). A sum from
+ * zero is never -0, so that zero in its place changes nothing. */
+FORCE_INLINE void few_start(vec *total, const struct tn_few *few, const float *c, size_t left,
+                            int rows, int vecs)
+{
     for (int i = 0; i < rows; i++)
-        for (int j = 0; j < cols; j++)
-            sums[i * FEW_COLS + j] = sum[i * cols + j];
+        for (int j = 0; j < vecs; j++) {
+            const size_t at = (size_t)j * LANES;
+
+            total[i * vecs + j] = few->add && at < left
+                                      ? fetch(c + i * few->ldc + j * LANES, left - at)
+                                      : splat(0.0f);
+        }
 }
 
-/* LANES vectors become one of their totals, in the order of sum_lanes. */
-FORCE_INLINE vec few_totals(const vec *sums)
+FORCE_INLINE void few_finish(const struct tn_few *few, const vec *total, float *c,
+                             const float *bias, size_t left, int rows, int vecs)
 {
-    vec turned[LANES];
-
-    transpose_square((float *)turned, LANES, (const float *)sums, LANES);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++)
-            turned[i] += turned[i + half];
-    return turned[0];
-}
-
-/* n <= LANES elements: c = sum + bias + c, rectified. */
-FORCE_INLINE void few_finish(const struct tn_few *few, vec x, ptrdiff_t row, ptrdiff_t col,
-                             size_t n)
-{
-    float *const c = few->c + row * few->ldc + col;
-
-    if (few->bias)
-        x += n == LANES ? load(few->bias + col) : load_tail(few->bias + col, n, 0.0f);
-    if (few->add)
-        x += n == LANES ? load(c) : load_tail(c, n, 0.0f);
-    if (few->relu)
-        x = larger(splat(0.0f), x); /* NaN stays NaN */
-    if (n == LANES)
-        store(c, x);
-    else
-        store_tail(c, x, n);
-}
-
-/* ---- rectangles --------------------------------------------------------- */
-
-/* `rows` rows and FEW_COLS columns of c, of which n exist. */
-FORCE_INLINE void few_group(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                            ptrdiff_t col, size_t n, uintptr_t next, int rows, bool bf16)
-{
-    const int wide = FEW_SUMS / rows;
-    vec sums[FEW_ROWS * FEW_COLS];
-
-    for (int j = 0; j < FEW_COLS; j += wide) {
-        few_sums(sums + j, of, few->k, next, rows, wide, bf16);
-        of.b += wide * of.across;
-        next = next ? next + (uintptr_t)(wide * of.across) : 0;
-    }
     for (int i = 0; i < rows; i++)
-        for (size_t j = 0; j < FEW_COLS && j < n; j += LANES)
-            few_finish(few, few_totals(sums + i * FEW_COLS + j), row + i, col + (ptrdiff_t)j,
-                       n - j < LANES ? n - j : LANES);
+        for (int j = 0; j < vecs && (size_t)(j * LANES) < left; j++) {
+            const size_t at = (size_t)j * LANES, n = left - at;
+            vec x = total[i * vecs + j];
+
+            if (bias)
+                x += fetch(bias + at, n);
+            if (few->relu)
+                x = larger(splat(0.0f), x); /* NaN stays NaN */
+            keep(c + i * few->ldc + (ptrdiff_t)at, x, n);
+        }
 }
 
-/* The last columns of f32, one by one: there are no weights behind them. */
-FORCE_INLINE void few_rest(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                           ptrdiff_t col, int rows)
+/* `rows` rows from `row` on, `panels` panels from column `col` on. */
+FORCE_INLINE void few_tile(const struct tn_few *few, size_t row, size_t col, int rows,
+                           int panels, bool bf16)
 {
-    for (; col < (ptrdiff_t)few->n; col++, of.b += of.across) {
-        vec sums[FEW_ROWS * FEW_COLS] = {{0}};
+    const int vecs = panels * PAIR;
+    const size_t element = bf16 ? sizeof(uint16_t) : sizeof(float), left = few->to - col;
+    float *const c = few->c + (ptrdiff_t)row * few->ldc + (ptrdiff_t)col;
+    vec total[FEW_SUMS], sum[FEW_SUMS];
 
-        few_sums(sums, of, few->k, 0, rows, 1, false);
-        for (int i = 0; i < rows; i++)
-            few_finish(few, few_totals(sums + i * FEW_COLS), row + i, col, 1);
+    few_start(total, few, c, left, rows, vecs);
+    for (size_t p = 0; p < few->k; p += few->piece) {
+        const size_t depth = few->k - p < few->piece ? few->k - p : few->piece;
+        const size_t at = p * few->width + col * depth;
+
+        few_sums(sum, few,
+                 (struct few_piece){few->a + (ptrdiff_t)row * few->lda + (ptrdiff_t)p,
+                                    (const char *)few->b + at * element, depth},
+                 rows, panels, bf16);
+        for (int i = 0; i < rows * vecs; i++)
+            total[i] += sum[i];
     }
+    few_finish(few, total, c, few->bias ? few->bias + col : NULL, left, rows, vecs);
 }
 
-FORCE_INLINE void few_pass(const struct tn_few *few, struct few_rows of, ptrdiff_t row,
-                           ptrdiff_t col, uintptr_t next, int rows, bool bf16)
+/* Columns col to end, whole panels but for the last of c: `panels` at a time, then one by one. */
+FORCE_INLINE void few_strip(const struct tn_few *few, size_t row, size_t col, size_t end,
+                            int rows, int panels, bool bf16)
 {
-    const size_t n = few->n - (size_t)col;
+    const size_t wide = (size_t)panels * B_WIDTH;
 
-    if (bf16 || n >= FEW_COLS)
-        few_group(few, of, row, col, n, next, rows, bf16);
-    else
-        few_rest(few, of, row, col, rows);
+    for (; col + wide <= end; col += wide)
+        few_tile(few, row, col, rows, panels, bf16);
+    for (; panels > 1 && col < end; col += B_WIDTH)
+        few_tile(few, row, col, rows, 1, bf16);
+    if (panels == 1 && col < end)
+        few_tile(few, row, col, rows, 1, bf16);
 }
 
-/* All rows of up to FEW_COLS columns, a group. */
-FORCE_INLINE void few_columns(const struct tn_few *few, struct few_rows of, ptrdiff_t col,
-                              uintptr_t next, bool bf16)
-{
-    for (size_t row = 0; row < few->m;) {
-        const int rows = few_together(few->m - row);
+typedef void few_rows(const struct tn_few *few, size_t row, size_t col, size_t end);
 
-        if (rows == 4)
-            few_pass(few, of, (ptrdiff_t)row, col, next, 4, bf16);
-        else if (rows == 2)
-            few_pass(few, of, (ptrdiff_t)row, col, next, 2, bf16);
-        else
-            few_pass(few, of, (ptrdiff_t)row, col, next, 1, bf16);
-        of.a += rows * few_padded(few->k, bf16);
-        row += (size_t)rows;
-        next = 0; /* asked for once */
+#define FEW_ROWS(rows, panels)                                                                 \
+    static void few_rows_##rows(const struct tn_few *few, size_t row, size_t col, size_t end)  \
+    {                                                                                          \
+        if (few->bf16)                                                                         \
+            few_strip(few, row, col, end, rows, panels, true);                                 \
+        else                                                                                   \
+            few_strip(few, row, col, end, rows, panels, false);                                \
     }
-}
 
-/* Rows that are not long are asked for one group ahead. What lies behind the last ones is asked
- * for like the rest: whoever cut b into pieces takes the next one there, and beyond b's end
- * nobody is hurt. */
-static void few_f32(const struct tn_few *few)
+FEW_ROWS(1, 4)
+FEW_ROWS(2, 2)
+FEW_ROWS(3, 2)
+FEW_ROWS(4, 1)
+FEW_ROWS(5, 1)
+FEW_ROWS(6, 1)
+
+/* As few groups of rows as hold them all, and as equal as can be. Panels stay close while the
+ * groups pass by. */
+static void few(const struct tn_few *few)
 {
-    const ptrdiff_t ldb = few->ldb * (ptrdiff_t)sizeof(float);
-    struct few_rows of = {few->a, few->b, ldb, sizeof(vec)};
+    static few_rows *const by_rows[] = {few_rows_1, few_rows_2, few_rows_3,
+                                        few_rows_4, few_rows_5, few_rows_6};
+    const size_t together = sizeof by_rows / sizeof by_rows[0];
+    const size_t groups = (few->m - 1) / together + 1, wide = FEW_PANELS * B_WIDTH;
 
-    for (size_t col = 0; col < few->n; col += FEW_COLS, of.b += FEW_COLS * ldb) {
-        const uintptr_t next = (uintptr_t)of.b + (uintptr_t)(FEW_COLS * ldb);
+    for (size_t col = few->from; col < few->to; col += wide) {
+        const size_t end = few->to - col < wide ? few->to : col + wide;
 
-        few_columns(few, of, (ptrdiff_t)col, ldb < FEW_LONG ? next : 0, false);
+        for (size_t i = 0, row = 0, rows; i < groups; i++, row += rows) {
+            rows = few->m / groups + (i < few->m % groups);
+            by_rows[rows - 1](few, row, col, end);
+        }
     }
-}
-
-static void few_bf16(const struct tn_few *few)
-{
-    const ptrdiff_t group = FEW_COLS * few_padded(few->k, true) * (ptrdiff_t)sizeof(uint16_t);
-    struct few_rows of = {few->a, few->b, sizeof(vec), FEW_COLS * sizeof(vec)};
-
-    for (size_t col = 0; col < few->n; col += FEW_COLS, of.b += group)
-        few_columns(few, of, (ptrdiff_t)col, 0, true);
 }

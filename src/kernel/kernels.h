@@ -57,17 +57,19 @@ struct tn_update {
     float step, root, eps;
 };
 
-/* c (m x n) = a b^T + bias + c, then zero where that is negative; each of the last three is
- * optional. a is m x k, and b is n x k, f32 or what few_hold() made of it, read once from front
- * to back. */
+/* Columns from .. to - 1 of c = a b + bias + c, then zero where that is negative; each of the last
+ * three is optional. a is m x k; b is packed by pack(), or narrowed by narrow_panel(), piece after
+ * piece of the sum, and read once. `from` is the first column of a panel, `to` of one or c's end. */
 struct tn_few {
     float *c;
-    const float *a; /* packed by few_pack() */
+    const float *a;
     const void *b;
     const float *bias; /* NULL: none */
-    ptrdiff_t ldc, ldb;
-    size_t m, n, k;
-    bool add, relu;
+    ptrdiff_t ldc, lda;
+    size_t m, from, to, k;
+    size_t piece; /* of the sum; the last may be shorter */
+    size_t width; /* columns of b in whole panels */
+    bool bf16, add, relu;
 };
 
 /* c (m x n) = a b + bias + c, then zero where that is negative; each of the last three is
@@ -97,6 +99,8 @@ struct tn_logistics {
     size_t n, K, values;
     float *work; /* tn_logistics_work() floats */
 };
+
+enum { TN_LANES_MOST = 16 };
 
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
@@ -217,20 +221,12 @@ struct tn_kernels {
 
     /* ---- few rows times many weights, of any widths ---- */
 
-    /* A copy of a (m x k) for the products below: m times k floats, k rounded up to 2 lanes. */
-    void (*few_pack)(float *packed, const float *a, ptrdiff_t lda, size_t m, size_t k,
-                     bool bf16);
+    /* Steps of a panel of b rounded to bf16, to nearest, ties to even, and back. */
+    void (*narrow_panel)(uint16_t *y, const float *x, size_t steps);
+    void (*widen_panel)(float *y, const uint16_t *x, size_t steps);
 
-    /* b (n x k) rounded to bf16, to nearest, ties to even, in the order in which it is read, and
-     * back: tn_few_held() bytes. Columns of c that are a multiple of TN_FEW_COLS begin
-     * tn_few_held() of as many columns behind the first. */
-    void (*few_hold)(void *held, const float *b, ptrdiff_t ldb, size_t n, size_t k);
-    void (*few_widen)(float *b, ptrdiff_t ldb, const void *held, size_t n, size_t k);
-
-    /* Weights in f32 and in bf16. c_ij is the same to the last bit whatever m, n and the
-     * addresses are. */
-    void (*few_f32)(const struct tn_few *few);
-    void (*few_bf16)(const struct tn_few *few);
+    /* The same to the last bit as product_packed() over the same pieces, whatever m is. */
+    void (*few)(const struct tn_few *few);
 
     /* ---- the machine ---- */
 
@@ -280,14 +276,6 @@ static inline size_t tn_panel_row(const struct tn_kernels *kernels, size_t rows,
 static inline size_t tn_panel_width(const struct tn_kernels *kernels, bool of_b)
 {
     return tn_padded(kernels, tn_panel_size(kernels, of_b));
-}
-
-enum { TN_FEW_COLS = 16 }; /* whole groups of columns in any table */
-
-/* Bytes of n x k weights by few_hold(). */
-static inline size_t tn_few_held(const struct tn_kernels *kernels, size_t n, size_t k)
-{
-    return tn_round_up(n, TN_FEW_COLS) * tn_round_up(k, 2 * kernels->lanes) * sizeof(uint16_t);
 }
 
 #endif

@@ -10,8 +10,8 @@
  * shape alone and sums a tile on one thread, so results are the same to the last bit for any
  * number of threads; between backends and instruction sets they differ by rounding.
  *
- * With b transposed and at most TN_FEW_ROWS rows of f32, as when generating, a row of c is the
- * same to the last bit whatever m is: a sequence alone equals that sequence in a small batch. */
+ * With a b that is held, as when generating, a row of c is the same to the last bit whatever m is:
+ * a sequence alone equals that sequence in a batch. */
 #ifndef TN_MATMUL_H
 #define TN_MATMUL_H
 
@@ -27,7 +27,7 @@ tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_er
 
 enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
 
-enum { TN_FEW_ROWS = 16 }; /* up to here weights are read in place; see docs/decisions.md */
+enum { TN_FEW_ROWS = 16 }; /* up to here reading weights is the work; see docs/decisions.md */
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
@@ -91,9 +91,8 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
                    const float *bias, void *scratch);
 
 /* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. They are made of
- * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor in all
- * plans with wide_a in bf16, and in all in f32 with more than TN_FEW_ROWS rows: such plans may
- * share one. Results are the same to the last bit with b held or not, if the backend is. */
+ * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor: plans
+ * that agree in these may share one. */
 size_t tn_matmul_held_size(const struct tn_matmul *plan);
 void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b);
 

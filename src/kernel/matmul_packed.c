@@ -9,7 +9,7 @@
  * own from what it packs itself, and these are added in order. All cuts are by the shape alone.
  *
  * A b that is held is packed already. */
-#include "kernel/matmul.h"
+#include "kernel/held.h"
 #include "kernel/matmul_tile.h"
 
 #include <string.h>
@@ -18,7 +18,6 @@ enum {
     ROWS = 128,         /* of a rectangle, about, where b is shared */
     ROWS_SLICED = 256,  /* where each packs b for itself */
     COLS_MIN = 256,     /* narrower ones pack more than they multiply */
-    DEPTH = 256,        /* of a piece of the sum: a panel of b takes half of the first cache */
     PIECES_SHARED = 4,  /* of a sum that is not long */
     TASKS_WANTED = 16,  /* so many threads find work */
     WORK_MIN = 1 << 20, /* multiply-adds: smaller products are not worth packing */
@@ -28,7 +27,7 @@ enum {
 struct packed {
     size_t rows, cols;           /* of a rectangle: whole panels */
     size_t down, across, slices; /* how many */
-    size_t piece;                /* of the sum, DEPTH at most */
+    size_t piece;                /* of the sum */
     size_t depth;                /* of a slice: whole pieces */
     bool shares_a;               /* packed once, for rectangles side by side */
 };
@@ -55,13 +54,13 @@ static void cut_shared(struct packed *own, const struct tn_matmul *plan)
 
 static void cut(struct packed *own, const struct tn_matmul *plan)
 {
-    const size_t n = plan->desc.n, k = plan->desc.k, pieces = tn_blocks(k, DEPTH);
+    const size_t n = plan->desc.n, k = plan->desc.k, pieces = tn_blocks(k, tn_held_piece(k));
     const size_t wide = tn_panel_size(plan->kernels, true);
 
     *own = (struct packed){
-        .cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = tn_blocks(k, pieces)};
+        .cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = tn_held_piece(k)};
     cut_rows(own, plan, ROWS);
-    if (own->down < TASKS_WANTED && pieces <= PIECES_SHARED) {
+    if (plan->desc.held || (own->down < TASKS_WANTED && pieces <= PIECES_SHARED)) {
         cut_shared(own, plan);
         return;
     }
@@ -87,12 +86,6 @@ struct work {
     size_t a_size, b_size; /* floats of the two */
 };
 
-/* Columns of b in whole panels. */
-static size_t packed_width(const struct tn_matmul *plan)
-{
-    return tn_round_up(plan->desc.n, tn_panel_size(plan->kernels, true));
-}
-
 static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
@@ -101,13 +94,13 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
     const size_t a_row = own->rows / kernels->panel_rows * tn_panel_width(kernels, false);
     struct work work = {
         .a_size = a_row * (own->shares_a ? d->k : own->piece),
-        .b_size = own->slices > 1 && !d->held ? own->cols * own->piece : 0,
+        .b_size = own->slices > 1 ? own->cols * own->piece : 0,
     };
 
     if (own->slices > 1)
         work.slices = tn_arena_take(arena, own->slices * d->m, d->n * sizeof(float));
     else if (!d->held)
-        work.b = tn_arena_take(arena, d->k, packed_width(plan) * sizeof(float));
+        work.b = tn_arena_take(arena, d->k, tn_held_width(plan) * sizeof(float));
     work.a_panels = tn_arena_take(arena, own->shares_a ? own->down : d->threads,
                                   work.a_size * sizeof(float));
     work.b_panels = tn_arena_take(arena, d->threads, work.b_size * sizeof(float));
@@ -115,17 +108,17 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 }
 
 /* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. A b that is held
- * costs no packing. */
+ * costs no packing, and gives the bits that it gives to a few rows. */
 static bool is_worth_it(const struct tn_matmul *plan)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
 
+    if (d->held)
+        return true;
 #ifdef TN_HAVE_ONEDNN
     if (plan->kernels->lanes == 16)
         return false;
 #endif
-    if (d->held)
-        return d->m > TN_FEW_ROWS;
     return d->m >= SIDE_MIN && d->n >= SIDE_MIN &&
            (double)d->m * (double)d->n * (double)d->k >= WORK_MIN;
 }
@@ -210,13 +203,7 @@ static struct tn_ahead ahead_of(struct piece piece)
 
 /* ---- packing ------------------------------------------------------------ */
 
-/* Where the panels for column `col` and the piece of the sum from p on are, in all of b. */
-static size_t b_at(const struct tn_matmul *plan, size_t col, size_t p, size_t depth)
-{
-    return p * packed_width(plan) + col * depth;
-}
-
-/* The same for the panels of a rectangle's rows, in all of a. */
+/* Where the panels of a rectangle's rows and the piece of the sum from p on are, in all of a. */
 static float *shared_a(const struct job *job, size_t row, size_t p)
 {
     const struct packed *const own = job->own;
@@ -246,18 +233,6 @@ static void pack_panel_of_a(const struct job *job, size_t index)
     }
 }
 
-static void pack_panel_of_b(const struct job *job, size_t index)
-{
-    const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t wide = tn_panel_size(job->plan->kernels, true), panels = tn_blocks(d->n, wide);
-    const size_t piece = job->own->piece, col = index % panels * wide,
-                 p = index / panels * piece;
-    const size_t depth = tn_min(piece, d->k - p);
-
-    pack(job, job->work.b + b_at(job->plan, col, p, depth), true,
-         piece_of_b(job, col, tn_min(wide, d->n - col), p, depth));
-}
-
 /* That are packed for all rectangles. */
 static size_t panels_of_a(const struct tn_matmul *plan)
 {
@@ -266,38 +241,17 @@ static size_t panels_of_a(const struct tn_matmul *plan)
     return own->shares_a ? own->down * tn_panels(plan->kernels, false, own->rows) : 0;
 }
 
-static size_t panels_of_b(const struct tn_matmul *plan)
-{
-    const struct packed *const own = plan->own;
-
-    return tn_blocks(plan->desc.n, tn_panel_size(plan->kernels, true)) *
-           tn_blocks(plan->desc.k, own->piece);
-}
-
 /* What rectangles share: b unless it is held, then a if it is shared. */
 static void pack_shared(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
-    const size_t of_b = job->work.b ? panels_of_b(job->plan) : 0;
+    const size_t of_b = job->work.b ? tn_held_panels(job->plan) : 0;
 
     (void)thread;
     if (index < of_b)
-        pack_panel_of_b(job, index);
+        tn_held_pack(job->plan, job->work.b, job->arrays->b, index);
     else
         pack_panel_of_a(job, index - of_b);
-}
-
-static size_t held_size(const struct tn_matmul *plan)
-{
-    return plan->desc.k * packed_width(plan) * sizeof(float);
-}
-
-static void hold(const struct tn_matmul *plan, void *held, const float *b)
-{
-    const struct tn_matmul_arrays arrays = {.b = b};
-    struct job job = {plan, &arrays, plan->own, {.b = held}};
-
-    tn_parallel(plan->desc.threads, panels_of_b(plan), pack_shared, &job);
 }
 
 /* ---- multiplying -------------------------------------------------------- */
@@ -321,9 +275,9 @@ static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, 
     const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
     const size_t left = tn_min(own->piece, d->k - from);
 
-    return (struct tn_ahead){job->work.held +
-                                 b_at(job->plan, task % own->across * own->cols, from, left),
-                             0, 1, own->cols * left, 0};
+    return (struct tn_ahead){
+        job->work.held + tn_held_at(job->plan, task % own->across * own->cols, from, left), 0,
+        1, own->cols * left, 0};
 }
 
 static void run_rectangle(void *arg, size_t index, size_t thread)
@@ -349,7 +303,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
         job->plan->kernels->product_packed(&(struct tn_panels){
             .c = c,
             .a = shares_a ? shared_a(job, part.row, p) : own_a,
-            .b = job->work.held + b_at(job->plan, part.col, p, depth),
+            .b = job->work.held + tn_held_at(job->plan, part.col, p, depth),
             .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
             .ldc = (ptrdiff_t)d->ldc,
             .m = part.rows,
@@ -380,17 +334,15 @@ static void run_slice(void *arg, size_t index, size_t thread)
         const size_t left = tn_min(depth, to - p - depth);
         struct tn_ahead ahead[3] = {
             ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
-            d->held ? (struct tn_ahead){0}
-                    : ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
+            ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
             {0}};
 
         pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
-        if (!d->held)
-            pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
+        pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
         job->plan->kernels->product_packed(&(struct tn_panels){
             .c = c,
             .a = a,
-            .b = d->held ? job->work.held + b_at(job->plan, part.col, p, depth) : b,
+            .b = b,
             .ldc = (ptrdiff_t)d->n,
             .m = part.rows,
             .n = part.cols,
@@ -442,8 +394,8 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
         tn_parallel(threads, plan->desc.m, add_slices, &job);
         return;
     }
-    tn_parallel(threads, (job.work.b ? panels_of_b(plan) : 0) + panels_of_a(plan), pack_shared,
-                &job);
+    tn_parallel(threads, (job.work.b ? tn_held_panels(plan) : 0) + panels_of_a(plan),
+                pack_shared, &job);
     tn_parallel(threads, tasks, run_rectangle, &job);
 }
 
@@ -453,6 +405,6 @@ const struct tn_matmul_backend tn_matmul_packed = {
     .create = create,
     .run = run,
     .free = release,
-    .held_size = held_size,
-    .hold = hold,
+    .held_size = tn_held_size,
+    .hold = tn_held_hold,
 };

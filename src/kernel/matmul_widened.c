@@ -3,7 +3,7 @@
  * with bf16 anywhere: what is bf16 is widened to f32, which is exact, and multiplied as such.
  * The products of two bf16 are exact in f32, so the result is that of a processor with such
  * instructions up to the order of its sums, at the speed of f32. */
-#include "kernel/held_bf16.h"
+#include "kernel/held.h"
 
 enum { ROWS = 32 }; /* widened at a time by one thread */
 
@@ -36,7 +36,9 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 
     if (!plan->desc.wide_a)
         work.a.wide = tn_arena_take(arena, work.a.rows, work.a.cols * sizeof(float));
-    work.b.wide = tn_arena_take(arena, work.b.rows, work.b.cols * sizeof(float));
+    work.b.wide = tn_held(&plan->desc)
+                      ? tn_arena_take(arena, plan->desc.k, tn_held_width(plan) * sizeof(float))
+                      : tn_arena_take(arena, work.b.rows, work.b.cols * sizeof(float));
     work.scratch = tn_arena_take(arena, 1, tn_matmul_scratch_size(plan->own));
     return work;
 }
@@ -51,7 +53,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
         return tn_fail(err, TARN_EMACHINE, "backend: 'widened' is for products of bf16");
     desc.backend = NULL;
     desc.elements = TN_F32;
-    desc.held = false;
+    desc.held = tn_held(&desc); /* its panels, widened */
     desc.lda = desc.wide_a ? desc.lda : 0;
     desc.ldb = 0;
 
@@ -97,8 +99,8 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 
     if (!plan->desc.wide_a)
         widen(plan, work.a, arrays->a);
-    if (tn_held_bf16(&plan->desc))
-        tn_held_bf16_widen(plan, work.b.wide, arrays->b);
+    if (tn_held(&plan->desc))
+        tn_held_widen(plan, work.b.wide, arrays->b);
     else
         widen(plan, work.b, arrays->b);
     tn_matmul_run(plan->own, arrays->c, plan->desc.wide_a ? arrays->a : work.a.wide,
@@ -122,7 +124,7 @@ const struct tn_matmul_backend tn_matmul_widened = {
     .create = create,
     .run = run,
     .free = release,
-    .held_size = tn_held_bf16_size,
-    .hold = tn_held_bf16_hold,
+    .held_size = tn_held_size,
+    .hold = tn_held_hold,
     .forks = forks,
 };
