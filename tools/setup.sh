@@ -57,6 +57,9 @@ look() { # build|test|all
     need libpng-dev header png.h
     need zlib1g-dev header zlib.h
     need libmd-dev header sha2.h
+    need libsndfile1-dev header sndfile.h
+    need libsamplerate0-dev header samplerate.h
+    need libkissfft-dev pkg-config --exists kissfft-float
     wish libcurl4-openssl-dev header curl/curl.h
     wish libarchive-dev header archive.h
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
