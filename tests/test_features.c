@@ -56,8 +56,8 @@ static size_t push_all(struct tn_features *features, float *frames, size_t room,
 
 static void pieces_give_the_frames_of_the_whole_to_the_bit(void **state)
 {
-    static const size_t rates[] = {16000, 8000, 11025, 44100, 48000, 16000};
-    static const double speeds[] = {1.0, 1.0, 1.0, 0.9, 1.0, 1.1};
+    static const size_t rates[] = {16000, 8000, 11025, 44100, 48000, 16000, 192000, 1000000};
+    static const double speeds[] = {1.0, 1.0, 1.0, 0.9, 1.0, 1.1, 1.0, 2.0};
     enum { COUNT = 30000, ROOM = 2000 };
     float *const samples = sound(COUNT, 5);
     float *const whole = take(ROOM * TN_MEL_BANDS, sizeof *whole);
@@ -97,6 +97,24 @@ static void short_sounds_have_no_frames(void **state)
     assert_int_equal(tn_features_frames(8000, 8000, 1.0), 98);
 }
 
+static size_t resample(struct tn_resampler *resampler, float *out, const float *samples,
+                       size_t count)
+{
+    size_t total = 0, made = 1;
+
+    while (count > 0) {
+        const size_t taken = tn_resampler_push(resampler, out + total, &made, samples, count);
+
+        assert_true(made <= resampler->most);
+        samples += taken;
+        count -= taken;
+        total += made;
+    }
+    while ((made = tn_resampler_end(resampler, out + total)) > 0)
+        total += made;
+    return total;
+}
+
 /* A sine stays one, at every rate, where the filter passes; its end is where it should be. */
 static void a_resampled_sine_is_that_sine(void **state)
 {
@@ -107,18 +125,17 @@ static void a_resampled_sine_is_that_sine(void **state)
     (void)state;
     for (size_t r = 0; r < sizeof ratios / sizeof ratios[0]; r++) {
         const double slow = fmin(1.0, ratios[r]);
-        const double step = 3.14159265358979 * 0.8 * slow; /* of 0.9 that pass */
+        const double step = 3.14159265358979 * 0.8 * slow; /* where 0.01 dB are lost at most */
         struct tn_resampler resampler;
         tarn_error err;
 
         for (size_t i = 0; i < COUNT; i++)
             in[i] = (float)sin(step * (double)i);
         check_ok(tn_resampler_open(&resampler, ratios[r], &err), &err);
-        size_t made = tn_resampler_push(&resampler, out, in, COUNT);
+        const size_t made = resample(&resampler, out, in, COUNT);
 
-        made += tn_resampler_end(&resampler, out + made);
         assert_int_equal(made, tn_resampled(COUNT, ratios[r]));
-        for (size_t i = 300; i < made - 300; i++)
+        for (size_t i = 1000; i < made - 1000; i++)
             assert_true(fabs((double)out[i] - sin(step * (double)i / ratios[r])) < 1e-3);
         tn_resampler_close(&resampler);
         tn_resampler_close(&resampler);
@@ -139,9 +156,9 @@ static void tones_above_the_band_are_removed(void **state)
     for (size_t i = 0; i < COUNT; i++)
         in[i] = (float)sin(3.14159265358979 * 0.5 * (double)i);
     check_ok(tn_resampler_open(&resampler, 16000.0 / 44100, &err), &err);
-    const size_t made = tn_resampler_push(&resampler, out, in, COUNT);
+    const size_t made = resample(&resampler, out, in, COUNT);
 
-    for (size_t i = 300; i < made - 300; i++)
+    for (size_t i = 1000; i < made - 1000; i++)
         assert_true(fabsf(out[i]) < 1e-4f);
     tn_resampler_close(&resampler);
     free(in);

@@ -58,7 +58,7 @@ look() { # build|test|all
     need zlib1g-dev header zlib.h
     need libmd-dev header sha2.h
     need libsndfile1-dev header sndfile.h
-    need libsamplerate0-dev header samplerate.h
+    need libsoxr-dev header soxr.h
     need libkissfft-dev pkg-config --exists kissfft-float
     wish libcurl4-openssl-dev header curl/curl.h
     wish libarchive-dev header archive.h

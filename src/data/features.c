@@ -5,6 +5,8 @@
 
 #include "file/file_bytes.h"
 
+enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
+
 double tn_features_ratio(size_t rate, double speed)
 {
     return (double)TN_MEL_RATE / ((double)rate * speed);
@@ -38,7 +40,7 @@ tarn_status tn_features_open(struct tn_features *features, size_t rate, double s
     if (status == TARN_OK)
         status = tn_log_mel_open(&features->mel, err);
     if (status == TARN_OK) {
-        const size_t most = tn_resampler_most(&features->resampler, TN_FEATURES_PIECE);
+        const size_t most = features->resampler.most;
 
         features->resampled = malloc(most * sizeof *features->resampled);
         if (!features->resampled)
@@ -59,7 +61,7 @@ void tn_features_close(struct tn_features *features)
 
 size_t tn_features_most(const struct tn_features *features, size_t count)
 {
-    return tn_log_mel_ready(&features->mel, tn_resampler_most(&features->resampler, count));
+    return tn_log_mel_ready(&features->mel, tn_resampler_pending(&features->resampler, count));
 }
 
 size_t tn_features_push(struct tn_features *features, float *frames, const float *samples,
@@ -68,23 +70,25 @@ size_t tn_features_push(struct tn_features *features, float *frames, const float
     size_t made = 0;
 
     while (count > 0) {
-        const size_t piece = tn_min(count, TN_FEATURES_PIECE);
-        const size_t resampled =
-            tn_resampler_push(&features->resampler, features->resampled, samples, piece);
+        size_t resampled;
+        const size_t taken = tn_resampler_push(&features->resampler, features->resampled,
+                                               &resampled, samples, count);
 
         made += tn_log_mel_push(&features->mel, frames + made * TN_MEL_BANDS,
                                 features->resampled, resampled);
-        samples += piece;
-        count -= piece;
+        samples += taken;
+        count -= taken;
     }
     return made;
 }
 
 size_t tn_features_end(struct tn_features *features, float *frames)
 {
-    const size_t resampled = tn_resampler_end(&features->resampler, features->resampled);
-    const size_t made = tn_log_mel_push(&features->mel, frames, features->resampled, resampled);
+    size_t made = 0, resampled;
 
+    while ((resampled = tn_resampler_end(&features->resampler, features->resampled)) > 0)
+        made += tn_log_mel_push(&features->mel, frames + made * TN_MEL_BANDS,
+                                features->resampled, resampled);
     tn_log_mel_reset(&features->mel);
     return made;
 }
@@ -133,13 +137,12 @@ static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
                            struct tn_features *features, double speed, size_t most,
                            tarn_error *err)
 {
-    float samples[TN_FEATURES_PIECE];
+    float samples[PIECE];
     size_t count = 1;
     tarn_status status = TARN_OK;
 
     while (status == TARN_OK && count > 0) {
-        if ((status = tn_audio_read(audio, samples, &count, TN_FEATURES_PIECE, err)) ==
-                TARN_OK &&
+        if ((status = tn_audio_read(audio, samples, &count, PIECE, err)) == TARN_OK &&
             (status = check_length(audio->done, audio->rate, speed, most, audio->path, err)) ==
                 TARN_OK &&
             (status = make_room(frames, tn_features_most(features, count), err)) == TARN_OK)

@@ -14,8 +14,6 @@
 
 /* ---- Sounds that arrive ------------------------------------------------- */
 
-enum { TN_FEATURES_PIECE = 4096 }; /* samples that are converted at once */
-
 struct tn_features {
     struct tn_resampler resampler;
     struct tn_log_mel mel;

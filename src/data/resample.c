@@ -3,12 +3,8 @@
 
 #include <assert.h>
 #include <math.h>
-#include <samplerate.h>
+#include <soxr.h>
 #include <string.h>
-
-/* The filter reaches 47 samples of the slower rate into the past and into the future, and has
- * written nothing that it has not reached. */
-enum { REACH = 256 };
 
 uint64_t tn_resampled(uint64_t count, double ratio)
 {
@@ -17,104 +13,105 @@ uint64_t tn_resampled(uint64_t count, double ratio)
 
 tarn_status tn_resampler_open(struct tn_resampler *resampler, double ratio, tarn_error *err)
 {
-    int reason = 0;
+    const soxr_io_spec_t floats = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
+    const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
+    const soxr_runtime_spec_t alone = soxr_runtime_spec(1);
+    soxr_error_t reason = NULL;
 
-    *resampler = (struct tn_resampler){.ratio = ratio};
+    *resampler = (struct tn_resampler){.ratio = ratio, .most = TN_RESAMPLE_BLOCK};
     if (!(ratio >= 1.0 / 200.0 && ratio <= 200.0))
         return tn_fail(err, TARN_EINVAL, "ratio of rates: is %g; expected 1/200 to 200", ratio);
     if (ratio == 1.0)
         return TARN_OK;
-    resampler->state = src_new(SRC_SINC_MEDIUM_QUALITY, 1, &reason);
+    resampler->most = (size_t)ceil(TN_RESAMPLE_BLOCK * ratio) + 1;
+    resampler->state = soxr_create(1.0, ratio, 1, &reason, &floats, &quality, &alone);
     if (!resampler->state)
-        return tn_fail(err, TARN_ENOMEM, "no memory to resample audio: %.80s",
-                       src_strerror(reason));
+        return tn_fail(err, TARN_ENOMEM, "audio cannot be resampled by %g: %.80s", ratio,
+                       soxr_strerror(reason));
     return TARN_OK;
 }
 
 void tn_resampler_close(struct tn_resampler *resampler)
 {
     if (resampler->state)
-        src_delete(resampler->state);
+        soxr_delete(resampler->state);
     *resampler = (struct tn_resampler){0};
 }
 
-size_t tn_resampler_most(const struct tn_resampler *resampler, size_t count)
+size_t tn_resampler_pending(const struct tn_resampler *resampler, size_t count)
 {
-    if (!resampler->state)
-        return count;
-    return (size_t)ceil((double)(count + TN_RESAMPLE_BLOCK + REACH) * resampler->ratio) + REACH;
+    return (size_t)(tn_resampled(resampler->in + count, resampler->ratio) - resampler->out) +
+           resampler->most;
 }
 
-/* All of a block goes in. Only at the end is the output limited to what is due, since
- * libsamplerate reads no further than it may write; where it stops short of that by a rounding,
- * silence follows. */
-static size_t convert(struct tn_resampler *resampler, float *out, bool last)
+/* libsoxr takes as much as it could write at once,
+ * which `most` makes the whole block, and keeps what it did not write. */
+static size_t convert(struct tn_resampler *resampler, float *out)
 {
-    const size_t due = (size_t)(tn_resampled(resampler->in, resampler->ratio) - resampler->out);
-    const size_t most = last ? due : tn_resampler_most(resampler, 0);
     size_t used = 0, made = 0;
-    SRC_DATA data;
+    const soxr_error_t reason =
+        soxr_process(resampler->state, resampler->block, resampler->waiting, &used, out,
+                     resampler->most, &made);
 
-    do {
-        data = (SRC_DATA){.data_in = resampler->block + used,
-                          .data_out = out + made,
-                          .input_frames = (long)(resampler->waiting - used),
-                          .output_frames = (long)(most - made),
-                          .end_of_input = last,
-                          .src_ratio = resampler->ratio};
-        const int reason = src_process(resampler->state, &data);
-
-        assert(reason == 0);
-        (void)reason;
-        used += (size_t)data.input_frames_used;
-        made += (size_t)data.output_frames_gen;
-    } while (made < most && (data.input_frames_used > 0 || data.output_frames_gen > 0));
-    for (; last && made < due; made++)
-        out[made] = 0.0f;
+    assert(!reason && used == resampler->waiting);
+    (void)reason;
     resampler->waiting = 0;
     resampler->out += made;
     return made;
 }
 
-static size_t push_block(struct tn_resampler *resampler, const float *samples, size_t count)
+size_t tn_resampler_push(struct tn_resampler *resampler, float *out, size_t *made,
+                         const float *samples, size_t count)
 {
     const size_t taken = tn_min(count, TN_RESAMPLE_BLOCK - resampler->waiting);
 
+    *made = 0;
+    resampler->in += taken;
+    if (!resampler->state) {
+        memcpy(out, samples, taken * sizeof *samples);
+        resampler->out += *made = taken;
+        return taken;
+    }
     memcpy(resampler->block + resampler->waiting, samples, taken * sizeof *samples);
     resampler->waiting += taken;
-    resampler->in += taken;
+    if (resampler->waiting == TN_RESAMPLE_BLOCK)
+        *made = convert(resampler, out);
     return taken;
 }
 
-size_t tn_resampler_push(struct tn_resampler *resampler, float *out, const float *samples,
-                         size_t count)
+/* libsoxr rounds to the nearest number of samples, and may be one short. */
+static size_t drain(struct tn_resampler *resampler, float *out, size_t most)
 {
     size_t made = 0;
 
-    if (!resampler->state) {
-        if (count > 0)
-            memcpy(out, samples, count * sizeof *samples);
-        return count;
-    }
-    while (count > 0) {
-        const size_t taken = push_block(resampler, samples, count);
-
-        samples += taken;
-        count -= taken;
-        if (resampler->waiting == TN_RESAMPLE_BLOCK)
-            made += convert(resampler, out + made, false);
-    }
+    soxr_process(resampler->state, NULL, 0, NULL, out, most, &made);
+    if (made == 0)
+        memset(out, 0, (made = most) * sizeof *out);
+    resampler->out += made;
     return made;
+}
+
+/* Clearing keeps the configuration but not the ratio. */
+static void begin(struct tn_resampler *resampler)
+{
+    if (resampler->state) {
+        soxr_clear(resampler->state);
+        soxr_set_io_ratio(resampler->state, 1.0 / resampler->ratio, 0);
+    }
+    resampler->in = resampler->out = resampler->waiting = 0;
 }
 
 size_t tn_resampler_end(struct tn_resampler *resampler, float *out)
 {
+    const size_t due = (size_t)(tn_resampled(resampler->in, resampler->ratio) - resampler->out);
+
     size_t made = 0;
 
-    if (!resampler->state)
+    if (due == 0) {
+        begin(resampler);
         return 0;
-    made = convert(resampler, out, true);
-    src_reset(resampler->state);
-    resampler->in = resampler->out = 0;
-    return made;
+    }
+    if (resampler->waiting > 0)
+        made = convert(resampler, out);
+    return made > 0 ? made : drain(resampler, out, tn_min(due, resampler->most));
 }
