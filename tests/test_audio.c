@@ -136,7 +136,7 @@ static void what_is_no_audio_is_refused(void **state)
     file_put(path, "", 0);
     check_refused(path, TARN_EFORMAT, "a.wav: has 0 bytes; expected an audio file");
     file_put(path, "hello, this is a text and no sound at all", 41);
-    check_refused(path, TARN_EFORMAT, "expected an audio file: WAV, FLAC or NIST SPHERE");
+    check_refused(path, TARN_EFORMAT, "no audio file; expected WAV, FLAC or NIST SPHERE");
     check_refused(folder.path, TARN_EIO, "is a folder");
     assert_int_equal(mkfifo(folder_file(&folder, "pipe.wav"), 0600), 0);
     check_refused(folder_file(&folder, "pipe.wav"), TARN_EIO, "is a device, pipe");

@@ -133,6 +133,18 @@ static float *end_of(const struct tn_frames *frames)
     return frames->data + frames->count * TN_MEL_BANDS;
 }
 
+/* Gives back what is too much; smaller never fails for good. */
+static void fit(struct tn_frames *frames)
+{
+    float *const data =
+        realloc(frames->data, tn_max(frames->count, 1) * TN_MEL_BANDS * sizeof *data);
+
+    if (data) {
+        frames->data = data;
+        frames->room = tn_max(frames->count, 1);
+    }
+}
+
 static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
                            struct tn_features *features, double speed, size_t most,
                            tarn_error *err)
@@ -152,6 +164,8 @@ static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
     }
     frames->samples = audio->done;
     frames->rate = audio->rate;
+    if (status == TARN_OK)
+        fit(frames);
     return status;
 }
 

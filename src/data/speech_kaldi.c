@@ -148,6 +148,8 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
 
     while (path.length > 0 && path.text[path.length - 1] == ' ')
         path.length--;
+    if (text)
+        text->used = true;
     if (path.length == 0)
         return tn_speech_list_skip(list, folder->audio.path, audio->key.number, err,
                                    "has no path behind the utterance's name");
@@ -156,7 +158,6 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
                                    "utterance '%.*s' has no line in %s",
                                    (int)tn_min(audio->key.length, 60), audio->key.text,
                                    tn_path_shown(folder->text.path));
-    text->used = true;
     struct tn_utterance row = {.file = folder->text.path, .line = text->key.number};
 
     row.audio = tn_speech_path(list, folder->path, path.text, path.length);
@@ -219,7 +220,7 @@ static bool fits(const char *folder)
 static const char *part_of(const char *folder, enum tn_split split)
 {
     if (tn_speech_has(folder, "wav.scp"))
-        return split == TN_TRAINING ? "." : NULL;
+        return split == TN_TRAINING ? "" : NULL;
     if (split == TN_TRAINING)
         return tn_speech_has(folder, "train/wav.scp") ? "train" : NULL;
     if (tn_speech_has(folder, "test/wav.scp"))
@@ -236,7 +237,7 @@ static tarn_status list_part(struct tn_speech_list *list, const char *folder,
     (void)kind;
     if (!part)
         return TARN_OK;
-    path = tn_speech_path(list, folder, part, strlen(part));
+    path = *part ? tn_speech_path(list, folder, part, strlen(part)) : folder;
     if (!path)
         return tn_fail(err, TARN_ENOMEM, "no memory for a path");
     return list_folder(list, path, err);

@@ -115,36 +115,49 @@ static int compare(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void drop_repeated(struct tn_symbols *symbols)
+/* Of sorted names; returns how many are left. */
+static size_t drop_repeated(const char **names, size_t count)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < symbols->count; i++)
-        if (kept == 0 || strcmp(symbols->name[kept - 1], symbols->name[i]) != 0)
-            symbols->name[kept++] = symbols->name[i];
-        else
-            free(symbols->name[i]);
-    symbols->count = kept;
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0)
+            names[kept++] = names[i];
+    return kept;
 }
 
-tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, size_t count,
-                          tarn_error *err)
+static bool copy(struct tn_symbols *symbols, const char *const *names, size_t count)
 {
-    *symbols = (struct tn_symbols){.name = calloc(count + 1, sizeof *symbols->name)};
-    for (size_t i = 0; symbols->name && i <= count; i++) {
-        char *const name = strdup(i == 0 ? "" : names[i - 1]);
+    symbols->name = calloc(count, sizeof *symbols->name);
+    for (size_t i = 0; symbols->name && i < count; i++) {
+        char *const name = strdup(names[i]);
 
         if (!name)
             break;
         symbols->name[symbols->count++] = name;
     }
-    if (symbols->count < count + 1) {
-        tn_symbols_free(symbols);
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", count);
+    return symbols->count == count;
+}
+
+tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, size_t count,
+                          tarn_error *err)
+{
+    const char **const sorted = malloc((count + 1) * sizeof *sorted);
+    bool made = false;
+
+    *symbols = (struct tn_symbols){0};
+    if (sorted) {
+        sorted[0] = "";
+        for (size_t i = 0; i < count; i++)
+            sorted[i + 1] = names[i];
+        qsort(sorted, count + 1, sizeof *sorted, compare);
+        made = copy(symbols, sorted, drop_repeated(sorted, count + 1));
     }
-    qsort(symbols->name, symbols->count, sizeof *symbols->name, compare);
-    drop_repeated(symbols);
-    return TARN_OK;
+    free(sorted);
+    if (made)
+        return TARN_OK;
+    tn_symbols_free(symbols);
+    return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", count);
 }
 
 bool tn_symbols_find(const struct tn_symbols *symbols, int32_t *number, const char *name,

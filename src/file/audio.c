@@ -61,7 +61,8 @@ static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error 
     return TARN_OK;
 }
 
-/* libsndfile closes the descriptor with its file, and also where it cannot open it. */
+/* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it cannot
+ * is left unsaid: it keeps the reason in one place for all threads. */
 static tarn_status open_form(struct tn_audio *audio, int file, tarn_error *err)
 {
     SF_INFO info = {0};
@@ -69,8 +70,8 @@ static tarn_status open_form(struct tn_audio *audio, int file, tarn_error *err)
     audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
     if (!audio->file)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: %.80s; expected an audio file: WAV, FLAC or NIST SPHERE",
-                       tn_path_shown(audio->path), sf_strerror(NULL));
+                       "%s: is damaged or no audio file; expected WAV, FLAC or NIST SPHERE",
+                       tn_path_shown(audio->path));
     audio->rate = (size_t)info.samplerate;
     audio->channels = (size_t)info.channels;
     audio->claimed = info.frames > 0 ? (uint64_t)info.frames : 0;
