@@ -255,6 +255,8 @@ static void batches_depend_on_place_and_seed(void **state)
     fill(&set, &a, TN_TRAINING, 3);
     fill(&set, &b, TN_TRAINING, 13); /* the next epoch */
     assert_false(equal(&a.batch, &b.batch));
+    fill(&set, &b, TN_TRAINING, 3); /* and back */
+    assert_true(equal(&a.batch, &b.batch));
     set.settings.seed++;
     fill(&set, &b, TN_TRAINING, 3);
     assert_false(equal(&a.batch, &b.batch));

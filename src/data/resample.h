@@ -2,7 +2,7 @@
 /* resample.h - samples of any rate, piece by piece, as samples of another.
  *
  * By libsoxr at its quality for 16 bits and more. It is fed with blocks of fixed size, so that
- * what comes out does not depend on the pieces that go in, to the bit. n samples become
+ * what comes out cannot depend on the pieces that go in, to the bit. n samples become
  * floor(n ratio) of them, exactly. */
 #ifndef TN_RESAMPLE_H
 #define TN_RESAMPLE_H
