@@ -557,6 +557,8 @@ static void sets_that_cannot_be_used_are_refused(void **state)
 
     (void)state;
     check_refused(folder.path, &settings, "holds no speech");
+    text_put(&folder, "test.tsv", "audio\tphones\nx.wav\tA\n");
+    check_refused(folder.path, &settings, "0 utterances to train on, 1 to validate on");
     text_put(&folder, "train.tsv", "audio\tphones\nx.wav\tA\ny.wav\tB\n");
     check_refused(folder.path, &settings, "0 utterances to train on, 0 to validate on");
     check_refused(folder.path, &settings, "the first: ");
@@ -565,7 +567,7 @@ static void sets_that_cannot_be_used_are_refused(void **state)
     settings.validation = 0.0;
     check_refused(folder.path, &settings, "validation: is 0");
     settings = defaults();
-    settings.speeds[0] = NAN;
+    settings.speeds[0] = (double)NAN;
     settings.speed_count = 1;
     check_refused(folder.path, &settings, "speeds: one is ");
     settings = defaults();

@@ -103,9 +103,9 @@ void tn_frames_free(struct tn_frames *frames)
 
 static tarn_status make_room(struct tn_frames *frames, size_t more, tarn_error *err)
 {
-    if (frames->count + more <= frames->room)
+    if (frames->data && frames->count + more <= frames->room)
         return TARN_OK;
-    const size_t room = tn_max(frames->count + more, frames->room + frames->room / 2);
+    const size_t room = tn_max(frames->count + more, frames->room + frames->room / 2 + 1);
     float *const data = realloc(frames->data, room * TN_MEL_BANDS * sizeof *data);
 
     if (!data)

@@ -11,6 +11,9 @@
 #include "file/file_bytes.h"
 #include "file/paths.h"
 
+_Static_assert(sizeof((struct tn_skipped *)0)->reason == sizeof((tarn_error *)0)->text,
+               "a reason is an error's text");
+
 #define TN_SPEECH_FORMAT(name) extern const struct tn_speech_format tn_speech_##name;
 #include "data/speech_formats.def"
 #undef TN_SPEECH_FORMAT
@@ -202,20 +205,28 @@ static tarn_status no_memory(const struct tn_speech_list *list, tarn_error *err)
     return tn_fail(err, TARN_ENOMEM, "no memory for a list of %zu utterances", list->count);
 }
 
+tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file, size_t line,
+                           const char *reason)
+{
+    if (line == 0)
+        return tn_fail(err, status, "%s: %.120s", tn_path_shown(file), reason);
+    return tn_fail(err, status, "%s:%zu: %.110s", tn_path_shown(file), line, reason);
+}
+
 tarn_status tn_speech_list_skip(struct tn_speech_list *list, const char *file, size_t line,
                                 tarn_error *err, const char *format, ...)
 {
     struct tn_skipped skipped = {.file = file, .line = line};
+    tarn_error why; /* without control characters */
     va_list args;
 
     va_start(args, format);
     vsnprintf(skipped.reason, sizeof skipped.reason, format, args);
     va_end(args);
-    if (list->strict && line > 0)
-        return tn_fail(err, TARN_EFORMAT, "%s:%zu: %.120s", tn_path_shown(file), line,
-                       skipped.reason);
+    tn_fail(&why, TARN_EFORMAT, "%s", skipped.reason);
+    memcpy(skipped.reason, why.text, sizeof skipped.reason);
     if (list->strict)
-        return tn_fail(err, TARN_EFORMAT, "%s: %.120s", tn_path_shown(file), skipped.reason);
+        return tn_speech_fail(err, TARN_EFORMAT, file, line, skipped.reason);
     struct tn_skipped *const all =
         grow(list->skipped, list->skipped_count, &list->skipped_room, sizeof skipped);
 

@@ -47,10 +47,14 @@ const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t
 tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
                                tarn_error *err);
 
-/* Notes why it is left out, or fails with that, file and line before it, if the list is strict. */
+/* Notes why it is left out, or fails with that if the list is strict. */
 tarn_status tn_speech_list_skip(struct tn_speech_list *list, const char *file, size_t line,
                                 tarn_error *err, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Fails with a reason, file and line before it. */
+tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file, size_t line,
+                           const char *reason);
 
 struct tn_speech_format {
     const char *name;

@@ -106,6 +106,22 @@ static tarn_status list_folder(struct tn_speech_set *set, const char *folder, si
     return status == TARN_OK ? rotate(list, validation, err) : status;
 }
 
+/* What is left of the parts; the rest was skipped. */
+static tarn_status check_parts(const struct tn_speech_set *set, const char *folder,
+                               size_t training, size_t validation, tarn_error *err)
+{
+    const bool trains = set->settings.validation < 1.0;
+    const struct tn_skipped *const skipped = set->list.skipped;
+
+    if ((training > 0 || !trains) && validation > 0)
+        return TARN_OK;
+    return tn_fail(err, TARN_EFORMAT,
+                   "%.60s: %zu utterances to train on, %zu to validate on, %zu skipped%s%.100s",
+                   folder, training, validation, set->list.skipped_count,
+                   skipped ? ", the first: " : "; expected some",
+                   skipped ? skipped->reason : "");
+}
+
 /* ---- Symbols ------------------------------------------------------------ */
 
 static size_t count_symbols(const struct tn_speech_set *set, size_t from, size_t to)
@@ -175,8 +191,7 @@ static tarn_status label(struct tn_speech_set *set, struct tn_found *found, int3
     *labels += found->spoken.label_count;
     if (found->status == TARN_OK || s->skip_unknown)
         return TARN_OK;
-    return tn_fail(err, TARN_EUNKNOWN, "%s:%zu: %.120s", tn_path_shown(told->file), told->line,
-                   found->why.text);
+    return tn_speech_fail(err, TARN_EUNKNOWN, told->file, told->line, found->why.text);
 }
 
 static tarn_status label_all(struct tn_speech_set *set, struct tn_found *found, size_t training,
@@ -235,21 +250,6 @@ static tarn_status keep_usable(struct tn_speech_set *set, struct tn_found *found
     return status;
 }
 
-static tarn_status check_parts(const struct tn_speech_set *set, const char *folder,
-                               tarn_error *err)
-{
-    const bool trains = set->settings.validation < 1.0;
-    const struct tn_skipped *const skipped = set->list.skipped;
-
-    if ((set->count[TN_TRAINING] > 0 || !trains) && set->count[TN_VALIDATION] > 0)
-        return TARN_OK;
-    return tn_fail(err, TARN_EFORMAT,
-                   "%.60s: %zu utterances to train on, %zu to validate on, %zu skipped%s%.100s",
-                   folder, set->count[TN_TRAINING], set->count[TN_VALIDATION],
-                   set->list.skipped_count, skipped ? ", the first: " : "; expected some",
-                   skipped ? skipped->reason : "");
-}
-
 static tarn_status read_audio(struct tn_speech_set *set, struct tn_found *found,
                               const struct tn_speech_settings *given, const char *folder,
                               tarn_error *err)
@@ -260,7 +260,8 @@ static tarn_status read_audio(struct tn_speech_set *set, struct tn_found *found,
     tn_speech_scan(set, found, count);
     if ((status = tn_speech_normalise(set, found, count, given->norm, err)) == TARN_OK &&
         (status = keep_usable(set, found, count, err)) == TARN_OK)
-        status = check_parts(set, folder, err);
+        status =
+            check_parts(set, folder, set->count[TN_TRAINING], set->count[TN_VALIDATION], err);
     return status;
 }
 
@@ -273,6 +274,7 @@ static tarn_status read_all(struct tn_speech_set *set, const char *folder,
     const size_t count = set->list.count;
 
     if (status == TARN_OK &&
+        (status = check_parts(set, folder, training, count - training, err)) == TARN_OK &&
         (status = find_symbols(set, given->symbols, training, err)) == TARN_OK) {
         found = calloc(count + 1, sizeof *found);
         status = found ? label_all(set, found, training, err)
