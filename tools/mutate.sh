@@ -463,6 +463,53 @@ mutations() {
         's/absorb(here, s->stream + b)/absorb(here, b)/' test_task_image
     mutate "task: numbers above the symbols" src/task/numbers.c \
         's/begin \&\& value < most/begin/' test_tasks
+    mutate "audio: samples are not looked at" src/file/audio.c \
+        's/if (!(fabsf(samples\[i\]) <= loudest))/if (false)/' test_audio
+    mutate "audio: the sum of the channels" src/file/audio.c \
+        's/samples\[i\] = sum \* share;/samples[i] = sum;/' test_audio
+    mutate "audio: FLAC may end early" src/file/audio.c \
+        's/audio->done < audio->claimed)/false)/' test_audio
+    mel=src/data/log_mel.c
+    mutate "log-mel: the offset stays" $mel \
+        's/mean = sum \/ TN_MEL_WINDOW;/mean = 0.0f * sum;/' test_features
+    mutate "log-mel: another emphasis" $mel 's/d - 0.97f/d - 0.95f/' test_features
+    mutate "log-mel: another window" $mel 's/, 0.85);/, 1.0);/' test_features
+    mutate "log-mel: another scale" $mel 's/hertz \/ 700.0/hertz \/ 600.0/' test_features
+    mutate "log-mel: a hop is one longer" $mel \
+        's/mel->waiting -= TN_MEL_HOP;/mel->waiting -= TN_MEL_HOP + 1;/' test_features
+    mutate "resampling: the end is lost" src/data/resample.c \
+        's/if (due == 0) {/if (true) {/' test_features
+    cache=src/data/feature_cache.c
+    mutate "cache: damage is not noticed" $cache \
+        's/head.check == check_of(.*);/true;/' test_feature_cache
+    mutate "cache: the time is not looked at" $cache \
+        's/head.time == expected->time/true/' test_feature_cache
+    mutate "cache: one entry for all speeds" $cache \
+        's/strlen(speed_text) + 1);/0);/' test_feature_cache
+    mutate "symbols: a longer name is found" src/data/symbols.c \
+        's/order == 0 \&\& found\[length\]/false/' test_symbols
+    mutate "speech order: buckets of any length" src/data/speech_order.c \
+        's/shortest_share = 0.9/shortest_share = 0.0/' test_speech_order
+    mutate "speech order: not shuffled" src/data/speech_order.c \
+        's/^\( *\)shuffle(order + first.*$/\1(void)shuffle;/' test_speech_order
+    mutate "masks: the share is ignored" src/data/spec_mask.c \
+        's/mask->time_share <= 0.0/true/' test_speech_order
+    mutate "normalisation: the mean stays" src/data/feature_norm.c \
+        's/(from\[i\] - norm->mean\[b\])/from[i]/' test_speech_order test_speech_set
+    set=test_speech_set
+    mutate "speech: no blank between equal labels" src/data/speech_scan.c \
+        's/needed += spoken->labels\[i\] == .*$/needed += 0;/' $set
+    mutate "speech: speakers are one" src/data/speech_scan.c \
+        's/strcmp(a->spoken.told.speaker, b->spoken.told.speaker) == 0/true/' $set
+    mutate "speech: statistics of the test" src/data/speech_scan.c \
+        's/found\[i\].split == TN_TRAINING)/true)/' $set
+    batch=src/data/speech_batch.c
+    mutate "speech: validation is masked" $batch 's/else if (f->split == TN_TRAINING)/else/' $set
+    mutate "speech: one order for all epochs" $batch \
+        's/batch->epoch != \*epoch/false/' $set
+    mutate "speech: padding is what was there" $batch \
+        's/(batch->N - count) \* TN_MEL_BANDS \* sizeof \*to/0/' $set
+    mutate "speech: labels of files that vanished" $batch 's/^\( *\)continue;/\1;/' $set
 }
 
 # ---- Doing it ---------------------------------------------------------------------------------
@@ -553,7 +600,7 @@ if $check; then
 fi
 
 mkdir "$tree"
-cp -R CMakeLists.txt cmake include src cli tests examples "$tree"
+cp -R CMakeLists.txt cmake include src cli tests examples tools "$tree"
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 \
     -DTARN_ONEDNN=OFF >"$log" 2>&1 || { cat "$log" && exit 1; }
 ninja -C "$build" >"$log" 2>&1 || { cat "$log" && exit 1; }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|test|all - makes sure that what is needed is there, silently if it is.
+# tools/setup.sh build|test|all|speech - makes sure that what is needed is there, silently if it is.
 #
 # Where apt-get is, missing packages are installed; elsewhere they are named, as Debian calls
 # them. Each row below is a package and a command that succeeds once it is no longer missing, so
@@ -46,9 +46,15 @@ offered() { # PACKAGE
     LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
 }
 
-look() { # build|test|all
+look() { # build|test|all|speech
     needed=
     wished=
+    if [ "$1" = speech ]; then # what tools/make_speech.py needs
+        need python3 have python3
+        need flite have flite
+        wish espeak-ng have espeak-ng
+        return
+    fi
     need build-essential have cc
     need cmake have cmake
     need ninja-build have ninja
@@ -57,6 +63,9 @@ look() { # build|test|all
     need libpng-dev header png.h
     need zlib1g-dev header zlib.h
     need libmd-dev header sha2.h
+    need libsndfile1-dev header sndfile.h
+    need libsoxr-dev header soxr.h
+    need libkissfft-dev pkg-config --exists kissfft-float
     wish libcurl4-openssl-dev header curl/curl.h
     wish libarchive-dev header archive.h
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
@@ -68,6 +77,8 @@ look() { # build|test|all
     need clang have clang
     need libomp-dev links clang -fopenmp
     wish clang-format-14 tools/check_format.sh --find
+    wish flite have flite
+    wish espeak-ng have espeak-ng
     [ "$1" = test ] && return
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
 }
@@ -93,7 +104,7 @@ as_root() {
 }
 
 # Failures are left to the second look: what matters is what is there in the end.
-apt_install() { # build|test|all
+apt_install() { # build|test|all|speech
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
     if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
@@ -112,8 +123,8 @@ apt_install() { # build|test|all
 cd "$(dirname "$0")/.."
 tier=${1:-build}
 case $tier in
-build | test | all) ;;
-*) stop "usage: tools/setup.sh build|test|all" ;;
+build | test | all | speech) ;;
+*) stop "usage: tools/setup.sh build|test|all|speech" ;;
 esac
 
 look "$tier"
@@ -123,6 +134,7 @@ if [ -n "$needed$wished" ] && have apt-get >/dev/null; then
 fi
 [ -z "$needed" ] || stop "missing:$needed (names as in Debian)"
 [ -z "$wished" ] || echo "setup: going on without$wished (names as in Debian)" >&2
+[ "$tier" = speech ] && exit
 
 cmake --version | awk 'NR == 1 {
     split($3, v, ".")

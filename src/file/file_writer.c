@@ -237,12 +237,21 @@ static int sync_folder(const char *path)
 }
 
 /* The lock is held until the rename is done: see still_named(). */
+static tarn_status move(struct tn_file_writer *writer, tarn_error *err)
+{
+    if (rename(writer->temporary, writer->path) != 0)
+        return fail(writer, "renaming the temporary file", err);
+    return TARN_OK;
+}
+
 tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err)
 {
     if (fsync(writer->file) != 0)
         return fail(writer, "syncing", err);
-    if (rename(writer->temporary, writer->path) != 0)
-        return fail(writer, "renaming the temporary file", err);
+    const tarn_status status = move(writer, err);
+
+    if (status != TARN_OK)
+        return status;
     const int reason = sync_folder(writer->path);
 
     if (reason)
@@ -250,4 +259,13 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
                 tn_path_shown(writer->path), strerror(reason));
     release(writer);
     return reason ? TARN_EIO : TARN_OK;
+}
+
+tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err)
+{
+    const tarn_status status = move(writer, err);
+
+    if (status == TARN_OK)
+        release(writer);
+    return status;
 }

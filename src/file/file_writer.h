@@ -51,6 +51,10 @@ tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, 
 /* After TARN_OK the file is there, even if power fails in the next moment. */
 tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err);
 
+/* Likewise, but it reaches the disk when the system finds time, which is much sooner done: for
+ * what can be made again, and tells whether it is whole. */
+tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err);
+
 /* Leaves everything as it was before open. Accepts a writer that is closed. */
 void tn_file_writer_discard(struct tn_file_writer *writer);
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* feature_cache.c - an entry is a head of eight 64-bit numbers in the machine's order, which the
+ * first of them tells, and count x 40 floats. */
+#define _XOPEN_SOURCE 700
+#define _FILE_OFFSET_BITS 64
+#include "data/feature_cache.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <zlib.h>
+
+#include <sha2.h>
+
+#include "file/file_bytes.h"
+#include "file/file_writer.h"
+#include "file/paths.h"
+
+/* To be counted up whenever features become others: old entries are not found then. */
+static const char version[] = "log-mel 1";
+
+static const uint64_t magic = UINT64_C(0x316c656d6e726174); /* "tarnmel1" where low is first */
+
+enum { HASH_DIGITS = 32, FRAME_BYTES = TN_MEL_BANDS * sizeof(float) };
+
+struct head {
+    uint64_t magic;
+    uint64_t size, time; /* of the audio file; nanoseconds */
+    uint64_t count, samples, rate;
+    double speed;
+    uint64_t check; /* CRC-32 of everything else */
+};
+
+/* ---- Names -------------------------------------------------------------- */
+
+tarn_status tn_feature_cache_open(struct tn_feature_cache *cache, const char *folder,
+                                  tarn_error *err)
+{
+    *cache = (struct tn_feature_cache){0};
+    if (!folder)
+        return TARN_OK;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder), strerror(errno));
+    if (!tn_is_folder(folder))
+        return tn_fail(err, TARN_EIO, "%s: is no folder; expected one for features",
+                       tn_path_shown(folder));
+    cache->folder = strdup(folder);
+    if (!cache->folder)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+    return TARN_OK;
+}
+
+void tn_feature_cache_close(struct tn_feature_cache *cache)
+{
+    free(cache->folder);
+    *cache = (struct tn_feature_cache){0};
+}
+
+/* free() it; NULL if the audio file is not there, which whoever reads it will say. */
+static char *entry_of(const struct tn_feature_cache *cache, const char *path, double speed)
+{
+    char *const full = realpath(path, NULL), speed_text[40], hash[SHA256_DIGEST_STRING_LENGTH];
+    const size_t length = strlen(cache->folder) + HASH_DIGITS + 6;
+    char *const entry = full ? malloc(length) : NULL;
+    SHA2_CTX context;
+
+    if (entry) {
+        snprintf(speed_text, sizeof speed_text, "%.17g", speed);
+        SHA256Init(&context);
+        SHA256Update(&context, (const uint8_t *)version, sizeof version);
+        SHA256Update(&context, (const uint8_t *)speed_text, strlen(speed_text) + 1);
+        SHA256Update(&context, (const uint8_t *)full, strlen(full));
+        SHA256End(&context, hash);
+        snprintf(entry, length, "%s/%.*s.mel", cache->folder, HASH_DIGITS, hash);
+    }
+    free(full);
+    return entry;
+}
+
+static bool describe(struct head *head, const char *path, double speed)
+{
+    struct stat about;
+
+    if (stat(path, &about) != 0)
+        return false;
+    *head = (struct head){.magic = magic, .size = (uint64_t)about.st_size, .speed = speed};
+    head->time =
+        (uint64_t)about.st_mtim.tv_sec * UINT64_C(1000000000) + (uint64_t)about.st_mtim.tv_nsec;
+    return true;
+}
+
+static uint64_t check_of(const struct head *head, const void *data)
+{
+    struct head zero = *head;
+
+    zero.check = 0;
+    return crc32_z(crc32_z(0, (const unsigned char *)&zero, sizeof zero), data,
+                   (size_t)head->count * FRAME_BYTES);
+}
+
+/* ---- Entries ------------------------------------------------------------ */
+
+static bool entry_holds(const struct tn_bytes *bytes, const struct head *expected, size_t most)
+{
+    struct head head;
+
+    if (bytes->size < sizeof head)
+        return false;
+    memcpy(&head, bytes->data, sizeof head);
+    return head.magic == magic && head.size == expected->size && head.time == expected->time &&
+           head.speed == expected->speed && head.count <= most &&
+           head.count == (bytes->size - sizeof head) / FRAME_BYTES &&
+           (bytes->size - sizeof head) % FRAME_BYTES == 0 &&
+           head.check == check_of(&head, bytes->data + sizeof head);
+}
+
+static bool load(struct tn_frames *frames, const char *entry, const struct head *expected,
+                 size_t most)
+{
+    struct tn_bytes bytes;
+    struct head head;
+    bool holds = false;
+
+    *frames = (struct tn_frames){0};
+    if (tn_bytes_read(&bytes, entry, SIZE_MAX / 2, NULL) != TARN_OK)
+        return false;
+    if (entry_holds(&bytes, expected, most) &&
+        (frames->data = malloc(bytes.size - sizeof head + 1)) != NULL) {
+        memcpy(&head, bytes.data, sizeof head);
+        memcpy(frames->data, bytes.data + sizeof head, bytes.size - sizeof head);
+        frames->count = frames->room = (size_t)head.count;
+        frames->samples = head.samples;
+        frames->rate = (size_t)head.rate;
+        holds = true;
+    }
+    tn_bytes_free(&bytes);
+    return holds;
+}
+
+static tarn_status store(const struct tn_frames *frames, const char *entry, struct head head)
+{
+    struct tn_file_writer writer;
+    tarn_status status;
+
+    head.count = frames->count;
+    head.samples = frames->samples;
+    head.rate = frames->rate;
+    head.check = check_of(&head, frames->data);
+    if ((status = tn_file_writer_open(&writer, entry, NULL)) == TARN_OK &&
+        (status = tn_file_writer_put(&writer, &head, sizeof head, NULL)) == TARN_OK &&
+        (status = tn_file_writer_put(&writer, frames->data, frames->count * FRAME_BYTES,
+                                     NULL)) == TARN_OK)
+        status = tn_file_writer_commit_soon(&writer, NULL);
+    return status;
+}
+
+/* The audio file is looked at before it is read: if it changes meanwhile, the entry is older. */
+tarn_status tn_feature_cache_read(struct tn_feature_cache *cache, struct tn_frames *frames,
+                                  const char *path, double speed, size_t most, tarn_error *err)
+{
+    char *const entry = cache->folder ? entry_of(cache, path, speed) : NULL;
+    struct head head;
+    tarn_status status = TARN_OK;
+
+    if (!entry || !describe(&head, path, speed)) {
+        status = tn_features_read(frames, path, speed, most, err);
+    } else if (load(frames, entry, &head, most)) {
+        cache->found++;
+    } else if ((status = tn_features_read(frames, path, speed, most, err)) == TARN_OK) {
+        cache->made++;
+        cache->lost += store(frames, entry, head) != TARN_OK;
+    }
+    free(entry);
+    return status;
+}

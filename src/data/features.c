@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "data/features.h"
+
+#include <stdlib.h>
+
+#include "file/file_bytes.h"
+
+enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
+
+double tn_features_ratio(size_t rate, double speed)
+{
+    return (double)TN_MEL_RATE / ((double)rate * speed);
+}
+
+uint64_t tn_features_frames(uint64_t samples, size_t rate, double speed)
+{
+    return tn_log_mel_frames(tn_resampled(samples, tn_features_ratio(rate, speed)));
+}
+
+/* ---- Sounds that arrive ------------------------------------------------- */
+
+static tarn_status check(size_t rate, double speed, tarn_error *err)
+{
+    if (rate < TN_AUDIO_RATE_LEAST || rate > TN_AUDIO_RATE_MOST)
+        return tn_fail(err, TARN_EINVAL, "rate: is %zu; expected %d to %d samples a second",
+                       rate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+    if (!(speed >= 0.5 && speed <= 2.0))
+        return tn_fail(err, TARN_EINVAL, "speed: is %g; expected 0.5 to 2", speed);
+    return TARN_OK;
+}
+
+tarn_status tn_features_open(struct tn_features *features, size_t rate, double speed,
+                             tarn_error *err)
+{
+    tarn_status status = check(rate, speed, err);
+
+    *features = (struct tn_features){0};
+    if (status == TARN_OK)
+        status = tn_resampler_open(&features->resampler, tn_features_ratio(rate, speed), err);
+    if (status == TARN_OK)
+        status = tn_log_mel_open(&features->mel, err);
+    if (status == TARN_OK) {
+        const size_t most = features->resampler.most;
+
+        features->resampled = malloc(most * sizeof *features->resampled);
+        if (!features->resampled)
+            status = tn_fail(err, TARN_ENOMEM, "no memory for %zu samples", most);
+    }
+    if (status != TARN_OK)
+        tn_features_close(features);
+    return status;
+}
+
+void tn_features_close(struct tn_features *features)
+{
+    tn_resampler_close(&features->resampler);
+    tn_log_mel_close(&features->mel);
+    free(features->resampled);
+    *features = (struct tn_features){0};
+}
+
+size_t tn_features_most(const struct tn_features *features, size_t count)
+{
+    return tn_log_mel_ready(&features->mel, tn_resampler_pending(&features->resampler, count));
+}
+
+size_t tn_features_push(struct tn_features *features, float *frames, const float *samples,
+                        size_t count)
+{
+    size_t made = 0;
+
+    while (count > 0) {
+        size_t resampled;
+        const size_t taken = tn_resampler_push(&features->resampler, features->resampled,
+                                               &resampled, samples, count);
+
+        made += tn_log_mel_push(&features->mel, frames + made * TN_MEL_BANDS,
+                                features->resampled, resampled);
+        samples += taken;
+        count -= taken;
+    }
+    return made;
+}
+
+size_t tn_features_end(struct tn_features *features, float *frames)
+{
+    size_t made = 0, resampled;
+
+    while ((resampled = tn_resampler_end(&features->resampler, features->resampled)) > 0)
+        made += tn_log_mel_push(&features->mel, frames + made * TN_MEL_BANDS,
+                                features->resampled, resampled);
+    tn_log_mel_reset(&features->mel);
+    return made;
+}
+
+/* ---- Whole files -------------------------------------------------------- */
+
+void tn_frames_free(struct tn_frames *frames)
+{
+    free(frames->data);
+    *frames = (struct tn_frames){0};
+}
+
+static tarn_status make_room(struct tn_frames *frames, size_t more, tarn_error *err)
+{
+    if (frames->data && frames->count + more <= frames->room)
+        return TARN_OK;
+    const size_t room = tn_max(frames->count + more, frames->room + frames->room / 2 + 1);
+    float *const data = realloc(frames->data, room * TN_MEL_BANDS * sizeof *data);
+
+    if (!data)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu frames of features", room);
+    frames->data = data;
+    frames->room = room;
+    return TARN_OK;
+}
+
+static tarn_status check_length(uint64_t samples, size_t rate, double speed, size_t most,
+                                const char *path, tarn_error *err)
+{
+    const uint64_t count = tn_features_frames(samples, rate, speed);
+
+    if (count <= most)
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "%s: lasts %.2f seconds or more; expected %.2f at most, %zu frames",
+                   tn_path_shown(path), (double)samples / (double)rate,
+                   (double)most * speed * TN_MEL_HOP / TN_MEL_RATE, most);
+}
+
+static float *end_of(const struct tn_frames *frames)
+{
+    return frames->data + frames->count * TN_MEL_BANDS;
+}
+
+/* Gives back what is too much; smaller never fails for good. */
+static void fit(struct tn_frames *frames)
+{
+    float *const data =
+        realloc(frames->data, tn_max(frames->count, 1) * TN_MEL_BANDS * sizeof *data);
+
+    if (data) {
+        frames->data = data;
+        frames->room = tn_max(frames->count, 1);
+    }
+}
+
+static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
+                           struct tn_features *features, double speed, size_t most,
+                           tarn_error *err)
+{
+    float samples[PIECE];
+    size_t count = 1;
+    tarn_status status = TARN_OK;
+
+    while (status == TARN_OK && count > 0) {
+        if ((status = tn_audio_read(audio, samples, &count, PIECE, err)) == TARN_OK &&
+            (status = check_length(audio->done, audio->rate, speed, most, audio->path, err)) ==
+                TARN_OK &&
+            (status = make_room(frames, tn_features_most(features, count), err)) == TARN_OK)
+            frames->count += count > 0
+                                 ? tn_features_push(features, end_of(frames), samples, count)
+                                 : tn_features_end(features, end_of(frames));
+    }
+    frames->samples = audio->done;
+    frames->rate = audio->rate;
+    if (status == TARN_OK)
+        fit(frames);
+    return status;
+}
+
+tarn_status tn_features_read(struct tn_frames *frames, const char *path, double speed,
+                             size_t most, tarn_error *err)
+{
+    struct tn_audio audio;
+    struct tn_features features = {0};
+
+    *frames = (struct tn_frames){0};
+    tarn_status status = tn_audio_open(&audio, path, err);
+
+    if (status == TARN_OK)
+        status = tn_features_open(&features, audio.rate, speed, err);
+    if (status == TARN_OK)
+        status = extract(frames, &audio, &features, speed, most, err);
+    tn_features_close(&features);
+    tn_audio_close(&audio);
+    if (status != TARN_OK)
+        tn_frames_free(frames);
+    return status;
+}

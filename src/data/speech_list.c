@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "data/speech_list.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/file_bytes.h"
+#include "file/paths.h"
+
+_Static_assert(sizeof((struct tn_skipped *)0)->reason == sizeof((tarn_error *)0)->text,
+               "a reason is an error's text");
+
+#define TN_SPEECH_FORMAT(name) extern const struct tn_speech_format tn_speech_##name;
+#include "data/speech_formats.def"
+#undef TN_SPEECH_FORMAT
+
+#define TN_SPEECH_FORMAT(name) &tn_speech_##name,
+static const struct tn_speech_format *const formats[] = {
+#include "data/speech_formats.def"
+};
+#undef TN_SPEECH_FORMAT
+
+enum { FORMATS = sizeof formats / sizeof formats[0] };
+
+tarn_status tn_speech_format_of(const struct tn_speech_format **format, const char *folder,
+                                tarn_error *err)
+{
+    char known[120] = "";
+
+    if (!tn_is_folder(folder))
+        return tn_fail(err, TARN_EIO, "%s: is no folder; expected one of speech",
+                       tn_path_shown(folder));
+    for (size_t i = 0; i < FORMATS; i++) {
+        const size_t length = strlen(known);
+
+        if (formats[i]->fits(folder)) {
+            *format = formats[i];
+            return TARN_OK;
+        }
+        snprintf(known + length, sizeof known - length, "%s%s", i > 0 ? "; or " : "",
+                 formats[i]->holds);
+    }
+    return tn_fail(err, TARN_EFORMAT, "%.80s: holds no speech; expected %s", folder, known);
+}
+
+/* ---- Texts -------------------------------------------------------------- */
+
+/* Many small texts in few blocks, all freed at once. */
+struct tn_text_block {
+    struct tn_text_block *next;
+    size_t used, room;
+    char text[];
+};
+
+enum { BLOCK = 1 << 16 };
+
+static bool make_block(struct tn_speech_list *list, size_t bytes)
+{
+    const size_t room = tn_max(bytes, BLOCK);
+    struct tn_text_block *const block = malloc(sizeof *block + room);
+
+    if (!block)
+        return false;
+    *block = (struct tn_text_block){.next = list->texts, .room = room};
+    list->texts = block;
+    return true;
+}
+
+static char *take_text(struct tn_speech_list *list, size_t bytes)
+{
+    struct tn_text_block *block = list->texts;
+
+    if ((!block || block->room - block->used < bytes) && !make_block(list, bytes))
+        return NULL;
+    block = list->texts;
+    block->used += bytes;
+    return block->text + block->used - bytes;
+}
+
+const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length)
+{
+    char *const copy = take_text(list, length + 1);
+
+    if (copy) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+const char *tn_speech_path(struct tn_speech_list *list, const char *folder, const char *name,
+                           size_t length)
+{
+    const size_t before = length > 0 && *name == '/' ? 0 : strlen(folder) + 1;
+    char *const path = take_text(list, before + length + 1);
+
+    if (path) {
+        snprintf(path, before + 1, "%s/", before > 0 ? folder : "");
+        memcpy(path + before, name, length);
+        path[before + length] = '\0';
+    }
+    return path;
+}
+
+bool tn_speech_has(const char *folder, const char *name)
+{
+    const size_t length = strlen(folder) + strlen(name) + 2;
+    char *const path = malloc(length);
+    bool has = false;
+
+    if (path) {
+        snprintf(path, length, "%s/%s", folder, name);
+        has = access(path, F_OK) == 0;
+    }
+    free(path);
+    return has;
+}
+
+/* ---- Lines -------------------------------------------------------------- */
+
+bool tn_line_next(struct tn_line *line, const char *text, size_t size)
+{
+    const char *at = line->text ? line->text + line->length : text;
+
+    if (line->text)
+        while (at < text + size && *at++ != '\n')
+            continue;
+    if (at >= text + size)
+        return false;
+    const char *const end = memchr(at, '\n', (size_t)(text + size - at));
+
+    line->text = at;
+    line->length = (size_t)((end ? end : text + size) - at);
+    line->number++;
+    if (line->length > 0 && at[line->length - 1] == '\r')
+        line->length--;
+    return true;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static size_t spaces(const struct tn_line *line)
+{
+    size_t n = 0;
+
+    while (n < line->length && is_space(line->text[n]))
+        n++;
+    return n;
+}
+
+static void advance(struct tn_line *line, size_t bytes)
+{
+    line->text += bytes;
+    line->length -= bytes;
+}
+
+struct tn_line tn_line_word(struct tn_line *line)
+{
+    struct tn_line word;
+
+    advance(line, spaces(line));
+    word = *line;
+    for (word.length = 0; word.length < line->length && !is_space(word.text[word.length]);)
+        word.length++;
+    advance(line, word.length);
+    advance(line, spaces(line));
+    return word;
+}
+
+/* ---- Utterances --------------------------------------------------------- */
+
+void tn_speech_list_free(struct tn_speech_list *list)
+{
+    for (struct tn_text_block *block = list->texts, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+    free(list->utterance);
+    free(list->skipped);
+    *list = (struct tn_speech_list){0};
+}
+
+/* One more of `size` bytes; NULL if there is no memory. */
+static void *grow(void *array, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return array;
+    const size_t wanted = 2 * *room + 64;
+    void *const larger = realloc(array, wanted * size);
+
+    if (larger)
+        *room = wanted;
+    return larger;
+}
+
+static tarn_status no_memory(const struct tn_speech_list *list, tarn_error *err)
+{
+    return tn_fail(err, TARN_ENOMEM, "no memory for a list of %zu utterances", list->count);
+}
+
+tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file, size_t line,
+                           const char *reason)
+{
+    if (line == 0)
+        return tn_fail(err, status, "%s: %.120s", tn_path_shown(file), reason);
+    return tn_fail(err, status, "%s:%zu: %.110s", tn_path_shown(file), line, reason);
+}
+
+tarn_status tn_speech_list_skip(struct tn_speech_list *list, const char *file, size_t line,
+                                tarn_error *err, const char *format, ...)
+{
+    struct tn_skipped skipped = {.file = file, .line = line};
+    tarn_error why; /* without control characters */
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(skipped.reason, sizeof skipped.reason, format, args);
+    va_end(args);
+    tn_fail(&why, TARN_EFORMAT, "%s", skipped.reason);
+    memcpy(skipped.reason, why.text, sizeof skipped.reason);
+    if (list->strict)
+        return tn_speech_fail(err, TARN_EFORMAT, file, line, skipped.reason);
+    struct tn_skipped *const all =
+        grow(list->skipped, list->skipped_count, &list->skipped_room, sizeof skipped);
+
+    if (!all)
+        return no_memory(list, err);
+    list->skipped = all;
+    list->skipped[list->skipped_count++] = skipped;
+    return TARN_OK;
+}
+
+static const char *copy_trimmed(struct tn_speech_list *list, const char *text)
+{
+    static const char space[] = " \t\r\n\v\f";
+    size_t length;
+
+    text += strspn(text, space);
+    for (length = strlen(text); length > 0 && strchr(space, text[length - 1]);)
+        length--;
+    return tn_speech_text(list, text, length);
+}
+
+tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
+                               tarn_error *err)
+{
+    if (!tn_is_utf8(row->transcript))
+        return tn_speech_list_skip(list, row->file, row->line, err,
+                                   "the transcript is no UTF-8");
+    struct tn_utterance *const all =
+        grow(list->utterance, list->count, &list->room, sizeof *all);
+
+    if (!all)
+        return no_memory(list, err);
+    list->utterance = all;
+    struct tn_utterance *const copy = &list->utterance[list->count];
+
+    *copy = (struct tn_utterance){.file = row->file, .line = row->line};
+    copy->audio = tn_speech_text(list, row->audio, strlen(row->audio));
+    copy->speaker = tn_speech_text(list, row->speaker, strlen(row->speaker));
+    copy->transcript = copy_trimmed(list, row->transcript);
+    if (!copy->audio || !copy->speaker || !copy->transcript)
+        return no_memory(list, err);
+    list->count++;
+    return TARN_OK;
+}

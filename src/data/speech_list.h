@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* speech_list.h - what a folder of speech says that it holds, before any audio is read.
+ *
+ * A format is one file src/data/speech_NAME.c and one row in speech_formats.def. It tells a
+ * folder that is of its kind from others, and adds the utterances of a part. What is wrong with
+ * one utterance is noted, with its file and line, and the next is looked at. */
+#ifndef TN_SPEECH_LIST_H
+#define TN_SPEECH_LIST_H
+
+#include "data/batch.h"
+#include "data/symbols.h"
+
+/* Texts live as long as the list. */
+struct tn_utterance {
+    const char *audio;      /* path */
+    const char *speaker;    /* "": one of its own */
+    const char *transcript; /* UTF-8 without spaces around it */
+    const char *file;       /* where it is told of */
+    size_t line;            /* 0: the file as a whole */
+};
+
+/* An utterance that was left out. */
+struct tn_skipped {
+    const char *file;
+    size_t line;
+    char reason[256];
+};
+
+/* Zeros are an empty one. */
+struct tn_speech_list {
+    struct tn_utterance *utterance;
+    size_t count, room;
+    struct tn_skipped *skipped;
+    size_t skipped_count, skipped_room;
+    struct tn_text_block *texts;
+    bool strict; /* what is wrong with one utterance is a failure */
+};
+
+/* To be called also after a failure. Leaves it empty. */
+void tn_speech_list_free(struct tn_speech_list *list);
+
+/* A copy of `length` bytes that lives as long as the list; NULL if there is no memory. */
+const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length);
+
+/* Copies audio, speaker and transcript; `file` must live as long as the list. A transcript that
+ * is no UTF-8 is skipped. */
+tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
+                               tarn_error *err);
+
+/* Notes why it is left out, or fails with that if the list is strict. */
+tarn_status tn_speech_list_skip(struct tn_speech_list *list, const char *file, size_t line,
+                                tarn_error *err, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+/* Fails with a reason, file and line before it. */
+tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file, size_t line,
+                           const char *reason);
+
+struct tn_speech_format {
+    const char *name;
+    const char *holds; /* what tells it, for messages */
+    bool (*fits)(const char *folder);
+
+    /* Nothing for a part that the folder does not have. If it has no parts at all, everything is
+     * its training part. */
+    tarn_status (*list)(struct tn_speech_list *list, const char *folder, enum tn_split split,
+                        enum tn_symbol_kind kind, tarn_error *err);
+};
+
+/* The first that fits. */
+tarn_status tn_speech_format_of(const struct tn_speech_format **format, const char *folder,
+                                tarn_error *err);
+
+/* ---- For formats -------------------------------------------------------- */
+
+/* folder/name, as long as the list lives; name alone where it begins with '/'. NULL if there is
+ * no memory. */
+const char *tn_speech_path(struct tn_speech_list *list, const char *folder, const char *name,
+                           size_t length);
+
+bool tn_speech_has(const char *folder, const char *name);
+
+/* A text's line number `number` from 1: its bytes without the end of the line. */
+struct tn_line {
+    const char *text;
+    size_t length, number;
+};
+
+/* *line is the one before, zeros at first. False at the end. */
+bool tn_line_next(struct tn_line *line, const char *text, size_t size);
+
+/* A line's first word; what follows the spaces behind it is left in *line. Its length is 0 where
+ * there is none. */
+struct tn_line tn_line_word(struct tn_line *line);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+#include "data/speech_scan.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/file_bytes.h"
+
+double tn_extreme_speed(const struct tn_speech_settings *s, enum tn_split split, bool slow)
+{
+    const size_t count = split == TN_TRAINING ? s->speed_count : 0;
+    double speed = count > 0 ? s->speeds[0] : 1.0;
+
+    for (size_t i = 1; i < count; i++)
+        speed = slow ? fmin(speed, s->speeds[i]) : fmax(speed, s->speeds[i]);
+    return speed;
+}
+
+/* ---- Audio -------------------------------------------------------------- */
+
+/* The connectionist loss needs a frame for each label, and a blank between equal ones. */
+static size_t frames_needed(const struct tn_spoken *spoken)
+{
+    size_t needed = spoken->label_count;
+
+    for (size_t i = 1; i < spoken->label_count; i++)
+        needed += spoken->labels[i] == spoken->labels[i - 1];
+    return needed;
+}
+
+static tarn_status check_frames(const struct tn_speech_set *set, const struct tn_found *found,
+                                tarn_error *err)
+{
+    const struct tn_spoken *const spoken = &found->spoken;
+    const double speed = tn_extreme_speed(&set->settings, found->split, false);
+    const uint64_t frames = tn_features_frames(spoken->samples, spoken->rate, speed);
+    const size_t needed = frames_needed(spoken);
+
+    if (frames == 0)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has %llu samples at %zu Hz; expected 25 ms of sound",
+                       tn_path_shown(spoken->told.audio), (unsigned long long)spoken->samples,
+                       spoken->rate);
+    if (frames < needed)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has %llu frames of 10 ms; its transcript of %zu symbols needs %zu",
+                       tn_path_shown(spoken->told.audio), (unsigned long long)frames,
+                       spoken->label_count, needed);
+    return TARN_OK;
+}
+
+struct scan {
+    struct tn_speech_set *set;
+    struct tn_found *found;
+    atomic_size_t kept; /* bytes */
+};
+
+static size_t frames_most(const struct tn_speech_settings *settings)
+{
+    return (size_t)tn_log_mel_frames((uint64_t)(settings->longest * TN_MEL_RATE));
+}
+
+/* What stays in memory depends on who is first; what a batch holds does not. */
+static void scan_one(void *arg, size_t i, size_t thread)
+{
+    struct scan *const scan = arg;
+    struct tn_found *const found = &scan->found[i];
+    struct tn_frames frames;
+
+    (void)thread;
+    if (found->status != TARN_OK)
+        return;
+    found->status = tn_feature_cache_read(scan->set->cache, &frames, found->spoken.told.audio,
+                                          1.0, frames_most(&scan->set->settings), &found->why);
+    if (found->status != TARN_OK)
+        return;
+    found->spoken.samples = frames.samples;
+    found->spoken.rate = frames.rate;
+    found->spoken.frames = frames.count;
+    found->status = check_frames(scan->set, found, &found->why);
+    tn_feature_sums_add(&found->sums, frames.data, frames.count);
+    const size_t bytes = frames.room * TN_MEL_BANDS * sizeof *frames.data;
+
+    if (found->status == TARN_OK &&
+        atomic_fetch_add(&scan->kept, bytes) + bytes <= scan->set->settings.memory)
+        found->spoken.features = frames.data;
+    else
+        tn_frames_free(&frames);
+}
+
+void tn_speech_scan(struct tn_speech_set *set, struct tn_found *found, size_t count)
+{
+    struct scan scan = {.set = set, .found = found};
+
+    tn_parallel(set->settings.threads, count, scan_one, &scan);
+}
+
+/* ---- Normalisation ------------------------------------------------------ */
+
+/* By split, then by speaker; those without a name are everyone for themselves. */
+static int by_speaker(const void *a, const void *b)
+{
+    const struct tn_found *const x = *(struct tn_found *const *)a, *const y = *(
+                                                                       struct tn_found *const *)
+                                                                                  b;
+
+    if (x->split != y->split)
+        return x->split < y->split ? -1 : 1;
+    const int order = strcmp(x->spoken.told.speaker, y->spoken.told.speaker);
+
+    return order ? order : (x > y) - (x < y);
+}
+
+static bool same_speaker(const struct tn_found *a, const struct tn_found *b)
+{
+    return a->split == b->split && *a->spoken.told.speaker &&
+           strcmp(a->spoken.told.speaker, b->spoken.told.speaker) == 0;
+}
+
+static tarn_status normalise_speakers(struct tn_speech_set *set, struct tn_found *found,
+                                      size_t count, tarn_error *err)
+{
+    struct tn_found **const sorted = malloc((count + 1) * sizeof *sorted);
+    size_t usable = 0, next = 0;
+
+    set->norms = malloc((count + 1) * sizeof *set->norms);
+    for (size_t i = 0; sorted && i < count; i++)
+        if (found[i].status == TARN_OK)
+            sorted[usable++] = &found[i];
+    if (!sorted || !set->norms) {
+        free(sorted);
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu speakers", count);
+    }
+    qsort(sorted, usable, sizeof *sorted, by_speaker);
+    for (size_t i = 0; i < usable; i = next) {
+        struct tn_feature_sums sums = {0};
+
+        for (next = i; next < usable && (next == i || same_speaker(sorted[i], sorted[next]));
+             next++) {
+            tn_feature_sums_join(&sums, &sorted[next]->sums);
+            sorted[next]->spoken.norm = set->norm_count;
+        }
+        tn_feature_norm_of(&set->norms[set->norm_count++], &sums);
+    }
+    free(sorted);
+    return TARN_OK;
+}
+
+/* Over the training part, in the order of the list; over all where there is none. */
+static void normalise_globally(struct tn_speech_set *set, const struct tn_found *found,
+                               size_t count)
+{
+    const bool trains = set->settings.validation < 1.0;
+    struct tn_feature_sums sums = {0};
+
+    for (size_t i = 0; i < count; i++)
+        if (found[i].status == TARN_OK && (!trains || found[i].split == TN_TRAINING))
+            tn_feature_sums_join(&sums, &found[i].sums);
+    tn_feature_norm_of(&set->norm, &sums);
+}
+
+tarn_status tn_speech_normalise(struct tn_speech_set *set, struct tn_found *found, size_t count,
+                                const struct tn_feature_norm *given, tarn_error *err)
+{
+    if (given)
+        set->norm = *given;
+    else
+        normalise_globally(set, found, count);
+    if (set->settings.normalise == TN_NORMALISE_SPEAKER)
+        return normalise_speakers(set, found, count, err);
+    set->norms = malloc(sizeof *set->norms);
+    if (!set->norms)
+        return tn_fail(err, TARN_ENOMEM, "no memory to normalise");
+    set->norm_count = 1;
+    if (set->settings.normalise == TN_NORMALISE_GLOBAL)
+        set->norms[0] = set->norm;
+    else
+        tn_feature_norm_none(&set->norms[0]);
+    return TARN_OK;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* speech_set.h - recorded utterances and their transcripts, as batches of features and labels.
+ *
+ *     folder -> list (speech_list.h) -> symbols -> every audio file is read once -> normalisation
+ *
+ * Reading everything once finds what is wrong with a file before training begins, and gives
+ * exact lengths and statistics. Features stay in memory as far as they are allowed to; the rest
+ * is made again, or read from the cache, when a batch wants it, and is the same to the bit.
+ *
+ * A batch is a function of the set, its seed, the split and its index alone (batch.h). */
+#ifndef TN_SPEECH_SET_H
+#define TN_SPEECH_SET_H
+
+#include "data/feature_cache.h"
+#include "data/feature_norm.h"
+#include "data/spec_mask.h"
+#include "data/speech_list.h"
+#include "data/speech_order.h"
+
+/* ---- Settings ----------------------------------------------------------- */
+
+enum tn_normalise { TN_NORMALISE_NONE, TN_NORMALISE_GLOBAL, TN_NORMALISE_SPEAKER };
+
+enum { TN_SPEEDS_MOST = 8 };
+
+struct tn_speech_settings {
+    enum tn_symbol_kind kind;
+    double validation; /* as in image_set.h: the last share of a folder without parts; with 1
+                          nothing is read to train on, of whatever folder */
+    uint64_t seed;
+    const char *cache; /* folder for features; NULL: none */
+    size_t memory;     /* bytes of features that may stay in memory */
+    double longest;    /* seconds: what lasts longer is skipped */
+    size_t threads;    /* 0: all */
+
+    /* A model's, to evaluate it; NULL: what the training part gives. */
+    const struct tn_symbols *symbols;
+    const struct tn_feature_norm *norm; /* for TN_NORMALISE_GLOBAL */
+    enum tn_normalise normalise;
+
+    bool strict;       /* the first utterance with a problem is a failure */
+    bool skip_unknown; /* skip those with symbols that the table does not have; else they are a
+                          failure */
+
+    /* For training only. */
+    double speeds[TN_SPEEDS_MOST]; /* one is drawn for each utterance and epoch */
+    size_t speed_count;            /* 0: as recorded */
+    struct tn_spec_mask mask;
+};
+
+/* Phones, a tenth to validate on, 1 GB of memory, up to 60 seconds, normalised over everyone, no
+ * speeds and no masks. */
+void tn_speech_settings_default(struct tn_speech_settings *settings);
+
+/* ---- The set ------------------------------------------------------------ */
+
+struct tn_spoken {
+    struct tn_utterance told; /* texts live as long as the set */
+    uint64_t samples;         /* of the file */
+    size_t rate, frames;      /* frames at speed 1 */
+    float *features;          /* before normalisation; NULL: to be read again */
+    const int32_t *labels;
+    size_t label_count;
+    size_t norm; /* number in set->norms */
+};
+
+/* Indexed by enum tn_split where there are two. */
+struct tn_speech_set {
+    struct tn_spoken *spoken[2];
+    size_t count[2];
+    struct tn_symbols symbols;
+    struct tn_feature_norm norm;   /* over everyone: to be stored with a model */
+    struct tn_feature_norm *norms; /* what utterances refer to */
+    size_t norm_count;
+    size_t most_frames[2], most_labels[2]; /* of an utterance, at the slowest speed */
+    uint64_t frames[2];                    /* of all, at speed 1 */
+
+    struct tn_speech_settings settings; /* without pointers to what is its caller's */
+    struct tn_feature_cache *cache;     /* counts, for whoever fills batches */
+    struct tn_speech_list list;         /* list.skipped[]: what was left out, and why */
+    int32_t *labels;
+    const char *format; /* name of the folder's kind */
+};
+
+/* Parts are what the folder's format says. On failure *set is empty. It is a failure if nothing
+ * is left to train on (unless validation is 1) or to validate on; problems with single utterances
+ * are in set->list.skipped. */
+tarn_status tn_speech_set_read(struct tn_speech_set *set, const char *folder,
+                               const struct tn_speech_settings *settings, tarn_error *err);
+
+/* Leaves it empty; accepts what is empty. */
+void tn_speech_set_free(struct tn_speech_set *set);
+
+/* Batches of B in an epoch of training, or that validation takes. */
+size_t tn_speech_set_batches(const struct tn_speech_set *set, enum tn_split split, size_t B);
+
+/* ---- Batches ------------------------------------------------------------ */
+
+struct tn_speech_batch {
+    size_t B, N_most; /* sequences, and frames that there is room for */
+    size_t count;     /* utterances; sequences behind them are empty */
+    size_t N;         /* frames of the longest, 1 at least */
+    float *features;  /* B x N x 40, zeros behind an utterance's end */
+    size_t *lengths;  /* B: frames; 0 where there is no utterance, or it could not be read */
+    int32_t *labels;  /* those of all utterances, one behind the other */
+    size_t *label_counts; /* B */
+    size_t *utterances;   /* count: which of set->spoken[split] */
+    double *speed;        /* count: drawn for them */
+
+    size_t failed;      /* utterances that could not be read again */
+    tarn_error problem; /* of the first of them */
+
+    /* The order of the epoch that was filled last, kept because batches of one epoch follow each
+     * other. */
+    struct tn_length *order;
+    tarn_error *problems; /* B */
+    uint64_t seed, epoch;
+    int ordered; /* split + 1; 0: none yet */
+};
+
+/* Lays it out, twice: see tn_arena. It serves batches of up to B of this set, of both splits. */
+void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_set *set,
+                          size_t B, struct tn_arena *arena);
+
+/* Training goes over all utterances once an epoch, each batch of like lengths, in an order that
+ * seed and epoch give. Validation goes from long to short; behind its end there is nothing. Fails
+ * only if the set is strict: else what cannot be read any more is empty, and counted. */
+tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech_batch *batch,
+                               enum tn_split split, uint64_t index, tarn_error *err);
+
+#endif

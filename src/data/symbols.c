@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "data/symbols.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Texts -------------------------------------------------------------- */
+
+/* Bytes of the code point that begins here, 0 if none does. */
+static size_t point_length(const unsigned char *text)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t length = text[0] < 0x80             ? 1
+                          : (text[0] & 0xe0) == 0xc0 ? 2
+                          : (text[0] & 0xf0) == 0xe0 ? 3
+                          : (text[0] & 0xf8) == 0xf0 ? 4
+                                                     : 0;
+    uint32_t point = length < 2 ? text[0] : text[0] & (0x7fu >> length);
+
+    for (size_t i = 1; i < length; i++) {
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+        point = point << 6 | (text[i] & 0x3fu);
+    }
+    if (length == 0 || point < least[length] || point > 0x10ffff ||
+        (point >= 0xd800 && point < 0xe000))
+        return 0;
+    return length;
+}
+
+bool tn_is_utf8(const char *text)
+{
+    while (*text) {
+        const size_t length = point_length((const unsigned char *)text);
+
+        if (length == 0)
+            return false;
+        text += length;
+    }
+    return true;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\v' || c == '\f';
+}
+
+static const char *skip_spaces(const char *text)
+{
+    while (is_space(*text))
+        text++;
+    return text;
+}
+
+/* Behind the last character no space is one: skipping it meets the end. What is no UTF-8 goes
+ * byte by byte. */
+static bool next_character(const char **at, const char **symbol, size_t *length)
+{
+    const char *const behind = skip_spaces(*at);
+
+    if (!*behind)
+        return false;
+    *symbol = behind > *at ? " " : *at;
+    *length = behind > *at ? 1 : tn_max(1, point_length((const unsigned char *)*at));
+    *at = behind > *at ? behind : *at + *length;
+    return true;
+}
+
+static bool next_word(const char **at, const char **symbol, size_t *length)
+{
+    *symbol = skip_spaces(*at);
+    for (*at = *symbol; **at && !is_space(**at);)
+        ++*at;
+    *length = (size_t)(*at - *symbol);
+    return *length > 0;
+}
+
+bool tn_symbol_next(const char **at, const char **symbol, size_t *length,
+                    enum tn_symbol_kind kind)
+{
+    return kind == TN_CHARACTERS ? next_character(at, symbol, length)
+                                 : next_word(at, symbol, length);
+}
+
+/* Spaces before the first character are none. */
+static const char *start_of(const char *transcript)
+{
+    return skip_spaces(transcript);
+}
+
+size_t tn_symbol_count(const char *transcript, enum tn_symbol_kind kind)
+{
+    const char *symbol;
+    size_t length, count = 0;
+
+    for (transcript = start_of(transcript);
+         tn_symbol_next(&transcript, &symbol, &length, kind);)
+        count++;
+    return count;
+}
+
+/* ---- Tables ------------------------------------------------------------- */
+
+void tn_symbols_free(struct tn_symbols *symbols)
+{
+    for (size_t i = 0; i < symbols->count; i++)
+        free(symbols->name[i]);
+    free(symbols->name);
+    *symbols = (struct tn_symbols){0};
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Of sorted names; returns how many are left. */
+static size_t drop_repeated(const char **names, size_t count)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0)
+            names[kept++] = names[i];
+    return kept;
+}
+
+static bool copy(struct tn_symbols *symbols, const char *const *names, size_t count)
+{
+    symbols->name = calloc(count, sizeof *symbols->name);
+    for (size_t i = 0; symbols->name && i < count; i++) {
+        char *const name = strdup(names[i]);
+
+        if (!name)
+            break;
+        symbols->name[symbols->count++] = name;
+    }
+    return symbols->count == count;
+}
+
+tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, size_t count,
+                          tarn_error *err)
+{
+    const char **const sorted = malloc((count + 1) * sizeof *sorted);
+    bool made = false;
+
+    *symbols = (struct tn_symbols){0};
+    if (sorted) {
+        sorted[0] = "";
+        for (size_t i = 0; i < count; i++)
+            sorted[i + 1] = names[i];
+        qsort(sorted, count + 1, sizeof *sorted, compare);
+        made = copy(symbols, sorted, drop_repeated(sorted, count + 1));
+    }
+    free(sorted);
+    if (made)
+        return TARN_OK;
+    tn_symbols_free(symbols);
+    return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", count);
+}
+
+bool tn_symbols_find(const struct tn_symbols *symbols, int32_t *number, const char *name,
+                     size_t length)
+{
+    size_t low = 0, high = symbols->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const char *const found = symbols->name[middle];
+        int order = strncmp(name, found, length);
+
+        if (order == 0 && found[length])
+            order = -1;
+        if (order == 0) {
+            *number = (int32_t)middle;
+            return length > 0;
+        }
+        low = order > 0 ? middle + 1 : low;
+        high = order > 0 ? high : middle;
+    }
+    return false;
+}
+
+tarn_status tn_symbols_number(const struct tn_symbols *symbols, int32_t *numbers,
+                              const char *transcript, enum tn_symbol_kind kind, tarn_error *err)
+{
+    const char *symbol;
+    size_t length;
+
+    for (transcript = start_of(transcript);
+         tn_symbol_next(&transcript, &symbol, &length, kind);)
+        if (!tn_symbols_find(symbols, numbers++, symbol, length))
+            return tn_fail(err, TARN_EUNKNOWN,
+                           "symbol '%.*s' is none of the %zu that are known",
+                           (int)tn_min(length, 40), symbol, symbols->count - 1);
+    return TARN_OK;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
+#include "file/audio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sndfile.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "file/file_bytes.h"
+
+enum { MIXING = 8192, CHANNELS_MOST = 64 };
+
+static const float loudest = 4294967296.0f; /* its square, summed over a window, is finite */
+
+void tn_audio_close(struct tn_audio *audio)
+{
+    if (audio->file)
+        sf_close(audio->file);
+    free(audio->path);
+    free(audio->mixing);
+    *audio = (struct tn_audio){0};
+}
+
+/* ---- Opening ------------------------------------------------------------ */
+
+static tarn_status check_file(int file, const char *path, tarn_error *err)
+{
+    struct stat about;
+
+    if (fstat(file, &about) != 0)
+        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return tn_fail(err, TARN_EIO, "%s: is %s; expected an audio file", tn_path_shown(path),
+                       S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
+    if (about.st_size == 0)
+        return tn_fail(err, TARN_EFORMAT, "%s: has 0 bytes; expected an audio file",
+                       tn_path_shown(path));
+    return TARN_OK;
+}
+
+static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error *err)
+{
+    if ((info->format & SF_FORMAT_TYPEMASK) == SF_FORMAT_RAW)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is no audio file that tells its form; expected WAV, FLAC or NIST "
+                       "SPHERE",
+                       tn_path_shown(path));
+    if (info->channels < 1 || info->channels > CHANNELS_MOST)
+        return tn_fail(err, TARN_EFORMAT, "%s: has %d channels; expected 1 to %d",
+                       tn_path_shown(path), info->channels, CHANNELS_MOST);
+    if (info->samplerate < TN_AUDIO_RATE_LEAST || info->samplerate > TN_AUDIO_RATE_MOST)
+        return tn_fail(err, TARN_EFORMAT, "%s: has %d samples a second; expected %d to %d",
+                       tn_path_shown(path), info->samplerate, TN_AUDIO_RATE_LEAST,
+                       TN_AUDIO_RATE_MOST);
+    return TARN_OK;
+}
+
+/* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it cannot
+ * is left unsaid: it keeps the reason in one place for all threads. */
+static tarn_status open_form(struct tn_audio *audio, int file, tarn_error *err)
+{
+    SF_INFO info = {0};
+
+    audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
+    if (!audio->file)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is damaged or no audio file; expected WAV, FLAC or NIST SPHERE",
+                       tn_path_shown(audio->path));
+    audio->rate = (size_t)info.samplerate;
+    audio->channels = (size_t)info.channels;
+    audio->claimed = info.frames > 0 ? (uint64_t)info.frames : 0;
+    return check_form(&info, audio->path, err);
+}
+
+static tarn_status take(struct tn_audio *audio, const char *path, tarn_error *err)
+{
+    *audio = (struct tn_audio){.path = strdup(path)};
+    audio->mixing = malloc(MIXING * sizeof *audio->mixing);
+    if (audio->path && audio->mixing)
+        return TARN_OK;
+    return tn_fail(err, TARN_ENOMEM, "no memory to read audio");
+}
+
+/* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
+tarn_status tn_audio_open(struct tn_audio *audio, const char *path, tarn_error *err)
+{
+    tarn_status status = take(audio, path, err);
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (status == TARN_OK && file < 0)
+        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    if (status == TARN_OK)
+        status = check_file(file, path, err);
+    if (status == TARN_OK)
+        status = open_form(audio, file, err);
+    else if (file >= 0)
+        close(file);
+    if (status != TARN_OK)
+        tn_audio_close(audio);
+    return status;
+}
+
+/* ---- Reading ------------------------------------------------------------ */
+
+static void mix(float *samples, const float *mixing, size_t count, size_t channels)
+{
+    const float share = 1.0f / (float)channels;
+
+    for (size_t i = 0; i < count; i++) {
+        float sum = 0.0f;
+
+        for (size_t c = 0; c < channels; c++)
+            sum += mixing[i * channels + c];
+        samples[i] = sum * share;
+    }
+}
+
+/* No number compares. */
+static tarn_status check_samples(const struct tn_audio *audio, const float *samples,
+                                 size_t count, tarn_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(fabsf(samples[i]) <= loudest))
+            return tn_fail(err, TARN_EFORMAT,
+                           "%s: sample %llu is %g; expected numbers around -1 to 1",
+                           tn_path_shown(audio->path), (unsigned long long)(audio->done + i),
+                           (double)samples[i]);
+    return TARN_OK;
+}
+
+/* Where libsndfile stops. A WAV file's end is what is there of it. */
+static tarn_status check_end(const struct tn_audio *audio, tarn_error *err)
+{
+    SF_INFO info = {0};
+
+    if (sf_error(audio->file) != SF_ERR_NO_ERROR)
+        return tn_fail(err, TARN_EFORMAT, "%s: damaged behind sample %llu: %.80s",
+                       tn_path_shown(audio->path), (unsigned long long)audio->done,
+                       sf_strerror(audio->file));
+    sf_command(audio->file, SFC_GET_CURRENT_SF_INFO, &info, sizeof info);
+    if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC && audio->done < audio->claimed)
+        return tn_fail(err, TARN_EFORMAT, "%s: ended after %llu of %llu samples",
+                       tn_path_shown(audio->path), (unsigned long long)audio->done,
+                       (unsigned long long)audio->claimed);
+    return TARN_OK;
+}
+
+tarn_status tn_audio_read(struct tn_audio *audio, float *samples, size_t *count, size_t most,
+                          tarn_error *err)
+{
+    const size_t wanted = tn_min(most, MIXING / audio->channels);
+    const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
+
+    *count = got > 0 ? (size_t)got : 0;
+    mix(samples, audio->mixing, *count, audio->channels);
+    tarn_status status = check_samples(audio, samples, *count, err);
+
+    audio->done += *count;
+    if (status == TARN_OK && *count < wanted)
+        status = check_end(audio, err);
+    return status;
+}

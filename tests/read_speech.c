@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* read_speech.c FOLDER - reads a folder of speech and says what is in it, for scripts. */
+#include <stdio.h>
+
+#include "data/speech_set.h"
+
+static void show_skipped(const struct tn_speech_list *list)
+{
+    for (size_t i = 0; i < list->skipped_count; i++)
+        printf("skipped: %s:%zu: %s\n", list->skipped[i].file, list->skipped[i].line,
+               list->skipped[i].reason);
+}
+
+int main(int count, char **arguments)
+{
+    struct tn_speech_settings settings;
+    struct tn_speech_set set;
+    tarn_error err;
+
+    if (count != 2) {
+        fprintf(stderr, "usage: read_speech FOLDER\n");
+        return 2;
+    }
+    tn_speech_settings_default(&settings);
+    settings.skip_unknown = true;
+    if (tn_speech_set_read(&set, arguments[1], &settings, &err) != TARN_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    show_skipped(&set.list);
+    printf("train %zu test %zu symbols %zu frames %llu %llu skipped %zu\n",
+           set.count[TN_TRAINING], set.count[TN_VALIDATION], set.symbols.count - 1,
+           (unsigned long long)set.frames[TN_TRAINING],
+           (unsigned long long)set.frames[TN_VALIDATION], set.list.skipped_count);
+    tn_speech_set_free(&set);
+    return 0;
+}
