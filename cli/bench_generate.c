@@ -16,10 +16,12 @@
 
 static const char program[] = "tarn bench generate";
 
+enum { PLACES = 8, STRETCH = 16 }; /* at most; steps that are measured at a time */
+
 struct values {
     struct bench_model model;
-    const char *method, *precision;
-    size_t batch, length, from, threads, repeat;
+    const char *method, *precision, *from;
+    size_t batch, length, threads, repeat;
     bool json;
 };
 
@@ -38,8 +40,9 @@ static const struct args_option options[] = {
      "sequences at once"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
      "steps that are measured"},
-    {"from", "P", ARGS_COUNT, "0", offsetof(struct values, from), 0, 1 << 28,
-     "position of the first of them; those before are fed, not measured"},
+    {"from", "P,...", ARGS_TEXT, "0", offsetof(struct values, from), 0, 0,
+     "position of the first of them; those before are fed, not measured. Several take turns in "
+     "one run"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all"},
     {"repeat", "N", ARGS_COUNT, "3", offsetof(struct values, repeat), 1, 1000,
@@ -59,26 +62,69 @@ static const struct args_command command = {
 
 /* ---- One bench ---------------------------------------------------------- */
 
+/* Where a sequence is stepped on from. */
+struct place {
+    size_t from;
+    void *before;              /* the state there */
+    double *stretch_s;         /* each the best of its runs */
+    double step_s, multiply_s; /* of a step; its limit */
+};
+
 struct bench {
     const struct values *values;
     const char *cpu;
     tarn_model *model;
     tarn_generator *generator;
-    void *state, *before;
-    void *block;                       /* as large as the weights */
-    int32_t *symbols;                  /* one per sequence */
-    double *stretch_s;                 /* each the best of its runs */
-    double step_s, read_s, multiply_s; /* of a step; the limits */
+    struct place places[PLACES];
+    size_t count, last; /* of the places; the farthest */
+    void *state;
+    void *block;      /* as large as the weights */
+    int32_t *symbols; /* one per sequence */
+    double read_s;
 };
 
-enum { STRETCH = 16 }; /* steps */
+/* "100,100000" */
+static bool read_places(struct bench *b, const char *text)
+{
+    const size_t most = (size_t)1 << 28;
+
+    for (char *end; b->count < PLACES; text = end + 1) {
+        if (*text < '0' || *text > '9')
+            return false;
+        const size_t from = strtoul(text, &end, 10);
+
+        if (from > most || (*end != ',' && *end != '\0'))
+            return false;
+        b->places[b->count++].from = from;
+        b->last = from > b->last ? from : b->last;
+        if (*end == '\0')
+            return true;
+    }
+    return false;
+}
+
+static bool make_places(struct bench *b, size_t state_bytes)
+{
+    const size_t stretches = b->values->length / STRETCH + 1;
+
+    for (struct place *at = b->places; at < b->places + b->count; at++) {
+        at->before = bench_block_new(state_bytes);
+        at->stretch_s = calloc(stretches, sizeof *at->stretch_s);
+        if (!at->before || !at->stretch_s)
+            return false;
+        for (size_t i = 0; i < stretches; i++)
+            at->stretch_s[i] = (double)INFINITY;
+        at->multiply_s = (double)INFINITY;
+    }
+    return true;
+}
 
 static tarn_status make_generator(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
     const tarn_generator_desc desc = {
         .batch = v->batch,
-        .longest = v->from + v->length,
+        .longest = b->last + v->length,
         .method = v->method,
         .precision = v->precision,
         .threads = v->threads,
@@ -92,14 +138,13 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
     const size_t weights = tarn_generator_weight_bytes(b->generator);
 
     b->state = bench_block_new(bytes);
-    b->before = bench_block_new(bytes);
     b->block = bench_block_new(weights);
     b->symbols = calloc(v->batch, sizeof *b->symbols);
-    b->stretch_s = calloc(v->length / STRETCH + 1, sizeof *b->stretch_s);
-    if (b->state && b->before && b->block && b->symbols && b->stretch_s)
+    if (b->state && b->block && b->symbols && make_places(b, bytes))
         return TARN_OK;
     snprintf(err->text, sizeof err->text,
-             "no memory for two states of %zu bytes and %zu bytes to read", bytes, weights);
+             "no memory for %zu states of %zu bytes and %zu bytes to read", b->count + 1, bytes,
+             weights);
     return TARN_ENOMEM;
 }
 
@@ -120,14 +165,14 @@ static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error 
 }
 
 /* One run over the sequence; each stretch of it counts with the best of its runs so far. */
-static tarn_status measure_run(struct bench *b, tarn_error *err)
+static tarn_status measure_run(struct bench *b, struct place *place, tarn_error *err)
 {
     const size_t length = b->values->length;
     tarn_status status = TARN_OK;
 
-    memcpy(b->state, b->before, tarn_generator_state_size(b->generator));
+    memcpy(b->state, place->before, tarn_generator_state_size(b->generator));
     for (size_t at = 0; at < length && status == TARN_OK; at += STRETCH) {
-        double *const best = &b->stretch_s[at / STRETCH];
+        double *const best = &place->stretch_s[at / STRETCH];
         const double start = bench_seconds();
 
         status = steps(b, b->state, length - at < STRETCH ? length - at : STRETCH, err);
@@ -142,7 +187,6 @@ static tarn_status measure_limits(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
     const size_t bytes = tarn_generator_weight_bytes(b->generator);
-    const double flops = tarn_generator_flops(b->generator, v->from + v->length / 2);
     double gbps, gflops;
     tarn_status status;
 
@@ -151,7 +195,11 @@ static tarn_status measure_limits(struct bench *b, tarn_error *err)
         (status = tarn_measure_fma_f32(&gflops, b->cpu, v->threads, err)) != TARN_OK)
         return status;
     b->read_s = fmin(b->read_s, 1e-9 * (double)bytes / gbps);
-    b->multiply_s = fmin(b->multiply_s, 1e-9 * flops / gflops);
+    for (struct place *at = b->places; at < b->places + b->count; at++) {
+        const double flops = tarn_generator_flops(b->generator, at->from + v->length / 2);
+
+        at->multiply_s = fmin(at->multiply_s, 1e-9 * flops / gflops);
+    }
     return TARN_OK;
 }
 
@@ -159,28 +207,35 @@ static tarn_status measure_limits(struct bench *b, tarn_error *err)
 static tarn_status measure(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
-    const size_t stretches = (v->length + STRETCH - 1) / STRETCH;
-    tarn_status status = steps(b, b->before, v->from, err);
+    tarn_status status = TARN_OK;
 
-    b->read_s = b->multiply_s = (double)INFINITY;
-    for (size_t i = 0; i < stretches; i++)
-        b->stretch_s[i] = (double)INFINITY;
-    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++)
-        if ((status = measure_limits(b, err)) == TARN_OK)
-            status = measure_run(b, err);
-    for (size_t i = 0; i < stretches; i++)
-        b->step_s += b->stretch_s[i] / (double)v->length;
+    b->read_s = (double)INFINITY;
+    for (size_t p = 0; p < b->count && status == TARN_OK; p++)
+        status = steps(b, b->places[p].before, b->places[p].from, err);
+    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
+        status = measure_limits(b, err);
+        for (size_t p = 0; p < b->count && status == TARN_OK; p++)
+            status = measure_run(b, &b->places[p], err);
+    }
+    for (struct place *at = b->places; at < b->places + b->count; at++)
+        for (size_t i = 0; i < (v->length + STRETCH - 1) / STRETCH; i++)
+            at->step_s += at->stretch_s[i] / (double)v->length;
     return status;
 }
 
 /* ---- Report ------------------------------------------------------------- */
 
-static const char *limit_name(const struct bench *b)
+static const char *limit_name(const struct bench *b, const struct place *at)
 {
-    return b->read_s > b->multiply_s ? "read" : "multiply";
+    return b->read_s > at->multiply_s ? "read" : "multiply";
 }
 
-static void print_json(const struct bench *b, double limit)
+static double of_limit(const struct bench *b, const struct place *at)
+{
+    return fmax(b->read_s, at->multiply_s) / at->step_s;
+}
+
+static void print_json(const struct bench *b, const struct place *at)
 {
     const struct values *const v = b->values;
     json_t *const object = json_object();
@@ -190,35 +245,35 @@ static void print_json(const struct bench *b, double limit)
     json_put_text(object, "method", tarn_generator_method(b->generator));
     json_put_text(object, "precision", v->precision);
     json_put_count(object, "batch", v->batch);
-    json_put_count(object, "from", v->from);
+    json_put_count(object, "from", at->from);
     json_put_count(object, "length", v->length);
     json_put_count(object, "threads", v->threads ? v->threads : tarn_threads_default());
-    json_put_number(object, "ms_per_step", 1e3 * b->step_s);
+    json_put_number(object, "ms_per_step", 1e3 * at->step_s);
     json_put_number(object, "sequences_per_s",
-                    (double)v->batch / (b->step_s * (double)v->length));
+                    (double)v->batch / (at->step_s * (double)v->length));
     json_put_count(object, "state_bytes", tarn_generator_state_size(b->generator));
     json_put_count(object, "weight_bytes", tarn_generator_weight_bytes(b->generator));
     json_put_number(object, "read_ms", 1e3 * b->read_s);
-    json_put_number(object, "multiply_ms", 1e3 * b->multiply_s);
-    json_put_text(object, "limit", limit_name(b));
-    json_put_number(object, "of_limit", limit / b->step_s);
+    json_put_number(object, "multiply_ms", 1e3 * at->multiply_s);
+    json_put_text(object, "limit", limit_name(b, at));
+    json_put_number(object, "of_limit", of_limit(b, at));
     json_print_line(object);
 }
 
-static void print_text(const struct bench *b, double limit)
+static void print_text(const struct bench *b, const struct place *at)
 {
     const struct values *const v = b->values;
 
     printf("%s, %s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
            v->model.attention, tarn_generator_method(b->generator), v->precision, v->batch,
-           v->length, v->from);
-    printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * b->step_s,
-           (double)v->batch / (b->step_s * (double)v->length));
+           v->length, at->from);
+    printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * at->step_s,
+           (double)v->batch / (at->step_s * (double)v->length));
     printf("  %zu bytes of state, %zu bytes of weights\n",
            tarn_generator_state_size(b->generator), tarn_generator_weight_bytes(b->generator));
     printf("  limits: %.4f ms to read the weights, %.4f ms to multiply: %.2f of the limit "
            "(%s)\n",
-           1e3 * b->read_s, 1e3 * b->multiply_s, limit / b->step_s, limit_name(b));
+           1e3 * b->read_s, 1e3 * at->multiply_s, of_limit(b, at), limit_name(b, at));
 }
 
 static tarn_status run(struct bench *b, tarn_error *err)
@@ -228,12 +283,8 @@ static tarn_status run(struct bench *b, tarn_error *err)
     if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
         (status = make_generator(b, err)) != TARN_OK || (status = measure(b, err)) != TARN_OK)
         return status;
-    const double limit = fmax(b->read_s, b->multiply_s);
-
-    if (b->values->json)
-        print_json(b, limit);
-    else
-        print_text(b, limit);
+    for (const struct place *at = b->places; at < b->places + b->count; at++)
+        (b->values->json ? print_json : print_text)(b, at);
     return TARN_OK;
 }
 
@@ -248,14 +299,21 @@ int bench_generate(int argc, char **argv)
         return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
+    if (!read_places(&bench, values.from)) {
+        fprintf(stderr, "%s: --from: '%.40s'; expected up to %d positions, as 100,100000\n",
+                program, values.from, PLACES);
+        return EXIT_USAGE;
+    }
     const tarn_status status = run(&bench, &err);
 
     if (status != TARN_OK)
         fprintf(stderr, "%s: %s\n", program, err.text);
-    free(bench.stretch_s);
+    for (size_t p = 0; p < bench.count; p++) {
+        free(bench.places[p].stretch_s);
+        free(bench.places[p].before);
+    }
     free(bench.symbols);
     free(bench.block);
-    free(bench.before);
     free(bench.state);
     tarn_generator_free(bench.generator);
     tarn_model_free(bench.model);
