@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_generate_memory.c - generation takes no memory as it goes: a step allocates nothing, and
- * the state of linear attention is as large for ten positions as for ten million. */
+ * the state of linear attention is as large for a thousand positions as for ten, and for ten
+ * million as for 1024: from the first pixel of an image to the last it is the same block. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,8 +50,12 @@ static void only_caches_grow_with_the_length(void **state)
 
         if (strstr(tarn_model_config(model)->attention, "linear")) {
             assert_int_equal(few, many);
-            assert_int_equal(few, state_size(model, 10000000));
-            assert_int_equal(few, state_size(model, 0));
+            const size_t endless = state_size(model, 0);
+
+            assert_int_equal(few, state_size(model, 1023));
+            assert_int_equal(endless, state_size(model, 1024));
+            assert_int_equal(endless, state_size(model, 10000000));
+            assert_true(few < endless && endless < 2 * few);
         } else {
             assert_true(few < many);
         }
@@ -123,6 +128,50 @@ static void a_step_allocates_nothing(void **unused)
     }
 }
 
+/* (16)-(20) with the head of the paper's images: bytes of memory behind the state stay as they
+ * were, so that no pixel needs more of it than the first, and none allocates. */
+static void an_image_takes_no_memory_from_its_first_pixel_to_its_last(void **unused)
+{
+    enum { PIXELS = 28 * 28, BEHIND = 4096 };
+    const struct model_variant image = {"image",
+                                        {{"head", "logistic"}, {"symbols", "256"}, {0}}};
+    tarn_model *const model = model_of(&image);
+    tarn_generator *const g = generator_of(model, PIXELS - 1);
+    const size_t bytes = tarn_generator_state_size(g);
+    unsigned char *const state = take(bytes + BEHIND, 1);
+    int32_t symbols[3] = {0, 0, 0};
+    const float *outputs;
+    tarn_sampler *sampler;
+    tarn_error err;
+
+    (void)unused;
+    if (products_allocate()) {
+        print_message("skipped: products of 3 rows are oneDNN's here\n");
+        skip();
+    }
+    check_ok(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, NULL, &err), &err);
+    allocations(g, sampler, state);
+    memset(state, 0, bytes);
+    memset(state + bytes, 0xa5, BEHIND);
+    for (size_t pixel = 1; pixel < PIXELS; pixel++) {
+        const size_t before = atomic_load(&calls);
+        const tarn_status status = tarn_generator_step(g, state, &outputs, symbols, NULL);
+
+        tarn_sampler_draw(sampler, symbols, outputs, 3, pixel);
+        const size_t made = atomic_load(&calls) - before;
+
+        assert_int_equal(status, TARN_OK);
+        assert_int_equal(made, 0);
+        assert_int_equal(tarn_generator_state_size(g), bytes);
+    }
+    for (size_t i = 0; i < BEHIND; i++)
+        assert_int_equal(state[bytes + i], 0xa5);
+    tarn_sampler_free(sampler);
+    free(state);
+    tarn_generator_free(g);
+    tarn_model_free(model);
+}
+
 /* Or a count of zero would mean nothing. */
 static void allocations_are_counted(void **state)
 {
@@ -142,6 +191,7 @@ int main(void)
 #ifdef COUNTS_CALLS
         cmocka_unit_test(allocations_are_counted),
         cmocka_unit_test(a_step_allocates_nothing),
+        cmocka_unit_test(an_image_takes_no_memory_from_its_first_pixel_to_its_last),
 #endif
     };
 

@@ -13,7 +13,8 @@
  *
  * The state is the caller's: one block that holds no pointers. Zeros are the start (16)(17),
  * memcpy() is a snapshot. With linear attention its size is a function of the model and the
- * batch alone, however long the sequences become. */
+ * batch alone, however long the sequences become; where `longest` is below 1024 it is half of
+ * that, since sums of so few terms need no second part (src/layer/linear_step.c). */
 #ifndef TARN_GENERATE_H
 #define TARN_GENERATE_H
 

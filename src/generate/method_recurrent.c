@@ -3,7 +3,7 @@
  * growing cache of keys and values for softmax.
  *
  * All else of the model works on rows, so that the products of many positions are formed
- * together: in a lane for TOGETHER positions of a prompt, and in one for a single step. Only
+ * together: in a lane for up to TOGETHER positions of a prompt, and in one for a single step. Only
  * attention goes from position to position, which makes a prompt and the same symbols one by
  * one the same thing. */
 #include <string.h>
@@ -12,7 +12,10 @@
 #include "layer/embed.h"
 #include "layer/kv_cache.h"
 
-enum { TOGETHER = 64 };
+enum {
+    TOGETHER = 64,          /* positions */
+    ROWS_TOGETHER = 1 << 12 /* of all streams; more make products no faster */
+};
 
 /* The model for n positions of every stream. */
 struct lane {
@@ -32,7 +35,7 @@ struct lane {
 struct recurrent {
     tarn_attention *attentions; /* one per layer */
     size_t layer_state;         /* bytes from one layer's state to the next */
-    struct lane one, many;
+    struct lane one, many;      /* many.n is 0 where streams alone are rows enough */
 
     /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
     struct tn_block_weights *blocks;
@@ -147,7 +150,8 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
 
     (void)err;
     for (size_t at = 0; at < n;) {
-        struct lane *const lane = n - at >= TOGETHER ? &own->many : &own->one;
+        const bool many = own->many.n > 0 && n - at >= own->many.n;
+        struct lane *const lane = many ? &own->many : &own->one;
         struct turn turn = {g, lane, state, at + lane->n == n};
 
         for (size_t b = 0; b < g->B; b++)
@@ -256,6 +260,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
     for (size_t layer = 0; layer < g->model->arch.config.layers && status == TARN_OK; layer++) {
         desc.seed = tn_arch_seed(&g->model->arch, layer);
         status = tn_attention_init(&own->attentions[layer], &desc, err);
+        own->attentions[layer].steps = end < SIZE_MAX ? end : 0;
     }
     if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
         status = tn_fail(err, TARN_EINVAL,
@@ -311,7 +316,9 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
     if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
         return status;
-    if ((status = lane_create(g, &own->many, TOGETHER, err)) != TARN_OK)
+    const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
+
+    if (together > 1 && (status = lane_create(g, &own->many, together, err)) != TARN_OK)
         return status;
     return hold_weights(g, own, err);
 }
@@ -366,14 +373,25 @@ static char *layer_state(const tarn_generator *g, const struct tn_state *state, 
     return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
 }
 
-/* Of a layer; a sum is whole at any position. */
+/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that one
+ * with an end can go on in one without. */
 static size_t layer_packed(const tarn_generator *g, size_t n)
 {
     const struct recurrent *const own = g->own;
-    const tarn_attention *const attention = &own->attentions[0];
+    tarn_attention endless = own->attentions[0];
 
-    return attention->kind->cached ? tn_kv_cache_packed_bytes(attention, n)
-                                   : tarn_attention_state_size(attention);
+    endless.steps = 0;
+    return endless.kind->cached ? tn_kv_cache_packed_bytes(&endless, n)
+                                : tarn_attention_state_size(&endless);
+}
+
+/* The rest of what is packed is zeros: no position has come so far. */
+static void pack_sums(const tarn_attention *attention, char *to, const void *from, size_t bytes)
+{
+    const size_t own = tarn_attention_state_size(attention);
+
+    memcpy(to, from, own);
+    memset(to + own, 0, bytes - own);
 }
 
 static size_t packed(const tarn_generator *g, size_t n)
@@ -393,7 +411,7 @@ static void pack(const tarn_generator *g, void *out, const struct tn_state *stat
         if (attention->kind->cached)
             tn_kv_cache_pack(attention, to, layer_state(g, state, layer), n);
         else
-            memcpy(to, layer_state(g, state, layer), bytes);
+            pack_sums(attention, to, layer_state(g, state, layer), bytes);
     }
 }
 
@@ -409,7 +427,7 @@ static void unpack(const tarn_generator *g, struct tn_state *state, const void *
         if (attention->kind->cached)
             tn_kv_cache_unpack(attention, layer_state(g, state, layer), from, n);
         else
-            memcpy(layer_state(g, state, layer), from, bytes);
+            memcpy(layer_state(g, state, layer), from, tarn_attention_state_size(attention));
     }
 }
 
