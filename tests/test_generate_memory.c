@@ -63,7 +63,65 @@ static void only_caches_grow_with_the_length(void **state)
     }
 }
 
+/* ---- What a generator holds --------------------------------------------- */
+
+struct meter {
+    size_t bytes; /* asked for since it was last looked at */
+};
+
+static void *metered(void *context, size_t bytes)
+{
+    ((struct meter *)context)->bytes += bytes;
+    return malloc(bytes);
+}
+
+static void give_back(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+/* Structures and plans of products are left out: a few KiB. */
+static void check_held(const tarn_model *model, const char *method, size_t batch)
+{
+    enum { SMALL = 1 << 15 };
+    struct meter meter = {0};
+    const tarn_allocator allocator = {metered, give_back, &meter};
+    const tarn_generator_desc desc = {.batch = batch,
+                                      .longest = 30,
+                                      .method = method,
+                                      .cpu = forced_cpu(),
+                                      .allocator = &allocator};
+    int32_t symbols[100] = {0};
+    tarn_generator *g;
+    const float *outputs;
+    tarn_error err;
+
+    check_ok(tarn_generator_create(&g, model, &desc, &err), &err);
+    void *const state = take(tarn_generator_state_size(g), 1);
+
+    check_ok(tarn_generator_step(g, state, &outputs, symbols, &err), &err);
+    assert_in_range(tarn_generator_bytes(g), 1, meter.bytes);
+    assert_in_range(meter.bytes - tarn_generator_bytes(g), 0, SMALL);
+    free(state);
+    tarn_generator_free(g);
+}
+
+static void what_a_generator_holds_is_what_it_asked_for(void **state)
+{
+    tarn_model *const model = model_of(model_variant_at(0));
+
+    (void)state;
+    for (size_t m = 0; tarn_method(m); m++) {
+        check_held(model, tarn_method(m)->name, 1);
+        check_held(model, tarn_method(m)->name, 100);
+    }
+    tarn_model_free(model);
+}
+
 #ifdef COUNTS_CALLS
+
+/* ---- Calls -------------------------------------------------------------- */
 
 /* Calls of malloc and its kin by some steps and draws. */
 static size_t allocations(tarn_generator *g, tarn_sampler *sampler, void *state)
@@ -188,6 +246,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_caches_grow_with_the_length),
+        cmocka_unit_test(what_a_generator_holds_is_what_it_asked_for),
 #ifdef COUNTS_CALLS
         cmocka_unit_test(allocations_are_counted),
         cmocka_unit_test(a_step_allocates_nothing),

@@ -136,6 +136,11 @@ TARN_API const char *tarn_generator_method(const tarn_generator *generator);
 TARN_API size_t tarn_generator_weight_bytes(const tarn_generator *generator);
 TARN_API double tarn_generator_flops(const tarn_generator *generator, uint64_t position);
 
+/* All that it holds now besides the model and states: activations, and copies of weights. It
+ * changes with the method recompute only, which holds more as a sequence grows. What oneDNN takes
+ * for itself is not among it. */
+TARN_API size_t tarn_generator_bytes(const tarn_generator *generator);
+
 /* Methods of generation; NULL past the last. */
 TARN_API const tarn_table_row *tarn_method(size_t index);
 

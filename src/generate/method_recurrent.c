@@ -29,7 +29,8 @@ struct lane {
     float *normed, *outputs; /* of the last position: B x F, B x O */
     int32_t *symbols;        /* B x n */
     void *scratch, *work;
-    void *memory;
+    void *memory; /* that holds all of it */
+    size_t bytes;
 };
 
 struct recurrent {
@@ -41,6 +42,7 @@ struct recurrent {
     struct tn_block_weights *blocks;
     float *predictor;
     void *memory;
+    size_t bytes;
 };
 
 /* ---- Forward ------------------------------------------------------------ */
@@ -231,7 +233,8 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
         return status;
     lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor);
     lay_out(g, lane, &measure);
-    lane->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    lane->bytes = tn_arena_bytes(&measure);
+    lane->memory = tn_allocate(g->allocator, lane->bytes);
     if (!lane->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams", g->B);
     struct tn_arena arena = tn_arena_over(lane->memory);
@@ -288,7 +291,8 @@ static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, 
     hold(g, own, &measure);
     if (measure.used == 0)
         return TARN_OK;
-    own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    own->bytes = tn_arena_bytes(&measure);
+    own->memory = tn_allocate(g->allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for a copy of the weights");
     struct tn_arena arena = tn_arena_over(own->memory);
@@ -342,6 +346,13 @@ static size_t state_size(const tarn_generator *g)
     const struct recurrent *const own = g->own;
 
     return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state;
+}
+
+static size_t bytes_held(const tarn_generator *g)
+{
+    const struct recurrent *const own = g->own;
+
+    return own->one.bytes + own->many.bytes + own->bytes;
 }
 
 static size_t rows(const tarn_generator *g, uint64_t position)
@@ -441,6 +452,7 @@ const struct tn_method tn_method_recurrent = {
     .create = create,
     .free = destroy,
     .state = state_size,
+    .bytes = bytes_held,
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
