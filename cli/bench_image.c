@@ -90,10 +90,10 @@ static void print_methods(void)
 
 static const struct args_command command = {
     .name = "tarn bench image",
-    .help =
-        "How long whole images take by each method, and in how much memory: the "
-        "throughput of the paper's Tables 1, 2 and 4, and the latency of its Table 5. Random "
-        "weights cost what trained ones do.",
+    .help = "How long whole images take by each method, and in how much memory: the "
+            "throughput of the paper's Tables 1, 2 and 4, and the latency of its Table 5. "
+            "Weights are "
+            "random.",
     .options = options,
     .more_help = print_methods,
 };

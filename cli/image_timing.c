@@ -11,10 +11,13 @@
 #include "hardware.h"
 
 enum {
-    STRETCH = 16, /* steps that are measured together where all are */
     PROBED = 3,
-    LEAST = 3 /* pieces, however small the budget */
+    LEAST = 3 /* steps that are measured, however small the budget */
 };
+
+/* Seconds of steps that are measured together: when methods take turns more often, those of few
+ * images pay for it. */
+static const double turn_s = 0.25;
 
 /* ---- Steps -------------------------------------------------------------- */
 
@@ -81,6 +84,11 @@ tarn_status image_timing_advance(struct image_timing *t, size_t until, tarn_erro
 
 /* ---- Which steps -------------------------------------------------------- */
 
+static size_t least_of(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* What a step costs on average, roughly: all that is decided by it is how many are measured. A
  * method that computes all again is asked in the middle of the image; others at its beginning,
  * since they would have to come to the middle first. */
@@ -106,21 +114,22 @@ static tarn_status probe(struct image_timing *t, double *mean, tarn_error *err)
     return TARN_OK;
 }
 
-static struct image_piece whole_piece(const struct image_timing *t, size_t i)
+/* Of the first `measured` steps of the image, which stand for all: the i-th stretch. */
+static struct image_piece first_piece(const struct image_timing *t, size_t i, size_t stretch,
+                                      size_t measured)
 {
-    const size_t at = i * STRETCH, left = t->steps - at;
-    const size_t count = left < STRETCH ? left : STRETCH;
+    const size_t at = i * stretch, count = least_of(stretch, measured - at);
 
-    return (struct image_piece){at, count, (double)count, (double)INFINITY};
+    return (struct image_piece){at, count, (double)count * (double)t->steps / (double)measured,
+                                (double)INFINITY};
 }
 
-/* The middle of the i-th of equal pieces. */
-static struct image_piece sampled_piece(const struct image_timing *t, size_t i)
+/* The step in the middle of the i-th of equal pieces. */
+static struct image_piece middle_piece(const struct image_timing *t, size_t i)
 {
     const double size = (double)t->steps / (double)t->count;
-    const size_t at = t->grows ? (size_t)(((double)i + 0.5) * size) : i;
 
-    return (struct image_piece){at, 1, size, (double)INFINITY};
+    return (struct image_piece){(size_t)(((double)i + 0.5) * size), 1, size, (double)INFINITY};
 }
 
 static size_t longest_skip(const struct image_timing *t)
@@ -136,22 +145,20 @@ static size_t longest_skip(const struct image_timing *t)
     return most;
 }
 
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Getting to a step takes about as long as the step where all is computed again. */
 static bool choose_pieces(struct image_timing *t, double mean)
 {
     const bool whole = mean * (double)t->steps <= t->desc.budget;
-    const double affordable = t->desc.budget / mean / (t->grows ? 2.0 : 1.0);
-    const size_t sampled = affordable > LEAST ? (size_t)fmin(affordable, 1e9) : LEAST;
+    const bool jumps = t->grows && !whole;
+    const double affordable = t->desc.budget / mean / (jumps ? 2.0 : 1.0);
+    const size_t sampled = least_of((size_t)fmin(fmax(affordable, LEAST), 1e9), t->steps);
+    const size_t measured = whole ? t->steps : sampled;
+    const size_t stretch = least_of(1 + (size_t)fmin(turn_s / mean, 1e9), measured);
 
-    t->count = whole ? (t->steps + STRETCH - 1) / STRETCH : least_of(sampled, t->steps);
+    t->count = jumps ? measured : (measured + stretch - 1) / stretch;
     t->pieces = malloc(t->count * sizeof *t->pieces);
     for (size_t i = 0; t->pieces && i < t->count; i++)
-        t->pieces[i] = whole ? whole_piece(t, i) : sampled_piece(t, i);
+        t->pieces[i] = jumps ? middle_piece(t, i) : first_piece(t, i, stretch, measured);
     return t->pieces != NULL;
 }
 
