@@ -290,7 +290,7 @@ static tarn_status run(struct bench *b, tarn_error *err)
 
 int bench_generate(int argc, char **argv)
 {
-    struct values values;
+    struct values values = {0};
     struct bench bench = {.values = &values};
     tarn_error err;
     const int code = args_read(&command, &values, argc, argv);

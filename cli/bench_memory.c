@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 /* Huge pages, where the system gives them for the asking: walking through many long arrays at
  * once otherwise waits for address translations, which is not what is measured. */
@@ -28,4 +29,12 @@ void *bench_block_new(size_t bytes)
 #endif
     memset(block, 0, bytes);
     return block;
+}
+
+double bench_resident_bytes(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts in KiB */
 }

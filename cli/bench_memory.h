@@ -9,4 +9,7 @@
  * memory. free() ends it. */
 void *bench_block_new(size_t bytes);
 
+/* The most that this process has had in memory, in bytes. */
+double bench_resident_bytes(void);
+
 #endif

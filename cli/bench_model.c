@@ -19,8 +19,11 @@ tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
 
     if ((status = tarn_config_preset(&config, which->preset, err)) != TARN_OK ||
         (status = tarn_config_set(&config, "attention", which->attention, err)) != TARN_OK ||
-        (which->feature_map && (status = tarn_config_set(&config, "feature_map",
-                                                         which->feature_map, err)) != TARN_OK))
+        (which->feature_map &&
+         (status = tarn_config_set(&config, "feature_map", which->feature_map, err)) !=
+             TARN_OK) ||
+        (which->head &&
+         (status = tarn_config_set(&config, "head", which->head, err)) != TARN_OK))
         return status;
     return tarn_model_create(model, &config, NULL, err);
 }

@@ -7,7 +7,8 @@
 
 /* Which model, as options say. */
 struct bench_model {
-    const char *preset, *attention, *feature_map; /* feature_map NULL: the default */
+    const char *preset, *attention;
+    const char *feature_map, *head; /* NULL: the preset's */
 };
 
 /* With random weights. */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_train.c - how fast a model trains, and what it keeps in memory: whole updates on random
  * symbols, the best of several beside the multiply-adds that this machine can do. */
-#define _DEFAULT_SOURCE
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 
 #include "args.h"
+#include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
 #include "hardware.h"
@@ -76,15 +74,6 @@ struct bench {
     int32_t *symbols;
     double seconds, peak; /* of the best update; GFLOP/s */
 };
-
-/* The most that this process has had in memory. */
-static double resident_bytes(void)
-{
-    struct rusage usage;
-
-    getrusage(RUSAGE_SELF, &usage);
-    return 1024.0 * (double)usage.ru_maxrss;
-}
 
 static tarn_status make_trainer(struct bench *b, tarn_error *err)
 {
@@ -155,7 +144,7 @@ static void print_json(const struct bench *b, double tokens, double gflops, doub
     json_put_number(object, "gflops", gflops);
     json_put_number(object, "of_peak", gflops / b->peak);
     json_put_number(object, "planned_bytes", planned);
-    json_put_number(object, "peak_bytes", resident_bytes());
+    json_put_number(object, "peak_bytes", bench_resident_bytes());
     json_print_line(object);
 }
 
@@ -164,7 +153,7 @@ static void print_text(const struct bench *b, double tokens, double gflops, doub
     char plan[32], peak[32];
 
     words_bytes(plan, sizeof plan, planned);
-    words_bytes(peak, sizeof peak, resident_bytes());
+    words_bytes(peak, sizeof peak, bench_resident_bytes());
     printf("%s, %s, %s: batch %zu, length %zu\n", b->values->model.preset,
            b->values->model.attention, b->values->precision, b->values->batch,
            b->values->length);
@@ -204,7 +193,7 @@ static tarn_status run(struct bench *b, tarn_error *err)
 
 int bench_train(int argc, char **argv)
 {
-    struct values values;
+    struct values values = {0};
     struct bench bench = {.values = &values};
     tarn_error err;
     const int code = args_read(&command, &values, argc, argv);

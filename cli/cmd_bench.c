@@ -7,6 +7,8 @@ static const struct command benches[] = {
      bench_attention},
     {"train", "how fast a model trains, and in how much memory", bench_train},
     {"generate", "what a step of generation costs, beside what it must", bench_generate},
+    {"image", "how long whole images take by each method: Tables 1, 2, 4 and 5 of the paper",
+     bench_image},
     {0},
 };
 

@@ -95,13 +95,15 @@ static size_t state_bytes(const tarn_model *model, size_t longest)
 }
 
 /* States grow by the same at every position, or not at all. Learned positions may end early, so
- * that the lengths to compare are the first two. */
+ * that the lengths to compare are the first two. What does not grow is told for streams without
+ * end, which a short one may do with half of. */
 static struct state_size state_size(const tarn_model *model)
 {
     const size_t one = state_bytes(model, 1), two = state_bytes(model, 2);
     const size_t each = tarn_model_config(model)->positions == 1 ? 0 : two - one;
 
-    return (struct state_size){one > 0, one - each, each};
+    return each > 0 || one == 0 ? (struct state_size){one > 0, one - each, each}
+                                : (struct state_size){true, state_bytes(model, 0), 0};
 }
 
 static int find(struct findings *f, const struct options *o)

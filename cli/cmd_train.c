@@ -43,8 +43,7 @@ static void listen_for(int number)
 
 static bool must_stop(void *context)
 {
-    (void)context;
-    return stop_asked != 0;
+    return stop_asked != 0 || train_progress_is_over(context);
 }
 
 /* ---- The end ------------------------------------------------------------ */

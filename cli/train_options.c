@@ -60,6 +60,7 @@ struct values {
     const char *out, *preset;
     bool resume, json;
     size_t threads;
+    double minutes;
     const char *text[FIELDS]; /* of fields with an argument */
     bool flag[FIELDS];        /* of those without */
 };
@@ -78,6 +79,9 @@ static const struct args_option others[] = {
      "one object per update, validation and end"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all; results are the same for any"},
+    {"minutes", "M", ARGS_NUMBER, "0", offsetof(struct values, minutes), 0, 1 << 20,
+     "stop after so many, as Ctrl-C does, if --steps are not done before; 0: never. Schedules "
+     "go by updates: constant suits best"},
 };
 
 /* The arguments' table, and the text of the defaults that it shows. */
@@ -355,6 +359,7 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->resume = values->resume;
     o->json = values->json;
     o->threads = values->threads;
+    o->minutes = values->minutes;
     if (!o->folder || !*o->folder)
         return refuse(o->program, "--out DIR is needed, the folder for what is learnt");
     if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)

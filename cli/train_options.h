@@ -16,6 +16,7 @@ struct train_options {
     tarn_settings settings;
     const char *folder, *cpu;
     size_t threads;
+    double minutes; /* after which a run stops; 0: it does not */
     bool resume, json;
 };
 

@@ -30,6 +30,11 @@ struct train_progress train_progress_of(const struct train_options *options)
     };
 }
 
+bool train_progress_is_over(const struct train_progress *p)
+{
+    return p->options->minutes > 0.0 && now() - p->begin >= 60.0 * p->options->minutes;
+}
+
 /* ---- Means -------------------------------------------------------------- */
 
 double train_progress_loss(const struct train_progress *p)
@@ -65,13 +70,16 @@ void train_progress_end_line(struct train_progress *p)
     p->line_open = false;
 }
 
-/* Seconds to the end at the pace so far, validations and all. */
+/* Seconds to the end at the pace so far, validations and all, or by --minutes. */
 static double seconds_left(const struct train_progress *p, double at)
 {
     const double done = (double)(p->report.update - p->from);
     const double left = (double)(p->settings.updates - p->report.update);
 
-    return (at - p->begin) / done * left;
+    const double by_pace = (at - p->begin) / done * left;
+    const double minutes = p->options->minutes;
+
+    return minutes > 0.0 ? fmin(by_pace, fmax(0.0, 60.0 * minutes - (at - p->begin))) : by_pace;
 }
 
 /* What a validation measures, of the shown loss and the last update. */

@@ -28,6 +28,9 @@ tarn_events train_progress_events(struct train_progress *progress);
 /* Ends a line that is being rewritten. */
 void train_progress_end_line(struct train_progress *progress);
 
+/* Whether --minutes are over. */
+bool train_progress_is_over(const struct train_progress *progress);
+
 /* Means over the last updates, and over this run; NAN before there is one. */
 double train_progress_loss(const struct train_progress *progress);
 double train_progress_speed(const struct train_progress *progress);

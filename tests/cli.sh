@@ -15,7 +15,7 @@ expect 0 'usage: tarn COMMAND' --help
 expect 2 'usage: tarn COMMAND'
 expect 2 "no command 'benhc'.*did you mean bench" benhc
 expect 0 'attention ' bench --help
-expect 2 "no command 'foo'; there are peak attention" bench foo
+expect 2 "no command 'foo'; there are peak attention train generate image" bench foo
 expect 0 '--threads N' bench peak --help
 expect 2 'did you mean --threads' bench peak --thread 2
 expect 2 "--threads: '-1'; expected a whole number" bench peak --threads=-1
@@ -62,6 +62,46 @@ expect 0 'lsh-1' bench attention --lengths 16..32 --batch 1 --heads 1 --head-wid
 [ "$(cut -d, -f1,3 "$folder/rounds.csv" | tail -n +2 | tr '"\n' '  ')" = \
     " linear ,16  lsh-1 ,16  linear ,32  lsh-1 ,32 " ] ||
     fail "the CSV of two rounds: $(cat "$folder/rounds.csv")"
+
+# Whole images, and images of which some steps are measured.
+image() {
+    code=$1
+    pattern=$2
+    shift 2
+    expect "$code" "$pattern" bench image --preset tiny --length 40 --threads 1 "$@"
+}
+
+image 0 '^lsh-4  *1  .* 39/39 ' --budget 1000
+prints '^linear  *1  .* 39/39 ' '^stateful-softmax ' '^softmax ' '^lsh-1 .* - ' 'random weights' \
+    'in memory at most'
+image 0 '"method":"linear".*"precision":"bf16","batch":2,"image_bytes":40,' --json \
+    --method linear:2,softmax,stateful-softmax --batch 1,3 --budget 0.000001 --repeat 2 \
+    --precision bf16
+[ "$(wc -l <"$out")" -eq 5 ] || fail "the rows: $(cat "$out")"
+prints '"method":"softmax".*"precision":"f32","batch":3.*"measured_steps":3,"of_steps":39,' \
+    '"weights":"random"' '"of_linear":1.0' '"of_linear":null' '"process_peak_bytes":[0-9]'
+# What linear attention keeps is the same from the first byte to the last, what a cache keeps is
+# not.
+grep '"method":"linear"' "$out" |
+    grep -q '"state_first_bytes_per_image":\([0-9.]*\),"state_last_bytes_per_image":\1,' ||
+    fail "the state of linear: $(cat "$out")"
+grep '"method":"stateful-softmax"' "$out" |
+    grep -q '"state_first_bytes_per_image":\([0-9.]*\),"state_last_bytes_per_image":\1,' &&
+    fail "the state of stateful-softmax: $(cat "$out")"
+expect 0 'random weights' bench image --help
+expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
+image 2 "--method: 'foo'; expected names of linear" --method foo
+image 2 '--method' --method linear,
+image 2 '--method' --method linear:0
+image 2 '--method' --method linear:2x
+image 2 "--batch: '1,x'; expected whole numbers" --batch 1,x
+image 2 '--batch' --batch ''
+image 2 'expected at least 2 bytes' --length 1
+image 2 "--precision: 'f16'; expected f32 or bf16" --precision f16
+image 2 '--budget' --budget 0
+image 2 "no 'foo'; there are copy-paper" --preset foo
+image 2 'is not causal' --preset speech-paper
+image 1 'no memory for 1048576 images at once' --preset mnist-paper --method linear:1048576
 
 # Without gnuplot the numbers are there and the picture is not.
 mkdir "$folder/empty"

@@ -193,6 +193,15 @@ kill -INT $run
 wait $run
 grep -q 'to go on: tarn train copy --out again --resume' err || fail "nothing says how to go on"
 
+# The clock stops a run as Ctrl-C does.
+copy 0 'to go on: tarn train copy --out timed --resume' --out timed --steps 100000000 --minutes 0.005
+done=$(newest timed)
+expect 0 "$((done + 3)) updates" train copy --out timed --resume --steps $((done + 3)) --minutes 9
+copy 0 "$((done + 3)) updates" --out untimed --steps $((done + 3))
+same timed/model.safetensors untimed/model.safetensors
+copy 2 "--minutes: '-1'; expected a number from 0" --out a --minutes -1
+copy 2 "--minutes: 'soon'" --out a --minutes soon
+
 # Who asks twice does not wait for an update that takes seconds. On a busy machine the first one
 # may come before the first update begins, which ends the run: then it is tried again.
 for try in 1 2 3 4 5 6 7 8; do

@@ -161,6 +161,50 @@ static void a_prompt_equals_its_symbols_one_by_one(void **state)
                 check_prefill(variant, tarn_method(m)->name);
 }
 
+/* With many streams a prompt is read in pieces of fewer positions, from 4096 on of one. */
+static void check_prefill_of_many(const tarn_model *model, size_t batch)
+{
+    enum { PROMPT = 65 };
+    tarn_generator *const g = generator_of(model, "recurrent", batch, PROMPT);
+    const size_t O = tarn_model_outputs(model);
+    void *const stepped = take(1, tarn_generator_state_size(g));
+    void *const filled = take(1, tarn_generator_state_size(g));
+    float *const last = take(batch * O, sizeof *last);
+    int32_t *const symbols = take(batch * PROMPT, sizeof *symbols);
+    int32_t *const now = take(batch, sizeof *now);
+    struct tn_random random;
+    tarn_error err;
+    const float *outputs;
+
+    tn_random_seed(&random, 9);
+    draw_symbols(symbols, batch * PROMPT, &random);
+    check_ok(tarn_generator_prefill(g, filled, &outputs, symbols, PROMPT, &err), &err);
+    memcpy(last, outputs, batch * O * sizeof *last);
+    for (size_t i = 0; i < PROMPT; i++) {
+        for (size_t b = 0; b < batch; b++)
+            now[b] = symbols[b * PROMPT + i];
+        check_ok(tarn_generator_step(g, stepped, &outputs, now, &err), &err);
+    }
+    check_same("many streams", last, outputs, batch * O);
+    free(now);
+    free(symbols);
+    free(last);
+    free(filled);
+    free(stepped);
+    tarn_generator_free(g);
+}
+
+static void a_prompt_of_many_streams_equals_its_symbols(void **state)
+{
+    static const size_t batches[] = {65, 1500, 4097};
+    tarn_model *const model = model_of(model_variant_at(0));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++)
+        check_prefill_of_many(model, batches[i]);
+    tarn_model_free(model);
+}
+
 /* To the last bit, on both sides of what counts as few. */
 static void check_among(const struct model_variant *variant, size_t many_streams)
 {
@@ -305,6 +349,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(steps_equal_the_parallel_form),
         cmocka_unit_test(a_prompt_equals_its_symbols_one_by_one),
+        cmocka_unit_test(a_prompt_of_many_streams_equals_its_symbols),
         cmocka_unit_test(a_stream_among_many_is_what_it_is_alone),
         cmocka_unit_test(a_restored_state_goes_on_as_if_nothing_had_happened),
         cmocka_unit_test(a_state_of_another_model_is_refused),

@@ -103,6 +103,45 @@ static void a_state_goes_on_in_a_longer_generator(void **unused)
     folder_close(&folder);
 }
 
+/* A stream that ends before its 1024th step keeps half as much as one without end; in a file they
+ * are the same, and each goes on as the other. */
+static void short_and_endless_streams_are_one_in_a_file(void **unused)
+{
+    enum { FED = 1020, MORE = 9, REST = 3 };
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "state");
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct stream brief = stream_open(model, NULL, B, FED + REST);
+    struct stream endless = stream_open(model, NULL, B, 0);
+    struct stream other = stream_open(model, NULL, B, 0);
+    const size_t bytes = tarn_model_outputs(model) * B * sizeof(float);
+    int32_t *const symbols = take((FED + MORE) * B, sizeof *symbols);
+    struct tn_random random;
+    tarn_error err;
+
+    (void)unused;
+    tn_random_seed(&random, 8);
+    draw_symbols(symbols, (FED + MORE) * B, &random);
+    assert_true(brief.bytes < endless.bytes);
+    assert_memory_equal(feed(&brief, symbols, FED), feed(&endless, symbols, FED), bytes);
+    check_ok(tarn_state_save(brief.g, brief.state, NULL, path, &err), &err);
+    check_ok(tarn_state_load(other.g, other.state, NULL, path, &err), &err);
+    assert_memory_equal(other.state, endless.state, endless.bytes);
+    check_ok(tarn_state_save(endless.g, endless.state, NULL, path, &err), &err);
+    assert_memory_equal(feed(&other, symbols + FED * B, MORE),
+                        feed(&endless, symbols + FED * B, MORE), bytes);
+    check_ok(tarn_state_load(brief.g, brief.state, NULL, path, &err), &err);
+    check_ok(tarn_state_load(other.g, other.state, NULL, path, &err), &err);
+    assert_memory_equal(feed(&brief, symbols + FED * B, REST),
+                        feed(&other, symbols + FED * B, REST), bytes);
+    free(symbols);
+    stream_close(&brief);
+    stream_close(&endless);
+    stream_close(&other);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
 static void what_comes_next_is_kept_if_there_is_something(void **unused)
 {
     struct folder folder = folder_open();
@@ -277,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_state_goes_on_in_a_longer_generator),
+        cmocka_unit_test(short_and_endless_streams_are_one_in_a_file),
         cmocka_unit_test(what_comes_next_is_kept_if_there_is_something),
         cmocka_unit_test(a_file_tells_whose_state_it_is),
         cmocka_unit_test(truncated_and_edited_files_do_no_harm),

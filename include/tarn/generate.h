@@ -13,7 +13,8 @@
  *
  * The state is the caller's: one block that holds no pointers. Zeros are the start (16)(17),
  * memcpy() is a snapshot. With linear attention its size is a function of the model and the
- * batch alone, however long the sequences become. */
+ * batch alone, however long the sequences become; where `longest` is below 1024 it is half of
+ * that, since sums of so few terms need no second part (src/layer/linear_step.c). */
 #ifndef TARN_GENERATE_H
 #define TARN_GENERATE_H
 
@@ -134,6 +135,11 @@ TARN_API const char *tarn_generator_method(const tarn_generator *generator);
  * and multiply-adds, times two. Embeddings are looked up, not read. */
 TARN_API size_t tarn_generator_weight_bytes(const tarn_generator *generator);
 TARN_API double tarn_generator_flops(const tarn_generator *generator, uint64_t position);
+
+/* All that it holds now besides the model and states: activations, and copies of weights. It
+ * changes with the method recompute only, which holds more as a sequence grows. What oneDNN takes
+ * for itself is not among it. */
+TARN_API size_t tarn_generator_bytes(const tarn_generator *generator);
 
 /* Methods of generation; NULL past the last. */
 TARN_API const tarn_table_row *tarn_method(size_t index);

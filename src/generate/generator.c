@@ -157,6 +157,11 @@ size_t tarn_generator_state_size(const tarn_generator *g)
     return g->method->state(g);
 }
 
+size_t tarn_generator_bytes(const tarn_generator *g)
+{
+    return g->method->bytes(g);
+}
+
 const char *tarn_generator_method(const tarn_generator *g)
 {
     return g->method->about.name;

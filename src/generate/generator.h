@@ -34,6 +34,7 @@ struct tn_method {
     void (*free)(tarn_generator *g); /* accepts what create left behind when it failed */
 
     size_t (*state)(const tarn_generator *g); /* bytes */
+    size_t (*bytes)(const tarn_generator *g); /* held now, without model and states */
 
     /* Rows of dense products that one step at `position` takes, and attention's flops in a
      * layer. */

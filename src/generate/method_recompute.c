@@ -13,7 +13,8 @@ struct recompute {
     int32_t *symbols; /* B x the run's length */
     size_t *lengths;  /* B */
     float *outputs;   /* B x O */
-    void *memory;
+    void *memory;     /* that holds these */
+    size_t bytes;
 };
 
 static int32_t *history(struct tn_state *state)
@@ -53,7 +54,8 @@ static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
         return TARN_OK;
     destroy_run(g);
     lay_out(g, N, &measure);
-    own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    own->bytes = tn_arena_bytes(&measure);
+    own->memory = tn_allocate(g->allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams of %zu positions", g->B, N);
     struct tn_arena arena = tn_arena_over(own->memory);
@@ -135,6 +137,13 @@ static size_t state_size(const tarn_generator *g)
     return sizeof(struct tn_state) + g->B * g->longest * sizeof(int32_t);
 }
 
+static size_t bytes_held(const tarn_generator *g)
+{
+    const struct recompute *const own = g->own;
+
+    return own->run ? own->bytes + own->run->bytes : 0;
+}
+
 static size_t rows(const tarn_generator *g, uint64_t position)
 {
     return g->B * ((size_t)position + 1);
@@ -201,6 +210,7 @@ const struct tn_method tn_method_recompute = {
     .create = create,
     .free = destroy,
     .state = state_size,
+    .bytes = bytes_held,
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,

@@ -12,7 +12,10 @@
 #include "layer/embed.h"
 #include "layer/kv_cache.h"
 
-enum { TOGETHER = 64, ROWS_TOGETHER = 4096 }; /* positions of a prompt, of all streams */
+enum {
+    TOGETHER = 64,          /* positions */
+    ROWS_TOGETHER = 1 << 12 /* of all streams; more make products no faster */
+};
 
 /* The model for n positions of every stream. */
 struct lane {
@@ -27,18 +30,20 @@ struct lane {
     int32_t *symbols;        /* B x n */
     int32_t *context;        /* rows of its tables */
     void *scratch, *work;
-    void *memory;
+    void *memory; /* that holds all of it */
+    size_t bytes;
 };
 
 struct recurrent {
     tarn_attention *attentions; /* one per layer */
     size_t layer_state;         /* bytes from one layer's state to the next */
-    struct lane one, many;      /* many.n 0: one does it all */
+    struct lane one, many;      /* many.n is 0 where streams alone are rows enough */
 
     /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
     struct tn_block_weights *blocks;
     float *predictor;
     void *memory;
+    size_t bytes;
 };
 
 /* A state is a head, every layer's sums or cache, and the symbols that the context reaches back
@@ -171,8 +176,8 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
 
     (void)err;
     for (size_t at = 0; at < n;) {
-        const bool several = own->many.n > 0 && n - at >= own->many.n;
-        struct lane *const lane = several ? &own->many : &own->one;
+        const bool many = own->many.n > 0 && n - at >= own->many.n;
+        struct lane *const lane = many ? &own->many : &own->one;
         struct turn turn = {g, lane, state, at + lane->n == n};
 
         for (size_t b = 0; b < g->B; b++)
@@ -247,7 +252,8 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
         return status;
     lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor);
     lay_out(g, lane, &measure);
-    lane->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    lane->bytes = tn_arena_bytes(&measure);
+    lane->memory = tn_allocate(g->allocator, lane->bytes);
     if (!lane->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams", g->B);
     struct tn_arena arena = tn_arena_over(lane->memory);
@@ -276,6 +282,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
     for (size_t layer = 0; layer < g->model->arch.config.layers && status == TARN_OK; layer++) {
         desc.seed = tn_arch_seed(&g->model->arch, layer);
         status = tn_attention_init(&own->attentions[layer], &desc, err);
+        own->attentions[layer].steps = end < SIZE_MAX ? end : 0;
     }
     if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
         status = tn_fail(err, TARN_EINVAL,
@@ -300,19 +307,14 @@ static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, 
     struct tn_arena measure = tn_arena_over(NULL);
 
     hold(g, own, &measure);
-    own->memory = tn_allocate(g->allocator, tn_arena_bytes(&measure));
+    own->bytes = tn_arena_bytes(&measure);
+    own->memory = tn_allocate(g->allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for a copy of the weights");
     struct tn_arena arena = tn_arena_over(own->memory);
 
     hold(g, own, &arena);
     return TARN_OK;
-}
-
-/* Many streams have rows enough, and each row takes memory. */
-static size_t prompt_positions(const tarn_generator *g)
-{
-    return tn_min(TOGETHER, ROWS_TOGETHER / g->B);
 }
 
 static tarn_status create(tarn_generator *g, tarn_error *err)
@@ -334,8 +336,9 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
     if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
         return status;
-    if (prompt_positions(g) > 1 &&
-        (status = lane_create(g, &own->many, prompt_positions(g), err)) != TARN_OK)
+    const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
+
+    if (together > 1 && (status = lane_create(g, &own->many, together, err)) != TARN_OK)
         return status;
     return hold_weights(g, own, err);
 }
@@ -362,6 +365,13 @@ static size_t state_size(const tarn_generator *g)
            past_count(g) * sizeof(int32_t);
 }
 
+static size_t bytes_held(const tarn_generator *g)
+{
+    const struct recurrent *const own = g->own;
+
+    return own->one.bytes + own->many.bytes + own->bytes;
+}
+
 static size_t rows(const tarn_generator *g, uint64_t position)
 {
     (void)position;
@@ -384,14 +394,25 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
 
 /* ---- Files -------------------------------------------------------------- */
 
-/* Of a layer; a sum is whole at any position. */
+/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that one
+ * with an end can go on in one without. */
 static size_t layer_packed(const tarn_generator *g, size_t n)
 {
     const struct recurrent *const own = g->own;
-    const tarn_attention *const attention = &own->attentions[0];
+    tarn_attention endless = own->attentions[0];
 
-    return attention->kind->cached ? tn_kv_cache_packed_bytes(attention, n)
-                                   : tarn_attention_state_size(attention);
+    endless.steps = 0;
+    return endless.kind->cached ? tn_kv_cache_packed_bytes(&endless, n)
+                                : tarn_attention_state_size(&endless);
+}
+
+/* The rest of what is packed is zeros: no position has come so far. */
+static void pack_sums(const tarn_attention *attention, char *to, const void *from, size_t bytes)
+{
+    const size_t own = tarn_attention_state_size(attention);
+
+    memcpy(to, from, own);
+    memset(to + own, 0, bytes - own);
 }
 
 static size_t packed(const tarn_generator *g, size_t n)
@@ -411,7 +432,7 @@ static void pack(const tarn_generator *g, void *out, const struct tn_state *stat
         if (attention->kind->cached)
             tn_kv_cache_pack(attention, to, layer_state(g, state, layer), n);
         else
-            memcpy(to, layer_state(g, state, layer), bytes);
+            pack_sums(attention, to, layer_state(g, state, layer), bytes);
     }
     memcpy((char *)out + g->model->arch.config.layers * bytes, past(g, state),
            past_count(g) * sizeof(int32_t));
@@ -429,7 +450,7 @@ static void unpack(const tarn_generator *g, struct tn_state *state, const void *
         if (attention->kind->cached)
             tn_kv_cache_unpack(attention, layer_state(g, state, layer), from, n);
         else
-            memcpy(layer_state(g, state, layer), from, bytes);
+            memcpy(layer_state(g, state, layer), from, tarn_attention_state_size(attention));
     }
     memcpy(past(g, state), (const char *)in + g->model->arch.config.layers * bytes,
            past_count(g) * sizeof(int32_t));
@@ -452,6 +473,7 @@ const struct tn_method tn_method_recurrent = {
     .create = create,
     .free = destroy,
     .state = state_size,
+    .bytes = bytes_held,
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,

@@ -20,6 +20,7 @@ struct tarn_attention {
     struct tn_feature_map map; /* kinds with a feature map only */
     bool causal;
     size_t B, H, N, Nk, D, M;
+    size_t steps; /* that a state takes at most; 0: no end */
     size_t threads;
     float *draws; /* kind->draws() floats */
     const tarn_allocator *allocator;

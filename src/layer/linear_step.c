@@ -10,8 +10,8 @@
  * is then added to far. Until then far is zero and not looked at.
  *
  * The state is a count of steps, near s (C x M) and near z (C) of every head, then far s and far z
- * of every head: a short stream never touches the pages of the second half. Rows are padded to
- * STATE_PAD floats: whole vectors on every machine, so that a state can move to another one. */
+ * of every head. Streams that end before the first block does have no far: half of the state. Rows
+ * are padded to STATE_PAD floats: whole vectors on every machine, so that a state can move to another one. */
 #include "layer/linear_step.h"
 
 #include <string.h>
@@ -48,10 +48,16 @@ static size_t sum_floats(const tarn_attention *plan)
     return plan->map.C * padded(plan->M) + padded(plan->map.C);
 }
 
+static bool has_far(const tarn_attention *plan)
+{
+    return plan->steps == 0 || plan->steps >= BLOCK;
+}
+
 size_t tn_linear_step_state(const tarn_attention *plan)
 {
     size_t bytes;
-    const size_t factors[] = {2, plan->B, plan->H, sum_floats(plan), sizeof(float)};
+    const size_t factors[] = {has_far(plan) ? 2 : 1, plan->B, plan->H, sum_floats(plan),
+                              sizeof(float)};
 
     if (!tn_size_product(&bytes, factors, 5) || bytes > SIZE_MAX - STATE_PAD * sizeof(float))
         return SIZE_MAX;
@@ -78,7 +84,7 @@ void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena)
 }
 
 struct head_state {
-    float *near, *far;
+    float *near, *far; /* far is NULL where there is none */
 };
 
 static struct head_state state_of(const struct tn_attention_call *call, size_t head)
@@ -86,7 +92,8 @@ static struct head_state state_of(const struct tn_attention_call *call, size_t h
     const size_t heads = call->plan->B * call->plan->H, floats = sum_floats(call->plan);
     float *const sums = (float *)call->state + STATE_PAD;
 
-    return (struct head_state){sums + head * floats, sums + (heads + head) * floats};
+    return (struct head_state){sums + head * floats,
+                               has_far(call->plan) ? sums + (heads + head) * floats : NULL};
 }
 
 /* rows->y = q s, and returns q z, near sums only, after this step. */
@@ -126,6 +133,8 @@ static float advance(const tarn_attention *plan, const struct head_state *state,
 {
     float den = step_near(plan, state->near, rows);
 
+    if (!state->far)
+        return den;
     if (count >= BLOCK)
         den += add_far(plan, state->far, rows);
     if ((count + 1) % BLOCK == 0) {

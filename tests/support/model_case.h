@@ -11,7 +11,7 @@ struct setting {
     const char *name, *value;
 };
 
-enum { MODEL_SETTINGS = 4, MODEL_SYMBOLS = 7 };
+enum { MODEL_SETTINGS = 6, MODEL_SYMBOLS = 7 };
 
 struct model_variant {
     const char *name;

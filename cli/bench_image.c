@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_image.c - images per second by the paper's five methods, which take turns, so that a slow
+ * minute of the machine hits none of them alone. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "args.h"
+#include "bench_model.h"
+#include "command.h"
+#include "hardware.h"
+#include "image_report.h"
+#include "words.h"
+
+static const char program[] = "tarn bench image";
+
+/* ---- Methods ------------------------------------------------------------ */
+
+const struct image_method image_methods[] = {
+    {"linear", "linear", "recurrent", true, "state of constant size, (16)-(20)"},
+    {"stateful-softmax", "softmax", "recurrent", true, "keys and values are kept"},
+    {"softmax", "softmax", "recompute", true, "all bytes so far again for each byte"},
+    {"lsh-1", "lsh:rounds=1", "recompute", false, "likewise, Reformer with one round"},
+    {"lsh-4", "lsh:rounds=4", "recompute", false, "with four"},
+};
+
+enum { METHODS = sizeof image_methods / sizeof image_methods[0], BATCHES_MAX = 16 };
+
+/* Bytes of an image, for presets that were made for images. */
+static const struct {
+    const char *preset;
+    size_t length;
+} lengths[] = {{"mnist-paper", 28 * 28}, {"cifar-paper", 32 * 32 * 3}};
+
+/* ---- Options ------------------------------------------------------------ */
+
+struct values {
+    const char *preset, *method, *batch, *precision;
+    size_t length, threads, repeat;
+    double budget;
+    bool json;
+};
+
+#define AT(field) offsetof(struct values, field)
+
+static const struct args_option options[] = {
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(preset), 0, 0,
+     "model, with random weights and a head of 10 logistics; tarn bench train --help lists "
+     "them"},
+    {"method", "NAME[:B],...", ARGS_TEXT, "linear,stateful-softmax,softmax,lsh-1,lsh-4",
+     AT(method), 0, 0, "methods to compare, below; B images at once instead of --batch"},
+    {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0, "images at once"},
+    {"length", "N", ARGS_COUNT, "0", AT(length), 0, 1 << 24,
+     "bytes of an image, 2 at least; 0: 3072 for cifar-paper, else 784"},
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "of the weights of linear and stateful-softmax; the others are in f32"},
+    {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
+     "for one pass over an image by one method; what takes longer is measured at some steps"},
+    {"repeat", "N", ARGS_COUNT, "1", AT(repeat), 1, 1000,
+     "passes; of each measured piece the best counts"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per method and batch"},
+    {0},
+};
+
+static void print_methods(void)
+{
+    printf("\nmethods:\n");
+    for (size_t i = 0; i < METHODS; i++)
+        printf("  %-18s%s\n", image_methods[i].name, image_methods[i].help);
+    printf("\n");
+    words_wrap(
+        stdout,
+        "An image of N bytes takes N - 1 steps: each reads a byte and draws the next one. The "
+        "first byte is given. Steps and draws are counted; setting up is not, and no file is "
+        "written. If all steps would take longer than --budget, an image is cut into equal "
+        "pieces, and the step in the middle of each stands for it; steps of linear attention "
+        "cost the same everywhere (a little more from the 1024th on), so that the first ones "
+        "stand for all. measured_steps says how many were measured. To get to a step in the "
+        "middle "
+        "takes time beside the budget. of_peak is the dense products and attention of the "
+        "model by this machine's multiply-adds in f32, measured in turns with the methods; "
+        "there is none for lsh. A state is what is kept from one byte to the next; the "
+        "generator holds activations and copies of weights besides.",
+        0);
+}
+
+static const struct args_command command = {
+    .name = "tarn bench image",
+    .help = "How long whole images take by each method, and in how much memory: the "
+            "throughput of the paper's Tables 1, 2 and 4, and the latency of its Table 5. "
+            "Weights are "
+            "random.",
+    .options = options,
+    .more_help = print_methods,
+};
+
+/* ---- One bench ---------------------------------------------------------- */
+
+struct bench {
+    const struct values *values;
+    tarn_model *models[METHODS]; /* NULL: not asked for */
+    struct image_bench image;
+};
+
+static int refuse(const char *option, const char *text, const char *expected)
+{
+    fprintf(stderr, "%s: --%s: '%.80s'; expected %s\n", program, option, text, expected);
+    return EXIT_USAGE;
+}
+
+/* Images at once: what `text` begins with; false: that is no number of them. */
+static bool read_batch(size_t *batch, const char **text)
+{
+    char *end;
+    const uintmax_t number = **text >= '0' && **text <= '9' ? strtoumax(*text, &end, 10) : 0;
+
+    if (number < 1 || number > 1 << 20)
+        return false;
+    *batch = (size_t)number;
+    *text = end;
+    return *end == '\0' || *end == ',';
+}
+
+static bool read_batches(size_t *batches, size_t *count, const char *text)
+{
+    for (*count = 0; *count < BATCHES_MAX;) {
+        if (!read_batch(&batches[(*count)++], &text))
+            return false;
+        if (*text++ == '\0')
+            return true;
+    }
+    return false;
+}
+
+static size_t find_method(const char *text, size_t length)
+{
+    for (size_t i = 0; i < METHODS; i++)
+        if (strlen(image_methods[i].name) == length &&
+            strncmp(image_methods[i].name, text, length) == 0)
+            return i;
+    return METHODS;
+}
+
+static bool add_row(struct bench *b, size_t method, size_t batch)
+{
+    if (b->image.count == IMAGE_ROWS_MAX)
+        return false;
+    b->image.rows[b->image.count++] = (struct image_row){.method = method, .batch = batch};
+    return true;
+}
+
+/* One method of the list, `*text` behind it. */
+static bool read_method(struct bench *b, const char **text, const size_t *batches, size_t count)
+{
+    const size_t length = strcspn(*text, ",:"), method = find_method(*text, length);
+    size_t batch;
+
+    *text += length;
+    if (method == METHODS)
+        return false;
+    if (**text == ':') {
+        ++*text;
+        return read_batch(&batch, text) && add_row(b, method, batch);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!add_row(b, method, batches[i]))
+            return false;
+    return true;
+}
+
+static int read_rows(struct bench *b)
+{
+    const char *text = b->values->method;
+    size_t batches[BATCHES_MAX], count;
+
+    if (!read_batches(batches, &count, b->values->batch))
+        return refuse("batch", b->values->batch, "whole numbers from 1 to 1048576, as in 1,64");
+    for (;; text++) {
+        if (!read_method(b, &text, batches, count))
+            return refuse("method", b->values->method,
+                          "names of linear, stateful-softmax, softmax, lsh-1 and lsh-4, each "
+                          "as such or with images at once, as in linear:256,softmax");
+        if (*text == '\0')
+            return ARGS_GO_ON;
+    }
+}
+
+static int read_values(struct bench *b)
+{
+    const struct values *const v = b->values;
+
+    if (v->length == 1)
+        return refuse("length", "1", "at least 2 bytes: the first one is given");
+    b->image.length = v->length ? v->length : 28 * 28;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        if (v->length == 0 && strcmp(v->preset, lengths[i].preset) == 0)
+            b->image.length = lengths[i].length;
+    if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0)
+        return refuse("precision", v->precision, "f32 or bf16");
+    return hardware_cpu(&b->image.cpu) ? read_rows(b) : EXIT_USAGE;
+}
+
+/* ---- Measuring ---------------------------------------------------------- */
+
+static tarn_status open_row(struct bench *b, struct image_row *row, tarn_error *err)
+{
+    const struct image_method *const method = &image_methods[row->method];
+    const struct bench_model which = {
+        .preset = b->values->preset, .attention = method->attention, .head = "logistic"};
+    const bool recurrent = strcmp(method->method, "recurrent") == 0;
+    tarn_model **const model = &b->models[row->method];
+    tarn_status status = TARN_OK;
+
+    if (!*model && (status = bench_model_new(model, &which, err)) != TARN_OK)
+        return status;
+    const struct image_timing_desc desc = {
+        .model = *model,
+        .method = method->method,
+        .precision = recurrent ? b->values->precision : "f32",
+        .cpu = b->image.cpu,
+        .threads = b->values->threads,
+        .batch = row->batch,
+        .length = b->image.length,
+        .budget = b->values->budget,
+    };
+
+    return image_timing_open(&row->timing, &desc, err);
+}
+
+static tarn_status measure_peak(struct bench *b, tarn_error *err)
+{
+    double gflops;
+    const tarn_status status =
+        tarn_measure_fma_f32(&gflops, b->image.cpu, b->values->threads, err);
+
+    if (status == TARN_OK)
+        b->image.peak = fmax(b->image.peak, gflops);
+    return status;
+}
+
+static size_t most_pieces(const struct bench *b)
+{
+    size_t most = 1;
+
+    for (size_t i = 0; i < b->image.count; i++)
+        most = b->image.rows[i].timing.count > most ? b->image.rows[i].timing.count : most;
+    return most;
+}
+
+static void show_progress(size_t pass, size_t passes, double share)
+{
+    if (!isatty(STDERR_FILENO))
+        return;
+    if (share < 1.0)
+        fprintf(stderr, "\rpass %zu of %zu, %.0f %%", pass + 1, passes, 100.0 * share);
+    else
+        fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+}
+
+/* Over the image, all methods at the same fraction of their pieces. */
+static tarn_status measure_pass(struct bench *b, size_t pass, tarn_error *err)
+{
+    const size_t turns = most_pieces(b);
+    tarn_status status = measure_peak(b, err);
+
+    for (size_t i = 0; i < b->image.count; i++)
+        image_timing_restart(&b->image.rows[i].timing);
+    for (size_t turn = 0; turn < turns && status == TARN_OK; turn++) {
+        for (size_t i = 0; i < b->image.count && status == TARN_OK; i++) {
+            struct image_timing *const timing = &b->image.rows[i].timing;
+
+            status = image_timing_advance(timing, (turn + 1) * timing->count / turns, err);
+        }
+        show_progress(pass, b->values->repeat, (double)(turn + 1) / (double)turns);
+    }
+    return status == TARN_OK ? measure_peak(b, err) : status;
+}
+
+static tarn_status measure(struct bench *b, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < b->image.count && status == TARN_OK; i++)
+        status = open_row(b, &b->image.rows[i], err);
+    for (size_t i = 0; i < b->values->repeat && status == TARN_OK; i++)
+        status = measure_pass(b, i, err);
+    return status;
+}
+
+/* ---- The command -------------------------------------------------------- */
+
+static void tear_down(struct bench *b)
+{
+    for (size_t i = 0; i < b->image.count; i++)
+        image_timing_close(&b->image.rows[i].timing);
+    for (size_t i = 0; i < METHODS; i++)
+        tarn_model_free(b->models[i]);
+}
+
+int bench_image(int argc, char **argv)
+{
+    struct values values = {0};
+    struct bench bench = {.values = &values};
+    tarn_error err;
+    int code = args_read(&command, &values, argc, argv);
+
+    if (code != ARGS_GO_ON || (code = read_values(&bench)) != ARGS_GO_ON)
+        return code;
+    bench.image.preset = values.preset;
+    bench.image.precision = values.precision;
+    bench.image.threads = values.threads ? values.threads : tarn_threads_default();
+    bench.image.budget = values.budget;
+    bench.image.repeat = values.repeat;
+    bench.image.json = values.json;
+    const tarn_status status = measure(&bench, &err);
+
+    if (status == TARN_OK)
+        image_report(&bench.image);
+    else
+        fprintf(stderr, "%s: %s\n", program, err.text);
+    tear_down(&bench);
+    if (status == TARN_EINVAL || status == TARN_EUNKNOWN)
+        return EXIT_USAGE;
+    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+}

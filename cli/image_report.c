@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "image_report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "bench_memory.h"
+#include "hardware.h"
+#include "json_line.h"
+#include "words.h"
+
+static double images_per_s(const struct image_row *row)
+{
+    return (double)row->batch / image_timing_seconds(&row->timing);
+}
+
+/* Against linear attention with as many images at once; NAN: there was none. */
+static double of_linear(const struct image_bench *b, const struct image_row *row)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->rows[i].method == 0 && b->rows[i].batch == row->batch)
+            return images_per_s(row) / images_per_s(&b->rows[i]);
+    return (double)NAN;
+}
+
+static double flops(const struct image_row *row)
+{
+    return image_methods[row->method].counted ? image_timing_flops(&row->timing) : (double)NAN;
+}
+
+static double state_first(const struct image_row *row)
+{
+    return (double)row->timing.state_first / (double)row->batch;
+}
+
+static double state_last(const struct image_row *row)
+{
+    return (double)tarn_generator_state_size(row->timing.generator) / (double)row->batch;
+}
+
+static void put_memory(json_t *object, const struct image_row *row)
+{
+    json_put_number(object, "state_first_bytes_per_image", state_first(row));
+    json_put_number(object, "state_last_bytes_per_image", state_last(row));
+    json_put_count(object, "held_first_bytes", row->timing.held_first);
+    json_put_count(object, "held_last_bytes", row->timing.held);
+    json_put_number(object, "process_peak_bytes", bench_resident_bytes());
+}
+
+static void put_time(json_t *object, const struct image_bench *b, const struct image_row *row)
+{
+    const double seconds = image_timing_seconds(&row->timing), work = flops(row);
+
+    json_put_count(object, "measured_steps", image_timing_measured(&row->timing));
+    json_put_count(object, "of_steps", row->timing.steps);
+    json_put_number(object, "images_per_s", images_per_s(row));
+    json_put_number(object, "seconds_per_batch", seconds);
+    json_put_number(object, "seconds_per_image", seconds / (double)row->batch);
+    json_put_number(object, "of_linear", of_linear(b, row));
+    json_put_number(object, "gflop_per_image", 1e-9 * work);
+    json_put_number(object, "fma_f32_gflops", b->peak);
+    json_put_number(object, "of_peak", 1e-9 * work * images_per_s(row) / b->peak);
+}
+
+static void print_json(const struct image_bench *b, const struct image_row *row)
+{
+    char processor[128];
+    json_t *const object = json_object();
+
+    hardware_name(processor, sizeof processor);
+    json_put_text(object, "preset", b->preset);
+    json_put_text(object, "weights", "random");
+    json_put_text(object, "method", image_methods[row->method].name);
+    json_put_text(object, "attention", image_methods[row->method].attention);
+    json_put_text(object, "generator", image_methods[row->method].method);
+    json_put_text(object, "precision", row->timing.desc.precision);
+    json_put_count(object, "batch", row->batch);
+    json_put_count(object, "image_bytes", b->length);
+    json_put_text(object, "processor", processor);
+    json_put_text(object, "cpu", b->cpu ? b->cpu : tarn_cpu_name(0));
+    json_put_count(object, "threads", b->threads);
+    json_put_number(object, "budget_s", b->budget);
+    json_put_count(object, "repeat", b->repeat);
+    put_time(object, b, row);
+    put_memory(object, row);
+    json_print_line(object);
+}
+
+static void print_head(const struct image_bench *b)
+{
+    char processor[128];
+
+    hardware_name(processor, sizeof processor);
+    printf("%s, %s loops, %zu thread%s: %.1f GFLOP/s of multiply-adds\n", processor,
+           b->cpu ? b->cpu : tarn_cpu_name(0), b->threads, b->threads == 1 ? "" : "s", b->peak);
+    printf("%s with random weights, %s, images of %zu bytes. Time includes the draw of each "
+           "byte.\n\n",
+           b->preset, b->precision, b->length);
+    printf("%-16s %6s %11s %11s %11s %8s %9s %10s %11s %11s\n", "method", "batch", "images/s",
+           "s/batch", "s/image", "of peak", "of linear", "steps", "state first", "state last");
+}
+
+static void print_fraction(int width, double value)
+{
+    if (isfinite(value))
+        printf(" %*.3g", width, value);
+    else
+        printf(" %*s", width, "-");
+}
+
+static void print_row(const struct image_bench *b, const struct image_row *row)
+{
+    const double seconds = image_timing_seconds(&row->timing);
+    char steps[48], first[32], last[32];
+
+    snprintf(steps, sizeof steps, "%zu/%zu", image_timing_measured(&row->timing),
+             row->timing.steps);
+    words_bytes(first, sizeof first, state_first(row));
+    words_bytes(last, sizeof last, state_last(row));
+    printf("%-16s %6zu %11.4g %11.4g %11.4g", image_methods[row->method].name, row->batch,
+           images_per_s(row), seconds, seconds / (double)row->batch);
+    print_fraction(8, 1e-9 * flops(row) * images_per_s(row) / b->peak);
+    print_fraction(9, of_linear(b, row));
+    printf(" %10s %11s %11s\n", steps, first, last);
+}
+
+static void print_tail(void)
+{
+    char bytes[32];
+
+    words_bytes(bytes, sizeof bytes, bench_resident_bytes());
+    printf("\nThis process had %s in memory at most; states are of one image.\n", bytes);
+}
+
+void image_report(const struct image_bench *b)
+{
+    if (!b->json)
+        print_head(b);
+    for (size_t i = 0; i < b->count; i++)
+        if (b->json)
+            print_json(b, &b->rows[i]);
+        else
+            print_row(b, &b->rows[i]);
+    if (!b->json)
+        print_tail();
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* image_timing.h - how long a model takes for whole images, a batch of them at once.
+ *
+ * An image of n bytes takes n - 1 steps: each reads a byte and draws the next one, which is part
+ * of its time. Where all steps fit into the budget all are measured. Otherwise the image is cut
+ * into equal pieces, the step in the middle of each is measured and stands for its piece; where
+ * no step costs more than the first, the first ones stand for all. To get to a step, those before
+ * are fed many at a time, which is not measured. */
+#ifndef IMAGE_TIMING_H
+#define IMAGE_TIMING_H
+
+#include "tarn/tarn.h"
+
+struct image_timing_desc {
+    const tarn_model *model;
+    const char *method, *precision, *cpu;
+    size_t threads, batch;
+    size_t length; /* bytes of an image, 2 at least */
+    double budget; /* seconds for one pass over it */
+};
+
+/* Steps from `at` on that are measured together, and how many of the image they stand for. */
+struct image_piece {
+    size_t at, count;
+    double stands_for;
+    double seconds; /* of the best pass */
+};
+
+struct image_timing {
+    struct image_timing_desc desc;
+    tarn_generator *generator;
+    tarn_sampler *sampler;
+    void *state;
+    int32_t *symbols;           /* B */
+    int32_t *skipped;           /* B x those that are fed at a time */
+    size_t steps, most_skipped; /* of an image; between two pieces */
+    bool grows;                 /* the state does, and with it what a step costs */
+    size_t state_first;         /* bytes of the whole batch's state at the first step */
+    size_t held_first, held;    /* bytes that the generator held then, and at most */
+    struct image_piece *pieces;
+    size_t count, done; /* of them; in this pass */
+};
+
+/* Sets up, and measures a few steps to decide how many will be. `timing` is for
+ * image_timing_close() also where this fails. */
+tarn_status image_timing_open(struct image_timing *timing, const struct image_timing_desc *desc,
+                              tarn_error *err);
+void image_timing_close(struct image_timing *timing);
+
+/* A new pass over the image begins; it goes on to the piece `until`. Of each piece the best pass
+ * counts. */
+void image_timing_restart(struct image_timing *timing);
+tarn_status image_timing_advance(struct image_timing *timing, size_t until, tarn_error *err);
+
+double image_timing_seconds(const struct image_timing *timing);  /* for the batch */
+size_t image_timing_measured(const struct image_timing *timing); /* steps */
+
+/* Of one image: dense products, and attention's where a count of it is agreed, which is not so
+ * for lsh. */
+double image_timing_flops(const struct image_timing *timing);
+
+#endif

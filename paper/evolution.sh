@@ -1,0 +1,52 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# evolution.sh PAGE TITLE - PAGE/evolution.png from PAGE/evolution-METHOD.csv: bits/dim against the
+# clock and against updates; lines are means of 25 updates, points validations.
+set -eu
+cd "$1"
+if ! command -v gnuplot >/dev/null; then
+    echo "evolution.sh: there is no gnuplot; the numbers are in evolution-*.csv" >&2
+    exit 0
+fi
+
+# curves COLUMN SCALE: what to plot.
+curves() {
+    style=0
+    separator=
+    for method in softmax linear lsh-1 lsh-4; do
+        style=$((style + 1))
+        [ -e "evolution-$method.csv" ] || continue
+        printf '%s"evolution-%s.csv" using ($%s/%s):3 with lines ls %s title "%s"' \
+            "$separator" $method "$1" "$2" $style $method
+        separator=', '
+        printf ', "evolution-%s.csv" using ($%s/%s):4 with points ls %s pt 7 ps 0.7 notitle' \
+            $method "$1" "$2" $style
+    done
+    printf '\n'
+}
+
+{
+    cat <<EOD
+set terminal pngcairo size 1100,480 font 'sans,11' background rgb 'white'
+set output 'evolution.png'
+set datafile separator ','
+set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5
+set border 3
+set tics nomirror
+set key top right
+set style line 1 lc rgb '#d55e00' lw 2
+set style line 2 lc rgb '#0072b2' lw 2
+set style line 3 lc rgb '#009e73' lw 2
+set style line 4 lc rgb '#cc79a7' lw 2
+set multiplot layout 1,2 title '$2'
+set ylabel 'bits/dim'
+set logscale y
+set yrange [*:*]
+set xlabel 'minutes'
+EOD
+    printf 'plot '
+    curves 2 60
+    printf "set xlabel 'updates'\nplot "
+    curves 1 1
+    printf 'unset multiplot\n'
+} | gnuplot

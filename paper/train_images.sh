@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# train_images.sh - sourced by table1/train.sh and table2/train.sh, which set page, preset, batch,
+# minutes and images: the four attentions in equal time, one thread each; bits/dim on the test
+# images; curves; samples.
+#
+#     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=60 JOBS=1 paper/table1/train.sh
+#
+# What is there already is not trained again. JOBS=2 trains two at a time, each on its own core.
+# TEST_BATCHES=N evaluates N batches instead of all test images: for a first try.
+set -eu
+tarn=${TARN:-$page/../../build/release/tarn}
+runs=${RUNS:?"is not set: the folder for what is learnt"}
+data=${DATA:?"is not set: the folder with the images"}
+pages=$page/../../tools/paper_pages.py
+methods="softmax lsh-1 lsh-4 linear"
+mkdir -p "$runs"
+
+attention() {
+    case $1 in
+    lsh-*) echo "lsh:rounds=${1#lsh-}" ;;
+    *) echo "$1" ;;
+    esac
+}
+
+# The rate is constant: a schedule by updates would favour who makes many.
+train() {
+    [ -e "$runs/$1/model.safetensors" ] && return
+    "$tarn" train image --data "$data" --preset "$preset" --attention "$(attention "$1")" \
+        --batch "$batch" --lr 0.001 --schedule constant --steps 100000000 --minutes "${MINUTES:-$minutes}" \
+        --eval-every "${EVAL_EVERY:-500}" --eval-batches 20 --save-every 500 --keep 1 \
+        --threads 1 --out "$runs/$1"
+}
+
+jobs=0
+for method in $methods; do
+    train "$method" &
+    jobs=$((jobs + 1))
+    if [ $jobs -eq "${JOBS:-1}" ]; then
+        wait
+        jobs=0
+    fi
+done
+wait
+
+: >"$runs/bits.jsonl"
+for method in $methods; do
+    "$tarn" eval "$runs/$method" --batches "${TEST_BATCHES:-0}" --json |
+        "$pages" bits "$method" "$runs/$method/log.jsonl" >>"$runs/bits.jsonl"
+    "$tarn" generate "$runs/$method" -n "${IMAGES:-$images}" --seed 1 -o "$page/samples-$method.png"
+done
+cp "$runs/bits.jsonl" "$page/bits.jsonl"
+"$pages" evolution "$runs" "$page"
+"$page/../evolution.sh" "$page" "$title"
+"$pages" write "$page"

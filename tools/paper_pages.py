@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""paper_pages.py - recorded figures to the pages of the paper's image tables.
+
+    paper_pages.py evolution RUNS PAGE   logs of RUNS/METHOD/log.jsonl to PAGE/evolution-METHOD.csv
+    paper_pages.py bits METHOD LOG       a line for PAGE/bits.jsonl, from what tarn eval --json printed
+    paper_pages.py write PAGE...         PAGE/*.jsonl into PAGE/README.md
+
+A page has <!-- begin: NAME --> and <!-- end: NAME -->; what is between is replaced by the rows of
+the same name, made of the files that are there.
+"""
+import json
+import os
+import re
+import sys
+
+METHODS = ["softmax", "stateful-softmax", "lsh-1", "lsh-4", "linear"]
+TRAINED = ["softmax", "lsh-1", "lsh-4", "linear"]
+
+# Bits/dim and images/s of Tables 1, 2 and 4; seconds on CPU and GPU of Table 5.
+PAPER = {
+    "mnist-paper": {
+        "softmax": (0.621, 0.45, 72.6, 10.2),
+        "stateful-softmax": (0.621, 7.56, 7.4, 10.4),
+        "lsh-1": (0.745, 0.68, 46.0, 19.2),
+        "lsh-4": (0.676, 0.27, 112.0, 55.8),
+        "linear": (0.644, 142.8, 5.5, 7.3),
+    },
+    "cifar-paper": {
+        "softmax": (3.47, 0.004, 8651.4, 300.1),
+        "stateful-softmax": (3.47, 0.32, 71.9, 70.4),
+        "lsh-1": (3.39, 0.015, 2318.9, 221.6),
+        "lsh-4": (3.51, 0.005, 5263.7, 683.9),
+        "linear": (3.40, 17.85, 45.1, 61.3),
+    },
+}
+
+ABSENT = "not recorded yet"
+
+
+def read_lines(path):
+    """The objects of a file, none if it is not there."""
+    if not os.path.exists(path):
+        return []
+    with open(path) as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def number(value):
+    return ABSENT if value is None else f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
+
+
+def size(value):
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if value < 1024 or unit == "GiB":
+            return f"{value:.4g} {unit}"
+        value /= 1024
+
+
+def table(head, rows):
+    lines = [head, ["---"] * len(head)] + rows
+    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+
+
+# ---- Rows ------------------------------------------------------------------------------------
+
+
+def fastest(rows, method):
+    found = [row for row in rows if row["method"] == method]
+    return max(found, key=lambda row: row["images_per_s"], default=None)
+
+
+def steps_of(row):
+    measured, all_steps = row["measured_steps"], row["of_steps"]
+    return "all" if measured == all_steps else f"{measured} of {all_steps:,}"
+
+
+def throughput(page, preset):
+    """Every method with as many images at once as suit it best, as in the paper."""
+    rows = read_lines(os.path.join(page, "throughput.jsonl"))
+    base = fastest(rows, "softmax")
+    lines = []
+    for method in METHODS:
+        _, images, _, _ = PAPER[preset][method]
+        cells = [method, f"{images} ({images / PAPER[preset]['softmax'][1]:,.4g}×)"]
+        row = fastest(rows, method)
+        if not row or not base:
+            lines.append(cells + [ABSENT] * 4)
+            continue
+        times = row["images_per_s"] / base["images_per_s"]
+        peak = number(row["of_peak"]) if row["of_peak"] is not None else "–"
+        lines.append(cells + [f"{number(row['images_per_s'])} ({times:,.4g}×)",
+                              str(row["batch"]), peak, steps_of(row)])
+    return table(["method", "paper, images/s", "tarn, images/s", "images at once", "of peak",
+                  "steps measured"], lines)
+
+
+def memory(page, _preset):
+    """What is kept of one image, and what a process had that drew very many."""
+    rows = read_lines(os.path.join(page, "throughput.jsonl"))
+    lines = []
+    for method in METHODS:
+        row = fastest([row for row in rows if row["batch"] == 1], method)
+        if not row:
+            lines.append([method] + [ABSENT] * 4)
+            continue
+        lines.append([method] + [size(row[name]) for name in (
+            "state_first_bytes_per_image", "state_last_bytes_per_image", "held_first_bytes",
+            "held_last_bytes")])
+    text = table(["method, one image", "state, first byte", "state, last byte",
+                  "held besides, first", "held besides, last"], lines)
+    for row in read_lines(os.path.join(page, "memory.jsonl")):
+        text += (f"\n{row['batch']:,} images at once by {row['method']}: "
+                 f"{number(row['process_peak_bytes'] / 1e9)} GB in memory at most, the program "
+                 f"and the weights included ({row['measured_steps']} steps were run).\n")
+    return text
+
+
+def bits(page, preset):
+    rows = {row["method"]: row for row in read_lines(os.path.join(page, "bits.jsonl"))}
+    lines = []
+    for method in METHODS:
+        row = rows.get("softmax" if method == "stateful-softmax" else method)
+        ours = [ABSENT] * 3
+        if row and method == "stateful-softmax":
+            ours = [f"{row['bits_per_dim']:.3f}", "those of softmax", ""]
+        elif row:
+            ours = [f"{row['bits_per_dim']:.3f}", f"{row['updates']:,}", f"{row['minutes']:.0f}"]
+        lines.append([method, str(PAPER[preset][method][0])] + ours)
+    return table(["method", "paper, bits/dim", "tarn, bits/dim", "updates", "minutes"], lines)
+
+
+def latency(page, preset):
+    rows = read_lines(os.path.join(page, preset.split("-")[0] + ".jsonl"))
+    found = {row["method"]: row for row in rows if row["batch"] == 1}
+    lines = []
+    for method in METHODS:
+        row, base, paper = found.get(method), found.get("linear"), PAPER[preset]
+        cells = [method] + [f"{paper[method][i]} ({paper[method][i] / paper['linear'][i]:.3g}×)"
+                            for i in (2, 3)]
+        if not row or not base:
+            lines.append(cells + [ABSENT] * 2)
+            continue
+        times = row["seconds_per_image"] / base["seconds_per_image"]
+        lines.append(cells + [f"{number(row['seconds_per_image'])} ({times:.3g}×)",
+                              steps_of(row)])
+    return table(["method", "paper, CPU, s", "paper, GPU, s", "tarn, s", "steps measured"], lines)
+
+
+def machine(page, _preset):
+    names = sorted(name for name in os.listdir(page) if name.endswith(".jsonl"))
+    rows = [row for name in names for row in read_lines(os.path.join(page, name))
+            if "processor" in row]
+    if not rows:
+        return ABSENT + "\n"
+    peak = max(row["fma_f32_gflops"] for row in rows)
+    row = rows[0]
+    return (f"{row['processor']}, {row['threads']} thread{'s' * (row['threads'] > 1)}, "
+            f"{row['cpu']} loops, {row['precision']}: {peak:.0f} GFLOP/s of multiply-adds.\n")
+
+
+BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": latency,
+          "machine": machine}
+
+
+def write(page):
+    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
+    path = os.path.join(page, "README.md")
+    with open(path) as file:
+        text = file.read()
+
+    def fill(match):
+        name, preset = match.group(2), match.group(3)
+        if name not in BLOCKS or preset not in PAPER:
+            sys.exit(f"{path}: no rows of the name '{name} {preset}'; expected one of "
+                     f"{', '.join(BLOCKS)} and one of {', '.join(PAPER)}")
+        return match.group(1) + "\n" + BLOCKS[name](page, preset) + match.group(4)
+
+    pattern = r"(<!-- begin: (\S+) (\S+) -->)\n.*?(<!-- end: \2 \3 -->)"
+    with open(path, "w") as file:
+        file.write(re.sub(pattern, fill, text, flags=re.S))
+
+
+# ---- Trainings -------------------------------------------------------------------------------
+
+
+def read_log(path):
+    """(update, seconds, training bits or None, validation bits or None); the clock of a run that
+    was resumed goes on."""
+    before = last = 0.0
+    for line in read_lines(path):
+        if line["seconds"] < last:
+            before += last
+        last = line["seconds"]
+        loss = line.get("loss")
+        train = loss / 0.6931471805599453 if loss is not None else None
+        yield line["update"], before + last, train, line.get("bits_per_dim")
+
+
+def evolution(runs, page):
+    """Means of the last 25 updates, some 500 to 1000 of them, and every validation."""
+    for method in TRAINED:
+        log = os.path.join(runs, method, "log.jsonl")
+        points = list(read_log(log))
+        every = max(1, len(points) // 500)
+        if not points:
+            print(f"{log}: nothing is there; left out", file=sys.stderr)
+            continue
+        recent = []
+        with open(os.path.join(page, f"evolution-{method}.csv"), "w") as file:
+            file.write("update,seconds,bits_per_dim,validation_bits_per_dim\n")
+            for update, seconds, train, validation in points:
+                if train is not None:
+                    recent = (recent + [train])[-25:]
+                if validation is not None:
+                    file.write(f"{update},{seconds:.1f},,{validation:.5f}\n")
+                elif update % every == 0 and recent:
+                    file.write(f"{update},{seconds:.1f},{sum(recent) / len(recent):.5f},\n")
+
+
+def bits_line(method, log):
+    found = json.load(sys.stdin)
+    points = list(read_log(log))
+    print(json.dumps({"method": method, "bits_per_dim": found["bits_per_dim"],
+                      "positions": found["positions"], "updates": points[-1][0],
+                      "minutes": round(points[-1][1] / 60, 2)}))
+
+
+def main():
+    words = sys.argv[1:]
+    if len(words) == 3 and words[0] == "evolution":
+        evolution(words[1], words[2])
+    elif len(words) == 3 and words[0] == "bits":
+        bits_line(words[1], words[2])
+    elif len(words) >= 2 and words[0] == "write":
+        for page in words[1:]:
+            write(page)
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
