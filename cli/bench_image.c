@@ -38,7 +38,7 @@ static const struct {
 /* ---- Options ------------------------------------------------------------ */
 
 struct values {
-    const char *preset, *method, *batch, *precision;
+    const char *preset, *like, *method, *batch, *precision;
     size_t length, threads, repeat;
     double budget;
     bool json;
@@ -50,6 +50,8 @@ static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(preset), 0, 0,
      "model, with random weights and a head of 10 logistics; tarn bench train --help lists "
      "them"},
+    {"like", "FILE", ARGS_TEXT, NULL, AT(like), 0, 0,
+     "a model: its sizes and its head instead of a preset's"},
     {"method", "NAME[:B],...", ARGS_TEXT, "linear,stateful-softmax,softmax,lsh-1,lsh-4",
      AT(method), 0, 0, "methods to compare, below; B images at once instead of --batch"},
     {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0, "images at once"},
@@ -210,7 +212,11 @@ static tarn_status open_row(struct bench *b, struct image_row *row, tarn_error *
 {
     const struct image_method *const method = &image_methods[row->method];
     const struct bench_model which = {
-        .preset = b->values->preset, .attention = method->attention, .head = "logistic"};
+        .preset = b->values->preset,
+        .like = b->values->like,
+        .attention = method->attention,
+        .head = b->values->like ? NULL : "logistic",
+    };
     const bool recurrent = strcmp(method->method, "recurrent") == 0;
     tarn_model **const model = &b->models[row->method];
     tarn_status status = TARN_OK;
@@ -311,7 +317,7 @@ int bench_image(int argc, char **argv)
 
     if (code != ARGS_GO_ON || (code = read_values(&bench)) != ARGS_GO_ON)
         return code;
-    bench.image.preset = values.preset;
+    bench.image.preset = values.like ? values.like : values.preset;
     bench.image.precision = values.precision;
     bench.image.threads = values.threads ? values.threads : tarn_threads_default();
     bench.image.budget = values.budget;

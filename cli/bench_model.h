@@ -8,7 +8,8 @@
 /* Which model, as options say. */
 struct bench_model {
     const char *preset, *attention;
-    const char *feature_map, *head; /* NULL: the preset's */
+    const char *like;               /* a file: the model in it instead of the preset */
+    const char *feature_map, *head; /* NULL: the model's own */
 };
 
 /* With random weights. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "generate_images.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -19,6 +22,22 @@ static int refuse(const char *why)
     return EXIT_USAGE;
 }
 
+/* A name that ends in a slash asks for one file for each image: FOLDER/00000.png, ... */
+static bool is_folder(const char *out)
+{
+    return *out && out[strlen(out) - 1] == '/';
+}
+
+static bool folder_can_be(const char *folder)
+{
+    if (strlen(folder) >= TARN_PATH_SIZE)
+        errno = ENAMETOOLONG;
+    else if ((mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK) == 0)
+        return true;
+    fprintf(stderr, "%s: %s: %s\n", generate_name, folder, strerror(errno));
+    return false;
+}
+
 static int check(const struct generate_options *o, tarn_image_size size, size_t prompt_count)
 {
     if (o->save || o->load)
@@ -27,7 +46,31 @@ static int check(const struct generate_options *o, tarn_image_size size, size_t 
         return refuse("prompt: is a whole image; expected fewer bytes than one has");
     if (!o->out && !o->json && !isatty(STDOUT_FILENO))
         return refuse("-o FILE is needed, a PNG file for the images");
-    return !o->out || picture_can_be(generate_name, o->out) ? ARGS_GO_ON : EXIT_FAILED;
+    if (!o->out)
+        return ARGS_GO_ON;
+    return (is_folder(o->out) ? folder_can_be(o->out) : picture_can_be(generate_name, o->out))
+               ? ARGS_GO_ON
+               : EXIT_FAILED;
+}
+
+static bool write_each(const struct picture *all, const char *folder)
+{
+    const size_t bytes = draw_bytes(all->size);
+    struct picture one = *all;
+    char path[TARN_PATH_SIZE + 32];
+
+    one.count = one.columns = 1;
+    for (size_t i = 0; i < all->count; i++, one.pixels += bytes) {
+        snprintf(path, sizeof path, "%s%05zu.png", folder, i);
+        if (!picture_write(&one, path))
+            return false;
+    }
+    return true;
+}
+
+static bool write_all(const struct picture *picture, const char *out)
+{
+    return out && is_folder(out) ? write_each(picture, out) : picture_write(picture, out);
 }
 
 static void print_json(const struct generate_options *o, const struct draw *d)
@@ -57,7 +100,7 @@ static int draw_and_show(const struct generate_options *o, struct draw *d)
 
     if (code != EXIT_DONE)
         return code;
-    if (!picture_write(&picture, o->out))
+    if (!write_all(&picture, o->out))
         return EXIT_FAILED;
     if (o->json) {
         print_json(o, d);
