@@ -67,7 +67,8 @@ static size_t scratch_size(const tarn_run *run)
     rows.width = head->outputs;
     return tn_max(
         tn_max(tn_block_scratch_size(&run->block), tn_dense_scratch_size(&run->predictor)),
-        tn_max(tn_norm_scratch_size(&run->block.rows), tn_head_scratch_size(head, &rows)));
+        tn_max(tn_norm_scratch_size(&run->block.rows),
+               tn_head_scratch_size(head, &rows, run->B)));
 }
 
 /* Outside of training a layer's input becomes its output. */
