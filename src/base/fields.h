@@ -20,6 +20,7 @@ struct tn_field {
     enum tn_field_type type;
     size_t offset;
     double minimum, maximum; /* of counts, seeds and numbers */
+    const char *absent;      /* what files say that were made before it; NULL: they have it */
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
@@ -28,7 +29,13 @@ struct tn_field {
 /* Rows of a table of struct `type`, ended by {{0}}. */
 #define TN_FIELD(type, kind, name, least, most, help)                                          \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most                      \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, NULL                \
+    }
+
+/* The same for a field that older files lack. */
+#define TN_FIELD_SINCE(type, kind, name, least, most, before, help)                            \
+    {                                                                                          \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, before              \
     }
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */

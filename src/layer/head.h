@@ -57,6 +57,9 @@ struct tn_head_row {
     size_t least, most; /* symbols, at most INT32_MAX */
     bool sequence;      /* targets are sequences; nothing can be drawn at a position */
 
+    /* Rows that a sequence of targets needs, or it is impossible; heads of sequences only. */
+    size_t (*needs)(const int32_t *targets, size_t count);
+
     /* Floats per position. */
     size_t (*outputs)(const struct tn_head *head);
 

@@ -93,6 +93,7 @@ const struct tn_head_row tn_head_ctc = {
     .least = 2,
     .most = INT32_MAX,
     .sequence = true,
+    .needs = tn_ctc_frames,
     .outputs = outputs,
     .work = work_size,
     .loss = loss_of,

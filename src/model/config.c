@@ -9,6 +9,9 @@
 #define FIELD(kind, name, least, most, help)                                                   \
     TN_FIELD(tarn_config, kind, name, least, most, help)
 
+#define FIELD_SINCE(kind, name, least, most, before, help)                                     \
+    TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, help)
+
 const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, task, 0, 0, "what the symbols mean"),
     FIELD(TEXT, attention, 0, 0, "kind of attention, with options"),
@@ -19,6 +22,9 @@ const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
     FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
     FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
+    FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
+                "floats of an input frame; 0: inputs are symbols"),
+    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames that are one position together"),
     FIELD(COUNT, layers, 1, 1024, "blocks of attention and feed-forward layer"),
     FIELD(COUNT, heads, 1, 4096, "heads of attention"),
     FIELD(COUNT, width, 1, 1 << 20, "floats that stand for a position, a multiple of heads"),
@@ -143,6 +149,14 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
     return TARN_OK;
 }
 
+static tarn_status check_inputs(const tarn_config *config, tarn_error *err)
+{
+    if (config->frames == 0 && config->stack != 1)
+        return tn_fail(err, TARN_EINVAL, "stack: %zu; expected 1 where inputs are symbols",
+                       config->stack);
+    return TARN_OK;
+}
+
 tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_error *err)
 {
     tarn_status status;
@@ -153,7 +167,8 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
         return tn_fail(err, TARN_EINVAL, "width: %zu; expected a multiple of heads, %zu",
                        config->width, config->heads);
     *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
-    if ((status = read_norm(arch, err)) != TARN_OK ||
+    if ((status = check_inputs(config, err)) != TARN_OK ||
+        (status = read_norm(arch, err)) != TARN_OK ||
         (status = read_activation(arch, err)) != TARN_OK ||
         (status = read_attention(arch, err)) != TARN_OK ||
         (status = read_position(arch, err)) != TARN_OK)

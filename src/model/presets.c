@@ -50,6 +50,7 @@ tarn_status tarn_config_preset(tarn_config *config, const char *name, tarn_error
         .activation = "relu",
         .causal = preset->causal,
         .symbols = preset->symbols,
+        .stack = 1,
         .layers = preset->layers,
         .heads = preset->heads,
         .width = preset->heads * preset->head_width,

@@ -14,7 +14,7 @@
 #include "model/transformer.h"
 
 struct tn_run_desc {
-    size_t B, N;
+    size_t B, N;    /* N: of symbols or frames */
     size_t threads; /* 0: all */
     const char *cpu;
     bool trains, recompute;
@@ -24,10 +24,12 @@ struct tn_run_desc {
 
 struct tarn_run {
     const tarn_model *model;
-    size_t B, N, R; /* R = B N rows */
+    size_t B, N, R; /* N positions; R = B N rows */
+    size_t T;       /* symbols or frames of a sequence */
     bool trains, recompute;
     struct tn_block_plan block;
     struct tn_dense predictor;
+    struct tn_dense projection; /* of frames; zeros: inputs are symbols */
     tarn_attention *attentions; /* one per layer: random features and hashes are its own */
 
     /* Memory, laid out once. */
@@ -39,11 +41,13 @@ struct tarn_run {
     struct tn_norm_stats *stats;
     float *normed, *outputs; /* R x F, R x outputs */
     float *positions;        /* a sequence's sinusoid */
+    float *stacked;          /* R x floats of a stack of frames */
+    size_t *given, *rounded; /* B lengths, of symbols or frames and of positions */
     void *scratch;
     void *attention_work;
 
     /* Of the forward under way. */
-    const size_t *lengths; /* B of them, or NULL */
+    const size_t *lengths; /* B of them, in positions, or NULL; by tn_run_lengths() */
     double dropout;        /* 0 outside of training */
     uint64_t dropout_seed; /* of this update */
 
@@ -56,15 +60,33 @@ struct tarn_run {
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err);
 
+/* Symbols or frames of each sequence, from now on; NULL: all are whole. */
+void tn_run_lengths(tarn_run *run, const size_t *lengths);
+
 /* Symbols were checked. Outputs are in run->outputs. */
 void tn_run_forward(tarn_run *run, const int32_t *symbols);
+
+/* The same for (B, T, frames) floats, which need not be kept for backward. */
+void tn_run_forward_frames(tarn_run *run, const float *frames);
 
 /* Loss over the outputs. With a scale above 0 they become the gradient for backward. */
 void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
                  const float *weights, float scale);
 
-/* After tn_run_loss() with a scale: adds to the gradients, carved like the weights. */
+/* The same for a head of sequences: targets behind each other, counts[b] of each, weights NULL or
+ * B of them; losses NULL or B of them, as in struct tn_head_sequences. */
+void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
+                          const int32_t *targets, const size_t *counts, const float *weights,
+                          float scale);
+
+/* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
+ * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* Refuses the first float of frames within lengths (NULL: all) that is not finite. */
+tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,
+                            tarn_error *err);
+tarn_status tn_lengths_check(const tarn_run *run, const size_t *lengths, tarn_error *err);
 
 /* Refuses the first symbol that the model does not know. */
 tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, size_t count,

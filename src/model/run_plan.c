@@ -11,7 +11,7 @@ static tarn_status plan_attentions(tarn_run *run, const struct tn_run_desc *desc
                                    tarn_error *err)
 {
     const struct tn_arch *const arch = &run->model->arch;
-    tarn_attention_desc attention = tn_arch_attention(arch, desc->B, desc->N);
+    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
 
     attention.threads = desc->threads;
     attention.cpu = desc->cpu;
@@ -48,10 +48,24 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .elements = desc->elements,
         .allocator = desc->allocator,
     };
+    const struct tn_dense_desc projection = {
+        .rows = run->R,
+        .in = arch->config.frames * arch->config.stack,
+        .out = arch->position.embedding,
+        .ldy = arch->config.width,
+        .bias = true,
+        .trains = desc->trains,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .elements = desc->elements,
+        .allocator = desc->allocator,
+    };
     tarn_status status = tn_block_init(&run->block, arch, &block, err);
 
     if (status == TARN_OK)
         status = tn_dense_init(&run->predictor, &predictor, err);
+    if (status == TARN_OK && arch->config.frames > 0)
+        status = tn_dense_init(&run->projection, &projection, err);
     if (status == TARN_OK)
         status = plan_attentions(run, desc, err);
     return status;
@@ -65,9 +79,12 @@ static size_t scratch_size(const tarn_run *run)
     struct tn_rows rows = run->block.rows;
 
     rows.width = head->outputs;
+    const size_t projection =
+        run->model->arch.config.frames > 0 ? tn_dense_scratch_size(&run->projection) : 0;
+
     return tn_max(
         tn_max(tn_block_scratch_size(&run->block), tn_dense_scratch_size(&run->predictor)),
-        tn_max(tn_norm_scratch_size(&run->block.rows),
+        tn_max(tn_max(projection, tn_norm_scratch_size(&run->block.rows)),
                tn_head_scratch_size(head, &rows, run->B)));
 }
 
@@ -111,6 +128,11 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     take_tapes(run, arena);
     run->normed = tn_arena_floats(arena, run->R * F);
     run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
+    run->given = tn_arena_take(arena, run->B, sizeof *run->given);
+    run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
+    if (arch->config.frames > 0)
+        run->stacked =
+            tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
     if (!arch->position.row->learned)
         run->positions = tn_arena_floats(arena, run->N * arch->position.table);
     if (run->trains) {
@@ -138,6 +160,7 @@ static tarn_status allocate(tarn_run *run, tarn_error *err)
     struct tn_arena arena = tn_arena_over(run->memory);
 
     lay_out(run, &arena);
+    tn_run_lengths(run, NULL);
     tn_position_fill(&run->model->arch.position, run->positions, 0, run->N);
     return TARN_OK;
 }
@@ -170,14 +193,14 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
     if (desc->B == 0 || desc->N == 0)
         return tn_fail(err, TARN_EINVAL, "batch, length: %zu, %zu; expected at least 1 each",
                        desc->B, desc->N);
-    if (config->positions > 0 && desc->N > config->positions)
+    if (config->positions > 0 && tn_blocks(desc->N, config->stack) > config->positions)
         return tn_fail(err, TARN_EINVAL,
                        "length: %zu; expected at most %zu, the positions that were learned",
-                       desc->N, config->positions);
+                       desc->N, config->positions * config->stack);
 
     /* The widest array of a tape; sums of these are checked as they are laid out. */
-    const size_t wide =
-        tn_max(4 * config->width, tn_max(config->feed, model->arch.head.outputs));
+    const size_t wide = tn_max(tn_max(4 * config->width, config->frames * config->stack),
+                               tn_max(config->feed, model->arch.head.outputs));
 
     if (!tn_size_product(&floats, (size_t[]){desc->B, desc->N, wide, sizeof(float)}, 4))
         return tn_fail(err, TARN_EINVAL, "batch, length: %zu x %zu do not fit in memory",
@@ -206,8 +229,9 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
     made->plans = plans;
     made->model = model;
     made->B = desc->B;
-    made->N = desc->N;
-    made->R = desc->B * desc->N;
+    made->T = desc->N;
+    made->N = tn_blocks(desc->N, model->arch.config.stack);
+    made->R = made->B * made->N;
     made->trains = desc->trains;
     made->recompute = desc->recompute;
     if (desc->allocator) {
@@ -246,6 +270,7 @@ void tarn_run_free(tarn_run *run)
     for (size_t layer = 0; layer < run->model->arch.config.layers; layer++)
         tn_attention_clear(&run->attentions[layer]);
     tn_dense_clear(&run->predictor);
+    tn_dense_clear(&run->projection);
     tn_block_clear(&run->block);
     tn_release(from, run->memory);
     tn_release(from, run->plans);

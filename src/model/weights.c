@@ -68,6 +68,15 @@ static void visit_block(const struct walk *w, struct tn_block_weights *b,
     norm(w, &b->norm2_gain, &b->norm2_bias, "norm2.weight", "norm2.bias", F);
 }
 
+static void visit_frames(const struct walk *w, struct tn_weights *weights,
+                         const struct tn_arch *arch)
+{
+    const size_t in = arch->config.frames * arch->config.stack;
+
+    matrix(w, &weights->frames, "frame_projection.weight", arch->position.embedding, in);
+    bias(w, &weights->frames_bias, "frame_projection.bias", arch->position.embedding, in);
+}
+
 void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
                       tn_tensor_visitor *visit, void *arg)
 {
@@ -75,8 +84,11 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
     const size_t F = config->width, outputs = arch->head.outputs;
     struct walk walk = {visit, arg, ""};
 
-    tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
-           arch->position.embedding, TN_START_NORMAL, 0);
+    if (config->frames > 0)
+        visit_frames(&walk, weights, arch);
+    else
+        tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
+               arch->position.embedding, TN_START_NORMAL, 0);
     if (arch->position.row->learned)
         tensor(&walk, &weights->positions, "pos_embedding.weight", config->positions, F,
                TN_START_NORMAL, 0);
@@ -145,7 +157,7 @@ static void carve(void *arg, const struct tn_tensor *tensor)
 
 void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats)
 {
-    weights->positions = NULL;
+    weights->embedding = weights->frames = weights->frames_bias = weights->positions = NULL;
     memset(weights->blocks, 0, arch->config.layers * sizeof *weights->blocks);
     tn_weights_visit(weights, arch, carve, &floats);
 }

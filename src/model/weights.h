@@ -21,8 +21,9 @@ struct tn_block_weights {
 };
 
 struct tn_weights {
-    float *embedding;                /* symbols x width that the positions leave */
-    float *positions;                /* positions x F; NULL unless learned */
+    float *embedding;            /* symbols x width that the positions leave; or NULL, and */
+    float *frames, *frames_bias; /* that width x floats of a stack of frames, that width */
+    float *positions;            /* positions x F; NULL unless learned */
     struct tn_block_weights *blocks; /* L, memory of whoever carves */
     float *norm_gain, *norm_bias;
     float *predictor, *predictor_bias; /* outputs x F, outputs */
