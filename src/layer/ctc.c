@@ -93,7 +93,7 @@ size_t tn_ctc_scratch_size(const struct tn_ctc *ctc)
     return tn_arena_bytes(&arena);
 }
 
-size_t tn_ctc_frames(const int32_t *labels, size_t count)
+size_t tn_ctc_needs(const int32_t *labels, size_t count)
 {
     size_t frames = count;
 
@@ -281,7 +281,7 @@ static void clear_rows(const struct job *job, size_t from)
 /* Writes the gradient of the first T rows, unless the loss is no finite number. */
 static double run_labels(struct job *job, const int32_t *labels)
 {
-    if (tn_ctc_frames(labels, job->L) > job->T)
+    if (tn_ctc_needs(labels, job->L) > job->T)
         return (double)INFINITY;
     job->W = tn_ctc_width(job->kernels, job->L);
     read_labels(job, labels);

@@ -44,6 +44,6 @@ size_t tn_ctc_scratch_size(const struct tn_ctc *ctc); /* SIZE_MAX: too many */
 void tn_ctc_loss(const struct tn_ctc_call *call);
 
 /* Frames that the labels need: equal neighbours have a blank between them. */
-size_t tn_ctc_frames(const int32_t *labels, size_t count);
+size_t tn_ctc_needs(const int32_t *labels, size_t count);
 
 #endif
