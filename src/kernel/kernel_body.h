@@ -234,6 +234,7 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_logistic.h"
 #include "kernel/kernel_body_ctc.h"
+#include "kernel/kernel_body_lstm.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
 #include "kernel/kernel_body_few.h"
@@ -273,6 +274,8 @@ const struct tn_kernels TN_TABLE = {
     .gelu_slope = gelu_slope,
     .dropout = dropout,
     .logistics = logistics,
+    .lstm = lstm,
+    .lstm_slope = lstm_slope,
     .ctc_emit = ctc_emit,
     .ctc_forward = ctc_forward,
     .ctc_backward = ctc_backward,

@@ -220,6 +220,16 @@ struct tn_kernels {
 
     void (*logistics)(const struct tn_logistics *to);
 
+    /* One row of a step of an LSTM (lstm.h). z: 4 H floats of x, which become the gates i, f, g,
+     * o; more: 4 H floats of h. c may be c_before. */
+    void (*lstm)(float *z, float *c, float *h, const float *more, const float *c_before,
+                 size_t H);
+
+    /* Its gradient: dz from the gates, in whose place it may lie, and from dh; dc, in that of c
+     * and out that of c_before. */
+    void (*lstm_slope)(float *dz, float *dc, const float *dh, const float *gates,
+                       const float *c, const float *c_before, size_t H);
+
     /* ---- connectionist temporal classification; arrays end with whole vectors ---- */
 
     /* y_i = by exp(x[symbols[i]] - most), not below 2^least unless x is -infinity; zeros behind
