@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* lstm.c - x W^T of all frames is one product; the rest goes frame by frame, since a frame needs
- * the h of the one before. Directions and chunks of sequences go side by side on one thread each.
- * A chunk has at most TN_FEW_ROWS sequences: up to there a row of a product is the same to the
- * last bit whatever rows are beside it, so that the cut may follow the number of threads.
+ * the h of the one before. Directions and chunks of sequences go side by side, on one thread
+ * each, with U packed once for all frames. A row of a packed product is the same to the last bit
+ * whatever rows are beside it, so that the cut into chunks may follow the number of threads.
  *
  * Backward, with dh the gradient of h from the output and from the frame after,
  *
@@ -36,21 +36,6 @@ static tarn_status plan_project(struct tn_lstm *lstm, tarn_error *err)
     return status;
 }
 
-/* Of a step: few rows, with b transposed, on one thread. */
-static tarn_status plan_step(const struct tn_lstm *lstm, struct tn_matmul **plan, size_t n,
-                             size_t k, tarn_error *err)
-{
-    return tn_matmul_create(plan,
-                            &(struct tn_matmul_desc){.m = lstm->chunk,
-                                                     .n = n,
-                                                     .k = k,
-                                                     .transpose_b = true,
-                                                     .threads = 1,
-                                                     .cpu = lstm->desc.cpu,
-                                                     .allocator = lstm->desc.allocator},
-                            err);
-}
-
 static tarn_status plan_products(struct tn_lstm *lstm, tarn_error *err)
 {
     const struct tn_lstm_desc *const d = &lstm->desc;
@@ -65,10 +50,6 @@ static tarn_status plan_products(struct tn_lstm *lstm, tarn_error *err)
                                           .allocator = d->allocator};
     tarn_status status = plan_project(lstm, err);
 
-    if (status == TARN_OK)
-        status = plan_step(lstm, &lstm->step, 4 * H, H, err);
-    if (status == TARN_OK && d->trains)
-        status = plan_step(lstm, &lstm->back, H, 4 * H, err);
     if (status == TARN_OK && d->trains)
         status = tn_matmul_create(&lstm->hidden, &hidden, err);
     return status;
@@ -100,7 +81,7 @@ tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc, 
     if (status == TARN_OK) {
         const size_t wanted = tn_blocks(lstm->desc.threads, lstm->ways);
 
-        lstm->chunk = tn_min(TN_FEW_ROWS, tn_blocks(desc->B, wanted));
+        lstm->chunk = tn_blocks(desc->B, wanted);
         lstm->chunks = tn_blocks(desc->B, lstm->chunk);
         status = plan_products(lstm, err);
     }
@@ -113,8 +94,6 @@ void tn_lstm_clear(struct tn_lstm *lstm)
 {
     for (size_t way = 0; way < TN_LSTM_WAYS; way++)
         tn_dense_clear(&lstm->project[way]);
-    tn_matmul_free(lstm->step);
-    tn_matmul_free(lstm->back);
     tn_matmul_free(lstm->hidden);
     *lstm = (struct tn_lstm){0};
 }
@@ -125,15 +104,15 @@ void tn_lstm_clear(struct tn_lstm *lstm)
 struct lane {
     float *h, *more; /* chunk x H, x 4H; backwards dh, dz */
     float *c;        /* chunk x H: backwards dc */
-    void *scratch;   /* of a product */
+    float *packed;   /* h, or dz, for a product */
 };
 
 struct work {
-    struct lane *lanes;          /* ways x chunks */
-    float *bias, *zeros;         /* 4H: the sum of both; H */
-    float *turned[TN_LSTM_WAYS]; /* U^T, H x 4H */
-    float *before;               /* B N x H: h that a frame began with */
-    void *scratch;               /* of the products of all frames */
+    struct lane *lanes;     /* ways x chunks */
+    float *bias, *zeros;    /* 4H: the sum of both; H */
+    float *U[TN_LSTM_WAYS]; /* packed, or its transpose */
+    float *before;          /* B N x H: h that a frame began with */
+    void *scratch;          /* of the products of all frames */
 };
 
 static size_t shared_scratch(const struct tn_lstm *lstm)
@@ -145,6 +124,11 @@ static size_t shared_scratch(const struct tn_lstm *lstm)
     return most;
 }
 
+static size_t panel_floats(const struct tn_lstm *lstm, bool of_b, size_t items, size_t k)
+{
+    return tn_panels(lstm->kernels, of_b, items) * tn_panel_width(lstm->kernels, of_b) * k;
+}
+
 static struct lane take_lane(const struct tn_lstm *lstm, struct tn_arena *arena)
 {
     const size_t H = lstm->desc.units, rows = lstm->chunk;
@@ -153,10 +137,8 @@ static struct lane take_lane(const struct tn_lstm *lstm, struct tn_arena *arena)
     lane.h = tn_arena_floats(arena, rows * H);
     lane.c = tn_arena_floats(arena, rows * H);
     lane.more = tn_arena_floats(arena, rows * 4 * H);
-    lane.scratch = tn_arena_take(arena,
-                                 tn_max(tn_matmul_scratch_size(lstm->step),
-                                        lstm->back ? tn_matmul_scratch_size(lstm->back) : 0),
-                                 1);
+    lane.packed =
+        tn_arena_floats(arena, panel_floats(lstm, false, rows, lstm->desc.trains ? 4 * H : H));
     return lane;
 }
 
@@ -173,11 +155,11 @@ static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
     }
     work.bias = tn_arena_floats(arena, 4 * H);
     work.zeros = tn_arena_floats(arena, H);
-    if (lstm->desc.trains) {
-        for (size_t way = 0; way < lstm->ways; way++)
-            work.turned[way] = tn_arena_floats(arena, 4 * H * H);
+    for (size_t way = 0; way < lstm->ways; way++)
+        work.U[way] = tn_arena_floats(arena, tn_max(panel_floats(lstm, true, 4 * H, H),
+                                                    panel_floats(lstm, true, H, 4 * H)));
+    if (lstm->desc.trains)
         work.before = tn_arena_floats(arena, lstm->desc.B * lstm->desc.N * H);
-    }
     work.scratch = tn_arena_take(arena, shared_scratch(lstm), 1);
     return work;
 }
@@ -277,6 +259,23 @@ static void clear_lane(const struct run *run)
     memset(run->lane->c, 0, floats * sizeof(float));
 }
 
+/* c = a U^T, or a U: rows of n floats from rows of k. */
+static void multiply(const struct run *run, float *c, const float *a, size_t n, size_t k)
+{
+    const struct tn_kernels *const kernels = run->call->lstm->kernels;
+    const size_t rows = run->to - run->from;
+
+    kernels->pack(run->lane->packed, false, a, (ptrdiff_t)k, false, rows, k);
+    kernels->product_packed(&(struct tn_panels){.c = c,
+                                                .a = run->lane->packed,
+                                                .b = run->call->work->U[run->way],
+                                                .ldc = (ptrdiff_t)n,
+                                                .m = rows,
+                                                .n = n,
+                                                .k = k,
+                                                .ahead = &(struct tn_ahead){0}});
+}
+
 static void forward_row(const struct run *run, size_t b, size_t step)
 {
     const struct call *const call = run->call;
@@ -298,8 +297,7 @@ static void forward_run(void *arg, size_t index, size_t thread)
     (void)thread;
     clear_lane(&run);
     for (size_t step = 0; step < run.longest; step++) {
-        tn_matmul_run(call->lstm->step, run.lane->more, run.lane->h,
-                      call->weights[run.way].hidden, NULL, run.lane->scratch);
+        multiply(&run, run.lane->more, run.lane->h, 4 * H, H);
         for (size_t b = run.from; b < run.to; b++)
             if (step < length_of(call, b))
                 forward_row(&run, b, step);
@@ -314,6 +312,7 @@ void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
                      const float *x, const struct tn_lstm_weights *weights,
                      const size_t *lengths, void *scratch)
 {
+    const size_t H = lstm->desc.units;
     const struct work work = work_open(lstm, scratch);
     struct call call = {.lstm = lstm,
                         .tape = tape,
@@ -325,9 +324,10 @@ void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
     for (size_t way = 0; way < lstm->ways; way++) {
         const struct tn_lstm_weights *const w = &weights[way];
 
-        lstm->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * lstm->desc.units);
+        lstm->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * H);
         tn_dense_forward(&lstm->project[way], tape->gates[way], x, w->in, work.bias,
                          work.scratch);
+        lstm->kernels->pack(work.U[way], true, w->hidden, (ptrdiff_t)H, false, 4 * H, H);
     }
     tn_parallel(lstm->desc.threads, lstm->ways * lstm->chunks, forward_run, &call);
 }
@@ -362,8 +362,7 @@ static void backward_run(void *arg, size_t index, size_t thread)
         for (size_t b = run.from; b < run.to; b++)
             if (step < length_of(call, b))
                 backward_row(&run, b, step);
-        tn_matmul_run(call->lstm->back, run.lane->h, run.lane->more,
-                      call->work->turned[run.way], NULL, run.lane->scratch);
+        multiply(&run, run.lane->h, run.lane->more, H, 4 * H);
     }
     for (size_t b = run.from; b < run.to; b++) {
         const size_t length = length_of(call, b);
@@ -437,8 +436,8 @@ void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tap
                         .lengths = lengths};
 
     for (size_t way = 0; way < lstm->ways; way++)
-        lstm->kernels->transpose(work.turned[way], (ptrdiff_t)(4 * H), weights[way].hidden,
-                                 (ptrdiff_t)H, 4 * H, H);
+        lstm->kernels->pack(work.U[way], true, weights[way].hidden, (ptrdiff_t)H, true, H,
+                            4 * H);
     tn_parallel(lstm->desc.threads, lstm->ways * lstm->chunks, backward_run, &call);
     for (size_t way = 0; way < lstm->ways; way++)
         weight_gradients(&call, dx, dweights, y, x, way);

@@ -37,8 +37,8 @@ struct tn_lstm {
     const struct tn_kernels *kernels;
     size_t ways;          /* directions */
     size_t chunk, chunks; /* sequences that go together, at most; how many such */
-    struct tn_dense project[TN_LSTM_WAYS];  /* x W^T + b of all frames */
-    struct tn_matmul *step, *back, *hidden; /* h U^T; dz U; dU = dz^T h, of all frames */
+    struct tn_dense project[TN_LSTM_WAYS]; /* x W^T + b of all frames */
+    struct tn_matmul *hidden; /* dU = dz^T h, of all frames; NULL unless it trains */
 };
 
 /* What forward leaves for backward, which uses it up. */
