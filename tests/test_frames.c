@@ -227,6 +227,55 @@ static void a_model_of_symbols_takes_no_frames_and_no_stack(void **state)
     assert_non_null(strstr(err.text, "stack"));
 }
 
+static void an_lstm_that_no_model_can_be_is_refused(void **state)
+{
+    static const struct {
+        const char *name, *value, *says;
+    } wishes[] = {
+        {"body", "gru", "gru"},
+        {"width", "15", "even"},
+        {"position", "concat", "position"},
+        {"dropout", "0.1", "dropout"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        const struct model_variant variant = {"",
+                                              {{"frames", "5"},
+                                               {"causal", "false"},
+                                               {"position", "none"},
+                                               {"body", "lstm"},
+                                               {wishes[i].name, wishes[i].value},
+                                               {0}}};
+        const tarn_config config = config_of(&variant);
+        tarn_error err;
+
+        assert_int_not_equal(tarn_config_check(&config, &err), TARN_OK);
+        assert_non_null(strstr(err.text, wishes[i].says));
+    }
+}
+
+static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
+{
+    const struct model_variant variant = {"", {{"body", "lstm"}, {0}}};
+    tarn_model *const model = model_of(&variant);
+    tarn_generator *generator;
+    tarn_run *run;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(
+        tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err),
+        TARN_EINVAL);
+    assert_non_null(strstr(err.text, "lstm"));
+    assert_int_equal(tn_run_create(&run, model,
+                                   &(struct tn_run_desc){.B = 1, .N = 2, .elements = TN_BF16},
+                                   &err),
+                     TARN_EINVAL);
+    assert_non_null(strstr(err.text, "bf16"));
+    tarn_model_free(model);
+}
+
 static void nothing_is_generated_from_frames(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
@@ -249,6 +298,8 @@ int main(void)
         cmocka_unit_test(a_stack_is_a_longer_frame),
         cmocka_unit_test(the_public_run_gives_the_same_outputs),
         cmocka_unit_test(a_model_of_symbols_takes_no_frames_and_no_stack),
+        cmocka_unit_test(an_lstm_that_no_model_can_be_is_refused),
+        cmocka_unit_test(an_lstm_runs_in_f32_and_generates_nothing),
         cmocka_unit_test(nothing_is_generated_from_frames),
     };
 

@@ -204,7 +204,10 @@ static void every_model_learns(void **state)
         tarn_error err;
 
         check_ok(tarn_trainer_score(trainer, &before, &batch, &err), &err);
-        for (size_t u = 0; u < 40; u++) {
+        /* Few gates that start half open need longer. */
+        const size_t updates = strstr(variant->name, "lstm") ? 120 : 40;
+
+        for (size_t u = 0; u < updates; u++) {
             tarn_report report;
 
             check_ok(tarn_trainer_update(trainer, &report, &batch, 1, &err), &err);

@@ -32,6 +32,9 @@ typedef struct tarn_config {
     char head[TARN_NAME_SIZE];        /* what is predicted: a row of tarn_head_kind() */
     char norm[TARN_NAME_SIZE];        /* "post", as the authors, or "pre" */
     char activation[TARN_NAME_SIZE];  /* of the feed-forward layer: "relu" or "gelu" */
+    char body[TARN_NAME_SIZE]; /* what mixes positions: "transformer" or "lstm", layers of
+                                         `width` outputs, both ways along a sequence unless causal;
+                                         all of attention, heads, feed is then not looked at */
     bool causal;
     size_t symbols;   /* different inputs, and what is predicted of */
     size_t frames;    /* floats of an input frame, for models of such inputs; 0: symbols */

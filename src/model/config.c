@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "layer/attn.h"
+#include "layer/lstm.h"
 
 #define FIELD(kind, name, least, most, help)                                                   \
     TN_FIELD(tarn_config, kind, name, least, most, help)
@@ -20,6 +21,8 @@ const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, head, 0, 0, "what is predicted"),
     FIELD(TEXT, norm, 0, 0, "post: after each sum, as the authors; pre: before each branch"),
     FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
+    FIELD_SINCE(TEXT, body, 0, 0, "transformer",
+                "transformer, or lstm, of width outputs a layer"),
     FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
     FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
     FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
@@ -149,6 +152,30 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
     return TARN_OK;
 }
 
+/* An LSTM has a direction more unless it is causal, and knows its place without being told. */
+static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
+{
+    const tarn_config *const config = &arch->config;
+
+    arch->lstm = strcmp(config->body, "lstm") == 0;
+    if (!arch->lstm)
+        return strcmp(config->body, "transformer") == 0
+                   ? TARN_OK
+                   : tn_fail(err, TARN_EUNKNOWN, "body: no '%s'; there are transformer, lstm",
+                             config->body);
+    if (!config->causal && config->width % TN_LSTM_WAYS != 0)
+        return tn_fail(err, TARN_EINVAL, "width: %zu; expected an even one, for two directions",
+                       config->width);
+    if (config->frames > 0 && strcmp(config->position, "none") != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "position: '%s'; expected none where an lstm reads frames",
+                       config->position);
+    if (config->dropout != 0.0)
+        return tn_fail(err, TARN_EINVAL, "dropout: %g; expected 0 with an lstm",
+                       config->dropout);
+    return TARN_OK;
+}
+
 static tarn_status check_inputs(const tarn_config *config, tarn_error *err)
 {
     if (config->frames == 0 && config->stack != 1)
@@ -168,6 +195,7 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
                        config->width, config->heads);
     *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
     if ((status = check_inputs(config, err)) != TARN_OK ||
+        (status = read_body(arch, err)) != TARN_OK ||
         (status = read_norm(arch, err)) != TARN_OK ||
         (status = read_activation(arch, err)) != TARN_OK ||
         (status = read_attention(arch, err)) != TARN_OK ||

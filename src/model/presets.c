@@ -48,6 +48,7 @@ tarn_status tarn_config_preset(tarn_config *config, const char *name, tarn_error
         .head = "categorical",
         .norm = "post",
         .activation = "relu",
+        .body = "transformer",
         .causal = preset->causal,
         .symbols = preset->symbols,
         .stack = 1,

@@ -89,7 +89,7 @@ static void embed(const tarn_run *run, float *x, const int32_t *symbols)
     if (w->frames)
         tn_dense_forward(&run->projection, x, run->stacked, w->frames, w->frames_bias,
                          run->scratch);
-    else
+    else if (w->embedding)
         tn_embed_forward(&values, x, position->F, w->embedding, symbols);
     tn_position_apply(position, &run->block.rows, x, position->F,
                       w->positions ? w->positions : run->positions, run->N);
@@ -127,16 +127,26 @@ static void layer_forward(tarn_run *run, size_t layer)
     tn_block_forward(&block, run->inputs[layer + 1], run->inputs[layer]);
 }
 
-void tn_run_forward(tarn_run *run, const int32_t *symbols)
+static void blocks_forward(tarn_run *run)
 {
     const struct tn_weights *const w = &run->model->weights;
     const size_t layers = run->model->arch.config.layers;
 
-    embed(run, run->inputs[0], symbols);
     for (size_t layer = 0; layer < layers; layer++)
         layer_forward(run, layer);
     tn_norm_forward(&run->block.rows, run->normed, run->stats, run->inputs[layers],
                     w->norm_gain, w->norm_bias, TN_NORM_EPS);
+}
+
+void tn_run_forward(tarn_run *run, const int32_t *symbols)
+{
+    const struct tn_weights *const w = &run->model->weights;
+
+    embed(run, run->inputs[0], symbols);
+    if (run->model->arch.lstm)
+        tn_run_lstm_forward(run);
+    else
+        blocks_forward(run);
     tn_dense_forward(&run->predictor, run->outputs, run->normed, w->predictor,
                      w->predictor_bias, run->scratch);
 }
@@ -202,20 +212,18 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
     if (gradients->frames)
         tn_dense_backward(&run->projection, NULL, gradients->frames, gradients->frames_bias,
                           run->d, run->stacked, run->model->weights.frames, run->scratch);
-    else
+    else if (gradients->embedding)
         tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
     if (gradients->positions)
         tn_position_backward(position, &run->block.rows, gradients->positions, run->d,
                              position->F, run->N);
 }
 
-void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
+static void blocks_backward(tarn_run *run, const struct tn_weights *gradients)
 {
     const struct tn_weights *const w = &run->model->weights;
     const size_t layers = run->model->arch.config.layers;
 
-    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
-                      run->outputs, run->normed, w->predictor, run->scratch);
     tn_norm_backward(&run->block.rows, run->d, false, gradients->norm_gain,
                      gradients->norm_bias, run->d, run->inputs[layers], run->stats,
                      w->norm_gain, run->scratch);
@@ -228,6 +236,16 @@ void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const in
         tn_block_backward(&block, run->d, &run->gradients, &gradients->blocks[layer],
                           run->inputs[layer]);
     }
+}
+
+void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
+{
+    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
+                      run->outputs, run->normed, run->model->weights.predictor, run->scratch);
+    if (run->model->arch.lstm)
+        tn_run_lstm_backward(run, gradients);
+    else
+        blocks_backward(run, gradients);
     embed_backward(run, gradients, symbols);
 }
 

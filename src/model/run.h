@@ -30,14 +30,17 @@ struct tarn_run {
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */
+    struct tn_lstm lstms[2];    /* of the first layer, and of all others; zeros: no such body */
     tarn_attention *attentions; /* one per layer: random features and hashes are its own */
 
     /* Memory, laid out once. */
     float **inputs;              /* of each layer, and behind them the last one's output */
     struct tn_block_tape *tapes; /* of each layer, or one for all */
     float **saved;               /* attention's */
+    struct tn_lstm_tape *lstm_tapes;
     struct tn_block_gradients gradients;
-    float *d; /* R x F, the gradient that walks back */
+    float *d;      /* R x F, the gradient that walks back */
+    float *lstm_d; /* another, with an LSTM */
     struct tn_norm_stats *stats;
     float *normed, *outputs; /* R x F, R x outputs */
     float *positions;        /* a sequence's sinusoid */
@@ -82,6 +85,18 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* ---- run_lstm.c --------------------------------------------------------- */
+
+/* An LSTM in the place of blocks: planned, laid out, from run->inputs or frames to run->normed,
+ * and from run->d back to run->d. */
+tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err);
+void tn_run_lstm_take(tarn_run *run, struct tn_arena *arena);
+size_t tn_run_lstm_scratch(const tarn_run *run);
+void tn_run_lstm_forward(tarn_run *run);
+void tn_run_lstm_backward(tarn_run *run, const struct tn_weights *gradients);
+
+/* ---- Checks ------------------------------------------------------------- */
 
 /* Refuses the first float of frames within lengths (NULL: all) that is not finite. */
 tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,

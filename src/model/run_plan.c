@@ -60,13 +60,14 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .elements = desc->elements,
         .allocator = desc->allocator,
     };
-    tarn_status status = tn_block_init(&run->block, arch, &block, err);
+    tarn_status status = arch->lstm ? tn_run_lstm_plan(run, desc, err)
+                                    : tn_block_init(&run->block, arch, &block, err);
 
     if (status == TARN_OK)
         status = tn_dense_init(&run->predictor, &predictor, err);
-    if (status == TARN_OK && arch->config.frames > 0)
+    if (status == TARN_OK && run->model->weights.frames)
         status = tn_dense_init(&run->projection, &projection, err);
-    if (status == TARN_OK)
+    if (status == TARN_OK && !arch->lstm)
         status = plan_attentions(run, desc, err);
     return status;
 }
@@ -80,19 +81,20 @@ static size_t scratch_size(const tarn_run *run)
 
     rows.width = head->outputs;
     const size_t projection =
-        run->model->arch.config.frames > 0 ? tn_dense_scratch_size(&run->projection) : 0;
+        run->model->weights.frames ? tn_dense_scratch_size(&run->projection) : 0;
+    const size_t body =
+        run->model->arch.lstm ? tn_run_lstm_scratch(run) : tn_block_scratch_size(&run->block);
 
-    return tn_max(
-        tn_max(tn_block_scratch_size(&run->block), tn_dense_scratch_size(&run->predictor)),
-        tn_max(tn_max(projection, tn_norm_scratch_size(&run->block.rows)),
-               tn_head_scratch_size(head, &rows, run->B)));
+    return tn_max(tn_max(body, tn_dense_scratch_size(&run->predictor)),
+                  tn_max(tn_max(projection, tn_norm_scratch_size(&run->block.rows)),
+                         tn_head_scratch_size(head, &rows, run->B)));
 }
 
-/* Outside of training a layer's input becomes its output. */
+/* Outside of training a block's input becomes its output; an LSTM's turns with it. */
 static void take_inputs(tarn_run *run, struct tn_arena *arena)
 {
     const size_t layers = run->model->arch.config.layers;
-    const size_t arrays = run->trains ? layers + 1 : 1;
+    const size_t arrays = run->trains ? layers + 1 : run->model->arch.lstm ? 2 : 1;
 
     for (size_t i = 0; i < arrays; i++) {
         float *const at = tn_arena_floats(arena, run->R * run->block.rows.width);
@@ -125,8 +127,12 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     const size_t F = arch->config.width;
 
     take_inputs(run, arena);
-    take_tapes(run, arena);
-    run->normed = tn_arena_floats(arena, run->R * F);
+    if (arch->lstm)
+        tn_run_lstm_take(run, arena);
+    else
+        take_tapes(run, arena);
+    run->normed =
+        arch->lstm ? run->inputs[arch->config.layers] : tn_arena_floats(arena, run->R * F);
     run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
     run->given = tn_arena_take(arena, run->B, sizeof *run->given);
     run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
@@ -138,12 +144,14 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     if (run->trains) {
         run->d = tn_arena_floats(arena, run->R * F);
         run->stats = tn_arena_take(arena, run->R, sizeof *run->stats);
-        run->gradients = tn_block_gradients_take(&run->block, arena);
+        if (!arch->lstm)
+            run->gradients = tn_block_gradients_take(&run->block, arena);
     }
     run->scratch = tn_arena_take(arena, scratch_size(run), 1);
     run->block.scratch = run->scratch;
-    run->attention_work =
-        tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
+    if (!arch->lstm)
+        run->attention_work =
+            tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
 }
 
 static tarn_status allocate(tarn_run *run, tarn_error *err)
@@ -175,11 +183,15 @@ static tarn_run *take_run(size_t layers, struct tn_arena *arena)
     float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
     struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
     float **const saved = tn_arena_take(arena, layers, sizeof *saved);
+    struct tn_lstm_tape *const lstm_tapes = tn_arena_take(arena, layers, sizeof *lstm_tapes);
 
     if (run) {
         memset(attentions, 0, layers * sizeof *attentions);
-        *run = (tarn_run){
-            .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
+        *run = (tarn_run){.attentions = attentions,
+                          .inputs = inputs,
+                          .tapes = tapes,
+                          .saved = saved,
+                          .lstm_tapes = lstm_tapes};
     }
     return run;
 }
@@ -271,6 +283,8 @@ void tarn_run_free(tarn_run *run)
         tn_attention_clear(&run->attentions[layer]);
     tn_dense_clear(&run->predictor);
     tn_dense_clear(&run->projection);
+    tn_lstm_clear(&run->lstms[0]);
+    tn_lstm_clear(&run->lstms[1]);
     tn_block_clear(&run->block);
     tn_release(from, run->memory);
     tn_release(from, run->plans);

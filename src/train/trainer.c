@@ -388,6 +388,8 @@ double tarn_trainer_flops(const tarn_trainer *t)
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
     const tarn_attention *const attention = &t->run->attentions[0];
 
+    if (arch->lstm)
+        return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R;
     return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
            (double)arch->config.layers * (tarn_attention_forward_flops(attention) +
                                           tarn_attention_backward_flops(attention));
