@@ -41,14 +41,15 @@ FORCE_INLINE vec wide_power(ivec d)
     return (vec)(((uvec)(d + 127) << 23) & (uvec)(d > -127));
 }
 
-/* m back into [1, 2). */
+/* m back into [1, 2). The e of a 0 may be any, and wrap around. */
 FORCE_INLINE struct wide wide_normal(vec m, ivec e)
 {
     const ivec none = m == splat(0.0f), bits = (ivec)m;
     const vec fraction = (vec)((bits & 0x7fffff) | 0x3f800000);
 
-    return (struct wide){choose(none, m, fraction),
-                         either(none, (ivec){0} + TN_WIDE_NONE, e + (bits >> 23) - 127)};
+    return (struct wide){
+        choose(none, m, fraction),
+        either(none, (ivec){0} + TN_WIDE_NONE, (ivec)((uvec)e + (uvec)(bits >> 23) - 127))};
 }
 
 /* Not brought back into [1, 2) yet. */
@@ -70,7 +71,7 @@ FORCE_INLINE struct wide wide_add3(struct wide a, struct wide b, struct wide c)
 
 FORCE_INLINE struct wide wide_times(struct wide a, struct wide b)
 {
-    return wide_normal(a.m * b.m, a.e + b.e);
+    return wide_normal(a.m * b.m, (ivec)((uvec)a.e + (uvec)b.e));
 }
 
 FORCE_INLINE struct wide wide_where(ivec mask, struct wide a)
@@ -179,7 +180,7 @@ FORCE_INLINE vec ctc_share(struct tn_wide a, struct tn_wide b, ptrdiff_t i, int3
 {
     const struct wide x = wide_load(a, i), y = wide_load(b, i);
     const ivec none = (x.m * y.m) == splat(0.0f);
-    const ivec d = either(none, (ivec){0} - 127, x.e + y.e - e);
+    const ivec d = either(none, (ivec){0} - 127, (ivec)((uvec)x.e + (uvec)y.e - (uint32_t)e));
 
     return x.m * y.m * wide_power(either(d > 100, (ivec){0} + 100, d));
 }
