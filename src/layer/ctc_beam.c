@@ -18,7 +18,7 @@
 
 static const double none = -(double)INFINITY;
 
-enum { NOBODY = UINT32_MAX };
+#define NOBODY UINT32_MAX
 
 struct node {
     uint32_t parent;
@@ -88,8 +88,7 @@ size_t tn_ctc_beam_scratch(const struct tn_ctc_frames *frames, size_t width)
     struct tn_arena arena = tn_arena_over(NULL);
     size_t nodes;
 
-    if (!tn_size_product(&nodes, (size_t[]){frames->N, width, 64}, 3) ||
-        nodes >= NOBODY * 16ull)
+    if (!tn_size_product(&nodes, (size_t[]){frames->N, width, 64}, 3) || nodes / 64 >= NOBODY)
         return SIZE_MAX;
     lay_out(frames, width, &arena);
     return tn_arena_bytes(&arena);

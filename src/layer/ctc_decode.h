@@ -54,10 +54,8 @@ double tn_ctc_align(const struct tn_ctc_frames *frames, struct tn_ctc_symbol *sy
 
 /* ---- ctc_beam.c --------------------------------------------------------- */
 
-enum { TN_CTC_WIDTH_MAX = 4096 };
-
-/* Labels that are likely among all beginnings of `width` labels that were kept frame by frame,
- * at least as likely as greedy's. Fills up to T symbols, *count says how many, and returns their
+/* Likely labels, where `width` beginnings of labels, at least 1, are kept from frame to frame; at
+ * least as likely as greedy's. Fills up to T symbols, *count says how many, and returns their
  * tn_ctc_score(). */
 size_t tn_ctc_beam_scratch(const struct tn_ctc_frames *frames, size_t width);
 double tn_ctc_beam(const struct tn_ctc_frames *frames, size_t width,
