@@ -50,7 +50,7 @@ static tarn_model *make(const char *const *settings)
 static void save_checkpoint(tarn_model *model, const char *path)
 {
     const int32_t symbols[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    const tarn_batch batch = {symbols, symbols, NULL};
+    const tarn_batch batch = {.inputs = symbols, .targets = symbols};
     tarn_trainer *trainer;
     tarn_report report;
     tarn_error err;

@@ -65,7 +65,8 @@ static void pupil_close(struct pupil *p)
 static tarn_batch batch_of(struct pupil *p, enum tn_split split, uint64_t index)
 {
     tn_task_fill(p->task, &p->batch, split, index);
-    return (tarn_batch){p->batch.inputs, p->batch.targets, p->batch.weights};
+    return (tarn_batch){
+        .inputs = p->batch.inputs, .targets = p->batch.targets, .weights = p->batch.weights};
 }
 
 /* Loss and accuracy on sequences that were not trained on. */

@@ -168,7 +168,7 @@ static void a_step_allocates_nothing(void **unused)
         skip();
     }
     for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
-        if (!is_recurrent(variant))
+        if (!is_recurrent(variant) || strcmp(variant->name, "ctc") == 0) /* draws nothing */
             continue;
         tarn_model *const model = model_of(variant);
         tarn_generator *const g = generator_of(model, 30);

@@ -10,14 +10,33 @@
 #include "support/layer_case.h"
 #include "tarn/model.h"
 
+/* A unit is what has a weight: a row, or a sequence of some of them. */
+enum { UNIT = 8 };
+
 struct head_case {
     struct tn_head head;
     struct tn_rows r;
+    size_t units, unit; /* and rows of each */
     struct floats x, dx, weights;
     int32_t *targets;
+    size_t *lengths, *counts;
     void *scratch;
     float scale;
 };
+
+/* Fills the targets of one unit and returns how many. */
+static size_t draw_targets(const struct head_case *c, int32_t *targets, size_t i,
+                           struct tn_random *random)
+{
+    const bool counts = c->weights.at[i] > 0.0f, sequence = c->head.row->sequence;
+    const size_t least = sequence ? 1 : 0;
+
+    c->lengths[i] = c->unit - (sequence ? below(random, 3) : 0);
+    c->counts[i] = sequence ? below(random, 4) : 1;
+    for (size_t j = 0; j < c->counts[i]; j++)
+        targets[j] = counts ? (int32_t)(least + below(random, c->head.symbols - least)) : -1;
+    return c->counts[i];
+}
 
 /* A third of the weights are 0, and their targets no symbols. */
 static struct head_case case_open(const char *spec, const struct tn_kernels *kernels,
@@ -28,18 +47,21 @@ static struct head_case case_open(const char *spec, const struct tn_kernels *ker
     tarn_error err = {0};
 
     check_ok(tn_head_init(&c.head, spec, symbols, &err), &err);
+    c.unit = c.head.row->sequence ? UNIT : 1;
+    c.units = tn_blocks(rows, c.unit);
+    c.r.rows = c.units * c.unit;
     c.r.width = c.head.outputs;
-    c.x = floats_open(rows * c.head.outputs, spread, random);
-    c.dx = floats_open(rows * c.head.outputs, 1.0, random);
-    c.weights = floats_open(rows, 1.0, random);
-    c.targets = take(rows, sizeof *c.targets);
-    for (size_t i = 0; i < rows; i++) {
-        const bool counts = below(random, 3) > 0;
-
-        c.weights.at[i] = counts ? fabsf(c.weights.at[i]) + 0.1f : 0.0f;
-        c.targets[i] = counts ? (int32_t)below(random, symbols) : -1;
+    c.x = floats_open(c.r.rows * c.head.outputs, spread, random);
+    c.dx = floats_open(c.r.rows * c.head.outputs, 1.0, random);
+    c.weights = floats_open(c.units, 1.0, random);
+    c.targets = take(c.r.rows, sizeof *c.targets);
+    c.lengths = take(c.units, sizeof *c.lengths);
+    c.counts = take(c.units, sizeof *c.counts);
+    for (size_t i = 0, offset = 0; i < c.units; i++) {
+        c.weights.at[i] = below(random, 3) > 0 ? fabsf(c.weights.at[i]) + 0.1f : 0.0f;
+        offset += draw_targets(&c, c.targets + offset, i, random);
     }
-    c.scratch = take(tn_head_scratch_size(&c.head, &c.r), 1);
+    c.scratch = take(tn_head_scratch_size(&c.head, &c.r, c.units), 1);
     return c;
 }
 
@@ -49,6 +71,8 @@ static void case_close(struct head_case *c)
     floats_close(&c->dx);
     floats_close(&c->weights);
     free(c->targets);
+    free(c->lengths);
+    free(c->counts);
     free(c->scratch);
 }
 
@@ -61,6 +85,7 @@ static struct tn_loss run(const struct head_case *c, float *dx)
                                         .outputs = c->x.at,
                                         .targets = c->targets,
                                         .weights = c->weights.at,
+                                        .sequences = {c->units, c->lengths, c->counts, NULL},
                                         .scale = c->scale,
                                         .doutputs = dx,
                                         .scratch = c->scratch},
@@ -228,51 +253,53 @@ static void check_left_out(const char *head, const struct tn_kernels *kernels,
                            struct tn_random *random)
 {
     struct head_case c = case_open(head, kernels, 1, 257, 31, 3.0, random);
-    const size_t O = c.head.outputs;
+    const size_t each = c.unit * c.head.outputs;
     struct tn_loss was = run(&c, c.dx.at), is;
 
-    for (size_t i = 0; i < c.r.rows; i++)
-        for (size_t j = 0; j < O && c.weights.at[i] == 0.0f; j++)
-            c.x.at[i * O + j] = NAN;
+    for (size_t i = 0; i < c.units; i++)
+        for (size_t j = 0; j < each && c.weights.at[i] == 0.0f; j++)
+            c.x.at[i * each + j] = NAN;
     is = run(&c, c.x.at);
     assert_memory_equal(&was, &is, sizeof was);
     check_bits(head, c.x.at, c.dx.at, c.x.n);
-    for (size_t i = 0; i < c.r.rows; i++)
-        for (size_t j = 0; j < O && c.weights.at[i] == 0.0f; j++)
-            assert_true(c.dx.at[i * O + j] == 0.0f);
+    for (size_t i = 0; i < c.units; i++)
+        for (size_t j = 0; j < each && c.weights.at[i] == 0.0f; j++)
+            assert_true(c.dx.at[i * each + j] == 0.0f);
     case_close(&c);
 }
 
-static void rows_of_weight_0_are_not_looked_at(void **state)
+static void what_has_weight_0_is_not_looked_at(void **state)
 {
     (void)state;
     for_all(check_left_out, 455);
 }
 
-/* Its gradient does not depend on the rows beside it. */
+/* Its gradient does not depend on what is beside it. */
 static void check_alone(const char *head, const struct tn_kernels *kernels,
                         struct tn_random *random)
 {
     struct head_case c = case_open(head, kernels, 1, 67, 31, 3.0, random);
-    const size_t O = c.head.outputs;
+    const size_t each = c.unit * c.head.outputs;
     float *const all = take(c.x.n, sizeof *all);
+    struct head_case one = c;
 
     run(&c, all);
-    for (size_t i = 0; i < 67; i++) {
-        struct head_case one = c;
-
-        one.r.rows = 1;
-        one.x.at += i * O;
-        one.targets += i;
-        one.weights.at += i;
+    one.units = 1;
+    one.r.rows = c.unit;
+    for (size_t i = 0; i < c.units; i++) {
         run(&one, c.dx.at);
-        check_bits(head, c.dx.at, all + i * O, O);
+        check_bits(head, c.dx.at, all + i * each, each);
+        one.x.at += each;
+        one.targets += *one.counts;
+        one.weights.at++;
+        one.lengths++;
+        one.counts++;
     }
     free(all);
     case_close(&c);
 }
 
-static void a_row_is_the_same_anywhere(void **state)
+static void a_row_or_sequence_is_the_same_anywhere(void **state)
 {
     (void)state;
     for_all(check_alone, 456);
@@ -298,7 +325,8 @@ static void losses_of(double *losses, const struct head_case *c, const float *x)
     }
 }
 
-/* Against the losses of all symbols: that they make probabilities, or that logits say the same. */
+/* Against the losses of all symbols: that they make probabilities, or that logits say the same.
+ * test_ctc.c looks at what sequences have instead. */
 static void check_losses(const char *head, const struct tn_kernels *kernels,
                          struct tn_random *random, bool logits)
 {
@@ -306,6 +334,11 @@ static void check_losses(const char *head, const struct tn_kernels *kernels,
         const size_t symbols = ONE_OF(random, 2, 3, 7, 64, 65, 256, 1000);
         const double spread = i < 20 ? 1.0 : i < 40 ? 5.0 : 30.0;
         struct head_case c = case_open(head, kernels, 1, 1, symbols, spread, random);
+
+        if (c.head.row->sequence) {
+            case_close(&c);
+            return;
+        }
         float *const x = take(c.x.n, sizeof *x), *const at = take(symbols, sizeof *at);
         double *const losses = take(symbols, sizeof *losses), sum = 0.0;
 
@@ -393,7 +426,7 @@ static void extreme_outputs_give_finite_losses(void **state)
         tarn_error err = {0};
 
         check_ok(tn_head_init(&head, "categorical", 3, &err), &err);
-        void *const scratch = take(tn_head_scratch_size(&head, &r), 1);
+        void *const scratch = take(tn_head_scratch_size(&head, &r, 1), 1);
 
         tn_head_loss(&(struct tn_head_call){.head = &head,
                                             .rows = &r,
@@ -430,8 +463,8 @@ int main(void)
         cmocka_unit_test(the_gradient_is_the_slope),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(the_gradient_may_take_the_place_of_the_outputs),
-        cmocka_unit_test(rows_of_weight_0_are_not_looked_at),
-        cmocka_unit_test(a_row_is_the_same_anywhere),
+        cmocka_unit_test(what_has_weight_0_is_not_looked_at),
+        cmocka_unit_test(a_row_or_sequence_is_the_same_anywhere),
         cmocka_unit_test(probabilities_sum_to_1),
         cmocka_unit_test(logits_are_what_the_loss_says),
         cmocka_unit_test(any_outputs_give_a_symbol),

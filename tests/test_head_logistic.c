@@ -26,7 +26,7 @@ static double loss_of_row(const struct tn_head *head, const struct tn_kernels *k
                           float *dx, const float *x, int32_t target)
 {
     const struct tn_rows r = {kernels, 1, 1, head->outputs};
-    void *const scratch = take(tn_head_scratch_size(head, &r), 1);
+    void *const scratch = take(tn_head_scratch_size(head, &r, 1), 1);
     struct tn_loss loss;
 
     tn_head_loss(&(struct tn_head_call){.head = head,
@@ -45,7 +45,7 @@ static double loss_of_row(const struct tn_head *head, const struct tn_kernels *k
 static void logits_of(const struct tn_head *head, float *logits, const float *x)
 {
     const struct tn_rows r = {tn_kernels_pick(forced_cpu()), 1, 1, head->outputs};
-    void *const scratch = take(tn_head_scratch_size(head, &r), 1);
+    void *const scratch = take(tn_head_scratch_size(head, &r, 1), 1);
 
     head->row->logits(head, &r, logits, x, scratch);
     free(scratch);

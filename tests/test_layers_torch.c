@@ -73,7 +73,7 @@ static void categorical_equals_torch(void **state)
         tarn_error err = {0};
 
         check_ok(tn_head_init(&head, "categorical", SYMBOLS, &err), &err);
-        void *const scratch = take(tn_head_scratch_size(&head, &r), 1);
+        void *const scratch = take(tn_head_scratch_size(&head, &r, 1), 1);
 
         tn_head_loss(&(struct tn_head_call){.head = &head,
                                             .rows = &r,

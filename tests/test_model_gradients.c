@@ -14,11 +14,32 @@ struct trial {
     tarn_model *model;
     tarn_run *run;
     int32_t inputs[B * N], targets[B * N];
-    float weights[B * N];
+    float weights[B * N], frames[B * N * MODEL_FRAMES];
+    size_t lengths[B], counts[B];
     float *g;
     struct tn_weights gradients;
     struct tn_block_weights blocks[2];
 };
+
+/* Of symbols, of frames, and LSTMs of symbols. */
+static const struct model_variant *variant_at(size_t index)
+{
+    static const struct model_variant lstms[] = {
+        {"symbols, lstm, one way", {{"body", "lstm"}, {0}}},
+        {"symbols, lstm, both ways", {{"body", "lstm"}, {"causal", "false"}, {0}}},
+    };
+    size_t models = 0, frames = 0;
+
+    while (model_variant_at(models))
+        models++;
+    while (frame_variant_at(frames))
+        frames++;
+    if (index < models)
+        return model_variant_at(index);
+    if (index < models + frames)
+        return frame_variant_at(index - models);
+    return index < models + frames + 2 ? &lstms[index - models - frames] : NULL;
+}
 
 /* Half of the inner units on and half off, none near relu's corner, where there is no slope. */
 static void avoid_corners(tarn_model *model)
@@ -26,6 +47,31 @@ static void avoid_corners(tarn_model *model)
     for (size_t layer = 0; layer < model->arch.config.layers; layer++)
         for (size_t i = 0; i < model->arch.config.feed; i++)
             model->weights.blocks[layer].feed_in_bias[i] = i % 2 ? 4.0f : -4.0f;
+}
+
+static bool of_frames(const struct trial *t)
+{
+    return t->model->arch.config.frames > 0;
+}
+
+static bool of_sequences(const struct trial *t)
+{
+    return t->model->arch.head.row->sequence;
+}
+
+/* Of sequences the first is shorter, and both count. */
+static void draw_sequences(struct trial *t, struct tn_random *random)
+{
+    for (size_t b = 0; b < B; b++) {
+        t->lengths[b] = b == 0 ? N - 2 : N;
+        t->counts[b] = 2;
+    }
+    if (of_frames(t))
+        tn_run_lengths(t->run, t->lengths);
+    for (size_t i = 0; of_sequences(t) && i < B * N; i++)
+        t->targets[i] = 1 + (int32_t)below(random, MODEL_SYMBOLS - 1);
+    for (size_t b = 0; of_sequences(t) && b < B; b++)
+        t->weights[b] = 1.0f + (float)b;
 }
 
 static void trial_open(struct trial *t, const struct model_variant *variant, bool recompute,
@@ -49,6 +95,9 @@ static void trial_open(struct trial *t, const struct model_variant *variant, boo
     draw_symbols(t->targets, B * N, &random);
     for (size_t i = 0; i < B * N; i++)
         t->weights[i] = (float)below(&random, 2);
+    for (size_t i = 0; i < B * N * MODEL_FRAMES; i++)
+        t->frames[i] = (float)tn_random_normal(&random);
+    draw_sequences(t, &random);
     t->g = take(t->model->count, sizeof *t->g);
     t->gradients.blocks = t->blocks;
     tn_weights_carve(&t->gradients, &t->model->arch, t->g);
@@ -61,24 +110,36 @@ static void trial_close(struct trial *t)
     free(t->g);
 }
 
-static double loss(struct trial *t)
+static struct tn_loss forward(struct trial *t, float scale)
 {
     struct tn_loss loss;
 
-    tn_run_forward(t->run, t->inputs);
-    tn_run_loss(t->run, &loss, t->targets, t->weights, 0.0f);
+    if (of_frames(t))
+        tn_run_forward_frames(t->run, t->frames);
+    else
+        tn_run_forward(t->run, t->inputs);
+    if (of_sequences(t))
+        tn_run_sequence_loss(t->run, &loss, NULL, t->targets, t->counts, t->weights, scale);
+    else
+        tn_run_loss(t->run, &loss, t->targets, t->weights, scale);
+    return loss;
+}
+
+static double loss(struct trial *t)
+{
+    const struct tn_loss loss = forward(t, 0.0f);
+
+    assert_true(loss.impossible == 0.0);
     return loss.loss / loss.weight;
 }
 
 static void gradients(struct trial *t)
 {
-    struct tn_loss loss;
     double weight = 0.0;
 
-    for (size_t i = 0; i < B * N; i++)
+    for (size_t i = 0; i < (of_sequences(t) ? B : B * N); i++)
         weight += (double)t->weights[i];
-    tn_run_forward(t->run, t->inputs);
-    tn_run_loss(t->run, &loss, t->targets, t->weights, (float)(1.0 / weight));
+    forward(t, (float)(1.0 / weight));
     tn_run_backward(t->run, &t->gradients, t->inputs);
 }
 
@@ -128,13 +189,13 @@ static void gradients_are_slopes(void **state)
 
     (void)state;
     tn_random_seed(&random, 91);
-    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
         struct trial t;
 
         if (strstr(variant->name, "lsh"))
             continue;
         trial_open(&t, variant, false, 1, 0.0);
-        if (t.model->arch.activation == TN_RELU)
+        if (t.model->arch.activation == TN_RELU && !t.model->arch.lstm)
             avoid_corners(t.model);
         gradients(&t);
         for (size_t k = 0; k < t.model->tensor_count; k++)
@@ -149,7 +210,7 @@ static void recomputed_gradients_are_the_same_to_the_bit(void **state)
     const struct model_variant *variant;
 
     (void)state;
-    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
         struct trial plain, again;
 
         trial_open(&plain, variant, false, 1, 0.3);

@@ -58,11 +58,20 @@ static const tarn_sampling ways[] = {
 };
 enum { WAYS = sizeof ways / sizeof ways[0] };
 
+/* The i-th head that predicts symbols one by one. */
+static const tarn_table_row *drawn_head(size_t i)
+{
+    for (const tarn_table_row *const *row = tn_head_rows; *row; row++)
+        if (!((const struct tn_head_row *)(const void *)*row)->sequence && i-- == 0)
+            return *row;
+    return NULL;
+}
+
 static void for_all(void (*check)(const char *head, const tarn_sampling *way))
 {
     const tarn_table_row *row;
 
-    for (size_t i = 0; (row = tarn_head_kind(i)) != NULL; i++)
+    for (size_t i = 0; (row = drawn_head(i)) != NULL; i++)
         for (size_t way = 0; way < WAYS; way++)
             check(row->name, &ways[way]);
 }
@@ -117,7 +126,7 @@ static size_t define_logits(double *logits, const char *spec, const float *outpu
 
     check_ok(tn_head_init(&head, spec, O, &err), &err);
     const struct tn_rows r = {tn_kernels_pick("portable"), 1, 1, head.outputs};
-    void *const scratch = take(tn_head_scratch_size(&head, &r), 1);
+    void *const scratch = take(tn_head_scratch_size(&head, &r, 1), 1);
 
     for (int32_t t = 0; t < O; t++) {
         struct tn_loss loss;
@@ -251,7 +260,7 @@ static void zeros_are_the_defaults(void **state)
 
     (void)state;
     draw_outputs(outputs, 4);
-    for (size_t i = 0; (row = tarn_head_kind(i)) != NULL; i++) {
+    for (size_t i = 0; (row = drawn_head(i)) != NULL; i++) {
         draw_many(zeros, row->name, (tarn_sampling){0}, outputs, B);
         draw_many(said, row->name,
                   (tarn_sampling){.temperature = 1.0, .top_k = O, .top_p = 1.0}, outputs, B);
@@ -276,6 +285,22 @@ static void greedy_is_the_greatest_whatever_else_is_said(void **state)
         for (size_t i = 0; i < DRAWS; i++)
             assert_int_equal(symbols[i * B + b], best);
     }
+}
+
+static void heads_of_sequences_are_refused(void **state)
+{
+    tarn_config config = config_of(model_variant_at(0));
+    tarn_model *model;
+    tarn_sampler *sampler;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_config_set(&config, "head", "ctc", &err), &err);
+    check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
+    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, NULL, &err),
+                     TARN_EINVAL);
+    assert_non_null(strstr(err.text, "'ctc'"));
+    tarn_model_free(model);
 }
 
 static void nonsense_is_refused_by_name(void **state)
@@ -348,6 +373,7 @@ int main(void)
         cmocka_unit_test(greedy_is_the_most_likely_for_every_head),
         cmocka_unit_test(zeros_are_the_defaults),
         cmocka_unit_test(greedy_is_the_greatest_whatever_else_is_said),
+        cmocka_unit_test(heads_of_sequences_are_refused),
         cmocka_unit_test(nonsense_is_refused_by_name),
         cmocka_unit_test(no_memory_is_told),
     };

@@ -34,8 +34,13 @@ typedef struct tarn_config {
     char head[TARN_NAME_SIZE];        /* what is predicted: a row of tarn_head_kind() */
     char norm[TARN_NAME_SIZE];        /* "post", as the authors, or "pre" */
     char activation[TARN_NAME_SIZE];  /* of the feed-forward layer: "relu" or "gelu" */
+    char body[TARN_NAME_SIZE]; /* what mixes positions: "transformer" or "lstm", layers of
+                                         `width` outputs, both ways along a sequence unless causal;
+                                         all of attention, heads, feed is then not looked at */
     bool causal;
-    size_t symbols;   /* different inputs */
+    size_t symbols;   /* different inputs, and what is predicted of */
+    size_t frames;    /* floats of an input frame, for models of such inputs; 0: symbols */
+    size_t stack;     /* frames that are one position together; 1 with symbols */
     size_t layers;    /* L */
     size_t heads;     /* H */
     size_t width;     /* F, a multiple of heads */
@@ -116,7 +121,7 @@ TARN_API uint64_t tarn_model_fingerprint(const tarn_model *model);
 typedef struct tarn_run tarn_run;
 
 typedef struct tarn_run_desc {
-    size_t batch, length; /* B, N */
+    size_t batch, length; /* B, and symbols or frames of each */
     size_t threads;       /* 0: all */
     const char *cpu;      /* instruction set, as tarn_cpu_name() lists; NULL: best */
     const tarn_allocator *allocator;
@@ -131,6 +136,12 @@ TARN_API void tarn_run_free(tarn_run *run); /* accepts NULL */
 TARN_API tarn_status tarn_run_forward(tarn_run *run, const float **outputs,
                                       const int32_t *symbols, const size_t *lengths,
                                       tarn_error *err);
+
+/* The same for a model of frames: frames (B, T, config.frames), finite, T the run's length,
+ * -> outputs (B, N, O), N = T / config.stack, rounded up, as lengths in frames are. What a stack
+ * lacks is zeros, and frames beyond lengths are not looked at; neither should outputs be. */
+TARN_API tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *frames,
+                                     const size_t *lengths, tarn_error *err);
 
 #ifdef __cplusplus
 }

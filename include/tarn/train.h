@@ -41,18 +41,24 @@ typedef struct tarn_trainer_desc {
 } tarn_trainer_desc;
 
 /* B sequences of N: inputs, targets (B, N); weights (B, N), how much a position counts, or
- * NULL: once. */
+ * NULL: once. Zero is a valid default for what follows, where a model does not ask for it. */
 typedef struct tarn_batch {
     const int32_t *inputs, *targets;
     const float *weights;
+    const float *frames;   /* (B, N, config.frames), in the place of inputs */
+    const size_t *lengths; /* B: symbols or frames that exist; NULL: all */
+    const size_t *counts;  /* B: targets of each sequence, with a head of sequences, as "ctc".
+                              Targets then lie behind each other, the blank is none, and weights
+                              are B */
 } tarn_batch;
 
 /* What one update did. */
 typedef struct tarn_report {
     uint64_t update; /* its number, counted from 1 */
-    double loss;     /* mean over the positions that count, in nats, before the update */
+    double loss;     /* mean over the positions that count, in nats, before the update; over the
+                        sequences with a head of these */
     double accuracy; /* fraction of them whose most probable symbol was right; not a number with
-                        a head that does not look for it, as "logistic" */
+                        a head that does not look for it, as "logistic" and "ctc" */
     double rate;     /* learning rate */
     double norm;     /* of all gradients together, before clipping */
     bool skipped;    /* not finite, and left out */

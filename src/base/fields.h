@@ -20,7 +20,7 @@ struct tn_field {
     enum tn_field_type type;
     size_t offset;
     double minimum, maximum; /* of counts, seeds and numbers */
-    bool later;              /* files from before it was there mean its zero */
+    const char *absent;      /* what files say that were made before it; NULL: they have it */
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
@@ -29,13 +29,13 @@ struct tn_field {
 /* Rows of a table of struct `type`, ended by {{0}}. */
 #define TN_FIELD(type, kind, name, least, most, help)                                          \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, false               \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, NULL                \
     }
 
-/* A row that files from before it was there do not have. */
-#define TN_FIELD_LATER(type, kind, name, least, most, help)                                    \
+/* The same for a field that older files lack. */
+#define TN_FIELD_SINCE(type, kind, name, least, most, before, help)                            \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, true                \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, before              \
     }
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */

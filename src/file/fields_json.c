@@ -75,10 +75,8 @@ static tarn_status read_field(const struct tn_field *field, void *at, const json
     char text[TARN_PATH_SIZE];
     tarn_error cause;
 
-    if (!value && field->later) {
-        memset((char *)at + field->offset, 0, tn_field_bytes(field));
-        return TARN_OK;
-    }
+    if (!value && field->absent)
+        return tn_fields_set(field, at, name, field->absent, err);
     if (!value)
         return tn_fail(err, TARN_EFORMAT, "%s: its %s has no '%s'", from->source, from->what,
                        name);

@@ -33,6 +33,11 @@ static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
     if (status != TARN_OK)
         return status;
     g->method = (const struct tn_method *)row; /* its first member */
+    if (arch->lstm)
+        return tn_fail(err, TARN_EINVAL, "model: its body is an lstm; expected a transformer");
+    if (arch->config.frames > 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "model: its inputs are frames; expected symbols, which it would give");
     if (!arch->config.causal)
         return tn_fail(err, TARN_EINVAL,
                        "model: is not causal; expected one, to generate position by position");

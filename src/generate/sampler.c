@@ -54,7 +54,7 @@ static tarn_sampler *lay_out(const struct tn_head *head, const struct tn_rows *o
     tarn_sampler *const s = tn_arena_take(arena, 1, sizeof *s);
     uint64_t *const order = tn_arena_take(arena, head->symbols, sizeof *order);
     float *const logits = head->row->logits ? tn_arena_floats(arena, head->symbols) : NULL;
-    void *const work = tn_arena_take(arena, 1, tn_head_scratch_size(head, one));
+    void *const work = tn_arena_take(arena, 1, tn_head_scratch_size(head, one, 1));
 
     if (s)
         *s = (tarn_sampler){
@@ -78,6 +78,11 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
 
     if (!one.kernels)
         return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", sampling->cpu);
+    if (head->row->sequence)
+        return tn_fail(err, TARN_EINVAL,
+                       "model: its head '%s' predicts whole sequences; expected one that "
+                       "predicts a symbol at each position",
+                       head->row->about.name);
     if ((status = read_sampling(&how, sampling, err)) != TARN_OK)
         return status;
     lay_out(head, &one, &arena);

@@ -129,20 +129,22 @@ FORCE_INLINE float max_lanes(vec v)
 
 enum { FOUR = 4 };
 
+static const float exp_shift = 12582912.0f; /* 1.5 * 2^23 */
+
 /* exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) = 1 + r p(r) with the p of
  * degree 4 that makes the largest relative error smallest: 1e-7. ln 2 is subtracted in two
  * parts, the first exact in few bits. Adding 1.5 * 2^23 rounds to a whole number and leaves it
  * in the low bits of the float. For x within -87.33 .. 88.37, where 2^n is a normal float; NaN
- * stays NaN.
+ * stays NaN. exp_split leaves exp(r) in x and n in shifted, for any x above -1e6.
  *
  * Up to four vectors step by step: each step waits for the one before it, so chains side by side
  * keep the multipliers busy where one would leave them idle. */
-FORCE_INLINE void exp_within(vec *x, int count)
+FORCE_INLINE void exp_split(vec *x, vec *shifted, int count)
 {
     static const float coefficients[] = {0.0418981612f, 0.166676387f, 0.499991477f,
                                          0.999999702f, 1.0f};
-    const vec shift = splat(12582912.0f);
-    vec shifted[FOUR], p[FOUR];
+    const vec shift = splat(exp_shift);
+    vec p[FOUR];
 
     for (int j = 0; j < count; j++)
         shifted[j] = x[j] * splat(1.44269504f) + shift;
@@ -156,7 +158,16 @@ FORCE_INLINE void exp_within(vec *x, int count)
         for (int j = 0; j < count; j++)
             p[j] = p[j] * x[j] + splat(coefficients[c]);
     for (int j = 0; j < count; j++)
-        x[j] = (vec)((uvec)p[j] + ((uvec)shifted[j] << 23));
+        x[j] = p[j];
+}
+
+FORCE_INLINE void exp_within(vec *x, int count)
+{
+    vec shifted[FOUR];
+
+    exp_split(x, shifted, count);
+    for (int j = 0; j < count; j++)
+        x[j] = (vec)((uvec)x[j] + ((uvec)shifted[j] << 23));
 }
 
 static const float exp_top = 88.37f, exp_bottom = -87.33f;
@@ -222,6 +233,8 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_rows.h"
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_logistic.h"
+#include "kernel/kernel_body_ctc.h"
+#include "kernel/kernel_body_lstm.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
 #include "kernel/kernel_body_few.h"
@@ -261,6 +274,12 @@ const struct tn_kernels TN_TABLE = {
     .gelu_slope = gelu_slope,
     .dropout = dropout,
     .logistics = logistics,
+    .lstm = lstm,
+    .lstm_slope = lstm_slope,
+    .ctc_emit = ctc_emit,
+    .ctc_forward = ctc_forward,
+    .ctc_backward = ctc_backward,
+    .ctc_shares = ctc_shares,
     .update = update,
     .narrow_panel = narrow_panel,
     .widen_panel = widen_panel,

@@ -101,6 +101,19 @@ struct tn_logistics {
 };
 
 enum { TN_LANES_MOST = 16 };
+/* Probabilities of any size as m 2^e, m in [1, 2) or, with e = TN_WIDE_NONE, 0: a float's relative
+ * precision however small they are, and sums without a logarithm (kernel_body_ctc.h). */
+#define TN_WIDE_NONE (-(1 << 30))
+struct tn_wide {
+    float *m;
+    int32_t *e;
+};
+
+/* How likely the states of CTC are at one frame: L labels, and L + 1 blanks of which number i
+ * stands before label i. Each array has whole vectors, and one more at both ends, of zeros. */
+struct tn_ctc_states {
+    struct tn_wide labels, blanks;
+};
 
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
@@ -210,6 +223,38 @@ struct tn_kernels {
 
     void (*logistics)(const struct tn_logistics *to);
 
+    /* One row of a step of an LSTM (lstm.h). z: 4 H floats of x, which become the gates i, f, g,
+     * o; more: 4 H floats of h. c may be c_before. */
+    void (*lstm)(float *z, float *c, float *h, const float *more, const float *c_before,
+                 size_t H);
+
+    /* Its gradient: dz from the gates, in whose place it may lie, and from dh; dc, in that of c
+     * and out that of c_before. */
+    void (*lstm_slope)(float *dz, float *dc, const float *dh, const float *gates,
+                       const float *c, const float *c_before, size_t H);
+
+    /* ---- connectionist temporal classification; arrays end with whole vectors ---- */
+
+    /* y_i = by exp(x[symbols[i]] - most), not below 2^least unless x is -infinity; zeros behind
+     * the n-th. */
+    void (*ctc_emit)(struct tn_wide y, const float *x, const int32_t *symbols, size_t n,
+                     float most, float by, int32_t least);
+
+    /* One frame on: label i may come from itself, blank i and, where skips[i] is -1 and not 0,
+     * label i - 1; blank i from itself and label i - 1. y: L labels, then the blank. */
+    void (*ctc_forward)(struct tn_ctc_states to, struct tn_ctc_states from, struct tn_wide y,
+                        const int32_t *skips, size_t L);
+
+    /* The same backwards: what comes after a frame, from what comes after the next. `met` is
+     * worked in. */
+    void (*ctc_backward)(struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
+                         const int32_t *skips, size_t L);
+
+    /* before after 2^-e of the labels into shares (whole vectors); sums[0] of the blanks, sums[1]
+     * of all. */
+    void (*ctc_shares)(float *shares, float sums[2], struct tn_ctc_states before,
+                       struct tn_ctc_states after, int32_t e, size_t L);
+
     /* ---- parameters ---- */
 
     /* With g' = scale g + l2 w:
@@ -251,6 +296,12 @@ static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
 static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t mixtures)
 {
     return 5 * mixtures * kernels->lanes;
+}
+
+/* Floats of an array of struct tn_ctc_states, whose first state is one vector behind its start. */
+static inline size_t tn_ctc_width(const struct tn_kernels *kernels, size_t labels)
+{
+    return tn_padded(kernels, labels + 1) + 2 * kernels->lanes;
 }
 
 /* Rows of a, or columns of b, in a panel, and the floats between two of its rows. */

@@ -37,11 +37,11 @@ tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
     return TARN_OK;
 }
 
-size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r)
+size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r, size_t B)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    head->row->work(head, r, &arena);
+    head->row->work(head, r, B, &arena);
     return tn_arena_bytes(&arena);
 }
 

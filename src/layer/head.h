@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* head.h - what a model's outputs mean: a distribution over symbols, and its loss.
+/* head.h - what a model's outputs mean: a distribution over symbols, and its loss; or one over
+ * sequences of symbols, where a row says so.
  *
  * A head is one file that defines one row, and one line in heads.def. */
 #ifndef TN_HEAD_H
@@ -25,6 +26,16 @@ struct tn_loss {
     double
         correct; /* rows whose most probable symbol, the first of equals, is the target; not a
                        number if the head does not count them */
+    double impossible; /* weight of sequences whose targets no outputs could give: they are in
+                          neither loss nor weight, and have no gradient */
+};
+
+/* What heads of sequences need to know beside rows: `rows` rows are B sequences of rows / B. */
+struct tn_head_sequences {
+    size_t B;
+    const size_t *lengths; /* B: rows that exist; NULL: all */
+    const size_t *counts;  /* B: targets of each */
+    double *losses;        /* B, for each alone: infinity: impossible; NULL: not wanted */
 };
 
 /* One call: r->rows rows of r->width = head->outputs floats. */
@@ -32,22 +43,29 @@ struct tn_head_call {
     const struct tn_head *head;
     const struct tn_rows *rows;
     const float *outputs;
-    const int32_t *targets;
-    const float *weights; /* one per row; NULL: all 1. A target of weight 0 is not looked at */
-    float scale;          /* of the gradient: 1 / the sum of weights, for a mean */
-    float *doutputs;      /* = weight scale dloss/doutputs; NULL: not wanted; may be outputs */
-    void *scratch;        /* tn_head_scratch_size() bytes, of any alignment */
+    const int32_t *targets; /* one per row; of sequences: each one's behind the other's */
+    const float *weights; /* one per row, or sequence; NULL: all 1. A target of weight 0 is not
+                               looked at */
+    struct tn_head_sequences sequences; /* looked at by heads of sequences alone */
+    float scale;     /* of the gradient: 1 / the sum of weights, for a mean */
+    float *doutputs; /* = weight scale dloss/doutputs; NULL: not wanted; may be outputs */
+    void *scratch;   /* tn_head_scratch_size() bytes, of any alignment */
 };
 
 struct tn_head_row {
     tarn_table_row about;
     size_t least, most; /* symbols, at most INT32_MAX */
+    bool sequence;      /* targets are sequences; nothing can be drawn at a position */
+
+    /* Rows that a sequence of targets needs, or it is impossible; heads of sequences only. */
+    size_t (*needs)(const int32_t *targets, size_t count);
 
     /* Floats per position. */
     size_t (*outputs)(const struct tn_head *head);
 
-    /* What a call works in, laid out; see tn_arena. */
-    void (*work)(const struct tn_head *head, const struct tn_rows *r, struct tn_arena *arena);
+    /* What a call on B sequences works in, laid out; see tn_arena. */
+    void (*work)(const struct tn_head *head, const struct tn_rows *r, size_t B,
+                 struct tn_arena *arena);
 
     void (*loss)(const struct tn_head_call *call, struct tn_loss *loss);
 
@@ -68,7 +86,8 @@ extern const tarn_table_row *const tn_head_rows[];
 tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
                          tarn_error *err);
 
-size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r); /* bytes */
+/* Bytes. r->rows is a multiple of B. */
+size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r, size_t B);
 
 /* Fills *loss, and doutputs where they are wanted. */
 void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss);

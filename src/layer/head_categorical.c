@@ -28,9 +28,10 @@ static struct work lay_out(const struct tn_head *head, const struct tn_rows *r,
     return work;
 }
 
-static void work_size(const struct tn_head *head, const struct tn_rows *r,
+static void work_size(const struct tn_head *head, const struct tn_rows *r, size_t B,
                       struct tn_arena *arena)
 {
+    (void)B;
     lay_out(head, r, arena);
 }
 

@@ -5,22 +5,31 @@
 #include <string.h>
 
 #include "layer/attn.h"
+#include "layer/lstm.h"
 
 #define FIELD(kind, name, least, most, help)                                                   \
     TN_FIELD(tarn_config, kind, name, least, most, help)
+
+#define FIELD_SINCE(kind, name, least, most, before, help)                                     \
+    TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, help)
 
 const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, task, 0, 0, "what the symbols mean"),
     FIELD(TEXT, attention, 0, 0, "kind of attention, with options"),
     FIELD(TEXT, feature_map, 0, 0, "of attentions that have one; empty: the default"),
     FIELD(TEXT, position, 0, 0, "how positions enter"),
-    TN_FIELD_LATER(tarn_config, TEXT, context, 0, 0,
-                   "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
+    FIELD_SINCE(TEXT, context, 0, 0, "",
+                "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
     FIELD(TEXT, head, 0, 0, "what is predicted"),
     FIELD(TEXT, norm, 0, 0, "post: after each sum, as the authors; pre: before each branch"),
     FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
+    FIELD_SINCE(TEXT, body, 0, 0, "transformer",
+                "transformer, or lstm, of width outputs a layer"),
     FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
     FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
+    FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
+                "floats of an input frame; 0: inputs are symbols"),
+    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames that are one position together"),
     FIELD(COUNT, layers, 1, 1024, "blocks of attention and feed-forward layer"),
     FIELD(COUNT, heads, 1, 4096, "heads of attention"),
     FIELD(COUNT, width, 1, 1 << 20, "floats that stand for a position, a multiple of heads"),
@@ -145,6 +154,42 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
     return TARN_OK;
 }
 
+/* An LSTM has a direction more unless it is causal, and knows its place without being told. */
+static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
+{
+    const tarn_config *const config = &arch->config;
+
+    arch->lstm = strcmp(config->body, "lstm") == 0;
+    if (!arch->lstm)
+        return strcmp(config->body, "transformer") == 0
+                   ? TARN_OK
+                   : tn_fail(err, TARN_EUNKNOWN, "body: no '%s'; there are transformer, lstm",
+                             config->body);
+    if (!config->causal && config->width % TN_LSTM_WAYS != 0)
+        return tn_fail(err, TARN_EINVAL, "width: %zu; expected an even one, for two directions",
+                       config->width);
+    if (config->frames > 0 && strcmp(config->position, "none") != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "position: '%s'; expected none where an lstm reads frames",
+                       config->position);
+    if (config->dropout != 0.0)
+        return tn_fail(err, TARN_EINVAL, "dropout: %g; expected 0 with an lstm",
+                       config->dropout);
+    return TARN_OK;
+}
+
+static tarn_status check_inputs(const tarn_config *config, tarn_error *err)
+{
+    if (config->frames > 0 && *config->context)
+        return tn_fail(err, TARN_EINVAL,
+                       "context: '%.40s'; expected none for frames: they are no symbols",
+                       config->context);
+    if (config->frames == 0 && config->stack != 1)
+        return tn_fail(err, TARN_EINVAL, "stack: %zu; expected 1 where inputs are symbols",
+                       config->stack);
+    return TARN_OK;
+}
+
 tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_error *err)
 {
     tarn_status status;
@@ -155,7 +200,9 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
         return tn_fail(err, TARN_EINVAL, "width: %zu; expected a multiple of heads, %zu",
                        config->width, config->heads);
     *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
-    if ((status = read_norm(arch, err)) != TARN_OK ||
+    if ((status = check_inputs(config, err)) != TARN_OK ||
+        (status = read_body(arch, err)) != TARN_OK ||
+        (status = read_norm(arch, err)) != TARN_OK ||
         (status = read_activation(arch, err)) != TARN_OK ||
         (status = read_attention(arch, err)) != TARN_OK ||
         (status = read_position(arch, err)) != TARN_OK ||

@@ -22,6 +22,7 @@ struct tn_arch {
     struct tn_head head;
     enum tn_activation activation;
     bool norm_first;  /* pre-norm */
+    bool lstm;        /* the body is an LSTM */
     bool shares_keys; /* queries are keys: there is no key projection */
     bool has_step;    /* the attention has a recurrent form */
     size_t D;         /* width of a head */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c - the model from symbols to outputs, and the gradient back. */
+/* run.c - the model from symbols or frames to outputs, and the gradient back. */
 #include "model/run.h"
+
+#include <math.h>
+#include <string.h>
 
 #include "layer/embed.h"
 
@@ -71,6 +74,11 @@ static struct tn_block block_of(const tarn_run *run, struct mixing *mixing)
 
 /* ---- Forward ------------------------------------------------------------ */
 
+struct frames {
+    const tarn_run *run;
+    const float *at;
+};
+
 static void embed(const tarn_run *run, float *x, const int32_t *symbols)
 {
     const struct tn_context *const context = &run->model->arch.context;
@@ -79,12 +87,41 @@ static void embed(const tarn_run *run, float *x, const int32_t *symbols)
     struct tn_rows values = run->block.rows;
 
     values.width = position->embedding;
-    tn_embed_forward(&values, x, position->F, w->embedding, symbols);
-    tn_context_find(context, run->context,
-                    &(struct tn_context_place){symbols, run->B, run->N, NULL, 0});
-    tn_context_forward(context, &values, x, position->F, w->context, run->context);
+    if (w->frames) {
+        tn_dense_forward(&run->projection, x, run->stacked, w->frames, w->frames_bias,
+                         run->scratch);
+    } else if (w->embedding) {
+        tn_embed_forward(&values, x, position->F, w->embedding, symbols);
+        tn_context_find(context, run->context,
+                        &(struct tn_context_place){symbols, run->B, run->N, NULL, 0});
+        tn_context_forward(context, &values, x, position->F, w->context, run->context);
+    }
     tn_position_apply(position, &run->block.rows, x, position->F,
                       w->positions ? w->positions : run->positions, run->N);
+}
+
+void tn_run_lengths(tarn_run *run, const size_t *lengths)
+{
+    run->lengths = lengths ? run->rounded : NULL;
+    for (size_t b = 0; b < run->B; b++) {
+        run->given[b] = lengths ? lengths[b] : run->T;
+        run->rounded[b] = tn_blocks(run->given[b], run->model->arch.config.stack);
+    }
+}
+
+/* A position is a stack of frames; what a sequence does not have is zeros. */
+static void stack_sequence(void *arg, size_t b, size_t thread)
+{
+    const struct frames *const frames = arg;
+    const tarn_run *const run = frames->run;
+    const tarn_config *const config = &run->model->arch.config;
+    const size_t there = run->given[b] * config->frames;
+    const size_t all = run->N * config->stack * config->frames;
+    float *const to = run->stacked + b * all;
+
+    (void)thread;
+    memcpy(to, frames->at + b * run->T * config->frames, there * sizeof *to);
+    memset(to + there, 0, (all - there) * sizeof *to);
 }
 
 static void layer_forward(tarn_run *run, size_t layer)
@@ -95,18 +132,34 @@ static void layer_forward(tarn_run *run, size_t layer)
     tn_block_forward(&block, run->inputs[layer + 1], run->inputs[layer]);
 }
 
-void tn_run_forward(tarn_run *run, const int32_t *symbols)
+static void blocks_forward(tarn_run *run)
 {
     const struct tn_weights *const w = &run->model->weights;
     const size_t layers = run->model->arch.config.layers;
 
-    embed(run, run->inputs[0], symbols);
     for (size_t layer = 0; layer < layers; layer++)
         layer_forward(run, layer);
     tn_norm_forward(&run->block.rows, run->normed, run->stats, run->inputs[layers],
                     w->norm_gain, w->norm_bias, TN_NORM_EPS);
+}
+
+void tn_run_forward(tarn_run *run, const int32_t *symbols)
+{
+    const struct tn_weights *const w = &run->model->weights;
+
+    embed(run, run->inputs[0], symbols);
+    if (run->model->arch.lstm)
+        tn_run_lstm_forward(run);
+    else
+        blocks_forward(run);
     tn_dense_forward(&run->predictor, run->outputs, run->normed, w->predictor,
                      w->predictor_bias, run->scratch);
+}
+
+void tn_run_forward_frames(tarn_run *run, const float *frames)
+{
+    tn_parallel(run->block.rows.threads, run->B, stack_sequence, &(struct frames){run, frames});
+    tn_run_forward(run, NULL);
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -119,13 +172,12 @@ static struct tn_rows output_rows(const tarn_run *run)
     return rows;
 }
 
-void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
-                 const float *weights, float scale)
+static struct tn_head_call head_call(tarn_run *run, const struct tn_rows *rows,
+                                     const int32_t *targets, const float *weights, float scale)
 {
-    const struct tn_rows rows = output_rows(run);
-    const struct tn_head_call call = {
+    return (struct tn_head_call){
         .head = &run->model->arch.head,
-        .rows = &rows,
+        .rows = rows,
         .outputs = run->outputs,
         .targets = targets,
         .weights = weights,
@@ -133,7 +185,25 @@ void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
         .doutputs = scale > 0.0f ? run->outputs : NULL,
         .scratch = run->scratch,
     };
+}
 
+void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
+                 const float *weights, float scale)
+{
+    const struct tn_rows rows = output_rows(run);
+    const struct tn_head_call call = head_call(run, &rows, targets, weights, scale);
+
+    tn_head_loss(&call, loss);
+}
+
+void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
+                          const int32_t *targets, const size_t *counts, const float *weights,
+                          float scale)
+{
+    const struct tn_rows rows = output_rows(run);
+    struct tn_head_call call = head_call(run, &rows, targets, weights, scale);
+
+    call.sequences = (struct tn_head_sequences){run->B, run->lengths, counts, losses};
     tn_head_loss(&call, loss);
 }
 
@@ -144,21 +214,24 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
     struct tn_rows values = run->block.rows;
 
     values.width = position->embedding;
-    tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
-    tn_context_backward(&run->model->arch.context, &values, gradients->context, run->d,
-                        position->F, run->context);
+    if (gradients->frames) {
+        tn_dense_backward(&run->projection, NULL, gradients->frames, gradients->frames_bias,
+                          run->d, run->stacked, run->model->weights.frames, run->scratch);
+    } else if (gradients->embedding) {
+        tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
+        tn_context_backward(&run->model->arch.context, &values, gradients->context, run->d,
+                            position->F, run->context);
+    }
     if (gradients->positions)
         tn_position_backward(position, &run->block.rows, gradients->positions, run->d,
                              position->F, run->N);
 }
 
-void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
+static void blocks_backward(tarn_run *run, const struct tn_weights *gradients)
 {
     const struct tn_weights *const w = &run->model->weights;
     const size_t layers = run->model->arch.config.layers;
 
-    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
-                      run->outputs, run->normed, w->predictor, run->scratch);
     tn_norm_backward(&run->block.rows, run->d, false, gradients->norm_gain,
                      gradients->norm_bias, run->d, run->inputs[layers], run->stats,
                      w->norm_gain, run->scratch);
@@ -171,6 +244,16 @@ void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const in
         tn_block_backward(&block, run->d, &run->gradients, &gradients->blocks[layer],
                           run->inputs[layer]);
     }
+}
+
+void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
+{
+    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
+                      run->outputs, run->normed, run->model->weights.predictor, run->scratch);
+    if (run->model->arch.lstm)
+        tn_run_lstm_backward(run, gradients);
+    else
+        blocks_backward(run, gradients);
     embed_backward(run, gradients, symbols);
 }
 
@@ -188,13 +271,37 @@ tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, si
     return TARN_OK;
 }
 
-static tarn_status check_lengths(const tarn_run *run, const size_t *lengths, tarn_error *err)
+tarn_status tn_lengths_check(const tarn_run *run, const size_t *lengths, tarn_error *err)
 {
     for (size_t b = 0; lengths && b < run->B; b++)
-        if (lengths[b] > run->N)
+        if (lengths[b] > run->T)
             return tn_fail(err, TARN_EINVAL, "lengths: %zu at %zu; expected at most %zu",
-                           lengths[b], b, run->N);
+                           lengths[b], b, run->T);
     return TARN_OK;
+}
+
+tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,
+                            tarn_error *err)
+{
+    const size_t width = run->model->arch.config.frames;
+
+    for (size_t b = 0; b < run->B; b++)
+        for (size_t i = 0; i < (lengths ? lengths[b] : run->T) * width; i++)
+            if (!isfinite(frames[b * run->T * width + i]))
+                return tn_fail(
+                    err, TARN_EINVAL,
+                    "frames: %g in frame %zu of sequence %zu; expected finite numbers",
+                    (double)frames[b * run->T * width + i], i / width, b);
+    return TARN_OK;
+}
+
+static tarn_status check_kind(const tarn_run *run, bool frames, tarn_error *err)
+{
+    const bool has = run->model->arch.config.frames > 0;
+
+    return has == frames ? TARN_OK
+                         : tn_fail(err, TARN_EINVAL, "model: its inputs are %s; expected %s",
+                                   has ? "frames" : "symbols", frames ? "frames" : "symbols");
 }
 
 tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t *symbols,
@@ -204,12 +311,29 @@ tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t
 
     if (!run || !outputs || !symbols)
         return tn_fail(err, TARN_EINVAL, "run, outputs, symbols: one is NULL; expected all");
-    if ((status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
-        (status = check_lengths(run, lengths, err)) != TARN_OK)
+    if ((status = check_kind(run, false, err)) != TARN_OK ||
+        (status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
+        (status = tn_lengths_check(run, lengths, err)) != TARN_OK)
         return status;
-    run->lengths = lengths;
+    tn_run_lengths(run, lengths);
     tn_run_forward(run, symbols);
-    run->lengths = NULL;
+    *outputs = run->outputs;
+    return TARN_OK;
+}
+
+tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *frames,
+                            const size_t *lengths, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!run || !outputs || !frames)
+        return tn_fail(err, TARN_EINVAL, "run, outputs, frames: one is NULL; expected all");
+    if ((status = check_kind(run, true, err)) != TARN_OK ||
+        (status = tn_lengths_check(run, lengths, err)) != TARN_OK ||
+        (status = tn_frames_check(run, frames, lengths, err)) != TARN_OK)
+        return status;
+    tn_run_lengths(run, lengths);
+    tn_run_forward_frames(run, frames);
     *outputs = run->outputs;
     return TARN_OK;
 }

@@ -14,7 +14,7 @@
 #include "model/transformer.h"
 
 struct tn_run_desc {
-    size_t B, N;
+    size_t B, N;    /* N: of symbols or frames */
     size_t threads; /* 0: all */
     const char *cpu;
     bool trains, recompute;
@@ -24,27 +24,34 @@ struct tn_run_desc {
 
 struct tarn_run {
     const tarn_model *model;
-    size_t B, N, R; /* R = B N rows */
+    size_t B, N, R; /* N positions; R = B N rows */
+    size_t T;       /* symbols or frames of a sequence */
     bool trains, recompute;
     struct tn_block_plan block;
     struct tn_dense predictor;
+    struct tn_dense projection; /* of frames; zeros: inputs are symbols */
+    struct tn_lstm lstms[2];    /* of the first layer, and of all others; zeros: no such body */
     tarn_attention *attentions; /* one per layer: random features and hashes are its own */
 
     /* Memory, laid out once. */
     float **inputs;              /* of each layer, and behind them the last one's output */
     struct tn_block_tape *tapes; /* of each layer, or one for all */
     float **saved;               /* attention's */
+    struct tn_lstm_tape *lstm_tapes;
     struct tn_block_gradients gradients;
-    float *d; /* R x F, the gradient that walks back */
+    float *d;      /* R x F, the gradient that walks back */
+    float *lstm_d; /* another, with an LSTM */
     struct tn_norm_stats *stats;
     float *normed, *outputs; /* R x F, R x outputs */
     float *positions;        /* a sequence's sinusoid */
     int32_t *context;        /* rows of its tables */
+    float *stacked;          /* R x floats of a stack of frames */
+    size_t *given, *rounded; /* B lengths, of symbols or frames and of positions */
     void *scratch;
     void *attention_work;
 
     /* Of the forward under way. */
-    const size_t *lengths; /* B of them, or NULL */
+    const size_t *lengths; /* B of them, in positions, or NULL; by tn_run_lengths() */
     double dropout;        /* 0 outside of training */
     uint64_t dropout_seed; /* of this update */
 
@@ -57,15 +64,45 @@ struct tarn_run {
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err);
 
+/* Symbols or frames of each sequence, from now on; NULL: all are whole. */
+void tn_run_lengths(tarn_run *run, const size_t *lengths);
+
 /* Symbols were checked. Outputs are in run->outputs. */
 void tn_run_forward(tarn_run *run, const int32_t *symbols);
+
+/* The same for (B, T, frames) floats, which need not be kept for backward. */
+void tn_run_forward_frames(tarn_run *run, const float *frames);
 
 /* Loss over the outputs. With a scale above 0 they become the gradient for backward. */
 void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
                  const float *weights, float scale);
 
-/* After tn_run_loss() with a scale: adds to the gradients, carved like the weights. */
+/* The same for a head of sequences: targets behind each other, counts[b] of each, weights NULL or
+ * B of them; losses NULL or B of them, as in struct tn_head_sequences. */
+void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
+                          const int32_t *targets, const size_t *counts, const float *weights,
+                          float scale);
+
+/* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
+ * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* ---- run_lstm.c --------------------------------------------------------- */
+
+/* An LSTM in the place of blocks: planned, laid out, from run->inputs or frames to run->normed,
+ * and from run->d back to run->d. */
+tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err);
+void tn_run_lstm_take(tarn_run *run, struct tn_arena *arena);
+size_t tn_run_lstm_scratch(const tarn_run *run);
+void tn_run_lstm_forward(tarn_run *run);
+void tn_run_lstm_backward(tarn_run *run, const struct tn_weights *gradients);
+
+/* ---- Checks ------------------------------------------------------------- */
+
+/* Refuses the first float of frames within lengths (NULL: all) that is not finite. */
+tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,
+                            tarn_error *err);
+tarn_status tn_lengths_check(const tarn_run *run, const size_t *lengths, tarn_error *err);
 
 /* Refuses the first symbol that the model does not know. */
 tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, size_t count,

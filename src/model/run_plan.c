@@ -11,7 +11,7 @@ static tarn_status plan_attentions(tarn_run *run, const struct tn_run_desc *desc
                                    tarn_error *err)
 {
     const struct tn_arch *const arch = &run->model->arch;
-    tarn_attention_desc attention = tn_arch_attention(arch, desc->B, desc->N);
+    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
 
     attention.threads = desc->threads;
     attention.cpu = desc->cpu;
@@ -48,11 +48,26 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .elements = desc->elements,
         .allocator = desc->allocator,
     };
-    tarn_status status = tn_block_init(&run->block, arch, &block, err);
+    const struct tn_dense_desc projection = {
+        .rows = run->R,
+        .in = arch->config.frames * arch->config.stack,
+        .out = arch->position.embedding,
+        .ldy = arch->config.width,
+        .bias = true,
+        .trains = desc->trains,
+        .threads = desc->threads,
+        .cpu = desc->cpu,
+        .elements = desc->elements,
+        .allocator = desc->allocator,
+    };
+    tarn_status status = arch->lstm ? tn_run_lstm_plan(run, desc, err)
+                                    : tn_block_init(&run->block, arch, &block, err);
 
     if (status == TARN_OK)
         status = tn_dense_init(&run->predictor, &predictor, err);
-    if (status == TARN_OK)
+    if (status == TARN_OK && run->model->weights.frames)
+        status = tn_dense_init(&run->projection, &projection, err);
+    if (status == TARN_OK && !arch->lstm)
         status = plan_attentions(run, desc, err);
     return status;
 }
@@ -65,16 +80,21 @@ static size_t scratch_size(const tarn_run *run)
     struct tn_rows rows = run->block.rows;
 
     rows.width = head->outputs;
-    return tn_max(
-        tn_max(tn_block_scratch_size(&run->block), tn_dense_scratch_size(&run->predictor)),
-        tn_max(tn_norm_scratch_size(&run->block.rows), tn_head_scratch_size(head, &rows)));
+    const size_t projection =
+        run->model->weights.frames ? tn_dense_scratch_size(&run->projection) : 0;
+    const size_t body =
+        run->model->arch.lstm ? tn_run_lstm_scratch(run) : tn_block_scratch_size(&run->block);
+
+    return tn_max(tn_max(body, tn_dense_scratch_size(&run->predictor)),
+                  tn_max(tn_max(projection, tn_norm_scratch_size(&run->block.rows)),
+                         tn_head_scratch_size(head, &rows, run->B)));
 }
 
-/* Outside of training a layer's input becomes its output. */
+/* Outside of training a block's input becomes its output; an LSTM's turns with it. */
 static void take_inputs(tarn_run *run, struct tn_arena *arena)
 {
     const size_t layers = run->model->arch.config.layers;
-    const size_t arrays = run->trains ? layers + 1 : 1;
+    const size_t arrays = run->trains ? layers + 1 : run->model->arch.lstm ? 2 : 1;
 
     for (size_t i = 0; i < arrays; i++) {
         float *const at = tn_arena_floats(arena, run->R * run->block.rows.width);
@@ -107,21 +127,32 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     const size_t F = arch->config.width;
 
     take_inputs(run, arena);
-    take_tapes(run, arena);
-    run->normed = tn_arena_floats(arena, run->R * F);
+    if (arch->lstm)
+        tn_run_lstm_take(run, arena);
+    else
+        take_tapes(run, arena);
+    run->normed =
+        arch->lstm ? run->inputs[arch->config.layers] : tn_arena_floats(arena, run->R * F);
     run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
+    run->given = tn_arena_take(arena, run->B, sizeof *run->given);
+    run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
+    if (arch->config.frames > 0)
+        run->stacked =
+            tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
     if (!arch->position.row->learned)
         run->positions = tn_arena_floats(arena, run->N * arch->position.table);
     run->context = tn_arena_take(arena, run->R * arch->context.count, sizeof *run->context);
     if (run->trains) {
         run->d = tn_arena_floats(arena, run->R * F);
         run->stats = tn_arena_take(arena, run->R, sizeof *run->stats);
-        run->gradients = tn_block_gradients_take(&run->block, arena);
+        if (!arch->lstm)
+            run->gradients = tn_block_gradients_take(&run->block, arena);
     }
     run->scratch = tn_arena_take(arena, scratch_size(run), 1);
     run->block.scratch = run->scratch;
-    run->attention_work =
-        tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
+    if (!arch->lstm)
+        run->attention_work =
+            tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
 }
 
 static tarn_status allocate(tarn_run *run, tarn_error *err)
@@ -138,6 +169,7 @@ static tarn_status allocate(tarn_run *run, tarn_error *err)
     struct tn_arena arena = tn_arena_over(run->memory);
 
     lay_out(run, &arena);
+    tn_run_lengths(run, NULL);
     tn_position_fill(&run->model->arch.position, run->positions, 0, run->N);
     return TARN_OK;
 }
@@ -152,11 +184,15 @@ static tarn_run *take_run(size_t layers, struct tn_arena *arena)
     float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
     struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
     float **const saved = tn_arena_take(arena, layers, sizeof *saved);
+    struct tn_lstm_tape *const lstm_tapes = tn_arena_take(arena, layers, sizeof *lstm_tapes);
 
     if (run) {
         memset(attentions, 0, layers * sizeof *attentions);
-        *run = (tarn_run){
-            .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
+        *run = (tarn_run){.attentions = attentions,
+                          .inputs = inputs,
+                          .tapes = tapes,
+                          .saved = saved,
+                          .lstm_tapes = lstm_tapes};
     }
     return run;
 }
@@ -170,14 +206,14 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
     if (desc->B == 0 || desc->N == 0)
         return tn_fail(err, TARN_EINVAL, "batch, length: %zu, %zu; expected at least 1 each",
                        desc->B, desc->N);
-    if (config->positions > 0 && desc->N > config->positions)
+    if (config->positions > 0 && tn_blocks(desc->N, config->stack) > config->positions)
         return tn_fail(err, TARN_EINVAL,
                        "length: %zu; expected at most %zu, the positions that were learned",
-                       desc->N, config->positions);
+                       desc->N, config->positions * config->stack);
 
     /* The widest array of a tape; sums of these are checked as they are laid out. */
-    const size_t wide =
-        tn_max(4 * config->width, tn_max(config->feed, model->arch.head.outputs));
+    const size_t wide = tn_max(tn_max(4 * config->width, config->frames * config->stack),
+                               tn_max(config->feed, model->arch.head.outputs));
 
     if (!tn_size_product(&floats, (size_t[]){desc->B, desc->N, wide, sizeof(float)}, 4))
         return tn_fail(err, TARN_EINVAL, "batch, length: %zu x %zu do not fit in memory",
@@ -206,8 +242,9 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
     made->plans = plans;
     made->model = model;
     made->B = desc->B;
-    made->N = desc->N;
-    made->R = desc->B * desc->N;
+    made->T = desc->N;
+    made->N = tn_blocks(desc->N, model->arch.config.stack);
+    made->R = made->B * made->N;
     made->trains = desc->trains;
     made->recompute = desc->recompute;
     if (desc->allocator) {
@@ -246,6 +283,9 @@ void tarn_run_free(tarn_run *run)
     for (size_t layer = 0; layer < run->model->arch.config.layers; layer++)
         tn_attention_clear(&run->attentions[layer]);
     tn_dense_clear(&run->predictor);
+    tn_dense_clear(&run->projection);
+    tn_lstm_clear(&run->lstms[0]);
+    tn_lstm_clear(&run->lstms[1]);
     tn_block_clear(&run->block);
     tn_release(from, run->memory);
     tn_release(from, run->plans);

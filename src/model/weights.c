@@ -5,6 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+size_t tn_lstm_ways(const struct tn_arch *arch)
+{
+    return arch->config.causal ? 1 : TN_LSTM_WAYS;
+}
+
+size_t tn_lstm_units(const struct tn_arch *arch)
+{
+    return arch->config.width / tn_lstm_ways(arch);
+}
+
+size_t tn_lstm_inputs(const struct tn_arch *arch, size_t layer)
+{
+    const tarn_config *const config = &arch->config;
+
+    return layer == 0 && config->frames > 0 ? config->frames * config->stack : config->width;
+}
+
 /* ---- The list ----------------------------------------------------------- */
 
 struct walk {
@@ -68,6 +85,42 @@ static void visit_block(const struct walk *w, struct tn_block_weights *b,
     norm(w, &b->norm2_gain, &b->norm2_bias, "norm2.weight", "norm2.bias", F);
 }
 
+/* Named and started as PyTorch's. */
+static void visit_lstm(const struct walk *w, struct tn_block_weights *b,
+                       const struct tn_arch *arch, size_t layer)
+{
+    const size_t H = tn_lstm_units(arch), in = tn_lstm_inputs(arch, layer);
+
+    for (size_t way = 0; way < tn_lstm_ways(arch); way++) {
+        struct tn_lstm_weights *const to = &b->lstm[way];
+        const struct {
+            float **at;
+            const char *name;
+            size_t columns;
+        } rows[] = {{&to->in, "weight_ih", in},
+                    {&to->hidden, "weight_hh", H},
+                    {&to->in_bias, "bias_ih", 0},
+                    {&to->hidden_bias, "bias_hh", 0}};
+
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "lstm.%s_l%zu%s", rows[i].name, layer,
+                     way ? "_reverse" : "");
+            tensor(w, rows[i].at, name, 4 * H, rows[i].columns, TN_START_UNIFORM, H);
+        }
+    }
+}
+
+static void visit_frames(const struct walk *w, struct tn_weights *weights,
+                         const struct tn_arch *arch)
+{
+    const size_t in = arch->config.frames * arch->config.stack;
+
+    matrix(w, &weights->frames, "frame_projection.weight", arch->position.embedding, in);
+    bias(w, &weights->frames_bias, "frame_projection.bias", arch->position.embedding, in);
+}
+
 void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
                       tn_tensor_visitor *visit, void *arg)
 {
@@ -75,8 +128,11 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
     const size_t F = config->width, outputs = arch->head.outputs;
     struct walk walk = {visit, arg, ""};
 
-    tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
-           arch->position.embedding, TN_START_NORMAL, 0);
+    if (config->frames > 0 && !arch->lstm)
+        visit_frames(&walk, weights, arch);
+    else if (config->frames == 0)
+        tensor(&walk, &weights->embedding, "value_embedding.weight", config->symbols,
+               arch->position.embedding, TN_START_NORMAL, 0);
     if (arch->context.count > 0)
         tensor(&walk, &weights->context, "context_embedding.weight",
                tn_context_rows(&arch->context), arch->position.embedding, TN_START_UNIFORM,
@@ -84,13 +140,16 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
     if (arch->position.row->learned)
         tensor(&walk, &weights->positions, "pos_embedding.weight", config->positions, F,
                TN_START_NORMAL, 0);
-    for (size_t i = 0; i < config->layers; i++) {
+    for (size_t i = 0; i < config->layers && arch->lstm; i++)
+        visit_lstm(&walk, &weights->blocks[i], arch, i);
+    for (size_t i = 0; i < config->layers && !arch->lstm; i++) {
         snprintf(walk.prefix, sizeof walk.prefix, "transformer.layers.%zu.", i);
         visit_block(&walk, &weights->blocks[i], arch);
     }
     walk.prefix[0] = '\0';
-    norm(&walk, &weights->norm_gain, &weights->norm_bias, "transformer.norm.weight",
-         "transformer.norm.bias", F);
+    if (!arch->lstm)
+        norm(&walk, &weights->norm_gain, &weights->norm_bias, "transformer.norm.weight",
+             "transformer.norm.bias", F);
     matrix(&walk, &weights->predictor, "predictor.weight", outputs, F);
     bias(&walk, &weights->predictor_bias, "predictor.bias", outputs, F);
 }
@@ -116,25 +175,25 @@ static void count(void *arg, const struct tn_tensor *tensor)
 
 size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors)
 {
-    struct tn_block_weights block;
-    struct tn_arch one = *arch;
-    struct total all = {0, 0}, rest = {0, 0};
+    struct tn_block_weights blocks[2];
+    struct tn_arch some = *arch;
+    struct total two = {0, 0}, one = {0, 0};
+    const size_t more = arch->config.layers - 1;
 
-    /* The blocks are alike: a model of one, and another for what a block adds. */
-    one.config.layers = 1;
-    tn_weights_visit(&(struct tn_weights){.blocks = &block}, &one, count, &all);
-    one.config.layers = 0;
-    tn_weights_visit(&(struct tn_weights){0}, &one, count, &rest);
-    const size_t each = all.floats - rest.floats;
+    /* The blocks are alike, but for the first: a model of one, and another for what one adds. */
+    some.config.layers = 2;
+    tn_weights_visit(&(struct tn_weights){.blocks = blocks}, &some, count, &two);
+    some.config.layers = 1;
+    tn_weights_visit(&(struct tn_weights){.blocks = blocks}, &some, count, &one);
+    const size_t each = two.floats - one.floats;
     size_t floats;
 
     if (tensors)
-        *tensors = rest.tensors + arch->config.layers * (all.tensors - rest.tensors);
-    if (all.floats >= SIZE_MAX / 64 ||
-        !tn_size_product(&floats, (size_t[]){each, arch->config.layers}, 2) ||
-        floats > SIZE_MAX / 64 - rest.floats)
+        *tensors = one.tensors + more * (two.tensors - one.tensors);
+    if (two.floats >= SIZE_MAX / 64 || !tn_size_product(&floats, (size_t[]){each, more}, 2) ||
+        floats > SIZE_MAX / 64 - one.floats)
         return SIZE_MAX;
-    return rest.floats + floats;
+    return one.floats + floats;
 }
 
 /* ---- Carving ------------------------------------------------------------ */
@@ -149,7 +208,9 @@ static void carve(void *arg, const struct tn_tensor *tensor)
 
 void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats)
 {
-    weights->context = weights->positions = NULL;
+    weights->embedding = weights->context = weights->positions = NULL;
+    weights->frames = weights->frames_bias = NULL;
+    weights->norm_gain = weights->norm_bias = NULL;
     memset(weights->blocks, 0, arch->config.layers * sizeof *weights->blocks);
     tn_weights_visit(weights, arch, carve, &floats);
 }

@@ -7,7 +7,14 @@
 #ifndef TN_WEIGHTS_H
 #define TN_WEIGHTS_H
 
+#include "layer/lstm.h"
 #include "model/config.h"
+
+/* Sizes of layer i of an LSTM: directions, units of each, and inputs, which are frames as they are
+ * in the first layer of a model of these. */
+size_t tn_lstm_ways(const struct tn_arch *arch);
+size_t tn_lstm_units(const struct tn_arch *arch);
+size_t tn_lstm_inputs(const struct tn_arch *arch, size_t layer);
 
 /* One block. The projections of queries, keys and values lie behind each other, and so do their
  * biases: one product serves all three. `key` is NULL where queries and keys are shared. */
@@ -18,14 +25,16 @@ struct tn_block_weights {
     float *feed_in, *feed_in_bias;             /* feed x F, feed */
     float *feed_out, *feed_out_bias;           /* F x feed, F */
     float *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
+    struct tn_lstm_weights lstm[TN_LSTM_WAYS]; /* in the place of all these, with such a body */
 };
 
 struct tn_weights {
-    float *embedding;                /* symbols x width that the positions leave */
-    float *context;                  /* tn_context_rows() x the same width; NULL if none */
-    float *positions;                /* positions x F; NULL unless learned */
-    struct tn_block_weights *blocks; /* L, memory of whoever carves */
-    float *norm_gain, *norm_bias;
+    float *embedding;            /* symbols x width that the positions leave; or NULL, and */
+    float *frames, *frames_bias; /* that width x floats of a stack of frames, that width */
+    float *context;              /* tn_context_rows() x that width; NULL if none */
+    float *positions;            /* positions x F; NULL unless learned */
+    struct tn_block_weights *blocks;   /* L, memory of whoever carves */
+    float *norm_gain, *norm_bias;      /* NULL with an LSTM */
     float *predictor, *predictor_bias; /* outputs x F, outputs */
 };
 

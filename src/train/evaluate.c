@@ -23,7 +23,8 @@ static void lay_out(struct tn_lesson *lesson, const tarn_settings *settings,
         if (!lesson->batches)
             continue;
         lesson->batches[i] = batch;
-        lesson->views[i] = (tarn_batch){batch.inputs, batch.targets, batch.weights};
+        lesson->views[i] = (tarn_batch){
+            .inputs = batch.inputs, .targets = batch.targets, .weights = batch.weights};
     }
 }
 

@@ -131,9 +131,20 @@ void tarn_trainer_free(tarn_trainer *t)
 
 /* ---- Batches ------------------------------------------------------------ */
 
-static bool weights_fit(const tarn_batch *batch, size_t rows, size_t *wrong)
+static bool of_sequences(const tarn_trainer *t)
 {
-    for (size_t i = 0; batch->weights && i < rows; i++)
+    return t->model->arch.head.row->sequence;
+}
+
+/* What has a weight: positions, or sequences. */
+static size_t units(const tarn_trainer *t)
+{
+    return of_sequences(t) ? t->run->B : t->run->R;
+}
+
+static bool weights_fit(const tarn_batch *batch, size_t count, size_t *wrong)
+{
+    for (size_t i = 0; batch->weights && i < count; i++)
         if (!(batch->weights[i] >= 0.0f && batch->weights[i] < INFINITY)) {
             *wrong = i;
             return false;
@@ -141,30 +152,85 @@ static bool weights_fit(const tarn_batch *batch, size_t rows, size_t *wrong)
     return true;
 }
 
+static tarn_status check_inputs(const tarn_trainer *t, const tarn_batch *batch, tarn_error *err)
+{
+    const tarn_status status = tn_lengths_check(t->run, batch->lengths, err);
+    const bool frames = t->model->arch.config.frames > 0;
+
+    if (status != TARN_OK)
+        return status;
+    if (frames ? !batch->frames : !batch->inputs)
+        return tn_fail(err, TARN_EINVAL, "%s: is NULL; expected what the model reads",
+                       frames ? "frames" : "inputs");
+    return frames ? tn_frames_check(t->run, batch->frames, batch->lengths, err)
+                  : tn_symbols_check(t->model, batch->inputs, t->run->R, "inputs", err);
+}
+
+static tarn_status check_sequences(const tarn_trainer *t, const tarn_batch *batch,
+                                   tarn_error *err)
+{
+    size_t count = 0;
+
+    if (!batch->counts)
+        return tn_fail(err, TARN_EINVAL,
+                       "counts: is NULL; expected how many targets each sequence has");
+    for (size_t b = 0; b < t->run->B; b++)
+        count += batch->counts[b];
+    if (count > 0 && !batch->targets)
+        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected %zu of them", count);
+    for (size_t i = 0; i < count; i++)
+        if (batch->targets[i] == 0)
+            return tn_fail(err, TARN_EINVAL, "targets: 0 at %zu; expected no blank", i);
+    return tn_symbols_check(t->model, batch->targets, count, "targets", err);
+}
+
+static tarn_status check_targets(const tarn_trainer *t, const tarn_batch *batch,
+                                 tarn_error *err)
+{
+    if (of_sequences(t))
+        return check_sequences(t, batch, err);
+    if (!batch->targets)
+        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected one for each position");
+    return tn_symbols_check(t->model, batch->targets, t->run->R, "targets", err);
+}
+
 static tarn_status check_batch(const tarn_trainer *t, const tarn_batch *batch, tarn_error *err)
 {
-    const size_t rows = t->run->R;
     size_t wrong = 0;
     tarn_status status;
 
-    if (!batch->inputs || !batch->targets)
-        return tn_fail(err, TARN_EINVAL, "inputs, targets: one is NULL; expected both");
-    if ((status = tn_symbols_check(t->model, batch->inputs, rows, "inputs", err)) != TARN_OK ||
-        (status = tn_symbols_check(t->model, batch->targets, rows, "targets", err)) != TARN_OK)
+    if ((status = check_inputs(t, batch, err)) != TARN_OK ||
+        (status = check_targets(t, batch, err)) != TARN_OK)
         return status;
-    if (!weights_fit(batch, rows, &wrong))
+    if (!weights_fit(batch, units(t), &wrong))
         return tn_fail(err, TARN_EINVAL, "weights: %g at %zu; expected finite and not negative",
                        (double)batch->weights[wrong], wrong);
     return TARN_OK;
 }
 
-/* Positions that count. */
+/* Impossible targets teach nothing. */
+static bool is_possible(const tarn_trainer *t, const tarn_batch *batch, size_t b,
+                        const int32_t *targets)
+{
+    const size_t given = batch->lengths ? batch->lengths[b] : t->run->T;
+    const struct tn_arch *const arch = &t->model->arch;
+
+    return arch->head.row->needs(targets, batch->counts[b]) <=
+           tn_blocks(given, arch->config.stack);
+}
+
+/* Positions or sequences that count. */
 static double weight_of(const tarn_trainer *t, const tarn_batch *batch)
 {
+    const bool sequences = of_sequences(t);
     double sum = 0.0;
 
-    for (size_t i = 0; i < t->run->R; i++)
-        sum += batch->weights ? (double)batch->weights[i] : 1.0;
+    for (size_t i = 0, offset = 0; i < units(t); i++) {
+        const double weight = batch->weights ? (double)batch->weights[i] : 1.0;
+
+        sum += !sequences || is_possible(t, batch, i, batch->targets + offset) ? weight : 0.0;
+        offset += sequences ? batch->counts[i] : 0;
+    }
     return sum;
 }
 
@@ -180,11 +246,30 @@ static tarn_status check_batches(const tarn_trainer *t, const tarn_batch *batche
             *weight += weight_of(t, &batches[i]);
     }
     if (status == TARN_OK && !(*weight > 0.0))
-        status = tn_fail(err, TARN_EINVAL, "weights: all are 0; expected something to learn");
+        status = tn_fail(
+            err, TARN_EINVAL,
+            "weights: all are 0, or of what is impossible; expected something to learn");
     return status;
 }
 
 /* ---- Updates ------------------------------------------------------------ */
+
+/* Forwards. With a scale, ready for backward. */
+static void look_at(tarn_trainer *t, struct tn_loss *loss, const tarn_batch *batch, float scale)
+{
+    tarn_run *const run = t->run;
+
+    tn_run_lengths(run, batch->lengths);
+    if (t->model->arch.config.frames > 0)
+        tn_run_forward_frames(run, batch->frames);
+    else
+        tn_run_forward(run, batch->inputs);
+    if (of_sequences(t))
+        tn_run_sequence_loss(run, loss, NULL, batch->targets, batch->counts, batch->weights,
+                             scale);
+    else
+        tn_run_loss(run, loss, batch->targets, batch->weights, scale);
+}
 
 /* Gradients of the mean loss over all batches; sums of the losses. */
 static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size_t count,
@@ -198,9 +283,7 @@ static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size
 
         t->run->dropout = t->model->arch.config.dropout;
         t->run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
-        tn_run_forward(t->run, batches[i].inputs);
-        tn_run_loss(t->run, &loss, batches[i].targets, batches[i].weights,
-                    (float)(1.0 / weight));
+        look_at(t, &loss, &batches[i], (float)(1.0 / weight));
         tn_run_backward(t->run, &t->gradients, batches[i].inputs);
         total.loss += loss.loss;
         total.weight += loss.weight;
@@ -272,8 +355,7 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
     if ((status = check_batch(t, batch, err)) != TARN_OK)
         return status;
     t->run->dropout = 0.0;
-    tn_run_forward(t->run, batch->inputs);
-    tn_run_loss(t->run, &loss, batch->targets, batch->weights, 0.0f);
+    look_at(t, &loss, batch, 0.0f);
     score->loss += loss.loss;
     score->correct += loss.correct;
     score->weight += loss.weight;
@@ -301,11 +383,15 @@ size_t tarn_trainer_bytes(const tarn_trainer *t)
 double tarn_trainer_flops(const tarn_trainer *t)
 {
     const struct tn_arch *const arch = &t->model->arch;
-    const size_t looked_up =
-        (arch->config.symbols + tn_context_rows(&arch->context)) * arch->position.embedding +
-        arch->config.positions * arch->config.width;
+    const size_t embedded = arch->config.frames > 0
+                                ? 0
+                                : (arch->config.symbols + tn_context_rows(&arch->context)) *
+                                      arch->position.embedding;
+    const size_t looked_up = embedded + arch->config.positions * arch->config.width;
     const tarn_attention *const attention = &t->run->attentions[0];
 
+    if (arch->lstm)
+        return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R;
     return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
            (double)arch->config.layers * (tarn_attention_forward_flops(attention) +
                                           tarn_attention_backward_flops(attention));

@@ -24,6 +24,41 @@ static const struct model_variant variants[] = {
 
 enum { COUNT = sizeof variants / sizeof variants[0] };
 
+#define OF_FRAMES                                                                              \
+    {"frames", "5"},                                                                           \
+    {                                                                                          \
+        "head", "ctc"                                                                          \
+    }
+static const struct model_variant of_frames[] = {
+    {"frames, linear", {OF_FRAMES, {0}}},
+    {"frames, linear, not causal, stacked",
+     {OF_FRAMES, {"causal", "false"}, {"stack", "3"}, {0}}},
+    {"frames, softmax, not causal",
+     {OF_FRAMES, {"causal", "false"}, {"attention", "softmax"}, {0}}},
+    {"frames, softmax, stacked", {OF_FRAMES, {"stack", "2"}, {"attention", "softmax"}, {0}}},
+    {"frames, kernel, not causal",
+     {OF_FRAMES, {"causal", "false"}, {"attention", "kernel"}, {0}}},
+    {"frames, lsh, not causal",
+     {OF_FRAMES, {"causal", "false"}, {"attention", "lsh:rounds=2,buckets=4,chunk=4"}, {0}}},
+    {"frames, lsh, stacked",
+     {OF_FRAMES, {"stack", "2"}, {"attention", "lsh:rounds=2,buckets=4,chunk=4"}, {0}}},
+    {"frames, lstm, both ways, stacked",
+     {OF_FRAMES,
+      {"causal", "false"},
+      {"stack", "2"},
+      {"position", "none"},
+      {"body", "lstm"},
+      {0}}},
+    {"frames, lstm, one way", {OF_FRAMES, {"position", "none"}, {"body", "lstm"}, {0}}},
+    {"frames, pre-norm, added sinusoid",
+     {OF_FRAMES, {"norm", "pre"}, {"position", "add"}, {0}}},
+};
+
+const struct model_variant *frame_variant_at(size_t index)
+{
+    return index < sizeof of_frames / sizeof of_frames[0] ? &of_frames[index] : NULL;
+}
+
 /* The first head is that of all above. */
 static const struct model_variant *of_head(size_t index)
 {

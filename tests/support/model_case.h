@@ -11,7 +11,7 @@ struct setting {
     const char *name, *value;
 };
 
-enum { MODEL_SETTINGS = 6, MODEL_SYMBOLS = 7 };
+enum { MODEL_SETTINGS = 7, MODEL_SYMBOLS = 7, MODEL_FRAMES = 5 };
 
 struct model_variant {
     const char *name;
@@ -20,6 +20,9 @@ struct model_variant {
 
 /* One of every kind of attention, position, norm, activation and head; NULL past the last. */
 const struct model_variant *model_variant_at(size_t index);
+
+/* The same for models of MODEL_FRAMES floats a frame, with head ctc, and with an LSTM. */
+const struct model_variant *frame_variant_at(size_t index);
 
 tarn_config config_of(const struct model_variant *variant);
 tarn_model *model_of(const struct model_variant *variant); /* tarn_model_free() */

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* test_lstm.c - the LSTM against PyTorch, against its equations in double, and against itself:
+ * lengths, threads, slopes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "layer/lstm.h"
+#include "support/layer_case.h"
+#include "vectors/lstm_torch.h"
+
+enum { ARRAYS = 4 };
+
+struct lstm_case {
+    struct tn_lstm lstm;
+    struct floats x, y, dx, dy, weights, dweights;
+    size_t *lengths;
+    void *tape_memory, *scratch;
+    struct tn_lstm_tape tape;
+};
+
+static size_t array_size(const struct tn_lstm_desc *d, size_t array)
+{
+    const size_t H = d->units, sizes[ARRAYS] = {4 * H * d->in, 4 * H * H, 4 * H, 4 * H};
+
+    return sizes[array];
+}
+
+static size_t weight_count(const struct tn_lstm_desc *d)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < ARRAYS; i++)
+        count += (d->one_way ? 1 : 2) * array_size(d, i);
+    return count;
+}
+
+/* All arrays lie behind each other, direction by direction. */
+static void carve(struct tn_lstm_weights *w, const struct tn_lstm_desc *d, float *at)
+{
+    for (size_t way = 0; way < (d->one_way ? 1 : 2); way++) {
+        float **const arrays[ARRAYS] = {&w[way].in, &w[way].hidden, &w[way].in_bias,
+                                        &w[way].hidden_bias};
+
+        for (size_t i = 0; i < ARRAYS; i++) {
+            *arrays[i] = at;
+            at += array_size(d, i);
+        }
+    }
+}
+
+static struct lstm_case case_open(struct tn_lstm_desc d, struct tn_random *random)
+{
+    const size_t rows = d.B * d.N, ways = d.one_way ? 1 : 2;
+    struct tn_arena arena = tn_arena_over(NULL);
+    struct lstm_case c;
+    tarn_error err;
+
+    d.trains = true;
+    check_ok(tn_lstm_init(&c.lstm, &d, &err), &err);
+    c.x = floats_open(rows * d.in, 1.0, random);
+    c.dx = floats_open(rows * d.in, 1.0, random);
+    c.y = floats_open(rows * ways * d.units, 1.0, random);
+    c.dy = floats_open(rows * ways * d.units, 1.0, random);
+    c.weights = floats_open(weight_count(&d), 0.5, random);
+    c.dweights = floats_open(weight_count(&d), 1.0, random);
+    c.lengths = take(d.B, sizeof *c.lengths);
+    for (size_t b = 0; b < d.B; b++)
+        c.lengths[b] = b == 0 ? d.N : below(random, d.N + 1);
+    tn_lstm_tape_take(&c.lstm, &arena);
+    c.tape_memory = take(tn_arena_bytes(&arena), 1);
+    arena = tn_arena_over(c.tape_memory);
+    c.tape = tn_lstm_tape_take(&c.lstm, &arena);
+    c.scratch = take(tn_lstm_scratch_size(&c.lstm), 1);
+    return c;
+}
+
+static void case_close(struct lstm_case *c)
+{
+    tn_lstm_clear(&c->lstm);
+    floats_close(&c->x);
+    floats_close(&c->dx);
+    floats_close(&c->y);
+    floats_close(&c->dy);
+    floats_close(&c->weights);
+    floats_close(&c->dweights);
+    free(c->lengths);
+    free(c->tape_memory);
+    free(c->scratch);
+}
+
+static void forward(struct lstm_case *c)
+{
+    struct tn_lstm_weights w[TN_LSTM_WAYS];
+
+    carve(w, &c->lstm.desc, c->weights.at);
+    tn_lstm_forward(&c->lstm, &c->tape, c->y.at, c->x.at, w, c->lengths, c->scratch);
+}
+
+/* Gradients of the weights from zero. */
+static void run(struct lstm_case *c)
+{
+    struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
+
+    carve(w, &c->lstm.desc, c->weights.at);
+    carve(dw, &c->lstm.desc, c->dweights.at);
+    memset(c->dweights.at, 0, c->dweights.n * sizeof(float));
+    forward(c);
+    tn_lstm_backward(&c->lstm, &c->tape, c->dx.at, dw, c->dy.at, c->y.at, c->x.at, w,
+                     c->lengths, c->scratch);
+}
+
+/* ---- PyTorch ------------------------------------------------------------ */
+
+static void check_torch(const char *what, const struct floats *got, const float *want)
+{
+    double *const exact = doubles_of(want, got->n);
+
+    check_floats(what, got->at, exact, got->n, 3e-6);
+    free(exact);
+}
+
+static void pytorch_computes_the_same(void **state)
+{
+    const struct tn_kernels *kernels;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 501);
+    for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++) {
+        const struct tn_lstm_desc d = {
+            .B = TORCH_B, .N = TORCH_N, .in = TORCH_IN, .units = TORCH_H, .cpu = kernels->name};
+        struct lstm_case c = case_open(d, &random);
+
+        assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
+        memcpy(c.x.at, torch_x, sizeof torch_x);
+        memcpy(c.dy.at, torch_dy, sizeof torch_dy);
+        memcpy(c.weights.at, torch_weights, sizeof torch_weights);
+        memcpy(c.lengths, torch_lengths, sizeof torch_lengths);
+        run(&c);
+        check_torch("y", &c.y, torch_y);
+        check_torch("dx", &c.dx, torch_dx);
+        check_torch("dweights", &c.dweights, torch_dweights);
+        case_close(&c);
+    }
+}
+
+/* ---- the equations ------------------------------------------------------ */
+
+static double sigma(double x)
+{
+    return 1.0 / (1.0 + exp(-x));
+}
+
+/* y of sequence b in one direction, (T, H). */
+static void define(double *y, const struct lstm_case *c, size_t b, size_t way)
+{
+    const struct tn_lstm_desc *const d = &c->lstm.desc;
+    const size_t H = d->units, T = c->lengths[b];
+    struct tn_lstm_weights w[TN_LSTM_WAYS];
+    double *const h = take(H, sizeof *h), *const cell = take(H, sizeof *cell);
+    double *const z = take(4 * H, sizeof *z);
+
+    carve(w, d, c->weights.at);
+    for (size_t step = 0; step < T; step++) {
+        const size_t t = way ? T - 1 - step : step;
+        const float *const x = c->x.at + (b * d->N + t) * d->in;
+
+        for (size_t j = 0; j < 4 * H; j++) {
+            z[j] = (double)w[way].in_bias[j] + (double)w[way].hidden_bias[j];
+            for (size_t k = 0; k < d->in; k++)
+                z[j] += (double)w[way].in[j * d->in + k] * (double)x[k];
+            for (size_t k = 0; k < H; k++)
+                z[j] += (double)w[way].hidden[j * H + k] * h[k];
+        }
+        for (size_t j = 0; j < H; j++) {
+            cell[j] = sigma(z[H + j]) * cell[j] + sigma(z[j]) * tanh(z[2 * H + j]);
+            y[t * H + j] = h[j] = sigma(z[3 * H + j]) * tanh(cell[j]);
+        }
+    }
+    free(h);
+    free(cell);
+    free(z);
+}
+
+static void check_definition(struct lstm_case *c)
+{
+    const size_t N = c->lstm.desc.N, H = c->lstm.desc.units, ways = c->lstm.ways;
+
+    forward(c);
+    for (size_t b = 0; b < c->lstm.desc.B; b++)
+        for (size_t way = 0; way < ways; way++) {
+            double *const y = take(N * H, sizeof *y); /* 0 beyond the length */
+
+            define(y, c, b, way);
+            for (size_t t = 0; t < N; t++)
+                check_floats("y", c->y.at + ((b * N + t) * ways + way) * H, y + t * H, H, 2e-5);
+            free(y);
+        }
+}
+
+static void every_instruction_set_equals_the_equations(void **state)
+{
+    const struct tn_kernels *kernels;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 502);
+    for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
+        for (size_t i = 0; i < 12; i++) {
+            const struct tn_lstm_desc d = {.B = 1 + below(&random, 20),
+                                           .N = 1 + below(&random, 12),
+                                           .in = 1 + below(&random, 20),
+                                           .units = ONE_OF(&random, 1, 3, 8, 16, 21),
+                                           .one_way = i % 3 == 0,
+                                           .threads = 1 + i % 3,
+                                           .cpu = kernels->name};
+            struct lstm_case c = case_open(d, &random);
+
+            check_definition(&c);
+            case_close(&c);
+        }
+}
+
+/* ---- gradients ---------------------------------------------------------- */
+
+static double loss_at(void *arg)
+{
+    struct lstm_case *const c = arg;
+
+    forward(c);
+    return dot_product(c->y.at, c->dy.at, c->y.n);
+}
+
+static void gradients_are_slopes(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 503);
+    for (size_t i = 0; i < 6; i++) {
+        const struct tn_lstm_desc d = {.B = 3,
+                                       .N = 9,
+                                       .in = 7,
+                                       .units = 5,
+                                       .one_way = i % 3 == 0,
+                                       .threads = 2,
+                                       .cpu = forced_cpu()};
+        struct lstm_case c = case_open(d, &random);
+
+        run(&c);
+        check_slope("x", loss_at, &c, c.x.at, c.dx.at, c.x.n, 1e-3, &random);
+        check_slope("weights", loss_at, &c, c.weights.at, c.dweights.at, c.weights.n, 1e-3,
+                    &random);
+        case_close(&c);
+    }
+}
+
+/* What is beyond a length changes nothing, and gets no gradient. */
+static void padded_equals_unpadded(void **state)
+{
+    enum { B = 4, N = 10, IN = 6, H = 5 };
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 504);
+    struct lstm_case all = case_open(
+        (struct tn_lstm_desc){.B = B, .N = N, .in = IN, .units = H, .cpu = forced_cpu()},
+        &random);
+    double *const sum = take(all.dweights.n, sizeof *sum);
+
+    all.lengths[1] = 1;
+    for (size_t b = 0; b < B; b++)
+        for (size_t i = all.lengths[b] * 2 * H; i < N * 2 * H; i++)
+            all.dy.at[b * N * 2 * H + i] = NAN;
+    run(&all);
+    for (size_t b = 0; b < B; b++) {
+        const size_t T = all.lengths[b];
+
+        for (size_t i = T * IN; i < N * IN; i++)
+            assert_true(all.dx.at[b * N * IN + i] == 0.0f);
+        if (T == 0)
+            continue;
+        struct lstm_case one = case_open(
+            (struct tn_lstm_desc){.B = 1, .N = T, .in = IN, .units = H, .cpu = forced_cpu()},
+            &random);
+
+        memcpy(one.weights.at, all.weights.at, all.weights.n * sizeof(float));
+        memcpy(one.x.at, all.x.at + b * N * IN, one.x.n * sizeof(float));
+        memcpy(one.dy.at, all.dy.at + b * N * 2 * H, one.dy.n * sizeof(float));
+        run(&one);
+        double *const y = doubles_of(one.y.at, one.y.n), *const dx =
+                                                             doubles_of(one.dx.at, one.dx.n);
+
+        check_floats("y", all.y.at + b * N * 2 * H, y, one.y.n, 1e-5);
+        check_floats("dx", all.dx.at + b * N * IN, dx, one.dx.n, 1e-5);
+        for (size_t i = 0; i < one.dweights.n; i++)
+            sum[i] += (double)one.dweights.at[i];
+        free(y);
+        free(dx);
+        case_close(&one);
+    }
+    check_floats("dweights", all.dweights.at, sum, all.dweights.n, 1e-5);
+    free(sum);
+    case_close(&all);
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < AWKWARD_THREADS; i++) {
+        struct tn_lstm_desc d = {
+            .B = 21, .N = 13, .in = 30, .units = 33, .threads = 1, .cpu = forced_cpu()};
+        struct tn_random random;
+
+        tn_random_seed(&random, 505);
+        struct lstm_case one = case_open(d, &random);
+
+        d.threads = awkward_threads[i];
+        tn_random_seed(&random, 505);
+        struct lstm_case many = case_open(d, &random);
+
+        run(&one);
+        run(&many);
+        check_bits("y", one.y.at, many.y.at, one.y.n);
+        check_bits("dx", one.dx.at, many.dx.at, one.dx.n);
+        check_bits("dweights", one.dweights.at, many.dweights.at, one.dweights.n);
+        case_close(&one);
+        case_close(&many);
+    }
+}
+
+/* Gates that are full or shut stay numbers. */
+static void extreme_inputs_give_finite_gradients(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 506);
+    struct lstm_case c = case_open(
+        (struct tn_lstm_desc){.B = 2, .N = 6, .in = 4, .units = 9, .cpu = forced_cpu()},
+        &random);
+
+    for (size_t i = 0; i < c.x.n; i++)
+        c.x.at[i] *= 1e6f;
+    run(&c);
+    for (size_t i = 0; i < c.y.n; i++)
+        assert_true(fabsf(c.y.at[i]) <= 1.0f);
+    for (size_t i = 0; i < c.dweights.n; i++)
+        assert_true(isfinite(c.dweights.at[i]));
+    case_close(&c);
+}
+
+static void sizes_of_nothing_are_refused(void **state)
+{
+    struct tn_lstm lstm;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tn_lstm_init(&lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1}, &err),
+                     TARN_EINVAL);
+    assert_int_equal(
+        tn_lstm_init(&lstm,
+                     &(struct tn_lstm_desc){.B = SIZE_MAX / 2, .N = 2, .in = 3, .units = 3},
+                     &err),
+        TARN_EINVAL);
+    assert_int_equal(
+        tn_lstm_init(
+            &lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1, .units = 1, .cpu = "abacus"},
+            &err),
+        TARN_EUNKNOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pytorch_computes_the_same),
+        cmocka_unit_test(every_instruction_set_equals_the_equations),
+        cmocka_unit_test(gradients_are_slopes),
+        cmocka_unit_test(padded_equals_unpadded),
+        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(extreme_inputs_give_finite_gradients),
+        cmocka_unit_test(sizes_of_nothing_are_refused),
+    };
+
+    return cmocka_run_group_tests_name("lstm", tests, NULL, NULL);
+}
