@@ -63,6 +63,24 @@ expect 0 'lsh-1' bench attention --lengths 16..32 --batch 1 --heads 1 --head-wid
     " linear ,16  lsh-1 ,16  linear ,32  lsh-1 ,32 " ] ||
     fail "the CSV of two rounds: $(cat "$folder/rounds.csv")"
 
+# Steps of a model, from one position on or from several.
+steps() {
+    code=$1
+    pattern=$2
+    shift 2
+    expect "$code" "$pattern" bench generate --preset tiny --length 20 --threads 1 --repeat 1 "$@"
+}
+
+steps 0 'batch 1, 20 steps from 0 on'
+steps 0 '"from":1100,' --from 7,1100 --json
+[ "$(wc -l <"$out")" -eq 2 ] || fail "the rows: $(cat "$out")"
+[ "$(grep -o '"state_bytes":[0-9]*' "$out" | sort -u | wc -l)" -eq 1 ] ||
+    fail "the state of linear attention: $(cat "$out")"
+steps 0 '"method":"recompute"' --attention softmax --method recompute --json
+for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9; do
+    steps 2 "--from: '.*'; expected up to 8 positions" --from "$wrong"
+done
+
 # Whole images, and images of which some steps are measured.
 image() {
     code=$1
@@ -97,6 +115,7 @@ image 2 '--method' --method linear:2x
 image 2 "--batch: '1,x'; expected whole numbers" --batch 1,x
 image 2 '--batch' --batch ''
 image 2 'expected at least 2 bytes' --length 1
+image 1 'none: No such file' --like none
 image 2 "--precision: 'f16'; expected f32 or bf16" --precision f16
 image 2 '--budget' --budget 0
 image 2 "no 'foo'; there are copy-paper" --preset foo

@@ -103,7 +103,7 @@ draw() {
 draw a.png -n 20
 draw b.png -n 20 --threads 2
 same a.png b.png 'threads change the picture'
-for streams in 1 5 16; do
+for streams in 1 5 16 17 20; do
     draw b.png -n 20 --streams $streams
     same a.png b.png "$streams at once change the picture"
 done
@@ -126,6 +126,13 @@ expect 2 'images are drawn whole' generate "$model" -o "$folder/a.png" --save-st
 expect 2 'expected numbers from 0 to 255' generate "$model" -o "$folder/a.png" --prompt 256
 expect 2 'prompt: is a whole image' generate "$model" -o "$folder/a.png" \
     --prompt "$(awk 'BEGIN { for (i = 0; i < 30; i++) printf "7 " }')"
+draw each/ -n 3
+draw b.png -n 1
+same each/00000.png b.png 'a folder has a file for each image'
+[ -f "$folder/each/00002.png" ] && [ ! -e "$folder/each/00003.png" ] || fail 'three files for three images'
+expect 0 '3 images, .* bytes shown' complete "$model" --data "$folder/each" -o "$folder/b.png"
+expect 1 'none/each/: No such file' generate "$model" -n 1 -o "$folder/none/each/"
+expect 1 'a.png/: Not a directory' generate "$model" -n 1 -o "$folder/a.png/"
 expect 1 'none/a.png: No such file' generate "$model" -o "$folder/none/a.png"
 expect 1 'empty: Is a directory' generate "$model" -o "$folder/empty"
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
