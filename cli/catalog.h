@@ -2,8 +2,8 @@
 /* catalog.h - every command of the program with the tables that it reads its arguments by, for
  * what is made of all of them: the manual and completion.
  *
- * Nothing is listed twice: while the catalog is read, the commands run, and where they would read
- * their arguments they hand over the table instead. */
+ * Nothing is listed twice: while the catalog is read, the commands run, and where they would
+ * read their arguments they hand over the table instead. */
 #ifndef CATALOG_H
 #define CATALOG_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_manual.c - tarn manual: a page for the program and one for each of its commands, in man(7),
- * made of the tables that the commands read their arguments by. */
+/* cmd_manual.c - tarn manual: a page for the program and one for each of its commands, in
+ * man(7), made of the tables that the commands read their arguments by. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,8 +29,8 @@ static const struct args_command command = {
 
 /* ---- Text --------------------------------------------------------------- */
 
-/* Dashes are the minus that a terminal copies; a dot or an apostrophe that begins a line would be
- * a request. */
+/* Dashes are the minus that a terminal copies; a dot or an apostrophe that begins a line would
+ * be a request. */
 static void put(FILE *page, const char *text)
 {
     if (*text == '.' || *text == '\'')

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* completion_fish.c - a line per word that may come, on the condition that the words before name
- * its command. */
+/* completion_fish.c - a line per word that may come, on the condition that the words before
+ * name its command. */
 #include "completion.h"
 
 static const char special[] = "\\";

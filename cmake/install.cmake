@@ -122,12 +122,14 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/trig
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtarn-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtarn${so} (= ${PROJECT_VERSION}-1)")
-set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
-    "Trains and runs transformers whose attention is linear in the sequence\nlength, beside softmax and Reformer's, on ordinary CPUs.\n.\nThis is the program.")
-set(CPACK_COMPONENT_LIBRARY_DESCRIPTION
-    "Trains and runs transformers whose attention is linear in the sequence\nlength, beside softmax and Reformer's, on ordinary CPUs.\n.\nThis is the shared library.")
-set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
-    "Trains and runs transformers whose attention is linear in the sequence\nlength, beside softmax and Reformer's, on ordinary CPUs.\n.\nThese are the headers, the static library and files for pkg-config and\nCMake.")
+foreach(described "PROGRAM;This is the program." "LIBRARY;This is the shared library."
+        "DEVELOPMENT;These are the headers, the static library and files for pkg-config and CMake.")
+    list(GET described 0 component)
+    list(GET described 1 what)
+    string(JOIN "\n" CPACK_COMPONENT_${component}_DESCRIPTION
+           "Trains and runs transformers whose attention is linear in the sequence length,"
+           "beside softmax and Reformer's, on ordinary CPUs." "." "${what}")
+endforeach()
 
 # The time is that of SOURCE_DATE_EPOCH where that is set.
 set(ENV{LC_ALL} C)
