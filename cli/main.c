@@ -14,6 +14,8 @@ static const struct command commands[] = {
      cmd_generate},
     {"complete", "the rest of images of which a model is shown the beginning", cmd_complete},
     {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
+    {"import", "make a model of a file of PyTorch's, NumPy's or safetensors", cmd_import},
+    {"export", "write a model as safetensors or for NumPy", cmd_export},
     {"data", "fetch and verify the data sets that are known", cmd_data},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {"manual", "write the manual pages", cmd_manual},
