@@ -64,7 +64,7 @@ list(REMOVE_DUPLICATES directories)
 list(REMOVE_ITEM directories ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
 list(TRANSFORM directories PREPEND -L)
 list(JOIN directories " " directories)
-list(APPEND private_flags ${OpenMP_C_FLAGS} -lm)
+list(APPEND private_flags ${openmp_flags} -lm)
 list(JOIN private_flags " " private_flags)
 string(STRIP "${directories} ${private_flags}" private_flags)
 
