@@ -68,7 +68,8 @@ list(APPEND private_flags ${openmp_flags} -lm)
 list(JOIN private_flags " " private_flags)
 string(STRIP "${directories} ${private_flags}" private_flags)
 
-# Beside the prefix where the folders are, so that the tree may be moved.
+# Beside the prefix where the folders are, so that the tree may be moved. Not in /usr, whose
+# include/ must not be named by another path than the compiler's.
 foreach(kind LIBDIR INCLUDEDIR)
     if(IS_ABSOLUTE ${CMAKE_INSTALL_${kind}})
         set(pc_${kind} ${CMAKE_INSTALL_${kind}})
@@ -76,7 +77,7 @@ foreach(kind LIBDIR INCLUDEDIR)
         set(pc_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
     endif()
 endforeach()
-if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     set(pc_prefix ${CMAKE_INSTALL_PREFIX})
 else()
     file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
@@ -89,7 +90,7 @@ install(FILES ${PROJECT_BINARY_DIR}/tarn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/
 
 # ---- Debian packages ----------------------------------------------------------
 
-set(TARN_MAINTAINER "maintainer of tarn <root@localhost>" CACHE STRING
+set(TARN_MAINTAINER "maintainer of tarn <tarn@localhost>" CACHE STRING
     "Name and address for Debian packages")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME tarn)

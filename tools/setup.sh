@@ -69,6 +69,8 @@ look() { # build|test|all
     need libomp-dev links clang -fopenmp
     wish clang-format-14 tools/check_format.sh --find
     [ "$1" = test ] && return
+    wish dpkg-dev have dpkg-shlibdeps
+    wish lintian have lintian
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
 }
 
