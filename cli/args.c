@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "catalog.h"
+#include "rows_help.h"
 #include "words.h"
 
 /* ---- help --------------------------------------------------------------- */
 
-static const char *dashes(const struct args_option *option)
+const char *args_dashes(const struct args_option *option)
 {
     if (option->type == ARGS_OPERAND)
         return "";
@@ -24,7 +26,7 @@ static void print_option(const struct args_option *option)
     char text[512];
     const int column = 26;
     const int used =
-        printf("  %s%s%s%s", dashes(option), option->name, option->argument ? " " : "",
+        printf("  %s%s%s%s", args_dashes(option), option->name, option->argument ? " " : "",
                option->argument ? option->argument : "");
 
     snprintf(text, sizeof text, "%s%s%s%s", option->help, option->initial ? " [" : "",
@@ -48,8 +50,21 @@ static void print_help(const struct args_command *command)
     for (const struct args_option *option = command->options; option->name; option++)
         print_option(option);
     printf("  --help\n");
-    if (command->more_help)
-        command->more_help();
+    for (const struct args_table *table = command->tables; table && table->row; table++)
+        if (table->title)
+            rows_help(table->title, table->row);
+    if (command->notes) {
+        printf("\n");
+        words_wrap(stdout, command->notes, 0);
+    }
+}
+
+const struct args_table *args_table_of(const struct args_command *command, const char *option)
+{
+    for (const struct args_table *table = command->tables; table && table->row; table++)
+        if (table->option && strcmp(table->option, option) == 0)
+            return table;
+    return NULL;
 }
 
 /* ---- values ------------------------------------------------------------- */
@@ -163,8 +178,8 @@ static int wrong_value(const struct args_command *command, const struct args_opt
         [ARGS_NUMBER] = "a number",
     };
 
-    fprintf(stderr, "%s: %s%s: '%.80s'; expected ", command->name, dashes(option), option->name,
-            text);
+    fprintf(stderr, "%s: %s%s: '%.80s'; expected ", command->name, args_dashes(option),
+            option->name, text);
     if (option->type == ARGS_SECONDS)
         fprintf(stderr, "seconds above 0\n");
     else
@@ -196,7 +211,7 @@ static int unknown_option(const struct args_command *command, const char *word,
     fprintf(stderr, "; there are");
     for (const struct args_option *option = command->options; option->name; option++)
         if (option->type != ARGS_OPERAND)
-            fprintf(stderr, " %s%s", dashes(option), option->name);
+            fprintf(stderr, " %s%s", args_dashes(option), option->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }
@@ -217,7 +232,7 @@ static const struct args_option *find(const struct args_command *command, const 
 
     for (const struct args_option *option = command->options; option->name; option++)
         if (strncmp(option->name, name, length) == 0 && option->name[length] == '\0' &&
-            strlen(dashes(option)) == (size_t)(name - word))
+            strlen(args_dashes(option)) == (size_t)(name - word))
             return option;
     return NULL;
 }
@@ -277,6 +292,8 @@ int args_read(const struct args_command *command, void *values, int argc, char *
     const struct args_option *operand = next_operand(command->options);
     bool options_end = false;
 
+    if (catalog_takes(command))
+        return EXIT_DONE;
     for (const struct args_option *option = command->options; option->name; option++)
         read_value(values, option, option->initial);
     for (int i = 1; i < argc; i++) {

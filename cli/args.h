@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "tarn/tarn.h"
+
 enum args_type {
     ARGS_FLAG,    /* bool */
     ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
@@ -37,11 +39,19 @@ struct args_option {
     const char *help;
 };
 
+/* A table of the library's, for --help, the manual and completion. */
+struct args_table {
+    const char *title; /* above its rows; NULL: it is listed elsewhere */
+    const tarn_table_row *(*row)(size_t index);
+    const char *option; /* whose values are names of rows; NULL: none's */
+};
+
 struct args_command {
     const char *name;                  /* "tarn bench peak" */
     const char *help;                  /* what it does, a sentence or two */
     const struct args_option *options; /* ended by a NULL name */
-    void (*more_help)(void);           /* prints below the options; NULL: nothing */
+    const struct args_table *tables;   /* ended by a NULL row; NULL: none */
+    const char *notes;                 /* lines below all that; NULL: nothing */
 };
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
@@ -49,5 +59,10 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
 /* Fills *values from argv[1] on. ARGS_GO_ON, or the code to exit with: --help was answered, or
  * the reason why not was printed. */
 int args_read(const struct args_command *command, void *values, int argc, char **argv);
+
+const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
+
+/* The table whose rows an option's values are; NULL: there is none. */
+const struct args_table *args_table_of(const struct args_command *command, const char *option);
 
 #endif

@@ -51,6 +51,14 @@ static const struct args_option options[] = {
     {0},
 };
 
+static const struct args_table tables[] = {
+    {NULL, tarn_preset, "preset"},
+    {NULL, tarn_attention_kind, "attention"},
+    {NULL, tarn_feature_map, "feature-map"},
+    {NULL, tarn_method, "method"},
+    {0},
+};
+
 static const struct args_command command = {
     .name = "tarn bench generate",
     .help =
@@ -58,6 +66,7 @@ static const struct args_command command = {
         "the limit, which is the larger of reading all weights once and of multiplying at "
         "this machine's peak.",
     .options = options,
+    .tables = tables,
 };
 
 /* ---- One bench ---------------------------------------------------------- */

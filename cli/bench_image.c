@@ -19,12 +19,14 @@ static const char program[] = "tarn bench image";
 
 /* ---- Methods ------------------------------------------------------------ */
 
+static const tarn_option_info none[] = {{0}};
+
 const struct image_method image_methods[] = {
-    {"linear", "linear", "recurrent", true, "state of constant size, (16)-(20)"},
-    {"stateful-softmax", "softmax", "recurrent", true, "keys and values are kept"},
-    {"softmax", "softmax", "recompute", true, "all bytes so far again for each byte"},
-    {"lsh-1", "lsh:rounds=1", "recompute", false, "likewise, Reformer with one round"},
-    {"lsh-4", "lsh:rounds=4", "recompute", false, "with four"},
+    {{"linear", "state of constant size, (16)-(20)", none}, "linear", "recurrent", true},
+    {{"stateful-softmax", "keys and values are kept", none}, "softmax", "recurrent", true},
+    {{"softmax", "all bytes so far again for each byte", none}, "softmax", "recompute", true},
+    {{"lsh-1", "likewise, Reformer with one round", none}, "lsh:rounds=1", "recompute", false},
+    {{"lsh-4", "with four", none}, "lsh:rounds=4", "recompute", false},
 };
 
 enum { METHODS = sizeof image_methods / sizeof image_methods[0], BATCHES_MAX = 16 };
@@ -68,27 +70,16 @@ static const struct args_option options[] = {
     {0},
 };
 
-static void print_methods(void)
+static const tarn_table_row *method_row(size_t index)
 {
-    printf("\nmethods:\n");
-    for (size_t i = 0; i < METHODS; i++)
-        printf("  %-18s%s\n", image_methods[i].name, image_methods[i].help);
-    printf("\n");
-    words_wrap(
-        stdout,
-        "An image of N bytes takes N - 1 steps: each reads a byte and draws the next one. The "
-        "first byte is given. Steps and draws are counted; setting up is not, and no file is "
-        "written. If all steps would take longer than --budget, an image is cut into equal "
-        "pieces, and the step in the middle of each stands for it; steps of linear attention "
-        "cost the same everywhere (a little more from the 1024th on), so that the first ones "
-        "stand for all. measured_steps says how many were measured. To get to a step in the "
-        "middle "
-        "takes time beside the budget. of_peak is the dense products and attention of the "
-        "model by this machine's multiply-adds in f32, measured in turns with the methods; "
-        "there is none for lsh. A state is what is kept from one byte to the next; the "
-        "generator holds activations and copies of weights besides.",
-        0);
+    return index < METHODS ? &image_methods[index].about : NULL;
 }
+
+static const struct args_table tables[] = {
+    {NULL, tarn_preset, "preset"},
+    {"methods", method_row, "method"},
+    {0},
+};
 
 static const struct args_command command = {
     .name = "tarn bench image",
@@ -97,7 +88,18 @@ static const struct args_command command = {
             "Weights are "
             "random.",
     .options = options,
-    .more_help = print_methods,
+    .tables = tables,
+    .notes =
+        "An image of N bytes takes N - 1 steps: each reads a byte and draws the next one. The"
+        " first byte is given. Steps and draws are counted; setting up is not, and no file is"
+        " written. If all steps would take longer than --budget, an image is cut into equal "
+        "pieces, and the step in the middle of each stands for it; steps of linear attention "
+        "cost the same everywhere (a little more from the 1024th on), so that the first ones "
+        "stand for all. measured_steps says how many were measured. To get to a step in the "
+        "middle takes time beside the budget. of_peak is the dense products and attention of "
+        "the model by this machine's multiply-adds in f32, measured in turns with the "
+        "methods; there is none for lsh. A state is what is kept from one byte to the next; "
+        "the generator holds activations and copies of weights besides.",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
@@ -141,8 +143,8 @@ static bool read_batches(size_t *batches, size_t *count, const char *text)
 static size_t find_method(const char *text, size_t length)
 {
     for (size_t i = 0; i < METHODS; i++)
-        if (strlen(image_methods[i].name) == length &&
-            strncmp(image_methods[i].name, text, length) == 0)
+        if (strlen(image_methods[i].about.name) == length &&
+            strncmp(image_methods[i].about.name, text, length) == 0)
             return i;
     return METHODS;
 }

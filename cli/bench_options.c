@@ -10,7 +10,6 @@
 #include "bench_report.h"
 #include "hardware.h"
 #include "plot.h"
-#include "rows_help.h"
 #include "tarn/tarn.h"
 
 #define AT(field) offsetof(struct bench_options, field)
@@ -60,17 +59,13 @@ static const struct args_option rows[] = {
     {0},
 };
 
-/* ---- help --------------------------------------------------------------- */
-
-/* The library's own tables: a kind that is added there is listed here. */
-static void print_tables(void)
-{
-    rows_help("kinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for "
-              "lsh:rounds=4,\nsoftmax-stored for softmax:store=1)",
-              tarn_attention_kind);
-    rows_help("feature maps", tarn_feature_map);
-    printf("\nTARN_CPU=portable, avx2, ... in the environment chooses the loops.\n");
-}
+static const struct args_table tables[] = {
+    {"kinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4, "
+     "softmax-stored for softmax:store=1)",
+     tarn_attention_kind, "attention"},
+    {"feature maps", tarn_feature_map, "feature-map"},
+    {0},
+};
 
 static const struct args_command command = {
     .name = "tarn bench attention",
@@ -79,7 +74,8 @@ static const struct args_command command = {
         "the speed as a fraction of what this machine can do. The default is Figure 1 of the "
         "paper.",
     .options = rows,
-    .more_help = print_tables,
+    .tables = tables,
+    .notes = "TARN_CPU=portable, avx2, ... in the environment chooses the loops.",
 };
 
 /* ---- reading ------------------------------------------------------------ */

@@ -47,12 +47,13 @@ static const struct args_option options[] = {
     {0},
 };
 
-static void print_presets(void)
-{
-    printf("\npresets:\n");
-    for (size_t i = 0; tarn_preset(i); i++)
-        printf("  %-14s %s\n", tarn_preset(i)->name, tarn_preset(i)->help);
-}
+static const struct args_table tables[] = {
+    {"presets", tarn_preset, "preset"},
+    {NULL, tarn_attention_kind, "attention"},
+    {NULL, tarn_feature_map, "feature-map"},
+    {NULL, tarn_optimizer, "optimizer"},
+    {0},
+};
 
 static const struct args_command command = {
     .name = "tarn bench train",
@@ -61,7 +62,7 @@ static const struct args_command command = {
         "this machine's multiply-adds, counting 6 for each parameter and position and what "
         "attention asks for.",
     .options = options,
-    .more_help = print_presets,
+    .tables = tables,
 };
 
 /* ---- One bench ---------------------------------------------------------- */

@@ -57,12 +57,18 @@ static const struct args_option rows[] = {
     {0},
 };
 
+static const struct args_table tables[] = {
+    {NULL, tarn_method, "method"},
+    {0},
+};
+
 static const struct args_command command = {
     .name = "tarn complete",
     .help =
         "Shows a model the beginning of images and draws the rest. What is shown is kept as "
         "it is.",
     .options = rows,
+    .tables = tables,
 };
 
 static int refuse(const char *why)

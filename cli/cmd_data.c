@@ -98,6 +98,24 @@ static int data_list(int argc, char **argv)
 
 static const char default_folder[] = "data";
 
+/* The known sets as a table; a row is good until the next is asked for. */
+static const tarn_table_row *set_row(size_t index)
+{
+    static const tarn_option_info no_options[] = {{0}};
+    static tarn_table_row row;
+    const tarn_data_set *const set = tarn_data_set_at(index);
+
+    if (!set)
+        return NULL;
+    row = (tarn_table_row){set->name, set->about, no_options};
+    return &row;
+}
+
+static const struct args_table tables[] = {
+    {NULL, set_row, "SET"},
+    {0},
+};
+
 static const struct args_option fetch_rows[] = {
     {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, "a name that tarn data list has"},
     {"to", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
@@ -113,6 +131,7 @@ static const struct args_command fetch_command = {
             "interrupted goes on at the next call. Proxies are taken from http_proxy and its "
             "kin.",
     .options = fetch_rows,
+    .tables = tables,
 };
 
 static const struct args_option verify_rows[] = {
@@ -125,6 +144,7 @@ static const struct args_command verify_command = {
     .name = "tarn data verify",
     .help = "Compares the files of a set with their published SHA-256.",
     .options = verify_rows,
+    .tables = tables,
 };
 
 static const tarn_data_set *find(const struct args_command *command, const char *name)

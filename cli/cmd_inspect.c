@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_inspect.c - tarn inspect: what a safetensors file holds, and more of those that the
+/* cmd_inspect.c - tarn inspect: what a file of tensors holds, and more of those that the
  * library writes. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,9 @@ struct options {
 
 static const struct args_option rows[] = {
     {"FILE", NULL, ARGS_OPERAND, NULL, AT(path), 1, 0,
-     "a model, a checkpoint, a state, any safetensors file, or a folder of training"},
+     "a model, a checkpoint, a state, any file of safetensors, PyTorch (.pth) or NumPy (.npz), "
+     "or "
+     "a folder of training"},
     {"tensors", NULL, ARGS_FLAG, NULL, AT(tensors), 0, 0,
      "every tensor with its norm, mean, standard deviation and extremes"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
@@ -69,7 +71,7 @@ static const char *kind_of(const struct findings *f)
     if (tarn_file_text(f->file, "tarn_state"))
         return "state";
     if (!f->model)
-        return "safetensors";
+        return tarn_file_format(f->file);
     return tarn_file_text(f->file, "tarn_progress") ? "checkpoint" : "model";
 }
 
@@ -106,6 +108,14 @@ static struct state_size state_size(const tarn_model *model)
                                 : (struct state_size){true, state_bytes(model, 0), 0};
 }
 
+/* What was exported is a model as well. */
+static tarn_status load(struct findings *f, tarn_error *err)
+{
+    return strcmp(tarn_file_format(f->file), "safetensors") == 0
+               ? tarn_model_load(&f->model, f->path, NULL, err)
+               : tarn_model_import(&f->model, f->path, NULL, err);
+}
+
 static int find(struct findings *f, const struct options *o)
 {
     tarn_error err;
@@ -116,8 +126,7 @@ static int find(struct findings *f, const struct options *o)
     }
     model_path(f->path, o->path, o->best);
     if (tarn_file_open(&f->file, f->path, &err) != TARN_OK ||
-        (tarn_file_text(f->file, "tarn") &&
-         tarn_model_load(&f->model, f->path, NULL, &err) != TARN_OK)) {
+        (tarn_file_text(f->file, "tarn") && load(f, &err) != TARN_OK)) {
         fprintf(stderr, "%s: %s\n", command.name, err.text);
         return EXIT_FAILED;
     }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "catalog.h"
 #include "command.h"
 #include "json_line.h"
 #include "rows_help.h"
@@ -189,6 +190,8 @@ static void print_help(void)
 
 int cmd_train(int argc, char **argv)
 {
+    if (catalog_is_read())
+        return train_options_describe();
     if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_help();
         return EXIT_DONE;

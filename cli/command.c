@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "catalog.h"
 #include "words.h"
 
 static void print_help(FILE *out, const char *path, const char *about,
@@ -44,6 +45,8 @@ static int unknown_command(const char *path, const struct command *rows, const c
 int command_run(const char *path, const char *about, const struct command *rows, int argc,
                 char **argv)
 {
+    if (catalog_takes_group(path, about, rows))
+        return EXIT_DONE;
     if (argc < 2) {
         print_help(stderr, path, about, rows);
         return EXIT_USAGE;

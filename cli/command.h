@@ -15,13 +15,20 @@ struct command {
 int command_run(const char *path, const char *about, const struct command *rows, int argc,
                 char **argv);
 
+/* The whole program: the row of its table that argv[1] names. */
+int program_run(int argc, char **argv);
+
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
+int cmd_import(int argc, char **argv);
+int cmd_export(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_manual(int argc, char **argv);
+int cmd_completion(int argc, char **argv);
 int bench_peak(int argc, char **argv);
 int bench_attention(int argc, char **argv);
 int bench_train(int argc, char **argv);

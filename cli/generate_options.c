@@ -6,7 +6,6 @@
 
 #include "args.h"
 #include "hardware.h"
-#include "words.h"
 
 #define AT(field) offsetof(struct generate_options, field)
 
@@ -56,16 +55,10 @@ static const struct args_option rows[] = {
     {0},
 };
 
-static void print_methods(void)
-{
-    printf("\nmethods:\n");
-    for (size_t i = 0; tarn_method(i); i++) {
-        printf("  %-12s ", tarn_method(i)->name);
-        words_wrap(stdout, tarn_method(i)->help, 15);
-    }
-    printf("\nOne stream is printed as it is made, several one below the other at the end. "
-           "Images become one\npicture, which a terminal shows, too.\n");
-}
+static const struct args_table tables[] = {
+    {"methods", tarn_method, "method"},
+    {0},
+};
 
 static const struct args_command command = {
     .name = generate_name,
@@ -73,7 +66,9 @@ static const struct args_command command = {
         "Runs a model as a recurrent network: symbol by symbol, each read before the next is "
         "chosen.",
     .options = rows,
-    .more_help = print_methods,
+    .tables = tables,
+    .notes = "One stream is printed as it is made, several one below the other at the end. "
+             "Images become one picture, which a terminal shows, too.",
 };
 
 static int refuse(const char *why)

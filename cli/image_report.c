@@ -70,7 +70,7 @@ static void print_json(const struct image_bench *b, const struct image_row *row)
     hardware_name(processor, sizeof processor);
     json_put_text(object, "preset", b->preset);
     json_put_text(object, "weights", "random");
-    json_put_text(object, "method", image_methods[row->method].name);
+    json_put_text(object, "method", image_methods[row->method].about.name);
     json_put_text(object, "attention", image_methods[row->method].attention);
     json_put_text(object, "generator", image_methods[row->method].method);
     json_put_text(object, "precision", row->timing.desc.precision);
@@ -117,7 +117,7 @@ static void print_row(const struct image_bench *b, const struct image_row *row)
              row->timing.steps);
     words_bytes(first, sizeof first, state_first(row));
     words_bytes(last, sizeof last, state_last(row));
-    printf("%-16s %6zu %11.4g %11.4g %11.4g", image_methods[row->method].name, row->batch,
+    printf("%-16s %6zu %11.4g %11.4g %11.4g", image_methods[row->method].about.name, row->batch,
            images_per_s(row), seconds, seconds / (double)row->batch);
     print_fraction(8, 1e-9 * flops(row) * images_per_s(row) / b->peak);
     print_fraction(9, of_linear(b, row));

@@ -7,9 +7,9 @@
 
 /* By the paper's names; linear is the first. */
 struct image_method {
-    const char *name, *attention, *method;
+    tarn_table_row about;
+    const char *attention, *method;
     bool counted; /* a number of flops is agreed */
-    const char *help;
 };
 extern const struct image_method image_methods[];
 

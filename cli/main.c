@@ -14,10 +14,22 @@ static const struct command commands[] = {
      cmd_generate},
     {"complete", "the rest of images of which a model is shown the beginning", cmd_complete},
     {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
+    {"import", "make a model of a file of PyTorch's, NumPy's or safetensors", cmd_import},
+    {"export", "write a model as safetensors or for NumPy", cmd_export},
     {"data", "fetch and verify the data sets that are known", cmd_data},
     {"bench", "measure this machine and the attentions on it", cmd_bench},
+    {"manual", "write the manual pages", cmd_manual},
+    {"completion", "let a shell complete commands, options and names", cmd_completion},
     {0},
 };
+
+int program_run(int argc, char **argv)
+{
+    return command_run("tarn",
+                       "Transformers whose attention is linear in the sequence length, on "
+                       "CPUs. tarn --version prints the version.",
+                       commands, argc, argv);
+}
 
 int main(int argc, char **argv)
 {
@@ -27,10 +39,7 @@ int main(int argc, char **argv)
         printf("tarn %s\n", tarn_version());
         code = EXIT_DONE;
     } else {
-        code = command_run("tarn",
-                           "Transformers whose attention is linear in the sequence "
-                           "length, on CPUs. tarn --version prints the version.",
-                           commands, argc, argv);
+        code = program_run(argc, argv);
     }
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("tarn: standard output");

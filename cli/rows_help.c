@@ -6,8 +6,7 @@
 
 #include "words.h"
 
-/* "rounds=1..64", "similarity=map|polynomial|rbf" */
-static void option_range(char *text, size_t size, const tarn_option_info *option)
+void rows_range(char *text, size_t size, const tarn_option_info *option)
 {
     int used = snprintf(text, size, ":%s=", option->name);
 
@@ -19,29 +18,36 @@ static void option_range(char *text, size_t size, const tarn_option_info *option
                          option->choices[i]);
 }
 
+void rows_option_help(char *text, size_t size, const tarn_option_info *option)
+{
+    if (option->choices)
+        snprintf(text, size, "%s [%s]", option->help, option->choices[(size_t)option->initial]);
+    else
+        snprintf(text, size, "%s [%g]", option->help, option->initial);
+}
+
 static void print_row(const tarn_table_row *row, int width)
 {
-    char text[128];
+    char text[256];
 
     printf("  %-*s ", width, row->name);
     words_wrap(stdout, row->help, width + 3);
     for (const tarn_option_info *option = row->options; option->name; option++) {
-        option_range(text, sizeof text, option);
+        rows_range(text, sizeof text, option);
         printf("    %-32s ", text);
-        if (option->choices)
-            snprintf(text, sizeof text, "%s [%s]", option->help,
-                     option->choices[(size_t)option->initial]);
-        else
-            snprintf(text, sizeof text, "%s [%g]", option->help, option->initial);
+        rows_option_help(text, sizeof text, option);
         words_wrap(stdout, text, 37);
     }
 }
 
 void rows_help(const char *title, const tarn_table_row *(*row)(size_t index))
 {
+    char text[256];
     int width = 10;
 
-    printf("\n%s:\n", title);
+    snprintf(text, sizeof text, "%s:", title);
+    printf("\n");
+    words_wrap(stdout, text, 0);
     for (size_t i = 0; row(i); i++) {
         const int length = (int)strlen(row(i)->name);
 

@@ -10,7 +10,6 @@
 
 #include "args.h"
 #include "hardware.h"
-#include "rows_help.h"
 
 enum whose { MODEL, RUN, BOTH, HEAD_WIDTH };
 
@@ -32,7 +31,7 @@ static const struct field_option fields[] = {
     {"position", "SPEC", "position", MODEL},
     {"positions", "N", "positions", MODEL},
     {"norm", "post|pre", "norm", MODEL},
-    {"activation", "NAME", "activation", MODEL},
+    {"activation", "relu|gelu", "activation", MODEL},
     {"context", "LIST", "context", MODEL},
     {"head", "SPEC", "head", MODEL},
     {"dropout", "FRACTION", "dropout", MODEL},
@@ -92,19 +91,27 @@ struct table {
 
 /* ---- Help --------------------------------------------------------------- */
 
-static void print_tables(void)
-{
-    rows_help("presets", tarn_preset);
-    rows_help("kinds of attention, as in lsh:rounds=4,chunk=32", tarn_attention_kind);
-    rows_help("feature maps", tarn_feature_map);
-    rows_help("positions", tarn_position_kind);
-    rows_help("heads", tarn_head_kind);
-    rows_help("optimizers", tarn_optimizer);
-    rows_help("schedules", tarn_schedule);
-    rows_help("clips", tarn_clip);
-    printf("\nCtrl-C saves a checkpoint and ends with exit code 0; a second one ends at once.\n"
-           "TARN_CPU=portable, avx2, ... in the environment chooses the loops.\n");
-}
+static const struct args_table tables[] = {
+    {"presets", tarn_preset, "preset"},
+    {"kinds of attention, as in lsh:rounds=4,chunk=32", tarn_attention_kind, "attention"},
+    {"feature maps", tarn_feature_map, "feature-map"},
+    {"positions", tarn_position_kind, "position"},
+    {"heads", tarn_head_kind, "head"},
+    {"optimizers", tarn_optimizer, "optimizer"},
+    {"schedules", tarn_schedule, "schedule"},
+    {"clips", tarn_clip, "clip"},
+    {0},
+};
+
+static const char task_name[] = "TASK";
+
+static const char about[] =
+    "Trains a model and keeps it in a folder. Defaults are in brackets; those of the model are "
+    "the task's preset's.";
+
+static const char notes[] =
+    "Ctrl-C saves a checkpoint and ends with exit code 0; a second one ends at once. "
+    "TARN_CPU=portable, avx2, ... in the environment chooses the loops.";
 
 static const char *field_help(const struct field_option *option)
 {
@@ -122,6 +129,19 @@ static const char *field_help(const struct field_option *option)
 }
 
 /* ---- Table -------------------------------------------------------------- */
+
+static const char own_default[] = "the task's own";
+
+/* What suits the task. */
+static tarn_status start(struct train_options *o, const char *task, const char *preset,
+                         tarn_error *err)
+{
+    tarn_status status;
+
+    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK)
+        return status;
+    return tarn_config_start(&o->config, task, preset, err);
+}
 
 static void field_text(const struct train_options *o, const struct field_option *option,
                        char text[TARN_NAME_SIZE])
@@ -158,6 +178,23 @@ static void table_make(struct table *table, const struct train_options *o)
         };
     }
     table->rows[before + FIELDS] = (struct args_option){0};
+}
+
+/* Defaults that are the same for all tasks stay. */
+static void blank_differing(struct table *table)
+{
+    static struct table other;
+    static struct train_options o;
+    const size_t before = sizeof others / sizeof others[0];
+
+    table->rows[PRESET].initial = own_default;
+    for (size_t task = 0; tarn_task(task); task++) {
+        start(&o, tarn_task(task)->name, tarn_task_preset(tarn_task(task)->name), NULL);
+        table_make(&other, &o);
+        for (size_t i = 0; i < FIELDS; i++)
+            if (strcmp(table->initial[i], other.initial[i]) != 0)
+                table->rows[before + i].initial = own_default;
+    }
 }
 
 /* What was written for field i; NULL: nothing. */
@@ -200,18 +237,7 @@ static int refuse(const char *program, const char *sentence)
     return EXIT_USAGE;
 }
 
-/* ---- Start -------------------------------------------------------------- */
-
-/* What suits the task. */
-static tarn_status start(struct train_options *o, const char *task, const char *preset,
-                         tarn_error *err)
-{
-    tarn_status status;
-
-    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK)
-        return status;
-    return tarn_config_start(&o->config, task, preset, err);
-}
+/* ---- Going on ----------------------------------------------------------- */
 
 /* The task of the folder, but that its options need not be written again. */
 static bool same_task(const struct train_options *o, const char *task)
@@ -389,12 +415,40 @@ int train_options_read(struct train_options *o, int argc, char **argv)
     table_make(&table, o);
     const struct args_command command = {
         .name = o->program,
-        .help = "Trains a model and keeps it in a folder. Defaults are in brackets; those of "
-                "the model are the task's preset's.",
+        .help = about,
         .options = table.rows,
-        .more_help = print_tables,
+        .tables = tables,
+        .notes = notes,
     };
     const int code = args_read(&command, &values, argc, argv);
 
     return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
+}
+
+/* What is static stays for who reads the catalog. */
+int train_options_describe(void)
+{
+    static struct table table;
+    static struct args_option rows[1 + sizeof table.rows / sizeof table.rows[0]];
+    static struct args_table all[1 + sizeof tables / sizeof tables[0]];
+    static const struct args_command command = {
+        .name = "tarn train",
+        .help = about,
+        .options = rows,
+        .tables = all,
+        .notes = notes,
+    };
+    struct train_options o = {0};
+    tarn_error err;
+
+    if (start(&o, tarn_task(0)->name, tarn_task_preset(tarn_task(0)->name), &err) != TARN_OK)
+        return train_refused("tarn train", &err);
+    table_make(&table, &o);
+    blank_differing(&table);
+    rows[0] = (struct args_option){
+        .name = task_name, .type = ARGS_OPERAND, .minimum = 1, .help = "what is learnt"};
+    memcpy(rows + 1, table.rows, sizeof table.rows);
+    all[0] = (struct args_table){"tasks", tarn_task, task_name};
+    memcpy(all + 1, tables, sizeof tables);
+    return args_read(&command, NULL, 0, NULL);
 }

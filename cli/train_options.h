@@ -23,6 +23,9 @@ struct train_options {
 /* argv[0] is the task, with its options. ARGS_GO_ON or an exit code, as args_read(). */
 int train_options_read(struct train_options *options, int argc, char **argv);
 
+/* For the catalog: TASK and the options that all tasks have. */
+int train_options_describe(void);
+
 /* Prints the library's sentence, about an option where it is about a field of one; the exit
  * code. */
 int train_refused(const char *program, const tarn_error *err);

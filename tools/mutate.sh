@@ -431,6 +431,45 @@ mutations() {
         's/one->height == all->height \&\& //' test_image_set
     mutate "paths: as the system lists them" src/file/paths.c \
         's/return strcmp(\*(char/return -strcmp(*(char/' test_image_set
+    pickle=src/file/pickle.c
+    mutate "pickle: any place in the memo" $pickle 's/if (index > (uint64_t)m->memo_count)/if (false)/' \
+        test_pickle
+    mutate "pickle: any protocol" $pickle 's/version != 2/false/' test_pickle
+    mutate "pickle: a key without a value" $pickle 's/count % multiple != 0/false/' test_pickle
+    mutate "pickle: whole numbers are positive" $pickle 's/number |= UINT64_MAX/number |= 0 \& UINT64_MAX/' \
+        test_pickle
+    mutate "pickle: values without end" src/file/pickle_stack.c 's/count >= TN_PICKLE_NODES/false/' \
+        test_pickle
+    mutate "pickle: any length" src/file/pickle_stack.c 's/if (count > m->size - m->at)/if (false)/' \
+        test_pickle
+    mutate "pickle: any global of torch" src/file/pickle_torch.c \
+        's/            tn_machine_equals(globals\[i\].name, name, name_length))/            true)/' test_pickle
+    pth=src/file/pth.c
+    mutate "pth: out of the storage" $pth 's/|| !is_within(t, storage->count)/|| false/' test_pth
+    mutate "pth: storages of any size" $pth 's/bytes != (\*entry)->bytes/false/' test_pth
+    mutate "pth: strides are ignored" $pth 's/t->shape\[d\] != 1 \&\& t->stride\[d\] != stride/false/' test_pth
+    mutate "pth: strides without end" $pth 's/bytes > r->most ||/false ||/;s/r->gathered > r->most - bytes/false/' \
+        test_pth
+    mutate "pth: a dict is gone into again" $pth 's/if (found->seen)/if (false)/' test_pth
+    mutate "pth: any order of bytes" $pth 's/memcmp(order->data, "little", 6) != 0/false/;s/order->bytes != 6/false/' \
+        test_pth
+    mutate "pth: what stands behind is ignored" src/file/pth_old.c 's/r->at != r->bytes->size/false/' test_pth
+    zip=src/file/zip.c
+    mutate "zip: any size" $zip 's/(uint64_t)size > r->most - claimed/false/' test_npz
+    mutate "zip: names that lead upwards" $zip 's/strncmp(part, "..", 2) == 0/false/' test_pth
+    mutate "zip: absolute names" $zip "s/\\*found == '\\/' || //" test_pth
+    mutate "zip: a name twice" $zip 's/status = check_twice(&zip, &r);/status = TARN_OK;/' test_pth
+    mutate "npz: columns are rows" src/file/npz.c 's/takes(t, "False")/takes(t, "True") || takes(t, "False")/' \
+        test_npz
+    mutate "npz: any size" src/file/npz.c 's/bytes == entry->bytes - before - width - length/true/' test_npz
+    import=src/model/import_infer.c
+    mutate "import: one layer too few" $import 's/} while (tn_import_find/} while (false \&\& tn_import_find/' \
+        test_import
+    mutate "import: moments for weights" $import 's/rank_of(name) < rank_of(best)/rank_of(name) > rank_of(best)/' \
+        test_import
+    mutate "import: any positions" src/model/import.c 's/if (!same)/if (false)/' test_import
+    mutate "import: a large model of a few bytes" src/model/import.c \
+        's/tn_weights_count(&arch, NULL) > m->file.bytes.size/false/' test_import
     shuffle=src/data/shuffle.c
     mutate "shuffle: no permutation" $shuffle 's/left ^ (mix/(mix/' test_shuffle
     mutate "shuffle: one round" $shuffle 's/ROUNDS = 6/ROUNDS = 1/' test_shuffle

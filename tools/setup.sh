@@ -80,6 +80,8 @@ look() { # build|test|all|speech
     wish flite have flite
     wish espeak-ng have espeak-ng
     [ "$1" = test ] && return
+    wish dpkg-dev have dpkg-shlibdeps
+    wish lintian have lintian
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
 }
 

@@ -8,6 +8,7 @@
 #include "tarn/file.h"
 #include "tarn/generate.h"
 #include "tarn/image.h"
+#include "tarn/import.h"
 #include "tarn/machine.h"
 #include "tarn/model.h"
 #include "tarn/status.h"

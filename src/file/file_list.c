@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* file_list.c - safetensors files as programs see them. */
+/* file_list.c - files of tensors as programs see them. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/safetensors.h"
+#include "file/tensor_file.h"
 #include "tarn/file.h"
 
 struct tarn_file {
     struct tn_safetensors s;
+    enum tn_tensor_format format;
     tarn_file_entry *entries; /* sorted by key */
     size_t entry_count;
 };
@@ -50,7 +51,7 @@ tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
 
     if (!f)
         return tn_fail(err, TARN_ENOMEM, "no memory for a file");
-    if ((status = tn_safetensors_read(&f->s, path, err)) != TARN_OK ||
+    if ((status = tn_tensor_file_read(&f->s, &f->format, path, err)) != TARN_OK ||
         (status = list_entries(f, err)) != TARN_OK)
         tarn_file_free(f);
     else
@@ -65,6 +66,17 @@ void tarn_file_free(tarn_file *file)
     free(file->entries);
     tn_safetensors_free(&file->s);
     free(file);
+}
+
+const char *tarn_file_format(const tarn_file *file)
+{
+    static const char *const names[] = {
+        [TN_FORMAT_SAFETENSORS] = "safetensors",
+        [TN_FORMAT_PTH] = "pth",
+        [TN_FORMAT_NPZ] = "npz",
+    };
+
+    return names[file->format];
 }
 
 bool tarn_file_tensor_at(const tarn_file *file, size_t index, tarn_file_tensor *tensor)

@@ -28,28 +28,54 @@ void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
     }
 }
 
-tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_error *err)
+/* Matrices rounded to nearest, one after the other; vectors, which are few, stay as they are. */
+static void narrow(struct tn_safetensor *rows, uint16_t *halves, const tarn_model *model)
 {
-    tarn_status status;
+    for (size_t i = 0; i < model->tensor_count; i++) {
+        const struct tn_named_tensor *const tensor = &model->tensors[i];
+        const float *const values = model->values + tensor->from;
 
-    if (!model || !path)
-        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+        if (tensor->columns == 0)
+            continue;
+        rows[i].dtype = TN_DTYPE_BF16;
+        rows[i].data = halves;
+        for (size_t e = 0; e < tensor->rows * tensor->columns; e++)
+            *halves++ = tn_bf16_from_f32(values[e]);
+    }
+}
+
+tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
+                           tn_tensors_writer *write, tarn_error *err)
+{
+    const bool narrows = elements == TN_BF16;
     char *const config = tn_fields_write(tn_config_fields, &model->arch.config);
     struct tn_safetensor *const rows = calloc(model->tensor_count, sizeof *rows);
     struct tn_tensor_text *const names = calloc(model->tensor_count, sizeof *names);
+    uint16_t *const halves = calloc(narrows ? model->count : 1, sizeof *halves);
+    tarn_status status;
 
-    if (!config || !rows || !names) {
-        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", path);
+    if (!config || !rows || !names || !halves) {
+        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", tn_path_shown(path));
         goto done;
     }
     tn_model_tensors(rows, names, model, "", model->values);
-    status = tn_safetensors_write(path, rows, model->tensor_count,
-                                  &(struct tn_safetensors_entry){tn_model_key, config}, 1, err);
+    if (narrows)
+        narrow(rows, halves, model);
+    status = write(path, rows, model->tensor_count,
+                   &(struct tn_safetensors_entry){tn_model_key, config}, 1, err);
 done:
+    free(halves);
     free(names);
     free(rows);
     free(config);
     return status;
+}
+
+tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_error *err)
+{
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+    return tn_model_write(model, path, TN_F32, tn_safetensors_write, err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */

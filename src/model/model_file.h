@@ -5,6 +5,7 @@
 #define TN_MODEL_FILE_H
 
 #include "file/safetensors.h"
+#include "kernel/matmul.h"
 #include "model/transformer.h"
 
 extern const char tn_model_key[]; /* of the configuration */
@@ -16,6 +17,15 @@ struct tn_tensor_text {
 };
 void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
                       const tarn_model *model, const char *prefix, const float *values);
+
+/* A file of tensors, and of some metadata: tn_safetensors_write() and its like. */
+typedef tarn_status tn_tensors_writer(const char *path, const struct tn_safetensor *tensors,
+                                      size_t count, const struct tn_safetensors_entry *metadata,
+                                      size_t entries, tarn_error *err);
+
+/* All tensors and the configuration; matrices in f32 or bf16. */
+tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
+                           tn_tensors_writer *write, tarn_error *err);
 
 /* The other way: every tensor must be there, in its shape, finite. */
 tarn_status tn_model_read_tensors(float *values, const tarn_model *model,

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* cmd_completion.c - tarn completion: a script that lets a shell complete what a user types. */
+#include <stdio.h>
+#include <string.h>
+
+#include "completion.h"
+
+struct options {
+    const char *shell;
+};
+
+struct shell {
+    tarn_table_row about;
+    void (*write)(FILE *out, const struct catalog *catalog);
+};
+
+static const tarn_option_info no_options[] = {{0}};
+
+static const struct shell shells[] = {
+    {{"bash", "source <(tarn completion bash), in ~/.bashrc", no_options}, completion_bash},
+    {{"zsh", "tarn completion zsh >_tarn, in a folder of $fpath", no_options}, completion_zsh},
+    {{"fish", "tarn completion fish | source, in ~/.config/fish/config.fish", no_options},
+     completion_fish},
+};
+
+enum { SHELLS = sizeof shells / sizeof shells[0] };
+
+static const tarn_table_row *shell_row(size_t index)
+{
+    return index < SHELLS ? &shells[index].about : NULL;
+}
+
+static const struct args_option rows[] = {
+    {"SHELL", NULL, ARGS_OPERAND, NULL, offsetof(struct options, shell), 1, 0,
+     "bash, zsh or fish"},
+    {0},
+};
+
+static const struct args_table tables[] = {
+    {"shells", shell_row, "SHELL"},
+    {0},
+};
+
+static const struct args_command command = {
+    .name = "tarn completion",
+    .help = "Prints a script for a shell, made of the same tables as --help. An installed tarn "
+            "has them where the shells look.",
+    .options = rows,
+    .tables = tables,
+};
+
+/* ---- What is offered ---------------------------------------------------- */
+
+static void add_word(struct completion_values *values, const char *word, size_t length)
+{
+    const size_t used = strlen(values->words);
+
+    values->kind = COMPLETION_WORDS;
+    snprintf(values->words + used, sizeof values->words - used, "%s%.*s", used ? " " : "",
+             (int)length, word);
+}
+
+/* "f32|bf16" are words, "LO|HI" are not. */
+static bool is_choice(const char *text)
+{
+    static const char capitals[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+    return strchr(text, '|') && !strpbrk(text, capitals);
+}
+
+static enum completion_kind kind_of(const char *text)
+{
+    static const char *const files[] = {"FILE", "PATH", "MODEL", "OUT"};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (strcmp(text, files[i]) == 0)
+            return COMPLETION_FILES;
+    return strcmp(text, "DIR") == 0 ? COMPLETION_FOLDERS : COMPLETION_NOTHING;
+}
+
+void completion_values(struct completion_values *values, const struct args_command *of,
+                       const struct args_option *option)
+{
+    const struct args_table *const table = args_table_of(of, option->name);
+    const char *text = option->type == ARGS_OPERAND ? option->name : option->argument;
+
+    *values = (struct completion_values){.kind = COMPLETION_NOTHING};
+    for (size_t i = 0; table && table->row(i); i++)
+        add_word(values, table->row(i)->name, strlen(table->row(i)->name));
+    if (table || !text)
+        return;
+    values->kind = kind_of(text);
+    for (size_t length; is_choice(text) || values->kind == COMPLETION_WORDS;
+         text += length + 1) {
+        length = strcspn(text, "|");
+        add_word(values, text, length);
+        if (!text[length])
+            return;
+    }
+}
+
+void completion_each(FILE *out, const struct catalog_entry *entry, bool operands,
+                     completion_put *put)
+{
+    if (!entry->command)
+        return;
+    for (const struct args_option *option = entry->command->options; option->name; option++)
+        if ((option->type == ARGS_OPERAND) == operands)
+            put(out, entry, option);
+}
+
+void completion_put_quoted(FILE *out, const char *text, const char *special)
+{
+    for (; *text; text++)
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else
+            fprintf(out, "%s%c", strchr(special, *text) ? "\\" : "", *text);
+}
+
+/* ---- The command -------------------------------------------------------- */
+
+int cmd_completion(int argc, char **argv)
+{
+    struct options o;
+    const int code = args_read(&command, &o, argc, argv);
+
+    if (code != ARGS_GO_ON)
+        return code;
+    for (size_t i = 0; i < SHELLS; i++)
+        if (strcmp(shells[i].about.name, o.shell) == 0) {
+            shells[i].write(stdout, catalog_read());
+            return EXIT_DONE;
+        }
+    fprintf(stderr, "%s: no shell '%.80s'; there are", command.name, o.shell);
+    for (size_t i = 0; i < SHELLS; i++)
+        fprintf(stderr, " %s", shells[i].about.name);
+    fprintf(stderr, "\n");
+    return EXIT_USAGE;
+}

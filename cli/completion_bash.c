@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/* completion_bash.c - one function: which command the words name, then what may come next.
+ * Needs nothing of the package bash-completion. */
+#include "completion.h"
+
+/* Words that name a command lead from path to path. */
+static void put_paths(FILE *out, const struct catalog *catalog)
+{
+    fputs("_tarn() {\n"
+          "    local path=tarn word i offered= kind=words\n"
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}\n"
+          "    # --option=value is three words to bash\n"
+          "    if [[ $cur == = ]]; then\n"
+          "        cur=\n"
+          "    elif [[ $prev == = && $COMP_CWORD -gt 1 ]]; then\n"
+          "        prev=${COMP_WORDS[COMP_CWORD - 2]}\n"
+          "    fi\n"
+          "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+          "        case \"$path ${COMP_WORDS[i]}\" in\n",
+          out);
+    for (size_t i = 1; i < catalog->count; i++)
+        fprintf(out, "%s'%s'%s", i > 1 ? " | \\\n        " : "        ",
+                catalog->entries[i].path, i + 1 == catalog->count ? ")\n" : "");
+    fputs("            path=\"$path ${COMP_WORDS[i]}\" ;;\n"
+          "        esac\n"
+          "    done\n",
+          out);
+}
+
+static void put_offer(FILE *out, const struct completion_values *values)
+{
+    switch (values->kind) {
+    case COMPLETION_WORDS:
+        fprintf(out, "offered='%s'", values->words);
+        break;
+    case COMPLETION_FILES:
+        fputs("kind=files", out);
+        break;
+    case COMPLETION_FOLDERS:
+        fputs("kind=folders", out);
+        break;
+    case COMPLETION_NOTHING:
+        fputs("kind=nothing", out);
+    }
+}
+
+/* What follows an option. */
+static void put_option_values(FILE *out, const struct catalog_entry *entry,
+                              const struct args_option *option)
+{
+    struct completion_values values;
+
+    if (option->type == ARGS_FLAG)
+        return;
+    completion_values(&values, entry->command, option);
+    fprintf(out, "    '%s %s%s') ", entry->path, args_dashes(option), option->name);
+    put_offer(out, &values);
+    fputs(" ;;\n", out);
+}
+
+static void put_option_name(FILE *out, const struct catalog_entry *entry,
+                            const struct args_option *option)
+{
+    (void)entry;
+    fprintf(out, "%s%s ", args_dashes(option), option->name);
+}
+
+/* The first operand decides; those behind it are files as well. */
+static void put_operands(FILE *out, const struct catalog_entry *entry)
+{
+    const struct args_option *option = entry->command->options;
+    struct completion_values values = {.kind = COMPLETION_NOTHING};
+
+    while (option->name && option->type != ARGS_OPERAND)
+        option++;
+    if (option->name)
+        completion_values(&values, entry->command, option);
+    put_offer(out, &values);
+}
+
+static void put_entry(FILE *out, const struct catalog_entry *entry)
+{
+    fprintf(out, "        '%s')\n", entry->path);
+    if (entry->rows) {
+        fputs("            offered='", out);
+        for (const struct command *row = entry->rows; row->name; row++)
+            fprintf(out, "%s ", row->name);
+        fputs("--help' ;;\n", out);
+        return;
+    }
+    fputs("            if [[ $cur == -* ]]; then\n                offered='", out);
+    completion_each(out, entry, false, put_option_name);
+    fputs("--help'\n            else\n                ", out);
+    put_operands(out, entry);
+    fputs("\n            fi ;;\n", out);
+}
+
+void completion_bash(FILE *out, const struct catalog *catalog)
+{
+    fputs("# bash completion for tarn, made by: tarn completion bash\n", out);
+    put_paths(out, catalog);
+    fputs("    case \"$path $prev\" in\n", out);
+    for (size_t i = 0; i < catalog->count; i++)
+        completion_each(out, &catalog->entries[i], false, put_option_values);
+    fputs("    *)\n        case $path in\n", out);
+    for (size_t i = 0; i < catalog->count; i++)
+        put_entry(out, &catalog->entries[i]);
+    fputs("        esac ;;\n    esac\n"
+          "    COMPREPLY=()\n"
+          "    case $kind in\n"
+          "    words) mapfile -t COMPREPLY < <(compgen -W \"$offered\" -- \"$cur\") ;;\n"
+          "    files) compopt -o filenames 2>/dev/null\n"
+          "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\") ;;\n"
+          "    folders) compopt -o filenames 2>/dev/null\n"
+          "        mapfile -t COMPREPLY < <(compgen -d -- \"$cur\") ;;\n"
+          "    esac\n"
+          "}\n"
+          "complete -F _tarn tarn\n",
+          out);
+}

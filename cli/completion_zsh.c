@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* completion_zsh.c - a function per command, each a call of _arguments. */
+#include <string.h>
+
+#include "completion.h"
+
+/* What _arguments reads as its own. */
+static const char special[] = "[]:\\";
+
+/* "_tarn_bench_peak" */
+static void put_function(FILE *out, const char *path)
+{
+    fputc('_', out);
+    for (; *path; path++)
+        fputc(*path == ' ' || *path == '-' ? '_' : *path, out);
+}
+
+static void put_action(FILE *out, const struct catalog_entry *entry,
+                       const struct args_option *option)
+{
+    struct completion_values values;
+
+    completion_values(&values, entry->command, option);
+    fputc(':', out);
+    completion_put_quoted(out, option->argument ? option->argument : option->name, special);
+    switch (values.kind) {
+    case COMPLETION_WORDS:
+        fprintf(out, ":(%s)", values.words);
+        break;
+    case COMPLETION_FILES:
+        fputs(":_files", out);
+        break;
+    case COMPLETION_FOLDERS:
+        fputs(":_files -/", out);
+        break;
+    case COMPLETION_NOTHING:
+        fputs(": ", out);
+    }
+}
+
+static void put_option(FILE *out, const struct catalog_entry *entry,
+                       const struct args_option *option)
+{
+    const bool is_flag = option->type == ARGS_FLAG, is_long = option->name[1] != '\0';
+
+    fprintf(out, " \\\n        '%s%s%s[", args_dashes(option), option->name,
+            is_flag ? "" : (is_long ? "=" : "+"));
+    completion_put_quoted(out, option->help, special);
+    fputc(']', out);
+    if (!is_flag)
+        put_action(out, entry, option);
+    fputc('\'', out);
+}
+
+/* In the order of the table, optional ones with two colons. */
+static void put_operand(FILE *out, const struct catalog_entry *entry,
+                        const struct args_option *option)
+{
+    fprintf(out, " \\\n        '%s", option->minimum ? "" : ":");
+    put_action(out, entry, option);
+    fputc('\'', out);
+}
+
+static void put_command(FILE *out, const struct catalog_entry *entry)
+{
+    fputs("    _arguments", out);
+    completion_each(out, entry, false, put_option);
+    completion_each(out, entry, true, put_operand);
+    fputs(" \\\n        '--help[all of this in short]'\n", out);
+}
+
+static void put_group(FILE *out, const struct catalog_entry *entry)
+{
+    fputs("    local -a commands=(\n", out);
+    for (const struct command *row = entry->rows; row->name; row++) {
+        fprintf(out, "        '%s:", row->name);
+        completion_put_quoted(out, row->help, special);
+        fputs("'\n", out);
+    }
+    fputs("    )\n    local context state state_descr line\n    typeset -A opt_args\n"
+          "    _arguments -C '--help[the commands]' '1: :->command' '*:: :->rest'\n"
+          "    case $state in\n"
+          "    command) _describe command commands ;;\n"
+          "    rest)\n        case $words[1] in\n",
+          out);
+    for (const struct command *row = entry->rows; row->name; row++) {
+        fprintf(out, "        %s) ", row->name);
+        put_function(out, entry->path);
+        fputc('_', out);
+        fprintf(out, "%s ;;\n", row->name);
+    }
+    fputs("        esac ;;\n    esac\n", out);
+}
+
+void completion_zsh(FILE *out, const struct catalog *catalog)
+{
+    fputs("#compdef tarn\n# zsh completion for tarn, made by: tarn completion zsh\n", out);
+    for (size_t i = 0; i < catalog->count; i++) {
+        const struct catalog_entry *const entry = &catalog->entries[i];
+
+        fputc('\n', out);
+        put_function(out, entry->path);
+        fputs("() {\n", out);
+        (entry->rows ? put_group : put_command)(out, entry);
+        fputs("}\n", out);
+    }
+    fputs("\n_tarn \"$@\"\n", out);
+}

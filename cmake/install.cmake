@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+# What `cmake --install` puts where, what a consumer finds, and Debian packages by `cpack`.
+#
+# Three components: `program` (the program, its manual and completion), `library` (the shared
+# library) and `development` (headers, the static library, pkg-config, CMake).
+include(CMakePackageConfigHelpers)
+
+set(share ${CMAKE_INSTALL_DATADIR})
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tarn)
+
+# ---- Program ------------------------------------------------------------------
+
+install(TARGETS tarn_program RUNTIME COMPONENT program)
+install(DIRECTORY ${pages}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT program)
+install(FILES ${pages}/tarn.bash DESTINATION ${share}/bash-completion/completions RENAME tarn
+        COMPONENT program)
+install(FILES ${pages}/_tarn DESTINATION ${share}/zsh/site-functions COMPONENT program)
+install(FILES ${pages}/tarn.fish DESTINATION ${share}/fish/vendor_completions.d
+        COMPONENT program)
+
+# ---- Libraries ----------------------------------------------------------------
+
+# Exported one by one: who links the shared library need not have what the static one needs.
+set_target_properties(tarn_shared PROPERTIES EXPORT_NAME tarn)
+install(TARGETS tarn_shared EXPORT tarn_shared
+        LIBRARY COMPONENT library NAMELINK_COMPONENT development)
+install(TARGETS tarn_static EXPORT tarn_static ARCHIVE COMPONENT development)
+install(DIRECTORY include/tarn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
+        FILES_MATCHING PATTERN *.h)
+
+# ---- find_package(tarn) -------------------------------------------------------
+
+foreach(kind shared static)
+    install(EXPORT tarn_${kind} NAMESPACE tarn:: FILE tarn-${kind}.cmake
+            DESTINATION ${package_dir} COMPONENT development)
+endforeach()
+configure_package_config_file(cmake/tarn-config.cmake.in ${PROJECT_BINARY_DIR}/tarn-config.cmake
+                              INSTALL_DESTINATION ${package_dir})
+# Before 1.0 a minor version may break its callers: see "Versions" in docs/decisions.md.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tarn-config-version.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tarn-config.cmake
+              ${PROJECT_BINARY_DIR}/tarn-config-version.cmake cmake/FindOneDNN.cmake
+        DESTINATION ${package_dir} COMPONENT development)
+
+# ---- pkg-config ---------------------------------------------------------------
+
+# What the static library needs stands in Libs.private as flags: as Requires.private, pkg-config
+# would ask for the development files of all of them also where the shared library is linked.
+set(private_flags "")
+set(directories "")
+foreach(module ${modules})
+    string(REGEX REPLACE "=.*" "" name ${module})
+    list(APPEND directories ${${name}_LIBRARY_DIRS})
+    list(TRANSFORM ${name}_LIBRARIES PREPEND -l OUTPUT_VARIABLE flags)
+    list(APPEND private_flags ${flags})
+endforeach()
+if(OneDNN_FOUND)
+    cmake_path(GET OneDNN_LIBRARY PARENT_PATH directory)
+    list(APPEND directories ${directory})
+    list(APPEND private_flags -ldnnl)
+endif()
+list(REMOVE_DUPLICATES directories)
+list(REMOVE_ITEM directories ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
+list(TRANSFORM directories PREPEND -L)
+list(JOIN directories " " directories)
+list(APPEND private_flags ${openmp_flags} -lm)
+list(JOIN private_flags " " private_flags)
+string(STRIP "${directories} ${private_flags}" private_flags)
+
+# Beside the prefix where the folders are, so that the tree may be moved. Not in /usr, whose
+# include/ must not be named by another path than the compiler's.
+foreach(kind LIBDIR INCLUDEDIR)
+    if(IS_ABSOLUTE ${CMAKE_INSTALL_${kind}})
+        set(pc_${kind} ${CMAKE_INSTALL_${kind}})
+    else()
+        set(pc_${kind} "\${prefix}/${CMAKE_INSTALL_${kind}}")
+    endif()
+endforeach()
+if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} OR CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+    file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" up "${up}")
+    set(pc_prefix "\${pcfiledir}/${up}")
+endif()
+configure_file(cmake/tarn.pc.in ${PROJECT_BINARY_DIR}/tarn.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tarn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+        COMPONENT development)
+
+# ---- Debian packages ----------------------------------------------------------
+
+set(TARN_MAINTAINER "maintainer of tarn <tarn@localhost>" CACHE STRING
+    "Name and address for Debian packages")
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME tarn)
+set(CPACK_PACKAGE_VENDOR "the authors of tarn")
+set(CPACK_PACKAGE_CONTACT "${TARN_MAINTAINER}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "transformers with linear attention, on CPUs")
+set(CPACK_VERBATIM_VARIABLES ON)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_COMPONENTS_ALL program library development)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian.cmake)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
+    GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+set(so ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME tarn)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS gnuplot-nox)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtarn${so})
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtarn-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtarn${so} (= ${PROJECT_VERSION}-1)")
+foreach(described "PROGRAM;This is the program." "LIBRARY;This is the shared library."
+        "DEVELOPMENT;These are the headers, the static library and files for pkg-config and CMake.")
+    list(GET described 0 component)
+    list(GET described 1 what)
+    string(JOIN "\n" CPACK_COMPONENT_${component}_DESCRIPTION
+           "Trains and runs transformers whose attention is linear in the sequence length,"
+           "beside softmax and Reformer's, on ordinary CPUs." "." "${what}")
+endforeach()
+
+# The time is that of SOURCE_DATE_EPOCH where that is set.
+set(ENV{LC_ALL} C)
+string(TIMESTAMP now "%a, %d %b %Y %H:%M:%S +0000" UTC)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/changelog
+     "tarn (${PROJECT_VERSION}-1) unstable; urgency=low\n\n"
+     "  * Packaged by cpack; changelog.gz has what changed.\n\n"
+     " -- ${TARN_MAINTAINER}  ${now}\n")
+
+# Every package says under which licence it is and what changed; named as Debian wants it.
+set(component_tarn program)
+set(component_libtarn${so} library)
+set(component_libtarn-dev development)
+foreach(package tarn libtarn${so} libtarn-dev)
+    install(FILES LICENSE DESTINATION ${share}/doc/${package} RENAME copyright
+            COMPONENT ${component_${package}} EXCLUDE_FROM_ALL)
+    install(FILES CHANGELOG.md DESTINATION ${share}/doc/${package} RENAME changelog
+            COMPONENT ${component_${package}} EXCLUDE_FROM_ALL)
+    install(FILES ${PROJECT_BINARY_DIR}/debian/changelog DESTINATION ${share}/doc/${package}
+            RENAME changelog.Debian COMPONENT ${component_${package}} EXCLUDE_FROM_ALL)
+endforeach()
+include(CPack)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* pickle_torch.c - the globals that PyTorch's pickles name, and what is made of them. */
+#include "file/pickle_machine.h"
+
+enum { ORDERED_DICT, REBUILD_TENSOR, REBUILD_PARAMETER, STORAGES };
+
+/* From STORAGES on `dtype` counts. */
+static const struct {
+    const char *module, *name;
+    enum tn_dtype dtype;
+} globals[] = {
+    [ORDERED_DICT] = {"collections", "OrderedDict", TN_DTYPE_COUNT},
+    [REBUILD_TENSOR] = {"torch._utils", "_rebuild_tensor_v2", TN_DTYPE_COUNT},
+    [REBUILD_PARAMETER] = {"torch._utils", "_rebuild_parameter", TN_DTYPE_COUNT},
+    [STORAGES] = {"torch", "FloatStorage", TN_DTYPE_F32},
+    {"torch", "HalfStorage", TN_DTYPE_F16},
+    {"torch", "BFloat16Storage", TN_DTYPE_BF16},
+    {"torch", "DoubleStorage", TN_DTYPE_F64},
+    {"torch", "LongStorage", TN_DTYPE_I64},
+    {"torch", "IntStorage", TN_DTYPE_I32},
+    {"torch", "ShortStorage", TN_DTYPE_I16},
+    {"torch", "CharStorage", TN_DTYPE_I8},
+    {"torch", "ByteStorage", TN_DTYPE_U8},
+    {"torch", "BoolStorage", TN_DTYPE_BOOL},
+};
+
+enum { GLOBALS = sizeof globals / sizeof globals[0] };
+
+tarn_status tn_machine_global(struct tn_machine *m)
+{
+    const char *module, *name;
+    size_t module_length, name_length;
+    tarn_status status;
+
+    if ((status = tn_machine_take_line(m, &module, &module_length)) != TARN_OK ||
+        (status = tn_machine_take_line(m, &name, &name_length)) != TARN_OK)
+        return status;
+    for (int i = 0; i < GLOBALS; i++)
+        if (tn_machine_equals(globals[i].module, module, module_length) &&
+            tn_machine_equals(globals[i].name, name, name_length))
+            return tn_machine_push_new(
+                m, (struct tn_pickle_node){.kind = TN_PICKLE_GLOBAL, .as.global = i});
+    return tn_fail(
+        m->err, TARN_EFORMAT,
+        "%s: pickle, byte %zu: asks for %.*s.%.*s, which nothing here runs; expected "
+        "tensors, numbers and texts in dicts",
+        tn_path_shown(m->name), m->opcode, (int)tn_min(module_length, 40), module,
+        (int)tn_min(name_length, 40), name);
+}
+
+/* Item number `index` of a tuple; TN_PICKLE_END: there is none. */
+static int item_of(const struct tn_machine *m, int tuple, int index)
+{
+    int item = tn_machine_node(m, tuple)->as.items.first;
+
+    for (; index > 0 && item != TN_PICKLE_END; index--)
+        item = m->made.items[item].next;
+    return item == TN_PICKLE_END ? TN_PICKLE_END : m->made.items[item].node;
+}
+
+static bool read_count(const struct tn_machine *m, size_t *count, int node)
+{
+    if (!tn_machine_is(m, node, TN_PICKLE_WHOLE) || tn_machine_node(m, node)->as.whole < 0)
+        return false;
+    *count = (size_t)tn_machine_node(m, node)->as.whole;
+    return true;
+}
+
+/* ("storage", type, key, device, count), and None behind it in files before 1.6. */
+tarn_status tn_machine_storage(struct tn_machine *m)
+{
+    int id = 0;
+    struct tn_pickle_storage storage;
+    const tarn_status status = tn_machine_pop(m, &id);
+
+    if (status != TARN_OK)
+        return status;
+    if (!tn_machine_is(m, id, TN_PICKLE_TUPLE))
+        return tn_machine_refuse(m, "refers to something that is no storage");
+    const int type = item_of(m, id, 1), key = item_of(m, id, 2), view = item_of(m, id, 5);
+
+    if (!tn_pickle_is_text(&m->made, item_of(m, id, 0), "storage") ||
+        !tn_machine_is(m, type, TN_PICKLE_GLOBAL) ||
+        tn_machine_node(m, type)->as.global < STORAGES ||
+        !tn_machine_is(m, key, TN_PICKLE_TEXT) ||
+        !read_count(m, &storage.count, item_of(m, id, 4)) ||
+        (view != TN_PICKLE_END && !tn_machine_is(m, view, TN_PICKLE_NONE)))
+        return tn_machine_refuse(m, "refers to something that is no storage");
+    storage.dtype = globals[tn_machine_node(m, type)->as.global].dtype;
+    storage.key = key;
+    return tn_machine_push_new(
+        m, (struct tn_pickle_node){.kind = TN_PICKLE_STORAGE, .as.storage = storage});
+}
+
+static bool read_counts(const struct tn_machine *m, size_t counts[TN_SAFETENSOR_RANK],
+                        size_t *rank, int tuple)
+{
+    if (!tn_machine_is(m, tuple, TN_PICKLE_TUPLE) ||
+        tn_machine_node(m, tuple)->as.items.count > TN_SAFETENSOR_RANK)
+        return false;
+    *rank = (size_t)tn_machine_node(m, tuple)->as.items.count;
+    for (size_t d = 0; d < *rank; d++)
+        if (!read_count(m, &counts[d], item_of(m, tuple, (int)d)))
+            return false;
+    return true;
+}
+
+/* (storage, offset, size, stride, ...): what lies behind does not change the numbers. */
+static tarn_status rebuild_tensor(struct tn_machine *m, int arguments)
+{
+    struct tn_pickle_tensor tensor = {.storage = item_of(m, arguments, 0)};
+    void *tensors = m->made.tensors;
+    size_t strides = 0;
+    tarn_status status;
+
+    if (!tn_machine_is(m, tensor.storage, TN_PICKLE_STORAGE) ||
+        !read_count(m, &tensor.offset, item_of(m, arguments, 1)) ||
+        !read_counts(m, tensor.shape, &tensor.rank, item_of(m, arguments, 2)) ||
+        !read_counts(m, tensor.stride, &strides, item_of(m, arguments, 3)) ||
+        strides != tensor.rank)
+        return tn_machine_refuse(
+            m, "makes a tensor of something else than a storage, an offset, sizes "
+               "and strides");
+    status = tn_machine_grow(m, &tensors, &m->tensor_room, m->made.tensor_count, sizeof tensor);
+    m->made.tensors = tensors;
+    if (status != TARN_OK)
+        return status;
+    m->made.tensors[m->made.tensor_count] = tensor;
+    return tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_TENSOR,
+                                                          .as.tensor = m->made.tensor_count++});
+}
+
+tarn_status tn_machine_reduce(struct tn_machine *m)
+{
+    int arguments = 0, function = 0;
+    tarn_status status;
+
+    if ((status = tn_machine_pop(m, &arguments)) != TARN_OK ||
+        (status = tn_machine_pop(m, &function)) != TARN_OK)
+        return status;
+    if (!tn_machine_is(m, arguments, TN_PICKLE_TUPLE) ||
+        !tn_machine_is(m, function, TN_PICKLE_GLOBAL))
+        return tn_machine_refuse(m, "calls something that is no function");
+    const int first = item_of(m, arguments, 0);
+
+    switch (tn_machine_node(m, function)->as.global) {
+    case ORDERED_DICT:
+        if (first != TN_PICKLE_END)
+            return tn_machine_refuse(
+                m, "makes an OrderedDict of something; expected an empty one");
+        return tn_machine_push_empty(m, TN_PICKLE_DICT);
+    case REBUILD_TENSOR:
+        return rebuild_tensor(m, arguments);
+    case REBUILD_PARAMETER:
+        if (!tn_machine_is(m, first, TN_PICKLE_TENSOR))
+            return tn_machine_refuse(m, "makes a parameter of something that is no tensor");
+        return tn_machine_push(m, first);
+    default:
+        return tn_machine_refuse(m, "calls a type of storages");
+    }
+}

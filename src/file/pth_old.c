@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/* pth_old.c - what torch.save() wrote before 1.6: pickles behind each other, then storages. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/pickle.h"
+#include "file/pth.h"
+#include "file/zip.h"
+
+/* The pickles of 0x1950a86a20f9469cfc6c and of version 1001. */
+static const unsigned char begin[] = {0x80, 2,    0x8a, 10,   0x6c, 0xfc, 0x9c,
+                                      0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19,
+                                      '.',  0x80, 2,    'M',  0xe9, 3,    '.'};
+
+enum { MAGIC = 15, COUNT_BYTES = 8, KEY = 64 };
+
+/* A storage by its key, in the pickle's bytes. */
+struct known {
+    const char *key;
+    size_t length;
+    enum tn_dtype dtype;
+};
+
+struct reading {
+    const struct tn_bytes *bytes;
+    size_t at;
+    struct tn_pickle system, object, keys;
+    struct known *known;
+    size_t known_count;
+    struct tn_zip storages; /* names and entries only */
+    const char *path;
+    tarn_error *err;
+};
+
+static tarn_status refuse(const struct reading *r, const char *what)
+{
+    return tn_fail(r->err, TARN_EFORMAT, "%s: byte %zu: %s", tn_path_shown(r->path), r->at,
+                   what);
+}
+
+bool tn_is_old_pth(const struct tn_bytes *bytes)
+{
+    return bytes->size >= MAGIC && memcmp(bytes->data, begin, MAGIC) == 0;
+}
+
+/* ---- The pickles -------------------------------------------------------- */
+
+static tarn_status read_pickle(struct tn_pickle *pickle, struct reading *r)
+{
+    const tarn_status status =
+        tn_pickle_read(pickle, r->bytes->data + r->at, r->bytes->size - r->at, r->path, r->err);
+
+    r->at += pickle->bytes;
+    return status;
+}
+
+static tarn_status check_system(const struct reading *r)
+{
+    const struct tn_pickle *const system = &r->system;
+    const struct tn_pickle_item *const items = system->items;
+    int item = tn_pickle_first(system, system->root);
+
+    while (item != TN_PICKLE_END && items[item].next != TN_PICKLE_END) {
+        const struct tn_pickle_node *const value = &system->nodes[items[items[item].next].node];
+
+        if (tn_pickle_is_text(system, items[item].node, "little_endian") &&
+            value->kind == TN_PICKLE_BOOL && value->as.whole)
+            return TARN_OK;
+        item = items[items[item].next].next;
+    }
+    return refuse(r, "its numbers are not said to be little-endian");
+}
+
+/* ---- Storages ----------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+    const struct known *const x = a, *const y = b;
+    const int order = memcmp(x->key, y->key, tn_min(x->length, y->length));
+
+    return order ? order : (x->length > y->length) - (x->length < y->length);
+}
+
+/* A storage that the pickle names twice is named alike, or its size does not fit later. */
+static tarn_status list_known(struct reading *r)
+{
+    const struct tn_pickle *const p = &r->object;
+
+    r->known = calloc((size_t)p->node_count + 1, sizeof *r->known);
+    if (!r->known)
+        return tn_fail(r->err, TARN_ENOMEM, "%s: no memory for its storages",
+                       tn_path_shown(r->path));
+    for (int i = 0; i < p->node_count; i++)
+        if (p->nodes[i].kind == TN_PICKLE_STORAGE) {
+            const struct tn_pickle_node *const key = &p->nodes[p->nodes[i].as.storage.key];
+
+            r->known[r->known_count++] = (struct known){key->as.text.at, key->as.text.length,
+                                                        p->nodes[i].as.storage.dtype};
+        }
+    qsort(r->known, r->known_count, sizeof *r->known, by_key);
+    return TARN_OK;
+}
+
+/* The count, then the numbers. */
+static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *key, char *name)
+{
+    const struct known wanted = {key->as.text.at, key->as.text.length, TN_DTYPE_F32};
+    const struct known *const known =
+        bsearch(&wanted, r->known, r->known_count, sizeof *r->known, by_key);
+    uint64_t count = 0;
+
+    if (!known || key->as.text.length >= KEY || memchr(wanted.key, '\0', wanted.length))
+        return refuse(r, "there is a storage that no tensor has");
+    if (r->bytes->size - r->at < COUNT_BYTES)
+        return refuse(r, "the file ends where a storage begins");
+    for (size_t i = COUNT_BYTES; i-- > 0;)
+        count = count << 8 | r->bytes->data[r->at + i];
+    r->at += COUNT_BYTES;
+    if (count > (r->bytes->size - r->at) / tn_dtype_size(known->dtype))
+        return refuse(r, "a storage is larger than what is left of the file");
+    snprintf(name, KEY, "%.*s", (int)wanted.length, wanted.key);
+    const size_t bytes = (size_t)count * tn_dtype_size(known->dtype);
+
+    r->storages.entries[r->storages.count++] =
+        (struct tn_zip_entry){name, r->bytes->data + r->at, bytes};
+    r->at += bytes;
+    return TARN_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct tn_zip_entry *const x = a, *const y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+static tarn_status read_storages(struct reading *r)
+{
+    const struct tn_pickle_node *const list = &r->keys.nodes[r->keys.root];
+    tarn_status status = TARN_OK;
+
+    if (list->kind != TN_PICKLE_LIST)
+        return refuse(r, "the keys of the storages are no list");
+    const size_t count = (size_t)list->as.items.count;
+
+    r->storages.entries = calloc(count + 1, sizeof *r->storages.entries);
+    r->storages.names = calloc(count + 1, KEY);
+    if (!r->storages.entries || !r->storages.names)
+        return tn_fail(r->err, TARN_ENOMEM, "%s: no memory for %zu storages",
+                       tn_path_shown(r->path), count);
+    for (int item = list->as.items.first; item != TN_PICKLE_END && status == TARN_OK;
+         item = r->keys.items[item].next) {
+        const struct tn_pickle_node *const key = &r->keys.nodes[r->keys.items[item].node];
+
+        if (key->kind != TN_PICKLE_TEXT)
+            return refuse(r, "the key of a storage is no text");
+        status = read_storage(r, key, r->storages.names + r->storages.count * KEY);
+    }
+    if (status == TARN_OK && r->at != r->bytes->size)
+        return refuse(r, "the file goes on behind its last storage");
+    if (status == TARN_OK && r->storages.count > 0)
+        qsort(r->storages.entries, r->storages.count, sizeof *r->storages.entries, by_name);
+    return status;
+}
+
+/* ---- One file ----------------------------------------------------------- */
+
+tarn_status tn_pth_parse_old(struct tn_safetensors *out, struct tn_bytes *bytes,
+                             const char *name, tarn_error *err)
+{
+    struct reading r = {.bytes = bytes, .at = sizeof begin, .path = name, .err = err};
+    tarn_status status;
+
+    *out = (struct tn_safetensors){0};
+    if (bytes->size < sizeof begin || memcmp(bytes->data, begin, sizeof begin) != 0)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: begins like a file of torch.save() and does not go on like one",
+                       tn_path_shown(name));
+    if ((status = read_pickle(&r.system, &r)) == TARN_OK &&
+        (status = check_system(&r)) == TARN_OK &&
+        (status = read_pickle(&r.object, &r)) == TARN_OK &&
+        (status = read_pickle(&r.keys, &r)) == TARN_OK &&
+        (status = list_known(&r)) == TARN_OK && (status = read_storages(&r)) == TARN_OK)
+        status = tn_pth_make(out, bytes, &r.object, &r.storages, "", name, err);
+    tn_zip_free(&r.storages);
+    free(r.known);
+    tn_pickle_free(&r.system);
+    tn_pickle_free(&r.object);
+    tn_pickle_free(&r.keys);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* export.c - a model in a file for other programs: the same tensors and names as in its own. */
+#include <string.h>
+
+#include "file/npz.h"
+#include "model/model_file.h"
+#include "tarn/import.h"
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t length = strlen(path), tail = strlen(end);
+
+    return length >= tail && strcmp(path + length - tail, end) == 0;
+}
+
+tarn_status tarn_model_export(const tarn_model *model, const char *path, const char *precision,
+                              tarn_error *err)
+{
+    enum tn_element elements = TN_F32;
+    tarn_status status;
+
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+    if ((status = tn_element_named(&elements, precision, err)) != TARN_OK)
+        return status;
+    if (!ends_in(path, ".npz"))
+        return tn_model_write(model, path, elements, tn_safetensors_write, err);
+    if (elements != TN_F32)
+        return tn_fail(err, TARN_EINVAL, "precision: bf16; expected f32: NumPy has no other");
+    return tn_model_write(model, path, elements, tn_npz_write, err);
+}

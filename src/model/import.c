@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* import.c - the authors' models: what was found becomes a model, tensor by tensor. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/tensor_file.h"
+#include "file/tensor_list.h"
+#include "model/import_infer.h"
+
+/* ---- The sinusoid ------------------------------------------------------- */
+
+/* torch's was computed in floats, which at position 4096 are off by 1e-3. */
+static bool is_sinusoid(const float *table, size_t n, size_t width,
+                        const struct tn_position *position)
+{
+    float row[1024];
+
+    for (size_t p = 0; p < tn_min(n, 4096); p++) {
+        tn_position_fill(position, row, p, 1);
+        for (size_t i = 0; i < width; i++)
+            if (!(fabsf(table[p * width + i] - row[i]) < 5e-3f))
+                return false;
+    }
+    return true;
+}
+
+/* A table that is another would make another model. */
+static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *model)
+{
+    const struct tn_position *const position = &model->arch.position;
+    const struct tn_safetensor *const pe = tn_import_find(m, m->outer, "pos_embedding.pe");
+    size_t count = 0;
+    bool same = false;
+
+    if (!pe || !position->row->fill || position->table > 1024)
+        return TARN_OK;
+    if (pe->rank == 0 || pe->shape[pe->rank - 1] != position->table ||
+        !tn_safetensor_count(&count, pe))
+        return tn_import_refuse(m, pe->name, "is not as wide as the model's positions");
+    float *const table = malloc(count * sizeof *table + 1);
+
+    if (!table)
+        return tn_fail(m->err, TARN_ENOMEM, "%s: no memory for %s", tn_path_shown(m->path),
+                       "pos_embedding.pe");
+    same = tn_safetensor_floats(pe, table) &&
+           is_sinusoid(table, count / position->table, position->table, position);
+    free(table);
+    if (!same)
+        return tn_import_refuse(m, pe->name,
+                                "is not the sinusoid of the authors, which tarn computes");
+    m->used[pe - m->file.tensors] = true;
+    tn_import_tell(m, TARN_IMPORT_SKIPPED, pe->name, "is computed");
+    return TARN_OK;
+}
+
+/* ---- Tensors ------------------------------------------------------------ */
+
+static void name_in_file(char out[2 * TN_IMPORT_NAME], const struct tn_importing *m,
+                         const char *wanted)
+{
+    const size_t body = strlen(tn_import_body);
+    const bool inside = strncmp(wanted, tn_import_body, body) == 0;
+
+    snprintf(out, 2 * TN_IMPORT_NAME, "%s%s", inside ? m->body : m->outer,
+             wanted + (inside ? body : 0));
+}
+
+/* The file's tensors under the model's names. */
+static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importing *m,
+                                  const tarn_model *model)
+{
+    char name[2 * TN_IMPORT_NAME], missing[64] = "";
+    size_t count = 0;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < model->tensor_count && status == TARN_OK; i++) {
+        const char *const wanted = model->tensors[i].name;
+
+        name_in_file(name, m, wanted);
+        const struct tn_safetensor *const found = tn_safetensors_find(&m->file, name);
+
+        if (!found) {
+            tn_import_tell(m, TARN_IMPORT_MISSING, wanted, "");
+            if (count++ == 0)
+                snprintf(missing, sizeof missing, "%s", wanted);
+            continue;
+        }
+        struct tn_safetensor copy = *found;
+
+        copy.name = wanted;
+        m->used[found - m->file.tensors] = true;
+        tn_import_tell(m, TARN_IMPORT_READ, found->name, wanted);
+        status = tn_tensor_list_add(list, &copy, m->err);
+    }
+    if (status == TARN_OK && count > 0)
+        return tn_fail(m->err, TARN_EFORMAT,
+                       "%s: %zu of the model's %zu tensors are missing, the first is '%s'",
+                       tn_path_shown(m->path), count, model->tensor_count, missing);
+    return status;
+}
+
+static void tell_skipped(const struct tn_importing *m)
+{
+    for (size_t i = 0; i < m->file.count; i++)
+        if (!m->used[i])
+            tn_import_tell(m, TARN_IMPORT_SKIPPED, m->file.tensors[i].name,
+                           strncmp(m->file.tensors[i].name, m->outer, strlen(m->outer)) == 0
+                               ? "is no part of such a model"
+                               : "is no part of the model");
+}
+
+static tarn_status read_tensors(struct tn_importing *m, tarn_model *model)
+{
+    struct tn_tensor_list list;
+    struct tn_safetensors renamed = {0};
+    struct tn_bytes none = {0};
+    tarn_status status = tn_tensor_list_begin(&list, m->path, m->err);
+
+    if (status != TARN_OK)
+        return status;
+    if ((status = check_sinusoid(m, model)) == TARN_OK &&
+        (status = rename_tensors(&list, m, model)) == TARN_OK &&
+        (status = tn_tensor_list_end(&list, &renamed, &none, m->err)) == TARN_OK)
+        status = tn_model_read_tensors(model->values, model, &renamed, "",
+                                       tn_path_shown(m->path), m->err);
+    tell_skipped(m);
+    tn_safetensors_free(&renamed);
+    tn_tensor_list_free(&list);
+    return status;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+/* Before memory is taken: a few names must not claim a large model. Half the bytes of a float
+ * are fewest, and tensors that share them, as an embedding and a predictor may, at most halve
+ * that. */
+static tarn_status check_size(const struct tn_importing *m)
+{
+    struct tn_arch arch;
+    tarn_error cause;
+    const tarn_status status = tn_arch_init(&arch, &m->config, &cause);
+
+    if (status != TARN_OK)
+        return tn_fail(m->err, status, "%s: %.120s", tn_path_shown(m->path), cause.text);
+    if (tn_weights_count(&arch, NULL) > m->file.bytes.size)
+        return tn_fail(m->err, TARN_EFORMAT,
+                       "%s: its tensors have %zu bytes; expected a model of %zu parameters, by "
+                       "the shapes of some",
+                       tn_path_shown(m->path), m->file.bytes.size,
+                       tn_weights_count(&arch, NULL));
+    return TARN_OK;
+}
+
+static tarn_status make(tarn_model **model, struct tn_importing *m)
+{
+    tarn_status status;
+
+    if ((status = tn_import_configure(m)) != TARN_OK || (status = check_size(m)) != TARN_OK ||
+        (status = tn_model_allocate(model, &m->config, m->desc->allocator, m->err)) != TARN_OK)
+        return status;
+    if ((status = read_tensors(m, *model)) != TARN_OK) {
+        tarn_model_free(*model);
+        *model = NULL;
+    }
+    return status;
+}
+
+tarn_status tarn_model_import(tarn_model **model, const char *path,
+                              const tarn_import_desc *desc, tarn_error *err)
+{
+    static const tarn_import_desc nothing;
+    struct tn_importing m = {.desc = desc ? desc : &nothing, .path = path, .err = err};
+    enum tn_tensor_format format;
+    tarn_status status;
+
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+    *model = NULL;
+    if ((status = tn_tensor_file_read(&m.file, &format, path, err)) != TARN_OK)
+        return status;
+    m.used = calloc(m.file.count + 1, sizeof *m.used);
+    if (m.used)
+        status = make(model, &m);
+    else
+        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to read it", tn_path_shown(path));
+    free(m.used);
+    tn_safetensors_free(&m.file);
+    return status;
+}

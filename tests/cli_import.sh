@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/cli_import.sh PROGRAM - models from PyTorch's files and into NumPy's, through the program.
+set -u
+tarn=$1
+vectors=$(dirname "$0")/vectors
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=$folder/out
+err=$folder/err
+failed=0
+. "$(dirname "$0")/expect.sh"
+
+same_weights() { # FILE FILE
+    one=$("$tarn" inspect "$1" | grep fingerprint)
+    other=$("$tarn" inspect "$2" | grep fingerprint)
+    [ -n "$one" ] && [ "$one" = "$other" ] || fail "$1 and $2 are not the same model"
+}
+
+# The old format needs no libarchive.
+expect 0 '1162 parameters' import "$vectors/image_old.pth" "$folder/old.safetensors" --heads 2
+prints 'inferred  layers: 2' 'assumed   attention: linear, as no shape tells' \
+    'skipped   state_dict.module.pos_embedding.pe: is computed' \
+    'tensors: 37 read, 3 skipped, 0 missing'
+expect 0 'assumed   heads: 8' import "$vectors/image_old.pth" "$folder/eight.safetensors"
+expect 0 'read .*module.predictor.bias -> predictor.bias' import "$vectors/image_old.pth" \
+    "$folder/all.safetensors" --heads 2 --all
+same_weights "$folder/old.safetensors" "$folder/all.safetensors"
+expect 0 'logistic:mixtures=2' inspect "$folder/old.safetensors"
+expect 0 'state_dict.module.value_embedding.weight' inspect "$vectors/image_old.pth"
+expect 0 '"kind":"pth"' inspect "$vectors/image_old.pth" --json
+expect 0 '.' generate "$folder/old.safetensors" -n 5 --seed 3
+expect 0 'parameters' import "$vectors/image_old.pth" "$folder/task.safetensors" --heads 2 \
+    --task copy:symbols=6
+expect 0 'copy:symbols=6' inspect "$folder/task.safetensors"
+expect 2 'image:height=2,width=2 has 256 symbols; the model has 7' import \
+    "$vectors/image_old.pth" "$folder/no" --heads 2 --task image:height=2,width=2
+expect 2 'multiple of heads, 3' import "$vectors/image_old.pth" "$folder/no" --heads 3
+expect 2 "no 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
+expect 2 'no OUT' import "$vectors/image_old.pth"
+expect 1 'No such file' import "$folder/none.pth" "$folder/no"
+expect 1 'No such file' import "$vectors/image_old.pth" "$folder/none/no"
+[ ! -e "$folder/no" ] || fail "what is refused leaves a file"
+
+# What is exported is the same model.
+expect 0 '1162 parameters' export "$folder/old.safetensors" "$folder/out.safetensors"
+same_weights "$folder/old.safetensors" "$folder/out.safetensors"
+expect 1 'No such file' export "$folder/none" "$folder/no"
+expect 2 'no OUT' export "$folder/old.safetensors"
+
+"$tarn" export "$folder/old.safetensors" "$folder/out.npz" >"$out" 2>"$err"
+if grep -q 'without libarchive' "$err"; then
+    expect 1 'without libarchive' import "$vectors/image.pth" "$folder/no"
+    echo "built without libarchive: archives are not tried"
+    exit $failed
+fi
+same_weights "$folder/old.safetensors" "$folder/out.npz"
+expect 0 'parameters' import "$folder/out.npz" "$folder/again.safetensors"
+cmp "$folder/again.safetensors" "$folder/old.safetensors" || fail "out.npz came back as another"
+expect 0 '37 read, ' import "$vectors/image.pth" "$folder/new.safetensors" --heads 2
+same_weights "$folder/old.safetensors" "$folder/new.safetensors"
+expect 0 'epoch *3' inspect "$vectors/image.pth"
+expect 0 'transposed  *F32  *6 x 4 .*65.757' inspect "$vectors/views.pth" --tensors
+expect 1 'is an encoder alone: value_embedding.weight, predictor.weight' \
+    import "$vectors/encoder.pth" "$folder/no"
+expect 0 'layers.0.norm1.weight' inspect "$vectors/encoder.pth"
+expect 1 'no model that is known' import "$vectors/views.pth" "$folder/no"
+head -c 3000 "$vectors/views.pth" >"$folder/cut.pth"
+expect 1 'cut.pth: zip' inspect "$folder/cut.pth"
+
+if python3 -c 'import numpy' 2>"$err"; then
+    python3 - "$folder/out.npz" "$folder/deflated.npz" <<'END' || fail "NumPy reads another"
+import json, sys, numpy
+arrays = numpy.load(sys.argv[1])
+assert arrays["predictor.weight"].shape == (6, 8)
+assert arrays["predictor.weight"].dtype == numpy.float32
+assert json.loads(arrays["tarn.json"])["layers"] == 2
+names = [name for name in arrays.files if name != "tarn.json"]
+assert len(names) == 37
+numpy.savez_compressed(sys.argv[2], **{name: arrays[name] for name in names})
+END
+    expect 0 '37 read, 0 skipped' import "$folder/deflated.npz" "$folder/np.safetensors" --heads 2
+    same_weights "$folder/old.safetensors" "$folder/np.safetensors"
+fi
+exit $failed

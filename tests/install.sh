@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/install.sh CMAKE BUILD CC [CXX] - installs into a temporary folder, moves the folder, and
+# builds programs against it: by find_package and by pkg-config, shared and static, in C and C++.
+set -u
+cmake=$1 build=$2 cc=$3 cxx=${4:-}
+here=$(cd "$(dirname "$0")" && pwd)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+log=$folder/log
+failed=0
+first=
+
+fail() {
+    echo "FAILED: $*"
+    [ -s "$log" ] && tail -n 30 "$log"
+    failed=1
+}
+
+quietly() { # COMMAND...
+    "$@" >"$log" 2>&1 || fail "$*"
+}
+
+# All print the same versions and the same output of the model.
+same() { # WHAT PROGRAM...
+    what=$1
+    shift
+    line=$(LD_LIBRARY_PATH=$lib "$@" 2>&1) || fail "$what does not run: $line"
+    [ -n "$first" ] || first=$line
+    [ "$line" = "$first" ] || fail "$what prints '$line'; the first printed '$first'"
+}
+
+linked() { # WHAT PROGRAM: shared or not
+    LD_LIBRARY_PATH=$lib ldd "$2" >"$log"
+    case $1 in
+    shared) grep -q "libtarn.so.$so .*$prefix" "$log" || fail "$2 does not use libtarn.so.$so" ;;
+    static) ! grep -q libtarn "$log" || fail "$2 uses the shared library" ;;
+    esac
+}
+
+"$cmake" --install "$build" --prefix "$folder/first" >"$log" 2>&1 || { fail install && exit 1; }
+prefix=$folder/moved
+mv "$folder/first" "$prefix"
+lib=$(dirname "$(find "$prefix" -name libtarn.a)")
+
+# ---- What is there ------------------------------------------------------------
+
+for file in bin/tarn share/man/man1/tarn.1 share/man/man1/tarn-train.1 include/tarn/tarn.h \
+    share/bash-completion/completions/tarn share/zsh/site-functions/_tarn \
+    share/fish/vendor_completions.d/tarn.fish; do
+    [ -s "$prefix/$file" ] || fail "$file is not installed"
+done
+version=$("$prefix/bin/tarn" --version) && version=${version#tarn }
+so=${version%.*}
+[ "$(readlink "$lib/libtarn.so")" = "libtarn.so.$so" ] || fail "libtarn.so is no link to .$so"
+[ "$(readlink "$lib/libtarn.so.$so")" = "libtarn.so.$version" ] || fail "no libtarn.so.$version"
+objdump -p "$lib/libtarn.so" | grep -q "SONAME *libtarn.so.$so\$" || fail "the soname is no .$so"
+quietly "$here/../tools/check_symbols.sh" "$lib/libtarn.so"
+grep -rlI "$build" "$prefix" && fail "files of the installation name the build"
+
+# ---- Headers, each alone ------------------------------------------------------
+
+for header in "$prefix"/include/tarn/*.h; do
+    quietly "$cc" -std=c99 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -I"$prefix/include" \
+        -x c "$header"
+    [ -z "$cxx" ] || quietly "$cxx" -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+        -I"$prefix/include" -x c++ "$header"
+done
+
+# ---- By pkg-config ------------------------------------------------------------
+
+flags() {
+    PKG_CONFIG_PATH=$lib/pkgconfig pkg-config "$@" tarn
+}
+
+by_pkg_config() { # COMPILER SOURCE NAME
+    # shellcheck disable=SC2046 # flags are words
+    quietly "$1" "$here/consumer/$2" -o "$folder/$3" $(flags --cflags --libs)
+    same "$3 by pkg-config" "$folder/$3"
+    linked shared "$folder/$3"
+    # The linker takes libtarn.a only where it finds no libtarn.so.
+    mkdir -p "$folder/alone" && cp "$lib/libtarn.a" "$folder/alone"
+    # shellcheck disable=SC2046
+    quietly "$1" "$here/consumer/$2" -o "$folder/$3-static" -L"$folder/alone" \
+        $(flags --cflags --libs --static)
+    same "$3 by pkg-config, static" "$folder/$3-static"
+    linked static "$folder/$3-static"
+}
+
+[ "$(flags --modversion)" = "$version" ] || fail "pkg-config knows another version"
+by_pkg_config "$cc" consume.c in_c
+[ -z "$cxx" ] || by_pkg_config "$cxx" consume_cxx.cpp in_cxx
+
+# ---- By find_package ----------------------------------------------------------
+
+by_find_package() { # LANGUAGE COMPILER
+    quietly "$cmake" -S "$here/consumer" -B "$folder/$1" -DLANGUAGE="$1" \
+        -DCMAKE_"$1"_COMPILER="$2" -DCMAKE_PREFIX_PATH="$prefix"
+    quietly "$cmake" --build "$folder/$1"
+    for kind in shared static; do
+        same "$1 by find_package, $kind" "$folder/$1/$kind"
+        linked $kind "$folder/$1/$kind"
+    done
+}
+
+by_find_package C "$cc"
+[ -z "$cxx" ] || by_find_package CXX "$cxx"
+
+# Another minor version is another library.
+mkdir "$folder/older" && cat >"$folder/older/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(older LANGUAGES NONE)
+find_package(tarn 0.0 REQUIRED)
+END
+"$cmake" -S "$folder/older" -B "$folder/older/build" -DCMAKE_PREFIX_PATH="$prefix" \
+    >"$log" 2>&1 && fail "find_package(tarn 0.0) takes $version"
+
+[ -n "$cxx" ] || echo "no C++ compiler: headers and library were tried in C only"
+exit $failed

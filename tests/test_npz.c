@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* test_npz.c - NumPy's archives: written and read again, and refused where they are not whole.
+ * */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/npz.h"
+#include "file/tensor_file.h"
+#include "support/folder.h"
+#include "support/zip_maker.h"
+#include "tarn/file.h"
+
+#ifndef TN_HAVE_ARCHIVE
+
+static void it_is_said_that_archives_cannot_be_read(void **state)
+{
+    const float one = 1.0f;
+    const struct tn_safetensor tensor = {.name = "a", .dtype = TN_DTYPE_F32, .data = &one};
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tn_npz_write("/nowhere/a.npz", &tensor, 1, NULL, 0, &err), TARN_EMACHINE);
+    assert_non_null(strstr(err.text, "without libarchive"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_said_that_archives_cannot_be_read)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#else
+
+static tarn_status parse(struct tn_safetensors *s, const void *data, size_t size,
+                         tarn_error *err)
+{
+    struct tn_bytes bytes;
+    enum tn_tensor_format format;
+
+    check_ok(tn_bytes_take(&bytes, size, NULL), NULL);
+    if (size > 0)
+        memcpy(bytes.data, data, size);
+    const tarn_status status = tn_tensor_file_parse(s, &format, &bytes, "a/file", err);
+
+    tn_bytes_free(&bytes);
+    return status;
+}
+
+/* ---- Out and in --------------------------------------------------------- */
+
+static const float floats[] = {0, -1, 2.5f, 3, 1e-30f, 5};
+static const int64_t longs[] = {-7, 1};
+static const double one = 0.1;
+
+static const struct tn_safetensor tensors[] = {
+    {.name = "b.weight", .dtype = TN_DTYPE_F32, .rank = 2, .shape = {2, 3}, .data = floats},
+    {.name = "a", .dtype = TN_DTYPE_I64, .rank = 1, .shape = {2}, .data = longs},
+    {.name = "one", .dtype = TN_DTYPE_F64, .rank = 0, .data = &one},
+    {.name = "none", .dtype = TN_DTYPE_F16, .rank = 2, .shape = {0, 4}, .data = floats},
+    {.name = "bytes", .dtype = TN_DTYPE_U8, .rank = 3, .shape = {1, 2, 2}, .data = floats},
+};
+
+enum { TENSORS = sizeof tensors / sizeof tensors[0] };
+
+static struct tn_bytes written(const struct folder *folder)
+{
+    const struct tn_safetensors_entry text = {"tarn", "{\"a\": 1}"};
+    const char *const path = folder_file(folder, "some.npz");
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    check_ok(tn_npz_write(path, tensors, TENSORS, &text, 1, &err), &err);
+    check_ok(tn_bytes_read(&bytes, path, SIZE_MAX, &err), &err);
+    return bytes;
+}
+
+static void arrays_come_back_as_they_were(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_bytes bytes = written(&folder), again = written(&folder);
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(bytes.size, again.size);
+    assert_memory_equal(bytes.data, again.data, bytes.size);
+    check_ok(parse(&s, bytes.data, bytes.size, &err), &err);
+    assert_int_equal(s.count, TENSORS);
+    assert_string_equal(tn_safetensors_metadata(&s, "tarn"), "{\"a\": 1}");
+    for (size_t i = 0; i < TENSORS; i++) {
+        const struct tn_safetensor *const t = tn_safetensors_find(&s, tensors[i].name);
+        size_t size;
+
+        assert_non_null(t);
+        assert_true(tn_safetensor_bytes(&size, &tensors[i]));
+        assert_int_equal(t->dtype, tensors[i].dtype);
+        assert_int_equal(t->rank, tensors[i].rank);
+        assert_int_equal(t->bytes, size);
+        assert_memory_equal(t->shape, tensors[i].shape, sizeof t->shape);
+        assert_memory_equal(t->data, tensors[i].data, size);
+    }
+    tn_safetensors_free(&s);
+    tn_bytes_free(&bytes);
+    tn_bytes_free(&again);
+    folder_close(&folder);
+}
+
+static void every_truncation_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_bytes bytes = written(&folder);
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    for (size_t size = 0; size < bytes.size; size++) {
+        assert_int_equal(parse(&s, bytes.data, size, &err), TARN_EFORMAT);
+        assert_non_null(strstr(err.text, "a/file"));
+    }
+    tn_bytes_free(&bytes);
+    folder_close(&folder);
+}
+
+static void what_numpy_has_not_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_safetensor tensor = tensors[0];
+    tarn_error err;
+
+    (void)state;
+    tensor.dtype = TN_DTYPE_BF16;
+    assert_int_equal(tn_npz_write(folder_file(&folder, "bf16.npz"), &tensor, 1, NULL, 0, &err),
+                     TARN_EINVAL);
+    assert_int_equal(folder_count(&folder), 0);
+    assert_int_equal(tn_npz_write("/nowhere/a.npz", tensors, 1, NULL, 0, &err), TARN_EIO);
+    folder_close(&folder);
+}
+
+/* ---- Headers ------------------------------------------------------------ */
+
+/* An array of `header` and 24 bytes of numbers. */
+static tarn_status parse_header(const char *header, unsigned char version, tarn_error *err)
+{
+    const size_t length = strlen(header), width = version == 1 ? 2 : 4;
+    unsigned char array[1024] = "\x93NUMPY";
+    struct tn_safetensors s;
+
+    array[6] = version;
+    array[8] = (unsigned char)length;
+    memcpy(array + 8 + width, header, length);
+    memcpy(array + 8 + width + length, floats, sizeof floats);
+    struct tn_bytes zip = zip_make(
+        (struct zip_made[]){{"a.npy", array, 8 + width + length + sizeof floats, 0}}, 1);
+    const tarn_status status = parse(&s, zip.data, zip.size, err);
+
+    tn_safetensors_free(&s);
+    tn_bytes_free(&zip);
+    return status;
+}
+
+static void headers_are_those_of_numpy(void **state)
+{
+    static const char *const right[] = {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), }    \n",
+        "{'shape':(1,2,3),'fortran_order':False,'descr':'<f4'}",
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (3,), }\n",
+    };
+    static const char *const wrong[] = {
+        "",
+        "{",
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), ",
+        "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n",
+        "{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }\n",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3,), }\n",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (7,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-6,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6, }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 6, }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296, 6), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,6), }\n",
+        "{'descr': '<f4', 'descr': '<f4', 'shape': (6,), }\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), } x\n",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'more': 1}\n",
+    };
+    tarn_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++)
+        for (unsigned char version = 1; version <= 3; version++)
+            check_ok(parse_header(right[i], version, &err), &err);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        if (parse_header(wrong[i], 1, &err) != TARN_EFORMAT ||
+            !strstr(err.text, "a/file: array 'a'"))
+            fail_msg("%s: %s", wrong[i], err.text);
+    assert_int_equal(parse_header(right[0], 4, &err), TARN_EFORMAT);
+}
+
+/* 1 MB and 64 times the file is what may be unpacked. */
+static void a_bomb_is_refused(void **state)
+{
+    /* numpy.savez_compressed() of two million zeros would be such; here the size only says so.
+     * */
+    struct tn_bytes zip =
+        zip_make((struct zip_made[]){{"a.npy", floats, sizeof floats, 2u << 20}}, 1);
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(parse(&s, zip.data, zip.size, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "the file can hold"));
+    tn_bytes_free(&zip);
+}
+
+static void programs_see_the_format(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_bytes bytes = written(&folder);
+    tarn_file *file;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_file_open(&file, folder_file(&folder, "some.npz"), &err), &err);
+    assert_string_equal(tarn_file_format(file), "npz");
+    tarn_file_free(file);
+    check_ok(tarn_file_open(&file, TEST_VECTORS "views.pth", &err), &err);
+    assert_string_equal(tarn_file_format(file), "pth");
+    tarn_file_free(file);
+    tn_bytes_free(&bytes);
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_come_back_as_they_were),
+        cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(what_numpy_has_not_is_refused),
+        cmocka_unit_test(headers_are_those_of_numpy),
+        cmocka_unit_test(a_bomb_is_refused),
+        cmocka_unit_test(programs_see_the_format),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif
