@@ -135,6 +135,7 @@ static int train(const struct train_options *o)
     tarn_train_desc desc = {
         .folder = o->folder,
         .resume = o->resume,
+        .start = o->first,
         .threads = o->threads,
         .cpu = o->cpu,
         .events = train_progress_events(&progress),

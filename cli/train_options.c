@@ -56,7 +56,7 @@ static const struct field_option fields[] = {
 enum { FIELDS = sizeof fields / sizeof fields[0] };
 
 struct values {
-    const char *out, *preset;
+    const char *out, *preset, *start;
     bool resume, json;
     size_t threads;
     double minutes;
@@ -69,6 +69,8 @@ enum { PRESET }; /* the row whose default depends on the task */
 static const struct args_option others[] = {
     [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
                 "model to start from; options change it"},
+    {"start", "FILE", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
+     "begin with a trained model, with its weights and its form, instead of a preset"},
     {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 0, 0,
      "needed: the folder for checkpoints, log, model and loss curve"},
     {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
@@ -141,6 +143,22 @@ static tarn_status start(struct train_options *o, const char *task, const char *
     if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK)
         return status;
     return tarn_config_start(&o->config, task, preset, err);
+}
+
+/* The form of a trained model, for the task that was asked for. */
+static tarn_status start_with(struct train_options *o, const char *path, tarn_error *err)
+{
+    tarn_config own = o->config;
+    tarn_model *model;
+    const tarn_status status = tarn_model_load(&model, path, NULL, err);
+
+    if (status != TARN_OK)
+        return status;
+    o->config = *tarn_model_config(model);
+    memcpy(o->config.task, own.task, sizeof own.task);
+    o->first = path;
+    tarn_model_free(model);
+    return TARN_OK;
 }
 
 static void field_text(const struct train_options *o, const struct field_option *option,
@@ -390,7 +408,10 @@ static int fill(struct train_options *o, const struct values *values, const stru
         return refuse(o->program, "--out DIR is needed, the folder for what is learnt");
     if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
         return code;
-    if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
+    if (values->start && (o->resume || has_preset))
+        return refuse(o->program, "--start: expected neither --resume nor --preset beside it");
+    if (!o->resume && (start(o, task, values->preset, &err) != TARN_OK ||
+                       (values->start && start_with(o, values->start, &err) != TARN_OK)))
         return train_refused(o->program, &err);
     if (lay_over(o, values, table, &err) != TARN_OK)
         return train_refused(o->program, &err);

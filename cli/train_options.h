@@ -15,6 +15,7 @@ struct train_options {
     tarn_config config;
     tarn_settings settings;
     const char *folder, *cpu;
+    const char *first; /* a model to start with; NULL: random weights */
     size_t threads;
     double minutes; /* after which a run stops; 0: it does not */
     bool resume, json;

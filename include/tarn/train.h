@@ -168,6 +168,8 @@ typedef struct tarn_events {
 typedef struct tarn_train_desc {
     const char *folder; /* made if it is not there */
     bool resume;        /* from its last checkpoint */
+    const char *start;  /* a model whose weights are the first ones; NULL: random. Not looked at
+                           where a run is resumed */
     size_t threads;     /* 0: all */
     const char *cpu;
     tarn_events events;
@@ -179,7 +181,8 @@ typedef struct tarn_train_desc {
  *     model.safetensors                 the model of the last checkpoint
  *     best.safetensors                  the model of the best validation
  * A folder with checkpoints is refused unless `resume`; then they must be of the same model and
- * settings, but for what does not change the updates: their number, and what is kept when.
+ * settings, but for what does not change the updates: their number, and what is kept when. A model
+ * to start with must be of the configuration, but for its task, dropout and seed.
  *
  * What the data says of itself, a length or options of the task, is filled in before; a model whose
  * task is written as the settings' gets the same. */

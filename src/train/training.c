@@ -229,6 +229,43 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
     return TARN_OK;
 }
 
+/* Whether a field of the configuration says what is computed with the weights. */
+static bool is_shape(const char *field)
+{
+    return strcmp(field, "task") != 0 && strcmp(field, "dropout") != 0 &&
+           strcmp(field, "seed") != 0;
+}
+
+static tarn_status check_start(const tarn_config *config, const tarn_model *start,
+                               const char *path, tarn_error *err)
+{
+    for (size_t i = 0; tarn_config_field(i); i++) {
+        const struct tn_field *const field = &tn_config_fields[i];
+        char wanted[TARN_PATH_SIZE], found[TARN_PATH_SIZE];
+
+        tn_field_text(field, config, wanted, sizeof wanted);
+        tn_field_text(field, tarn_model_config(start), found, sizeof found);
+        if (is_shape(field->about.name) && strcmp(wanted, found) != 0)
+            return tn_fail(err, TARN_EINVAL, "%s: '%.60s'; expected '%.60s', as %.60s has",
+                           field->about.name, wanted, found, tn_path_shown(path));
+    }
+    return TARN_OK;
+}
+
+static tarn_status open_model(struct training *t, const tarn_config *config, tarn_error *err)
+{
+    const char *const path = t->desc->resume ? NULL : t->desc->start;
+    tarn_model *start = NULL;
+    tarn_status status = tarn_model_create(&t->model, config, NULL, err);
+
+    if (status == TARN_OK && path &&
+        (status = tarn_model_load(&start, path, NULL, err)) == TARN_OK &&
+        (status = check_start(config, start, path, err)) == TARN_OK)
+        memcpy(t->model->values, start->values, start->count * sizeof *start->values);
+    tarn_model_free(start);
+    return status;
+}
+
 static tarn_status open_trainer(struct training *t, const tarn_config *config, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
@@ -246,7 +283,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .threads = t->desc->threads,
         .cpu = t->desc->cpu,
     };
-    const tarn_status status = tarn_model_create(&t->model, config, NULL, err);
+    const tarn_status status = open_model(t, config, err);
 
     return status == TARN_OK ? tarn_trainer_create(&t->trainer, t->model, &desc, err) : status;
 }
