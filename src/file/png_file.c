@@ -39,6 +39,10 @@ static void on_warning(png_structp png, png_const_charp text)
 
 /* ---- Reading ------------------------------------------------------------ */
 
+/* Of pixels: a palette's bits become 32 times as much, which a file of a megabyte could turn into
+ * more memory than there is. */
+enum { BYTES_MOST = 1 << 30 };
+
 struct reading {
     struct job job;
     png_structp png;
@@ -90,8 +94,8 @@ static bool read_rows(struct reading *r)
     const size_t stride = png_get_rowbytes(r->png, r->info);
 
     r->samples = png_get_channels(r->png, r->info);
-    if (stride > PTRDIFF_MAX / r->height)
-        return refuse(r, "more pixels than memory holds");
+    if (stride > BYTES_MOST / r->height)
+        return refuse(r, "has more than a gigabyte of pixels");
     r->job.status = tn_bytes_take(&r->rows, stride * r->height, r->job.err);
     if (r->job.status != TARN_OK)
         return false;
