@@ -128,6 +128,7 @@ expect 2 'prompt: is a whole image' generate "$model" -o "$folder/a.png" \
     --prompt "$(awk 'BEGIN { for (i = 0; i < 30; i++) printf "7 " }')"
 expect 1 'none/a.png: No such file' generate "$model" -o "$folder/none/a.png"
 expect 1 'empty: Is a directory' generate "$model" -o "$folder/empty"
+expect 1 "-o: ''; expected the name of a file" generate "$model" -o ''
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
 expect 1 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
@@ -176,6 +177,9 @@ expect 2 '--first: 40; expected a number below 40' complete "$model" --data "$im
 expect 1 "a model of task 'text'; expected one of images" complete \
     "$folder/models/linear.safetensors" --data "$images" -o "$folder/k.png"
 expect 1 'empty' complete "$model" --data "$folder/empty" -o "$folder/k.png"
+expect 1 "-o: ''; expected the name of a file" complete "$model" --data "$images" -o ''
+expect 2 '1 rows of 166667 images of 6 x 5; expected a picture of up to 1000000' complete "$model" \
+    --data "$images" -o "$folder/k.png" --images 1 --samples 166665
 expect 1 'No such file' complete "$folder/none" --data "$images" -o "$folder/k.png"
 
 # ---- PNG files --------------------------------------------------------------------------------
