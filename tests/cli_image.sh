@@ -182,6 +182,16 @@ expect 2 '1 rows of 166667 images of 6 x 5; expected a picture of up to 1000000'
     --data "$images" -o "$folder/k.png" --images 1 --samples 166665
 expect 1 'No such file' complete "$folder/none" --data "$images" -o "$folder/k.png"
 
+# ---- bench ------------------------------------------------------------------------------------
+
+expect 0 'whole with random weights, f32, images of 30 bytes' bench image --like "$folder/whole" \
+    --method linear --budget 0.001 --threads 1
+expect 0 'images of 7 bytes' bench image --like "$model" --length 7 --method linear --budget 0.001 \
+    --threads 1
+expect 1 "a model of task 'text'; expected one of images" bench image \
+    --like "$folder/models/linear.safetensors"
+expect 1 'none: No such file' bench image --like "$folder/none"
+
 # ---- PNG files --------------------------------------------------------------------------------
 
 mkdir "$folder/pictures"
