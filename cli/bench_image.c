@@ -11,8 +11,10 @@
 #include "args.h"
 #include "bench_model.h"
 #include "command.h"
+#include "draw.h"
 #include "hardware.h"
 #include "image_report.h"
+#include "model_open.h"
 #include "words.h"
 
 static const char program[] = "tarn bench image";
@@ -52,13 +54,13 @@ static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(preset), 0, 0,
      "model, with random weights and a head of 10 logistics; tarn bench train --help lists "
      "them"},
-    {"like", "FILE", ARGS_TEXT, NULL, AT(like), 0, 0,
-     "a model: its sizes and its head instead of a preset's"},
+    {"like", "MODEL", ARGS_TEXT, NULL, AT(like), 0, 0,
+     "a model of images: its sizes and its head instead of a preset's"},
     {"method", "NAME[:B],...", ARGS_TEXT, "linear,stateful-softmax,softmax,lsh-1,lsh-4",
      AT(method), 0, 0, "methods to compare, below; B images at once instead of --batch"},
     {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0, "images at once"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, 1 << 24,
-     "bytes of an image, 2 at least; 0: 3072 for cifar-paper, else 784"},
+     "bytes of an image, 2 at least; 0: the model's, 3072 for cifar-paper, else 784"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "of the weights of linear and stateful-softmax; the others are in f32"},
     {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
@@ -106,6 +108,7 @@ static const struct args_command command = {
 
 struct bench {
     const struct values *values;
+    char like[MODEL_PATH];       /* a file; "": a preset */
     tarn_model *models[METHODS]; /* NULL: not asked for */
     struct image_bench image;
 };
@@ -193,6 +196,25 @@ static int read_rows(struct bench *b)
     }
 }
 
+/* Of a model the sizes of its images, too. */
+static int read_like(struct bench *b)
+{
+    const char *const given = b->values->like;
+    tarn_model *const model = given ? model_open(program, given, false) : NULL;
+
+    if (!given)
+        return ARGS_GO_ON;
+    if (!model)
+        return EXIT_FAILED;
+    const size_t bytes = draw_bytes(draw_size(program, given, model));
+
+    tarn_model_free(model);
+    model_path(b->like, given, false);
+    if (b->values->length == 0)
+        b->image.length = bytes;
+    return bytes > 0 ? ARGS_GO_ON : EXIT_FAILED;
+}
+
 static int read_values(struct bench *b)
 {
     const struct values *const v = b->values;
@@ -205,7 +227,9 @@ static int read_values(struct bench *b)
             b->image.length = lengths[i].length;
     if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0)
         return refuse("precision", v->precision, "f32 or bf16");
-    return hardware_cpu(&b->image.cpu) ? read_rows(b) : EXIT_USAGE;
+    const int code = hardware_cpu(&b->image.cpu) ? read_rows(b) : EXIT_USAGE;
+
+    return code == ARGS_GO_ON ? read_like(b) : code;
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
@@ -215,9 +239,9 @@ static tarn_status open_row(struct bench *b, struct image_row *row, tarn_error *
     const struct image_method *const method = &image_methods[row->method];
     const struct bench_model which = {
         .preset = b->values->preset,
-        .like = b->values->like,
+        .like = *b->like ? b->like : NULL,
         .attention = method->attention,
-        .head = b->values->like ? NULL : "logistic",
+        .head = *b->like ? NULL : "logistic",
     };
     const bool recurrent = strcmp(method->method, "recurrent") == 0;
     tarn_model **const model = &b->models[row->method];

@@ -234,19 +234,33 @@ static void print_json(const struct job *j)
     json_print_line(object);
 }
 
+static struct picture picture_of(const struct job *j)
+{
+    return (struct picture){.command = command.name,
+                            .pixels = j->grid,
+                            .size = j->size,
+                            .count = j->count * (j->o.samples + 2),
+                            .columns = j->o.samples + 2};
+}
+
+static int make(struct job *j)
+{
+    const struct picture picture = picture_of(j);
+    int code;
+
+    if (!picture_fits(&picture))
+        return EXIT_USAGE;
+    return (code = take_memory(j)) == ARGS_GO_ON ? draw(j) : code;
+}
+
 static int complete(struct job *j)
 {
     int code;
 
-    if ((code = open_all(j)) != ARGS_GO_ON || (code = take_memory(j)) != ARGS_GO_ON ||
-        (code = draw(j)) != ARGS_GO_ON)
+    if ((code = open_all(j)) != ARGS_GO_ON || (code = make(j)) != ARGS_GO_ON)
         return code;
     arrange(j);
-    const struct picture picture = {.command = command.name,
-                                    .pixels = j->grid,
-                                    .size = j->size,
-                                    .count = j->count * (j->o.samples + 2),
-                                    .columns = j->o.samples + 2};
+    const struct picture picture = picture_of(j);
 
     if (!picture_write(&picture, j->o.out))
         return EXIT_FAILED;

@@ -24,6 +24,8 @@ bool picture_can_be(const char *command, const char *path)
     const char *const slash = strrchr(path, '/');
     struct stat about;
 
+    if (!*path)
+        return complain(command, "-o", "''; expected the name of a file");
     if (strlen(path) >= sizeof folder)
         return complain(command, path, strerror(ENAMETOOLONG));
     if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
@@ -31,6 +33,25 @@ bool picture_can_be(const char *command, const char *path)
     if (slash)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
     return access(folder, W_OK) == 0 || complain(command, path, strerror(errno));
+}
+
+/* Side by side, with what is between them. */
+static bool side_fits(size_t images, size_t pixels)
+{
+    return images <= TARN_PNG_SIDE_MOST / (pixels + TARN_PNG_GAP);
+}
+
+bool picture_fits(const struct picture *p)
+{
+    const size_t down = (p->count + p->columns - 1) / p->columns;
+
+    if (side_fits(down, p->size.height) && side_fits(p->columns, p->size.width))
+        return true;
+    fprintf(stderr,
+            "%s: %zu rows of %zu images of %zu x %zu; expected a picture of up to %d pixels a "
+            "side\n",
+            p->command, down, p->columns, p->size.height, p->size.width, TARN_PNG_SIDE_MOST);
+    return false;
 }
 
 bool picture_write(const struct picture *p, const char *path)

@@ -19,6 +19,9 @@ struct picture {
  * message. */
 bool picture_can_be(const char *command, const char *path);
 
+/* Likewise, whether the grid is one that a PNG file holds; its pixels are not looked at. */
+bool picture_fits(const struct picture *picture);
+
 /* To a PNG file, unless path is NULL; false after a message. */
 bool picture_write(const struct picture *picture, const char *path);
 

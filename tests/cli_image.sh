@@ -135,6 +135,7 @@ expect 1 'none/each/: No such file' generate "$model" -n 1 -o "$folder/none/each
 expect 1 'a.png/: Not a directory' generate "$model" -n 1 -o "$folder/a.png/"
 expect 1 'none/a.png: No such file' generate "$model" -o "$folder/none/a.png"
 expect 1 'empty: Is a directory' generate "$model" -o "$folder/empty"
+expect 1 "-o: ''; expected the name of a file" generate "$model" -o ''
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
 expect 1 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
@@ -183,7 +184,20 @@ expect 2 '--first: 40; expected a number below 40' complete "$model" --data "$im
 expect 1 "a model of task 'text'; expected one of images" complete \
     "$folder/models/linear.safetensors" --data "$images" -o "$folder/k.png"
 expect 1 'empty' complete "$model" --data "$folder/empty" -o "$folder/k.png"
+expect 1 "-o: ''; expected the name of a file" complete "$model" --data "$images" -o ''
+expect 2 '1 rows of 166667 images of 6 x 5; expected a picture of up to 1000000' complete "$model" \
+    --data "$images" -o "$folder/k.png" --images 1 --samples 166665
 expect 1 'No such file' complete "$folder/none" --data "$images" -o "$folder/k.png"
+
+# ---- bench ------------------------------------------------------------------------------------
+
+expect 0 'whole with random weights, f32, images of 30 bytes' bench image --like "$folder/whole" \
+    --method linear --budget 0.001 --threads 1
+expect 0 'images of 7 bytes' bench image --like "$model" --length 7 --method linear --budget 0.001 \
+    --threads 1
+expect 1 "a model of task 'text'; expected one of images" bench image \
+    --like "$folder/models/linear.safetensors"
+expect 1 'none: No such file' bench image --like "$folder/none"
 
 # ---- PNG files --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "data/feature_cache.h"
 #include "file/file_bytes.h"
@@ -133,6 +134,50 @@ static void damage_anywhere_is_noticed(void **state)
     close_fixture(&f);
 }
 
+/* The head of an entry with another number, and a check that fits. */
+static void forge(const char *path, const struct tn_bytes *bytes, size_t number, uint64_t value)
+{
+    uint64_t head[8];
+    struct tn_bytes forged;
+
+    check_ok(tn_bytes_take(&forged, bytes->size, NULL), NULL);
+    memcpy(forged.data, bytes->data, bytes->size);
+    memcpy(head, bytes->data, sizeof head);
+    head[number] = value;
+    head[7] = 0;
+    head[7] = crc32_z(crc32_z(0, (const unsigned char *)head, sizeof head),
+                      bytes->data + sizeof head, bytes->size - sizeof head);
+    memcpy(forged.data, head, sizeof head);
+    file_put(path, forged.data, forged.size);
+    tn_bytes_free(&forged);
+}
+
+static void entries_that_tell_another_length_are_not_believed(void **state)
+{
+    enum { SAMPLES = 4, RATE = 5 };
+    struct fixture f = open_fixture();
+    char path[FOLDER_PATH];
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    (void)state;
+    check_read(&f, 1.0, 0, 1);
+    entry_path(&f, path);
+    check_ok(tn_bytes_read(&bytes, path, 1 << 20, &err), &err);
+    forge(path, &bytes, SAMPLES, 8000);
+    check_read(&f, 1.0, 1, 0);
+    forge(path, &bytes, SAMPLES, 80000);
+    check_read(&f, 1.0, 0, 1);
+    forge(path, &bytes, SAMPLES, UINT64_MAX);
+    check_read(&f, 1.0, 0, 1);
+    forge(path, &bytes, RATE, 0);
+    check_read(&f, 1.0, 0, 1);
+    forge(path, &bytes, RATE, 8000);
+    check_read(&f, 1.0, 0, 1);
+    tn_bytes_free(&bytes);
+    close_fixture(&f);
+}
+
 static void entries_that_cannot_be_written_are_counted(void **state)
 {
     struct fixture f = open_fixture();
@@ -185,6 +230,7 @@ int main(void)
         cmocka_unit_test(what_was_read_once_is_found),
         cmocka_unit_test(an_audio_file_that_changed_is_read_again),
         cmocka_unit_test(damage_anywhere_is_noticed),
+        cmocka_unit_test(entries_that_tell_another_length_are_not_believed),
         cmocka_unit_test(entries_that_cannot_be_written_are_counted),
         cmocka_unit_test(limits_hold_for_entries_too),
         cmocka_unit_test(a_cache_that_is_no_folder_is_refused),

@@ -96,6 +96,7 @@ static void weights_in_bf16_meet_rows_of_f32_in_every_product(void **state)
     }
 }
 
+/* Held or not: a b of bf16 stays as it is where a is of bf16 too. */
 static void widened_products_of_bf16_equal_the_plain_loops(void **state)
 {
     struct tn_random random;
@@ -108,7 +109,8 @@ static void widened_products_of_bf16_equal_the_plain_loops(void **state)
         struct matmul_problem p;
 
         desc.elements = TN_BF16;
-        desc.held = desc.wide_a = false;
+        desc.wide_a = false;
+        desc.held = repeat % 2;
         matmul_problem_init(&p, desc, &random);
         check_with(&p, "widened", NULL);
         matmul_problem_clear(&p);
@@ -183,6 +185,38 @@ static void a_row_does_not_depend_on_its_batch(void **state)
         free(all);
         matmul_problem_clear(&p);
     }
+}
+
+/* A multiply-add rounds once: what is too small for a float keeps its sign. */
+static void products_that_underflow_have_one_sign(void **state)
+{
+    enum { ALL = 40, N = 70, K = 3 };
+    static float a[ALL * K], b[N * K], few[N], many[ALL * N], old[ALL * N];
+
+    (void)state;
+    for (size_t i = 0; i < ALL * K; i++)
+        a[i] = 1e-30f;
+    for (size_t i = 0; i < N * K; i++)
+        b[i] = i / K % 2 ? 1e-30f : -1e-30f;
+    for (size_t cpu = 0; tarn_cpu_name(cpu); cpu++)
+        for (int elements = 0; elements < 2; elements++) {
+            struct matmul_problem p = {.a = a, .b = b, .old = old, .c_floats = N};
+            struct tn_matmul_desc desc = {.m = 1,
+                                          .n = N,
+                                          .k = K,
+                                          .transpose_b = true,
+                                          .wide_a = true,
+                                          .elements = elements ? TN_BF16 : TN_F32,
+                                          .held = true,
+                                          .threads = 1,
+                                          .cpu = tarn_cpu_name(cpu)};
+
+            run_plan(&p, desc, few);
+            desc.m = ALL;
+            p.c_floats = ALL * N;
+            run_plan(&p, desc, many);
+            assert_memory_equal(few, many, sizeof few);
+        }
 }
 
 /* ---- who multiplies ----------------------------------------------------- */
@@ -269,6 +303,7 @@ int main(void)
         cmocka_unit_test(widened_products_of_bf16_equal_the_plain_loops),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(a_row_does_not_depend_on_its_batch),
+        cmocka_unit_test(products_that_underflow_have_one_sign),
         cmocka_unit_test(few_rows_are_taken_and_others_refused),
         cmocka_unit_test(rows_of_f32_are_not_rounded_by_any_backend),
         cmocka_unit_test(sizes_of_f32_rows_are_checked_as_such),

@@ -190,20 +190,43 @@ static void sixteen_bits_are_refused(void **state)
            "16 bits a sample; expected 8");
 }
 
-/* IHDR says 900000 x 900000, with its checksum made anew. */
+/* Another IHDR, with its checksum made anew. */
+static void put_header(struct tn_bytes *bytes, const unsigned char ihdr[17])
+{
+    const unsigned long sum = crc32(0, ihdr, 17);
+
+    memcpy(bytes->data + 12, ihdr, 17);
+    for (size_t i = 0; i < 4; i++)
+        bytes->data[29 + i] = (unsigned char)(sum >> (24 - 8 * i));
+}
+
+/* 900000 x 900000. */
 static void a_header_that_promises_too_much_costs_no_memory(void **state)
 {
-    static const unsigned char ihdr[] = {'I',  'H',  'D',  'R', 0, 0x0d, 0xbb, 0xa0, 0,
-                                         0x0d, 0xbb, 0xa0, 8,   0, 0,    0,    0};
+    static const unsigned char ihdr[17] = {'I',  'H',  'D',  'R', 0, 0x0d, 0xbb, 0xa0, 0,
+                                           0x0d, 0xbb, 0xa0, 8,   0, 0,    0,    0};
     struct tn_bytes bytes = png_bytes((struct png_form){PNG_COLOR_TYPE_GRAY, 8, false, false},
                                       1, 1, (const unsigned char *)"");
-    const unsigned long sum = crc32(0, ihdr, sizeof ihdr);
 
     (void)state;
-    memcpy(bytes.data + 12, ihdr, sizeof ihdr);
-    for (size_t i = 0; i < 4; i++)
-        bytes.data[12 + sizeof ihdr + i] = (unsigned char)(sum >> (24 - 8 * i));
+    put_header(&bytes, ihdr);
     refuse(bytes, "more pixels than its bytes can hold");
+}
+
+/* 30000 x 30000 of a bit, which 110 KB of deflate can hold, are 2.7 GB as colours. */
+static void a_palette_that_unfolds_too_far_costs_no_memory(void **state)
+{
+    static const unsigned char ihdr[17] = {'I', 'H',  'D',  'R', 0, 0, 0x75, 0x30, 0,
+                                           0,   0x75, 0x30, 1,   3, 0, 0,    0};
+    static const unsigned char padding[1 << 17];
+    struct tn_bytes small =
+        png_bytes((struct png_form){PNG_COLOR_TYPE_PALETTE, 1, false, false}, 1, 1, padding);
+    struct tn_bytes bytes = bytes_joined(&small, padding, sizeof padding);
+
+    (void)state;
+    put_header(&bytes, ihdr);
+    refuse(bytes, "more than a gigabyte of pixels");
+    tn_bytes_free(&small);
 }
 
 int main(void)
@@ -218,6 +241,7 @@ int main(void)
         cmocka_unit_test(a_transparent_colour_is_refused_where_it_is_used),
         cmocka_unit_test(sixteen_bits_are_refused),
         cmocka_unit_test(a_header_that_promises_too_much_costs_no_memory),
+        cmocka_unit_test(a_palette_that_unfolds_too_far_costs_no_memory),
     };
 
     return cmocka_run_group_tests_name("png", tests, NULL, NULL);

@@ -62,10 +62,10 @@ typedef struct tarn_data_events {
 TARN_API bool tarn_data_can_fetch(void);
 
 /* Gets what is not there. `folder` is the folder of all sets and is made if need be; `from` is
- * another address than the set's (NULL: the set's), without a slash at its end. A download that
- * was cut is kept as NAME.part, and the next call goes on behind it. A file that is there and
- * right is left alone; one that is wrong is replaced once a right one has come. Proxies are what
- * libcurl finds in the environment. */
+ * another address than the set's (NULL: the set's). A download that was cut is kept as NAME.part,
+ * and the next call goes on behind it. A file that is there and right is left alone; one that is
+ * wrong is replaced once a right one has come. Proxies are what libcurl finds in the
+ * environment. */
 TARN_API tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folder,
                                      const char *from, const tarn_data_events *events,
                                      tarn_error *err);

@@ -47,11 +47,12 @@ TARN_API const unsigned char *tarn_images_at(const tarn_images *images, size_t i
 
 /* ---- Pictures ----------------------------------------------------------- */
 
-enum { TARN_PNG_GAP = 1, TARN_PNG_GREY = 128 };
+enum { TARN_PNG_GAP = 1, TARN_PNG_GREY = 128, TARN_PNG_SIDE_MOST = 1000000 };
 
 /* `count` images behind each other become a grid of `columns` in a PNG file. Between images lies
- * a gap of TARN_PNG_GAP pixels of TARN_PNG_GREY, which is also where the last row has none. The
- * file is replaced as a whole or not at all. */
+ * a gap of TARN_PNG_GAP pixels of TARN_PNG_GREY, which is also where the last row has none. A side
+ * of the grid has TARN_PNG_SIDE_MOST pixels at most. The file is replaced as a whole or not at
+ * all. */
 TARN_API tarn_status tarn_png_write(const char *path, const unsigned char *pixels,
                                     tarn_image_size size, size_t count, size_t columns,
                                     tarn_error *err);

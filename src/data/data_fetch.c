@@ -31,10 +31,12 @@ static void tell(const struct work *w, const tarn_data_file *file, tarn_data_sta
         w->events->file(w->events->context, file, state);
 }
 
-/* "a/b"; fails if it is too long. */
+/* "a/b", also of "a/"; fails if it is too long. */
 static tarn_status join(char path[PATH_SIZE], const char *a, const char *b, tarn_error *err)
 {
-    const int length = snprintf(path, PATH_SIZE, "%s/%s", a, b);
+    const size_t end = strlen(a);
+    const bool whole = end > 0 && a[end - 1] == '/';
+    const int length = snprintf(path, PATH_SIZE, "%s%s%s", a, whole ? "" : "/", b);
 
     if (length > 0 && length < PATH_SIZE)
         return TARN_OK;

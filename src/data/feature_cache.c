@@ -103,6 +103,14 @@ static uint64_t check_of(const struct head *head, const void *data)
 
 /* ---- Entries ------------------------------------------------------------ */
 
+/* Batches count frames by samples and rate, so that these must tell as many as there are. */
+static bool counts_fit(const struct head *head)
+{
+    return head->rate >= TN_AUDIO_RATE_LEAST && head->rate <= TN_AUDIO_RATE_MOST &&
+           head->samples < UINT64_C(1) << 53 &&
+           tn_features_frames(head->samples, (size_t)head->rate, head->speed) == head->count;
+}
+
 static bool entry_holds(const struct tn_bytes *bytes, const struct head *expected, size_t most)
 {
     struct head head;
@@ -113,7 +121,7 @@ static bool entry_holds(const struct tn_bytes *bytes, const struct head *expecte
     return head.magic == magic && head.size == expected->size && head.time == expected->time &&
            head.speed == expected->speed && head.count <= most &&
            head.count == (bytes->size - sizeof head) / FRAME_BYTES &&
-           (bytes->size - sizeof head) % FRAME_BYTES == 0 &&
+           (bytes->size - sizeof head) % FRAME_BYTES == 0 && counts_fit(&head) &&
            head.check == check_of(&head, bytes->data + sizeof head);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "file/file_bytes.h"
+#include "layer/ctc.h"
 
 double tn_extreme_speed(const struct tn_speech_settings *s, enum tn_split split, bool slow)
 {
@@ -19,23 +20,13 @@ double tn_extreme_speed(const struct tn_speech_settings *s, enum tn_split split,
 
 /* ---- Audio -------------------------------------------------------------- */
 
-/* The connectionist loss needs a frame for each label, and a blank between equal ones. */
-static size_t frames_needed(const struct tn_spoken *spoken)
-{
-    size_t needed = spoken->label_count;
-
-    for (size_t i = 1; i < spoken->label_count; i++)
-        needed += spoken->labels[i] == spoken->labels[i - 1];
-    return needed;
-}
-
 static tarn_status check_frames(const struct tn_speech_set *set, const struct tn_found *found,
                                 tarn_error *err)
 {
     const struct tn_spoken *const spoken = &found->spoken;
     const double speed = tn_extreme_speed(&set->settings, found->split, false);
     const uint64_t frames = tn_features_frames(spoken->samples, spoken->rate, speed);
-    const size_t needed = frames_needed(spoken);
+    const size_t needed = tn_ctc_needs(spoken->labels, spoken->label_count);
 
     if (frames == 0)
         return tn_fail(err, TARN_EFORMAT,

@@ -8,6 +8,7 @@
 
 #include "file/file_writer.h"
 #include "file/gzip.h"
+#include "tarn/image.h"
 
 bool tn_is_png(const struct tn_bytes *bytes)
 {
@@ -38,6 +39,10 @@ static void on_warning(png_structp png, png_const_charp text)
 }
 
 /* ---- Reading ------------------------------------------------------------ */
+
+/* Of pixels: a palette's bits become 32 times as much, which a file of a megabyte could turn into
+ * more memory than there is. */
+enum { BYTES_MOST = 1 << 30 };
 
 struct reading {
     struct job job;
@@ -90,8 +95,8 @@ static bool read_rows(struct reading *r)
     const size_t stride = png_get_rowbytes(r->png, r->info);
 
     r->samples = png_get_channels(r->png, r->info);
-    if (stride > PTRDIFF_MAX / r->height)
-        return refuse(r, "more pixels than memory holds");
+    if (stride > BYTES_MOST / r->height)
+        return refuse(r, "has more than a gigabyte of pixels");
     r->job.status = tn_bytes_take(&r->rows, stride * r->height, r->job.err);
     if (r->job.status != TARN_OK)
         return false;
@@ -196,16 +201,20 @@ static bool write_all(struct writing *w, const unsigned char *pixels, png_uint_3
     return true;
 }
 
+_Static_assert((int)TARN_PNG_SIDE_MOST <= PNG_USER_WIDTH_MAX &&
+                   (int)TARN_PNG_SIDE_MOST <= PNG_USER_HEIGHT_MAX,
+               "libpng's limits");
+
 static tarn_status check_sizes(const char *path, size_t height, size_t width, size_t channels,
                                tarn_error *err)
 {
     if (channels != 1 && channels != 3)
         return tn_fail(err, TARN_EINVAL, "%s: %zu channels; expected 1 or 3",
                        tn_path_shown(path), channels);
-    if (height - 1 >= PNG_USER_HEIGHT_MAX || width - 1 >= PNG_USER_WIDTH_MAX)
+    if (height - 1 >= TARN_PNG_SIDE_MOST || width - 1 >= TARN_PNG_SIDE_MOST)
         return tn_fail(err, TARN_EINVAL,
                        "%s: an image of %zu x %zu pixels; expected 1 to %d each",
-                       tn_path_shown(path), height, width, PNG_USER_WIDTH_MAX);
+                       tn_path_shown(path), height, width, TARN_PNG_SIDE_MOST);
     return TARN_OK;
 }
 

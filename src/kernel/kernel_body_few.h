@@ -80,8 +80,8 @@ FORCE_INLINE void few_sums(vec sum[FEW_SUMS], const struct tn_few *few, struct f
 
 /* ---- tiles -------------------------------------------------------------- */
 
-/* The old c goes first into the sum over pieces, bias last, as in product_packed(). A sum from
- * zero is never -0, so that zero in its place changes nothing. */
+/* The old c goes first into the sum over pieces, bias last, as in product_packed(). Where there is
+ * none, -0 changes no number; 0 would turn -0, to which a product may underflow, into 0. */
 FORCE_INLINE void few_start(vec *total, const struct tn_few *few, const float *c, size_t left,
                             int rows, int vecs)
 {
@@ -91,7 +91,7 @@ FORCE_INLINE void few_start(vec *total, const struct tn_few *few, const float *c
 
             total[i * vecs + j] = few->add && at < left
                                       ? fetch(c + i * few->ldc + j * LANES, left - at)
-                                      : splat(0.0f);
+                                      : -splat(0.0f);
         }
 }
 

@@ -52,8 +52,8 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     if (desc.elements != TN_BF16)
         return tn_fail(err, TARN_EMACHINE, "backend: 'widened' is for products of bf16");
     desc.backend = NULL;
+    desc.held = tn_held(&desc); /* its panels, widened; a b that is not held as such is plain */
     desc.elements = TN_F32;
-    desc.held = tn_held(&desc); /* its panels, widened */
     desc.lda = desc.wide_a ? desc.lda : 0;
     desc.ldb = 0;
 
