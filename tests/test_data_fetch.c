@@ -509,11 +509,25 @@ static void only_what_is_wanted_is_unpacked(void **state)
 }
 #endif
 
+static void what_is_missing_is_refused(void **state)
+{
+    const tarn_data_set *const set = tarn_data_set_find("mnist");
+
+    (void)state;
+    assert_non_null(set);
+    assert_null(tarn_data_set_find(NULL));
+    assert_int_equal(tarn_data_verify(NULL, "a", NULL, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_data_verify(set, NULL, NULL, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_data_fetch(NULL, "a", NULL, NULL, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_data_fetch(set, NULL, NULL, NULL, NULL), TARN_EINVAL);
+}
+
 #define ON_SITE(test) cmocka_unit_test_setup_teardown(test, open_site, close_site)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_missing_is_refused),
         ON_SITE(a_file_comes_once),
         ON_SITE(a_moved_file_is_followed),
         ON_SITE(a_part_is_gone_on_with),

@@ -89,6 +89,8 @@ tarn_status tarn_data_verify(const tarn_data_set *set, const char *folder,
     const struct work w = {.set = set, .folder = folder, .events = events};
     tarn_status first = TARN_OK;
 
+    if (!set || !folder)
+        return tn_fail(err, TARN_EINVAL, "set, folder: one is NULL; expected both");
     for (const tarn_data_file *file = set->files; file->path; file++) {
         const tarn_status status = check_file(&w, file, first == TARN_OK ? err : NULL);
 
@@ -248,6 +250,8 @@ static tarn_status fetch_archive(const struct work *w)
 tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folder, const char *from,
                             const tarn_data_events *events, tarn_error *err)
 {
+    if (!set || !folder)
+        return tn_fail(err, TARN_EINVAL, "set, folder: one is NULL; expected both");
     const struct work w = {.set = set,
                            .folder = folder,
                            .from = from ? from : set->address,

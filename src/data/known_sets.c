@@ -63,7 +63,7 @@ const tarn_data_set *tarn_data_set_at(size_t index)
 
 const tarn_data_set *tarn_data_set_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++)
+    for (size_t i = 0; name && i < sizeof sets / sizeof sets[0]; i++)
         if (strcmp(sets[i].name, name) == 0)
             return &sets[i];
     return NULL;

@@ -154,7 +154,8 @@ tarn_status tn_png_parse(struct tn_images *images, const struct tn_bytes *bytes,
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r.job, on_error, on_warning);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
     if (!r.info)
-        r.job.status = tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", path);
+        r.job.status =
+            tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", tn_path_shown(path));
     else if (read_all(&r))
         r.job.status = finish(images, &r, allocator);
     png_destroy_read_struct(&r.png, &r.info, NULL);
@@ -229,7 +230,8 @@ tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t h
     w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w.job, on_error, on_warning);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
     if (!w.info)
-        w.job.status = tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", path);
+        w.job.status =
+            tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", tn_path_shown(path));
     else if (write_all(&w, pixels, (png_uint_32)height, (png_uint_32)width, channels))
         w.job.status = tn_file_writer_commit(&w.file, err);
     if (w.job.status != TARN_OK)
