@@ -8,10 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _structs as s
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, OutOfMemory
 
 Floats = npt.NDArray[np.float32]
 Symbols = npt.NDArray[np.int32]
+
+_PLAIN = ["C", "A"]  # contiguous and aligned
 
 
 class Strided(NamedTuple):
@@ -50,7 +52,15 @@ def floats(name: str, value: Any, letters: str,
     if _usable(a):
         return a
     with np.errstate(over="ignore"):  # f64 beyond f32 is infinite, as it is in C
-        return np.ascontiguousarray(a, dtype=np.float32)
+        return np.require(a, np.float32, _PLAIN)
+
+
+def empty(shape: Tuple[int, ...]) -> Floats:
+    """For outputs."""
+    try:
+        return np.empty(shape, np.float32)
+    except (MemoryError, ValueError):
+        raise OutOfMemory(f"outputs: no memory for an array of shape {shape}") from None
 
 
 def heads_first(a: Floats) -> Strided:
@@ -73,7 +83,7 @@ def lengths_of(name: str, value: Any, batch: int, most: int) -> Optional[npt.NDA
             f"{name}: is {a.dtype} of shape {a.shape}; expected {batch} whole numbers")
     if a.size and (a.min() < 0 or a.max() > most):
         raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected 0 to {most}")
-    return np.ascontiguousarray(a, dtype=np.uintp)
+    return np.require(a, np.uintp, _PLAIN)
 
 
 def symbols_of(name: str, value: Any, letters: str) -> Symbols:
@@ -86,4 +96,4 @@ def symbols_of(name: str, value: Any, letters: str) -> Symbols:
             f"{name}: has shape {a.shape}; expected ({', '.join(letters)})")
     if a.size and (a.min() < 0 or a.max() > np.iinfo(np.int32).max):
         raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected symbols of the model")
-    return np.ascontiguousarray(a, dtype=np.int32)
+    return np.require(a, np.int32, _PLAIN)

@@ -10,10 +10,10 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Floats, floats, heads_first, lengths_of, one_position
+from ._arrays import Floats, empty, floats, heads_first, lengths_of, one_position
 from ._errors import FormatError, InvalidArgument
 from ._library import Alone, count, lib, seed_of, text, threads_of
-from ._plan import Desc, DotProduct, Lengths, Plan, plan_of
+from ._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
 
 Gradients = Tuple[Floats, Optional[Floats], Floats]
 
@@ -50,7 +50,7 @@ class _Call:
 
     def forward(self, saved: Optional["np.ndarray[Any, np.dtype[np.uint8]]"]) -> Floats:
         d = self.plan.desc
-        y = np.empty((d.batch, d.heads, d.queries, d.value_width), np.float32)
+        y = empty((d.batch, d.heads, d.queries, d.value_width))
         self.plan.forward(heads_first(y), heads_first(self.q),
                           None if self.k is None else heads_first(self.k), heads_first(self.v),
                           self.lengths, None if saved is None else saved.ctypes.data)
@@ -78,14 +78,14 @@ def attention_vjp(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = T
     where there is no k."""
     made = _Call(q, k, v, kind, causal, feature_map, lengths, seed, threads)
     plan = made.plan
-    saved = np.empty(max(plan.saved_size, 1), np.uint8)
+    saved = scratch(plan.saved_size)
     y = made.forward(saved)
 
     def backward(dy: Any) -> Gradients:
         g = floats("dy", dy, "BHNM", y.shape)
-        dq = np.empty(made.q.shape, np.float32)
-        dk = None if made.k is None else np.empty(made.k.shape, np.float32)
-        dv = np.empty(made.v.shape, np.float32)
+        dq = empty(made.q.shape)
+        dk = None if made.k is None else empty(made.k.shape)
+        dv = empty(made.v.shape)
         plan.backward(heads_first(dq), None if dk is None else heads_first(dk), heads_first(dv),
                       heads_first(made.q), None if made.k is None else heads_first(made.k),
                       heads_first(made.v), heads_first(y), heads_first(g), made.lengths,
@@ -121,7 +121,7 @@ def causal_dot_product(q: Any, k: Any, v: Any, *, threads: int = 0) -> Floats:
     """y_i = q_i^T sum_{j <= i} k_j v_j^T, arrays (B, H, N, D) and (B, H, N, M): the numerator of
     (8), for q and k that went through a feature map already."""
     q, k, v = _dot_arrays(q, k, v)
-    y = np.empty(v.shape, np.float32)
+    y = empty(v.shape)
     _dot_product(q, v, threads).forward(heads_first(y), heads_first(q), heads_first(k),
                                         heads_first(v))
     return y
@@ -132,7 +132,7 @@ def causal_dot_product_backward(dy: Any, q: Any, k: Any, v: Any, *,
     """(dq, dk, dv): (13), (14), (15)."""
     q, k, v = _dot_arrays(q, k, v)
     g = floats("dy", dy, "BHNM", v.shape)
-    dq, dk, dv = (np.empty(a.shape, np.float32) for a in (q, k, v))
+    dq, dk, dv = (empty(a.shape) for a in (q, k, v))
     _dot_product(q, v, threads).backward(
         heads_first(dq), heads_first(dk), heads_first(dv), heads_first(q), heads_first(k),
         heads_first(v), heads_first(g))
@@ -174,7 +174,7 @@ class AttentionState:
         q = floats("q", q, "BHD", (d.batch, d.heads, d.query_width))
         k = floats("k", k, "BHD", q.shape)
         v = floats("v", v, "BHM", (d.batch, d.heads, d.value_width))
-        y = np.empty(v.shape, np.float32)
+        y = empty(v.shape)
         with Alone(self._lock):
             self._plan.step(self._memory.ctypes.data, one_position(y), one_position(q),
                             one_position(k), one_position(v))
@@ -183,6 +183,14 @@ class AttentionState:
     def reset(self) -> None:
         with Alone(self._lock):
             self._memory[:] = 0
+
+    def copy(self) -> "AttentionState":
+        """Another state that goes on from here."""
+        other = object.__new__(AttentionState)
+        other._plan, other._lock = self._plan, threading.Lock()
+        with Alone(self._lock):
+            other._memory = self._memory.copy()
+        return other
 
     def to_bytes(self) -> bytes:
         with Alone(self._lock):

@@ -202,7 +202,7 @@ class Model:
         framed = self._config.frames > 0
         given: Union[Floats, Symbols]
         if framed:
-            given = np.ascontiguousarray(floats("inputs", inputs, "BTF"))
+            given = np.require(floats("inputs", inputs, "BTF"), requirements=["C", "A"])
             if given.shape[2] != self._config.frames:
                 raise InvalidArgument(f"inputs: has frames of {given.shape[2]}; expected "
                                       f"{self._config.frames}")

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from . import _structs as s
 from ._arrays import Strided
-from ._errors import InvalidArgument
+from ._errors import OutOfMemory
 from ._library import Handle, call, create, lib
 
 Bytes = npt.NDArray[np.uint8]
@@ -25,7 +25,7 @@ def scratch(size: int) -> Bytes:
     try:
         return np.empty(max(size, 1), np.uint8)
     except (MemoryError, ValueError):
-        raise InvalidArgument(f"sizes: {size} bytes do not fit in memory") from None
+        raise OutOfMemory(f"workspace: no memory for {size} bytes") from None
 
 
 class Desc(NamedTuple):
