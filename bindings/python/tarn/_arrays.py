@@ -13,7 +13,11 @@ from ._errors import InvalidArgument, OutOfMemory
 Floats = npt.NDArray[np.float32]
 Symbols = npt.NDArray[np.int32]
 
-_PLAIN = ["C", "A"]  # contiguous and aligned
+
+
+def plain(a: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
+    """Contiguous and aligned, without a copy where it is so already."""
+    return np.require(a, dtype, ["C", "A"])
 
 
 class Strided(NamedTuple):
@@ -52,7 +56,7 @@ def floats(name: str, value: Any, letters: str,
     if _usable(a):
         return a
     with np.errstate(over="ignore"):  # f64 beyond f32 is infinite, as it is in C
-        return np.require(a, np.float32, _PLAIN)
+        return plain(a, np.float32)
 
 
 def empty(shape: Tuple[int, ...]) -> Floats:
@@ -83,7 +87,7 @@ def lengths_of(name: str, value: Any, batch: int, most: int) -> Optional[npt.NDA
             f"{name}: is {a.dtype} of shape {a.shape}; expected {batch} whole numbers")
     if a.size and (a.min() < 0 or a.max() > most):
         raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected 0 to {most}")
-    return np.require(a, np.uintp, _PLAIN)
+    return plain(a, np.uintp)
 
 
 def symbols_of(name: str, value: Any, letters: str) -> Symbols:
@@ -96,4 +100,4 @@ def symbols_of(name: str, value: Any, letters: str) -> Symbols:
             f"{name}: has shape {a.shape}; expected ({', '.join(letters)})")
     if a.size and (a.min() < 0 or a.max() > np.iinfo(np.int32).max):
         raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected symbols of the model")
-    return np.require(a, np.int32, _PLAIN)
+    return plain(a, np.int32)

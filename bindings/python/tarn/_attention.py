@@ -114,7 +114,8 @@ def _dot_arrays(q: Any, k: Any, v: Any) -> Tuple[Floats, Floats, Floats]:
 
 
 def _dot_product(q: Floats, v: Floats, threads: int) -> DotProduct:
-    return DotProduct(*q.shape, v.shape[3], threads_of(threads))
+    B, H, N, D = q.shape
+    return DotProduct(B, H, N, D, v.shape[3], threads_of(threads))
 
 
 def causal_dot_product(q: Any, k: Any, v: Any, *, threads: int = 0) -> Floats:

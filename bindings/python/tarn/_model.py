@@ -11,7 +11,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
 import numpy as np
 
 from . import _structs as s
-from ._arrays import Floats, Symbols, floats, lengths_of, symbols_of
+from ._arrays import Floats, Symbols, floats, lengths_of, plain, symbols_of
 from ._errors import InvalidArgument
 from ._library import (Handle, PathLike, call, count, create, lib, path_bytes, table, text,
                        threads_of)
@@ -45,9 +45,11 @@ class Config:
 
 
 def _config_of(raw: s.tarn_config) -> Config:
-    values = {field.name: getattr(raw, field.name) for field in fields(Config)}
-    return Config(**{name: value.decode("utf-8", "replace") if isinstance(value, bytes) else value
-                     for name, value in values.items()})
+    values: Dict[str, Any] = {field.name: getattr(raw, field.name) for field in fields(Config)}
+    for name, value in values.items():
+        if isinstance(value, bytes):
+            values[name] = value.decode("utf-8", "replace")
+    return Config(**values)
 
 
 class Note(NamedTuple):
@@ -202,7 +204,7 @@ class Model:
         framed = self._config.frames > 0
         given: Union[Floats, Symbols]
         if framed:
-            given = np.require(floats("inputs", inputs, "BTF"), requirements=["C", "A"])
+            given = plain(floats("inputs", inputs, "BTF"), np.float32)
             if given.shape[2] != self._config.frames:
                 raise InvalidArgument(f"inputs: has frames of {given.shape[2]}; expected "
                                       f"{self._config.frames}")

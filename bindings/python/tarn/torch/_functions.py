@@ -77,7 +77,7 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     plan = plan_of(Desc(named, text("feature_map", feature_map), bool(causal), N, H, L, S, E, D,
                         seed_of(seed),
                         threads_of(default_threads() if threads is None else threads)))
-    y = _Attention.apply(q, k, v, plan, counted, wants_grad(q, k, v))
+    y: torch.Tensor = _Attention.apply(q, k, v, plan, counted, wants_grad(q, k, v))
     return y if y.dtype == queries.dtype else y.to(queries.dtype)
 
 
@@ -114,7 +114,8 @@ class _CausalDotProduct(torch.autograd.Function):
 
 
 def _dot_product(q: torch.Tensor, v: torch.Tensor, threads: int) -> DotProduct:
-    return DotProduct(*q.shape, v.shape[3], threads_of(threads))
+    B, H, N, D = q.shape
+    return DotProduct(B, H, N, D, v.shape[3], threads_of(threads))
 
 
 def causal_dot_product(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
@@ -124,5 +125,5 @@ def causal_dot_product(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> tor
     k = floats("K", K, "NHLE", tuple(q.shape))
     v = floats("V", V, "NHLD")
     floats("V", V, "NHLD", tuple(q.shape[:3]) + (v.shape[3],))
-    y = _CausalDotProduct.apply(q, k, v, default_threads())
+    y: torch.Tensor = _CausalDotProduct.apply(q, k, v, default_threads())
     return y if y.dtype == Q.dtype else y.to(Q.dtype)

@@ -17,7 +17,7 @@ from ._functions import attention, default_threads, wants_grad
 from ._masks import Seen, lengths_of, seen_by
 from ._tensors import floats, one_position, placed
 
-FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor]]
+FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
 
 
 def _dispatcher(value: Any) -> None:
@@ -74,7 +74,7 @@ class _Linear(_Base):
         if width is not None and queries.shape[-1] != width:
             raise InvalidArgument(f"queries: are {queries.shape[-1]} wide; expected "
                                   f"query_dimensions, {width}")
-        phi = self.feature_map
+        phi: Any = self.feature_map
         if phi is None or isinstance(phi, str):
             return queries, keys, phi
         if hasattr(phi, "forward_queries"):
