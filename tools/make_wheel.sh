@@ -30,7 +30,8 @@ auditwheel repair -w "$work/repaired" "$work"/plain/*.whl
 copyright_of() { # FILE IN tarn.libs
     name=$(basename "$1" | sed 's/-[0-9a-f]*\.so/.so/')
     found=$(ldconfig -p | sed -n "s|.*=> \(.*/${name%%.so*}\.so.*\)|\1|p" | head -n 1)
-    package=$(dpkg -S "$(readlink -f "$found")" 2>/dev/null | sed 's/:.*//;q')
+    # By its name: where /lib is a link to /usr/lib, packages own files by either path.
+    package=$(dpkg -S "*/$(basename "$(readlink -f "$found")")" 2>/dev/null | sed 's/:.*//;q')
     [ -n "$package" ] && echo "/usr/share/doc/$package/copyright"
 }
 
