@@ -32,6 +32,7 @@ long_stages() {
     done
     stage "package: build" build package
     stage "package: Debian packages" packages
+    stage "Python wheel" tools/make_wheel.sh
     stage "mutations are caught" tools/mutate.sh
 }
 

@@ -2,7 +2,8 @@
 # What `cmake --install` puts where, what a consumer finds, and Debian packages by `cpack`.
 #
 # Three components: `program` (the program, its manual and completion), `library` (the shared
-# library) and `development` (headers, the static library, pkg-config, CMake).
+# library) and `development` (headers, the static library, pkg-config, CMake). A fourth, `python`,
+# is what a wheel holds besides its modules.
 include(CMakePackageConfigHelpers)
 
 set(share ${CMAKE_INSTALL_DATADIR})
@@ -27,6 +28,10 @@ install(TARGETS tarn_shared EXPORT tarn_shared
 install(TARGETS tarn_static EXPORT tarn_static ARCHIVE COMPONENT development)
 install(DIRECTORY include/tarn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN *.h)
+
+# A wheel has no symbolic links, and its package looks for this name.
+install(FILES $<TARGET_FILE:tarn_shared> DESTINATION .
+        RENAME libtarn${CMAKE_SHARED_LIBRARY_SUFFIX} COMPONENT python EXCLUDE_FROM_ALL)
 
 # ---- find_package(tarn) -------------------------------------------------------
 

@@ -168,6 +168,49 @@ static void what_comes_next_is_kept_if_there_is_something(void **unused)
     folder_close(&folder);
 }
 
+static void bytes_in_memory_are_those_of_a_file(void **unused)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "state");
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct stream s = stream_open(model, NULL, B, 0), t = stream_open(model, NULL, B, 0);
+    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+    struct tn_bytes file;
+    int32_t next[B] = {-7, -7};
+    size_t size = 0, less;
+    tarn_state_about about;
+    tarn_error err;
+
+    (void)unused;
+    feed(&s, symbols, 3);
+    check_ok(tarn_state_save(s.g, s.state, symbols, path, &err), &err);
+    check_ok(tn_bytes_read(&file, path, 1 << 20, &err), &err);
+    check_ok(tarn_state_pack(s.g, NULL, &size, s.state, symbols, &err), &err);
+    assert_int_equal(size, file.size);
+    unsigned char *const bytes = take(size, 1);
+
+    less = size - 1;
+    assert_int_equal(tarn_state_pack(s.g, bytes, &less, s.state, symbols, &err), TARN_EINVAL);
+    assert_int_equal(less, size - 1);
+    check_ok(tarn_state_pack(s.g, bytes, &size, s.state, symbols, &err), &err);
+    assert_memory_equal(bytes, file.data, size);
+    check_ok(tarn_state_inspect_packed(&about, bytes, size, &err), &err);
+    assert_true(about.has_next && about.position == 3 && about.batch == B);
+    assert_int_equal(tarn_state_unpack(t.g, t.state, next, bytes, size - 1, &err),
+                     TARN_EFORMAT);
+    assert_int_equal(tarn_state_unpack(t.g, t.state, next, bytes, 0, &err), TARN_EFORMAT);
+    assert_int_equal(next[0], -7);
+    check_ok(tarn_state_unpack(t.g, t.state, next, bytes, size, &err), &err);
+    assert_memory_equal(next, symbols, sizeof next);
+    assert_memory_equal(t.state, s.state, s.bytes);
+    free(bytes);
+    tn_bytes_free(&file);
+    stream_close(&s);
+    stream_close(&t);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
 static void a_file_tells_whose_state_it_is(void **unused)
 {
     struct folder folder = folder_open();
@@ -318,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_state_goes_on_in_a_longer_generator),
         cmocka_unit_test(short_and_endless_streams_are_one_in_a_file),
         cmocka_unit_test(what_comes_next_is_kept_if_there_is_something),
+        cmocka_unit_test(bytes_in_memory_are_those_of_a_file),
         cmocka_unit_test(a_file_tells_whose_state_it_is),
         cmocka_unit_test(truncated_and_edited_files_do_no_harm),
         cmocka_unit_test(a_file_lists_what_it_holds),

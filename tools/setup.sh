@@ -46,6 +46,14 @@ offered() { # PACKAGE
     LC_ALL=C apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [^(]'
 }
 
+# As tests/python.sh looks for it.
+python_tests() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import numpy, pytest' && return
+    done
+    return 1
+}
+
 look() { # build|test|all|speech
     needed=
     wished=
@@ -74,6 +82,8 @@ look() { # build|test|all|speech
     need gcc have gcc
     need libcmocka-dev header cmocka.h
     need python3 have python3
+    wish python3-numpy python_tests
+    wish python3-pytest python_tests
     need clang have clang
     need libomp-dev links clang -fopenmp
     wish clang-format-14 tools/check_format.sh --find

@@ -127,6 +127,17 @@ TARN_API tarn_status tarn_state_load(const tarn_generator *generator, void *stat
 TARN_API tarn_status tarn_state_inspect(tarn_state_about *about, const char *path,
                                         tarn_error *err);
 
+/* The bytes of such a file in memory, for those who keep states elsewhere: in a database, or on
+ * another machine. *size is the room in `bytes` and becomes what they take; `bytes` NULL: only
+ * that. Bytes that are read are distrusted as files are. */
+TARN_API tarn_status tarn_state_pack(const tarn_generator *generator, void *bytes, size_t *size,
+                                     const void *state, const int32_t *next, tarn_error *err);
+TARN_API tarn_status tarn_state_unpack(const tarn_generator *generator, void *state,
+                                       int32_t *next, const void *bytes, size_t size,
+                                       tarn_error *err);
+TARN_API tarn_status tarn_state_inspect_packed(tarn_state_about *about, const void *bytes,
+                                               size_t size, tarn_error *err);
+
 /* ---- Questions ---------------------------------------------------------- */
 
 TARN_API const char *tarn_generator_method(const tarn_generator *generator);

@@ -81,6 +81,12 @@ tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *t
                                  size_t n, const struct tn_safetensors_entry *metadata,
                                  size_t entries, tarn_error *err);
 
+/* The same bytes into memory with room for *size, which becomes how many they are; memory NULL:
+ * only that. */
+tarn_status tn_safetensors_pack(void *memory, size_t *size, const struct tn_safetensor *tensors,
+                                size_t n, const struct tn_safetensors_entry *metadata,
+                                size_t entries, tarn_error *err);
+
 /* ---- Questions ---------------------------------------------------------- */
 
 /* NULL: there is none of that name. */

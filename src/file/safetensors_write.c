@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_write.c - the header is made in memory, the tensors go straight to the file. */
+/* safetensors_write.c - the header is made in memory, the tensors go straight to the file, or to
+ * the caller's memory. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,8 +128,25 @@ static tarn_status make_header(json_t **header, const struct place *places, size
 
 /* ---- Writing ------------------------------------------------------------ */
 
+/* Where bytes go: a file, or `memory`, of which nothing is written where it is NULL. */
+struct sink {
+    struct tn_file_writer *writer;
+    unsigned char *memory;
+    size_t size; /* bytes so far, of memory */
+};
+
+static tarn_status put(struct sink *sink, const void *data, size_t bytes, tarn_error *err)
+{
+    if (sink->writer)
+        return tn_file_writer_put(sink->writer, data, bytes, err);
+    if (sink->memory && bytes > 0)
+        memcpy(sink->memory + sink->size, data, bytes);
+    sink->size += bytes;
+    return TARN_OK;
+}
+
 /* Length, text, and blanks up to a multiple of 64. */
-static tarn_status put_header(struct tn_file_writer *writer, const char *text, tarn_error *err)
+static tarn_status put_header(struct sink *sink, const char *text, tarn_error *err)
 {
     static const char blanks[TN_ALIGN] = "                                "
                                          "                                ";
@@ -139,54 +157,96 @@ static tarn_status put_header(struct tn_file_writer *writer, const char *text, t
 
     for (size_t i = 0; i < sizeof first; i++)
         first[i] = (unsigned char)((uint64_t)padded >> (8 * i) & 255);
-    if ((status = tn_file_writer_put(writer, first, sizeof first, err)) != TARN_OK ||
-        (status = tn_file_writer_put(writer, text, length, err)) != TARN_OK)
+    if ((status = put(sink, first, sizeof first, err)) != TARN_OK ||
+        (status = put(sink, text, length, err)) != TARN_OK)
         return status;
-    return tn_file_writer_put(writer, blanks, padded - length, err);
+    return put(sink, blanks, padded - length, err);
 }
 
-static tarn_status put_all(const char *path, const char *text, const struct place *places,
-                           size_t n, tarn_error *err)
-{
-    struct tn_file_writer writer;
-    tarn_status status = tn_file_writer_open(&writer, path, err);
+/* What is written, in order. */
+struct content {
+    char *text; /* the header */
+    struct place *places;
+    size_t n;
+};
 
-    if (status == TARN_OK)
-        status = put_header(&writer, text, err);
-    for (size_t i = 0; i < n && status == TARN_OK; i++)
-        status = tn_file_writer_put(&writer, places[i].tensor->data, places[i].bytes, err);
-    return status == TARN_OK ? tn_file_writer_commit(&writer, err) : status;
+static tarn_status put_all(struct sink *sink, const struct content *content, tarn_error *err)
+{
+    tarn_status status = put_header(sink, content->text, err);
+
+    for (size_t i = 0; i < content->n && status == TARN_OK; i++)
+        status = put(sink, content->places[i].tensor->data, content->places[i].bytes, err);
+    return status;
+}
+
+static void content_clear(struct content *content)
+{
+    free(content->text);
+    free(content->places);
+}
+
+/* `name` stands in messages. */
+static tarn_status make_content(struct content *content, const char *name,
+                                const struct tn_safetensor *tensors, size_t n,
+                                const struct tn_safetensors_entry *metadata, size_t entries,
+                                tarn_error *err)
+{
+    json_t *header = NULL;
+    tarn_status status;
+
+    *content = (struct content){.n = n, .places = calloc(n + 1, sizeof *content->places)};
+    if (!content->places)
+        return tn_fail(err, TARN_ENOMEM, "no memory to write %zu tensors", n);
+    if ((status = place_all(content->places, tensors, n, err)) != TARN_OK ||
+        (status = make_header(&header, content->places, n, metadata, entries, err)) != TARN_OK)
+        goto done;
+    content->text = json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER);
+    if (!content->text)
+        status = tn_fail(err, TARN_ENOMEM, "no memory for the header of %zu tensors", n);
+    else if (strlen(content->text) > TN_SAFETENSORS_HEADER - TN_ALIGN)
+        status = tn_fail(err, TARN_EINVAL,
+                         "%s: names and metadata need %zu bytes; a header has "
+                         "%d at most",
+                         name, strlen(content->text), TN_SAFETENSORS_HEADER);
+done:
+    json_decref(header);
+    return status;
 }
 
 tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *tensors,
                                  size_t n, const struct tn_safetensors_entry *metadata,
                                  size_t entries, tarn_error *err)
 {
-    struct place *const places = calloc(n + 1, sizeof *places);
-    json_t *header = NULL;
-    char *text = NULL;
-    tarn_status status;
+    struct tn_file_writer writer;
+    struct content content;
+    tarn_status status =
+        make_content(&content, tn_path_shown(path), tensors, n, metadata, entries, err);
 
-    if (!places) {
-        status = tn_fail(err, TARN_ENOMEM, "no memory to write %zu tensors", n);
-        goto done;
-    }
-    if ((status = place_all(places, tensors, n, err)) != TARN_OK ||
-        (status = make_header(&header, places, n, metadata, entries, err)) != TARN_OK)
-        goto done;
-    text = json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    if (!text)
-        status = tn_fail(err, TARN_ENOMEM, "no memory for the header of %zu tensors", n);
-    else if (strlen(text) > TN_SAFETENSORS_HEADER - TN_ALIGN)
-        status = tn_fail(err, TARN_EINVAL,
-                         "%s: names and metadata need %zu bytes; a header has "
-                         "%d at most",
-                         tn_path_shown(path), strlen(text), TN_SAFETENSORS_HEADER);
-    else
-        status = put_all(path, text, places, n, err);
-done:
-    free(text);
-    json_decref(header);
-    free(places);
+    if (status == TARN_OK && (status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
+        (status = put_all(&(struct sink){.writer = &writer}, &content, err)) == TARN_OK)
+        status = tn_file_writer_commit(&writer, err);
+    content_clear(&content);
+    return status;
+}
+
+tarn_status tn_safetensors_pack(void *memory, size_t *size, const struct tn_safetensor *tensors,
+                                size_t n, const struct tn_safetensors_entry *metadata,
+                                size_t entries, tarn_error *err)
+{
+    struct sink measured = {0}, sink = {.memory = memory};
+    struct content content;
+    tarn_status status =
+        make_content(&content, "tensors in memory", tensors, n, metadata, entries, err);
+
+    if (status == TARN_OK)
+        status = put_all(&measured, &content, err);
+    if (status == TARN_OK && memory && *size < measured.size)
+        status = tn_fail(err, TARN_EINVAL, "size: %zu; expected room for %zu bytes", *size,
+                         measured.size);
+    if (status == TARN_OK && memory)
+        status = put_all(&sink, &content, err);
+    if (status == TARN_OK)
+        *size = measured.size;
+    content_clear(&content);
     return status;
 }

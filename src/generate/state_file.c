@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* state_file.c - a state in a safetensors file: as many of its bytes as mean something, the
+/* state_file.c - a state in a safetensors file, or in the bytes of one: as many of its bytes as mean something, the
  * symbols that come next, and in the metadata whose they are and how far they got.
  *
  * What is written does not depend on how long the generator's sequences may become, so that
@@ -14,6 +14,7 @@
 #include "generate/generator.h"
 
 static const char key[] = "tarn_state", state_tensor[] = "state", next_tensor[] = "next";
+static const char packed_name[] = "bytes"; /* of what is no file, in messages */
 
 /* Everything that must be the same for the bytes to mean the same, and the position. */
 struct origin {
@@ -43,9 +44,16 @@ static struct origin origin_of(const tarn_generator *g, uint64_t position)
 
 /* ---- Saving ------------------------------------------------------------- */
 
-static tarn_status write_file(const tarn_generator *g, const struct tn_bytes *packed,
-                              const int32_t *next, const char *origin, const char *path,
-                              tarn_error *err)
+/* Where a state goes: to a file, or to memory. */
+struct target {
+    const char *path; /* NULL: to memory */
+    void *bytes;      /* NULL: only measured */
+    size_t *size;
+};
+
+static tarn_status write_to(const struct target *target, const tarn_generator *g,
+                            const struct tn_bytes *packed, const int32_t *next,
+                            const char *origin, tarn_error *err)
 {
     const struct tn_safetensor tensors[] = {
         {.name = state_tensor,
@@ -55,19 +63,20 @@ static tarn_status write_file(const tarn_generator *g, const struct tn_bytes *pa
          .data = packed->data},
         {.name = next_tensor, .dtype = TN_DTYPE_I32, .rank = 1, .shape = {g->B}, .data = next},
     };
+    const struct tn_safetensors_entry entry = {key, origin};
 
-    return tn_safetensors_write(path, tensors, next ? 2 : 1,
-                                &(struct tn_safetensors_entry){key, origin}, 1, err);
+    if (target->path)
+        return tn_safetensors_write(target->path, tensors, next ? 2 : 1, &entry, 1, err);
+    return tn_safetensors_pack(target->bytes, target->size, tensors, next ? 2 : 1, &entry, 1,
+                               err);
 }
 
-tarn_status tarn_state_save(const tarn_generator *g, const void *state, const int32_t *next,
-                            const char *path, tarn_error *err)
+static tarn_status save(const tarn_generator *g, const struct target *target, const void *state,
+                        const int32_t *next, tarn_error *err)
 {
     struct tn_bytes packed = {0};
     tarn_status status;
 
-    if (!g || !state || !path)
-        return tn_fail(err, TARN_EINVAL, "generator, state, path: one is NULL; expected all");
     if (tarn_state_position(state) > tn_generator_end(g))
         return tn_fail(err, TARN_EINVAL, "state: is at position %llu; expected at most %zu",
                        (unsigned long long)tarn_state_position(state), tn_generator_end(g));
@@ -77,15 +86,32 @@ tarn_status tarn_state_save(const tarn_generator *g, const void *state, const in
     char *const json = tn_fields_write(fields, &origin);
 
     if (!json)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", tn_path_shown(path));
+        return tn_fail(err, TARN_ENOMEM, "%s: no memory to write it",
+                       target->path ? tn_path_shown(target->path) : "state");
     status = tn_bytes_take(&packed, g->method->packed(g, (size_t)origin.position), err);
     if (status == TARN_OK) {
         g->method->pack(g, packed.data, state);
-        status = write_file(g, &packed, next, json, path, err);
+        status = write_to(target, g, &packed, next, json, err);
     }
     tn_bytes_free(&packed);
     free(json);
     return status;
+}
+
+tarn_status tarn_state_save(const tarn_generator *g, const void *state, const int32_t *next,
+                            const char *path, tarn_error *err)
+{
+    if (!g || !state || !path)
+        return tn_fail(err, TARN_EINVAL, "generator, state, path: one is NULL; expected all");
+    return save(g, &(struct target){.path = path}, state, next, err);
+}
+
+tarn_status tarn_state_pack(const tarn_generator *g, void *bytes, size_t *size,
+                            const void *state, const int32_t *next, tarn_error *err)
+{
+    if (!g || !size || !state)
+        return tn_fail(err, TARN_EINVAL, "generator, size, state: one is NULL; expected all");
+    return save(g, &(struct target){.bytes = bytes, .size = size}, state, next, err);
 }
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -213,6 +239,36 @@ tarn_status tarn_state_load(const tarn_generator *g, void *state, int32_t *next,
     return status;
 }
 
+/* Bytes of the caller's as if they had been read. */
+static tarn_status parse(struct tn_safetensors *file, const void *bytes, size_t size,
+                         tarn_error *err)
+{
+    struct tn_bytes copy;
+    tarn_status status = tn_bytes_take(&copy, size, err);
+
+    if (status != TARN_OK)
+        return status;
+    memcpy(copy.data, bytes, size);
+    status = tn_safetensors_parse(file, &copy, packed_name, err);
+    tn_bytes_free(&copy);
+    return status;
+}
+
+tarn_status tarn_state_unpack(const tarn_generator *g, void *state, int32_t *next,
+                              const void *bytes, size_t size, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!g || !state || !bytes)
+        return tn_fail(err, TARN_EINVAL, "generator, state, bytes: one is NULL; expected all");
+    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
+        return status;
+    status = load(g, state, next, &file, packed_name, err);
+    tn_safetensors_free(&file);
+    return status;
+}
+
 /* ---- Questions ---------------------------------------------------------- */
 
 static tarn_status read_about(tarn_state_about *about, const struct tn_safetensors *file,
@@ -250,6 +306,21 @@ tarn_status tarn_state_inspect(tarn_state_about *about, const char *path, tarn_e
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;
     status = read_about(about, &file, tn_path_shown(path), err);
+    tn_safetensors_free(&file);
+    return status;
+}
+
+tarn_status tarn_state_inspect_packed(tarn_state_about *about, const void *bytes, size_t size,
+                                      tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!about || !bytes)
+        return tn_fail(err, TARN_EINVAL, "about, bytes: one is NULL; expected both");
+    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
+        return status;
+    status = read_about(about, &file, packed_name, err);
     tn_safetensors_free(&file);
     return status;
 }

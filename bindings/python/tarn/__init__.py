@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""tarn: transformers whose attention is linear in the sequence length, on CPUs.
+
+NumPy arrays in and out; `tarn.torch`, which is imported by its name, has the same for torch."""
+from __future__ import annotations
+
+from typing import Dict, List
+
+from ._attention import (AttentionState, attention, attention_backward, attention_vjp,
+                         causal_dot_product, causal_dot_product_backward)
+from ._errors import (BusyError, ClosedError, Error, FileError, ForkedError, FormatError,
+                      InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName)
+from ._library import lib as _lib
+from ._library import table as _table
+from ._library import version as __version__
+from ._model import Config, Model, Note, presets
+from ._state import State
+
+__all__ = [
+    "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError", "ForkedError",
+    "FormatError", "InvalidArgument", "MachineError", "Model", "Note", "NumberError",
+    "OutOfMemory", "State", "UnknownName", "__version__", "attention", "attention_backward",
+    "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
+    "cpus", "feature_maps", "matmul_backend", "presets",
+]
+
+
+def attention_kinds() -> Dict[str, str]:
+    """Names for `kind`, and what they are."""
+    return _table("tarn_attention_kind")
+
+
+def feature_maps() -> Dict[str, str]:
+    """Names for `feature_map`, and what they are."""
+    return _table("tarn_feature_map")
+
+
+def cpus() -> List[str]:
+    """Instruction sets that there are loops for and this processor runs; the first is used."""
+    found: List[str] = []
+    while _lib.tarn_cpu_name(len(found)):
+        found.append(_lib.tarn_cpu_name(len(found)).decode())
+    return found
+
+
+def matmul_backend() -> str:
+    """The library that multiplies matrices."""
+    return str(_lib.tarn_matmul_backend().decode())
+
+
+for _name in __all__:  # tracebacks and help() name what a caller imports
+    _value = globals()[_name]
+    if getattr(_value, "__module__", "").startswith("tarn._"):
+        _value.__module__ = "tarn"

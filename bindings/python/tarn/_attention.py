@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Attention on NumPy arrays (B, H, N, D).
+
+Arrays are read where they are, by their strides: a view with its dimensions in another order
+costs no copy. What is not f32, or not contiguous in its last dimension, is converted."""
+from __future__ import annotations
+
+import threading
+from typing import Any, Callable, Optional, Tuple
+
+import numpy as np
+
+from ._arrays import Floats, empty, floats, heads_first, lengths_of, one_position
+from ._errors import FormatError, InvalidArgument
+from ._library import Alone, count, lib, seed_of, text, threads_of
+from ._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
+
+Gradients = Tuple[Floats, Optional[Floats], Floats]
+
+
+def _kind(kind: str) -> bytes:
+    encoded = text("kind", kind)
+    if encoded is None:
+        raise InvalidArgument('kind: is None; expected a name such as "linear"')
+    return encoded
+
+
+class _Call:
+    """One call's arrays, checked, and the plan for them."""
+
+    def __init__(self, q: Any, k: Any, v: Any, kind: str, causal: bool,
+                 feature_map: Optional[str], lengths: Any, seed: int, threads: int) -> None:
+        named = _kind(kind)
+        shares = bool(lib.tarn_attention_shares_keys(named))
+        self.q = floats("q", q, "BHND")
+        B, H, N, D = self.q.shape
+        self.v = floats("v", v, "BHNM")
+        M, keys = self.v.shape[3], self.v.shape[2]
+        floats("v", self.v, "BHNM", (B, H, keys, M))
+        self.k: Optional[Floats] = None
+        if not shares:
+            self.k = floats("k", k, "BHND", (B, H, keys, D))
+        elif k is not None:
+            raise InvalidArgument(f"k: is given; the keys of '{kind}' are its queries: "
+                                  "expected None")
+        self.lengths: Lengths = lengths_of("lengths", lengths, B, keys)
+        self.plan: Plan = plan_of(Desc(
+            named, text("feature_map", feature_map), bool(causal), B, H, N, keys, D, M,
+            seed_of(seed), threads_of(threads)))
+
+    def forward(self, saved: Optional["np.ndarray[Any, np.dtype[np.uint8]]"]) -> Floats:
+        d = self.plan.desc
+        y = empty((d.batch, d.heads, d.queries, d.value_width))
+        self.plan.forward(heads_first(y), heads_first(self.q),
+                          None if self.k is None else heads_first(self.k), heads_first(self.v),
+                          self.lengths, None if saved is None else saved.ctypes.data)
+        return y
+
+
+def attention(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = True,
+              feature_map: Optional[str] = None, lengths: Any = None, *, seed: int = 0,
+              threads: int = 0) -> Floats:
+    """y (B, H, N, M) of q (B, H, N, D), k (B, H, Nk, D), v (B, H, Nk, M).
+
+    kind: a name of attention_kinds(), options behind a colon: "softmax:scale=0.5". The keys of
+    "lsh" are its queries: there k is None. feature_map: a name of feature_maps(); None: "elu"
+    where the kind has one. causal: position i sees keys up to i, and N = Nk. lengths: B whole
+    numbers, the keys that count of each sequence; where none is left the output is 0."""
+    return _Call(q, k, v, kind, causal, feature_map, lengths, seed, threads).forward(None)
+
+
+def attention_vjp(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = True,
+                  feature_map: Optional[str] = None, lengths: Any = None, *, seed: int = 0,
+                  threads: int = 0) -> Tuple[Floats, Callable[[Any], Gradients]]:
+    """As attention(), and a function from dy to (dq, dk, dv).
+
+    Arrays may not be changed before the function has been called for the last time. dk is None
+    where there is no k."""
+    made = _Call(q, k, v, kind, causal, feature_map, lengths, seed, threads)
+    plan = made.plan
+    saved = scratch(plan.saved_size)
+    y = made.forward(saved)
+
+    def backward(dy: Any) -> Gradients:
+        g = floats("dy", dy, "BHNM", y.shape)
+        dq = empty(made.q.shape)
+        dk = None if made.k is None else empty(made.k.shape)
+        dv = empty(made.v.shape)
+        plan.backward(heads_first(dq), None if dk is None else heads_first(dk), heads_first(dv),
+                      heads_first(made.q), None if made.k is None else heads_first(made.k),
+                      heads_first(made.v), heads_first(y), heads_first(g), made.lengths,
+                      saved.ctypes.data)
+        return dq, dk, dv
+
+    return y, backward
+
+
+def attention_backward(dy: Any, q: Any, k: Any, v: Any, kind: str = "linear",
+                       causal: bool = True, feature_map: Optional[str] = None,
+                       lengths: Any = None, *, seed: int = 0, threads: int = 0) -> Gradients:
+    """(dq, dk, dv) of a loss whose gradient with respect to attention(q, k, v, ...) is dy."""
+    return attention_vjp(q, k, v, kind, causal, feature_map, lengths, seed=seed,
+                         threads=threads)[1](dy)
+
+
+# ---- The numerator alone --------------------------------------------------------
+
+
+def _dot_arrays(q: Any, k: Any, v: Any) -> Tuple[Floats, Floats, Floats]:
+    q = floats("q", q, "BHND")
+    v = floats("v", v, "BHNM")
+    return (q, floats("k", k, "BHND", q.shape),
+            floats("v", v, "BHNM", q.shape[:3] + v.shape[3:]))
+
+
+def _dot_product(q: Floats, v: Floats, threads: int) -> DotProduct:
+    B, H, N, D = q.shape
+    return DotProduct(B, H, N, D, v.shape[3], threads_of(threads))
+
+
+def causal_dot_product(q: Any, k: Any, v: Any, *, threads: int = 0) -> Floats:
+    """y_i = q_i^T sum_{j <= i} k_j v_j^T, arrays (B, H, N, D) and (B, H, N, M): the numerator of
+    (8), for q and k that went through a feature map already."""
+    q, k, v = _dot_arrays(q, k, v)
+    y = empty(v.shape)
+    _dot_product(q, v, threads).forward(heads_first(y), heads_first(q), heads_first(k),
+                                        heads_first(v))
+    return y
+
+
+def causal_dot_product_backward(dy: Any, q: Any, k: Any, v: Any, *,
+                                threads: int = 0) -> Tuple[Floats, Floats, Floats]:
+    """(dq, dk, dv): (13), (14), (15)."""
+    q, k, v = _dot_arrays(q, k, v)
+    g = floats("dy", dy, "BHNM", v.shape)
+    dq, dk, dv = (empty(a.shape) for a in (q, k, v))
+    _dot_product(q, v, threads).backward(
+        heads_first(dq), heads_first(dk), heads_first(dv), heads_first(q), heads_first(k),
+        heads_first(v), heads_first(g))
+    return dq, dk, dv
+
+
+# ---- Step by step ---------------------------------------------------------------
+
+
+class AttentionState:
+    """Causal attention as a recurrent network, (16)-(20): one position at a time.
+
+    longest: positions at most, for kinds whose state grows ("softmax", "kernel"); the state of
+    "linear" does not, and needs none. One thread at a time."""
+
+    def __init__(self, batch: int, heads: int, query_width: int,
+                 value_width: Optional[int] = None, kind: str = "linear",
+                 feature_map: Optional[str] = None, *, longest: int = 0, seed: int = 0,
+                 threads: int = 0) -> None:
+        named = _kind(kind)
+        if longest == 0 and named.split(b":")[0] != b"linear":
+            raise InvalidArgument(f"longest: 0; expected how many positions the state of "
+                                  f"'{kind}', which grows, may hold")
+        width = count("query_width", query_width)
+        keys = count("longest", longest) or 1
+        self._plan = plan_of(Desc(
+            named, text("feature_map", feature_map), True, count("batch", batch),
+            count("heads", heads), keys, keys, width,
+            width if value_width is None else count("value_width", value_width), seed_of(seed),
+            threads_of(threads)))
+        if self._plan.state_size == 0:
+            raise InvalidArgument(f"kind: '{kind}' has no recurrent form; expected one that has")
+        self._lock = threading.Lock()
+        self._memory = np.zeros(self._plan.state_size, np.uint8)
+
+    def step(self, q: Any, k: Any, v: Any) -> Floats:
+        """The next position of every sequence: q, k (B, H, D), v (B, H, M) -> y (B, H, M)."""
+        d = self._plan.desc
+        q = floats("q", q, "BHD", (d.batch, d.heads, d.query_width))
+        k = floats("k", k, "BHD", q.shape)
+        v = floats("v", v, "BHM", (d.batch, d.heads, d.value_width))
+        y = empty(v.shape)
+        with Alone(self._lock):
+            self._plan.step(self._memory.ctypes.data, one_position(y), one_position(q),
+                            one_position(k), one_position(v))
+        return y
+
+    def reset(self) -> None:
+        with Alone(self._lock):
+            self._memory[:] = 0
+
+    def copy(self) -> "AttentionState":
+        """Another state that goes on from here."""
+        other = object.__new__(AttentionState)
+        other._plan, other._lock = self._plan, threading.Lock()
+        with Alone(self._lock):
+            other._memory = self._memory.copy()
+        return other
+
+    def to_bytes(self) -> bytes:
+        with Alone(self._lock):
+            return self._memory.tobytes()
+
+    def load_bytes(self, data: bytes) -> None:
+        """What to_bytes() of a state with the same arguments gave."""
+        if len(data) != self._memory.size:
+            raise FormatError(f"data: {len(data)} bytes; expected {self._memory.size}")
+        with Alone(self._lock):
+            self._memory[:] = np.frombuffer(data, np.uint8)

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""The shared library: where it is found, its functions, and how they are called."""
+from __future__ import annotations
+
+import ctypes as c
+import operator
+import os
+import sys
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+
+from . import _structs as s
+from ._errors import BusyError, ClosedError, ForkedError, InvalidArgument, error_of
+
+PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+_SERIES = "0.1"  # before 1.0 a minor version may change structs: only this one is called
+
+_P = c.c_void_p
+_S = c.c_size_t
+_E = c.POINTER(s.tarn_error)
+_STATUS = c.c_int
+
+_functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
+    "tarn_version": (c.c_char_p, ()),
+    "tarn_cpu_name": (c.c_char_p, (_S,)),
+    "tarn_matmul_backend": (c.c_char_p, ()),
+    "tarn_threads_default": (_S, ()),
+    "tarn_attention_create": (_STATUS, (c.POINTER(_P), c.POINTER(s.tarn_attention_desc), _E)),
+    "tarn_attention_free": (None, (_P,)),
+    "tarn_attention_saved_size": (_S, (_P,)),
+    "tarn_attention_workspace_size": (_S, (_P,)),
+    "tarn_attention_state_size": (_S, (_P,)),
+    "tarn_attention_forward": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), _P, _P, _E)),
+    "tarn_attention_backward": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), _P, _P, _E)),
+    "tarn_attention_step": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), _P, _P, _E)),
+    "tarn_attention_shares_keys": (c.c_bool, (c.c_char_p,)),
+    "tarn_attention_kind": (c.POINTER(s.tarn_table_row), (_S,)),
+    "tarn_feature_map": (c.POINTER(s.tarn_table_row), (_S,)),
+    "tarn_causal_dot_product_workspace_size": (_S, (c.POINTER(s.tarn_dot_product_sizes),)),
+    "tarn_causal_dot_product": (
+        _STATUS, (c.POINTER(s.tarn_dot_product_sizes), s.tarn_output, s.tarn_input,
+                  s.tarn_input, s.tarn_input, _P, _E)),
+    "tarn_causal_dot_product_backward": (
+        _STATUS, (c.POINTER(s.tarn_dot_product_sizes), s.tarn_output, s.tarn_output,
+                  s.tarn_output, s.tarn_input, s.tarn_input, s.tarn_input, s.tarn_input,
+                  _P, _E)),
+    "tarn_preset": (c.POINTER(s.tarn_table_row), (_S,)),
+    "tarn_config_preset": (_STATUS, (c.POINTER(s.tarn_config), c.c_char_p, _E)),
+    "tarn_config_set": (_STATUS, (c.POINTER(s.tarn_config), c.c_char_p, c.c_char_p, _E)),
+    "tarn_model_create": (_STATUS, (c.POINTER(_P), c.POINTER(s.tarn_config), _P, _E)),
+    "tarn_model_load": (_STATUS, (c.POINTER(_P), c.c_char_p, _P, _E)),
+    "tarn_model_import": (_STATUS, (c.POINTER(_P), c.c_char_p, c.POINTER(s.tarn_import_desc),
+                                    _E)),
+    "tarn_model_save": (_STATUS, (_P, c.c_char_p, _E)),
+    "tarn_model_export": (_STATUS, (_P, c.c_char_p, c.c_char_p, _E)),
+    "tarn_model_free": (None, (_P,)),
+    "tarn_model_config": (c.POINTER(s.tarn_config), (_P,)),
+    "tarn_model_parameters": (_S, (_P,)),
+    "tarn_model_outputs": (_S, (_P,)),
+    "tarn_model_tensor": (c.c_bool, (_P, _S, c.POINTER(s.tarn_tensor))),
+    "tarn_model_fingerprint": (c.c_uint64, (_P,)),
+    "tarn_run_create": (_STATUS, (c.POINTER(_P), _P, c.POINTER(s.tarn_run_desc), _E)),
+    "tarn_run_free": (None, (_P,)),
+    "tarn_run_forward": (_STATUS, (_P, c.POINTER(_P), _P, _P, _E)),
+    "tarn_run_frames": (_STATUS, (_P, c.POINTER(_P), _P, _P, _E)),
+    "tarn_generator_create": (_STATUS, (c.POINTER(_P), _P, c.POINTER(s.tarn_generator_desc),
+                                        _E)),
+    "tarn_generator_free": (None, (_P,)),
+    "tarn_generator_method": (c.c_char_p, (_P,)),
+    "tarn_generator_state_size": (_S, (_P,)),
+    "tarn_generator_prefill": (_STATUS, (_P, _P, c.POINTER(_P), _P, _S, _E)),
+    "tarn_sampler_create": (_STATUS, (c.POINTER(_P), _P, c.POINTER(s.tarn_sampling), _P, _E)),
+    "tarn_sampler_free": (None, (_P,)),
+    "tarn_sampler_draw": (None, (_P, _P, _P, _S, c.c_uint64)),
+    "tarn_state_position": (c.c_uint64, (_P,)),
+    "tarn_state_save": (_STATUS, (_P, _P, _P, c.c_char_p, _E)),
+    "tarn_state_load": (_STATUS, (_P, _P, _P, c.c_char_p, _E)),
+    "tarn_state_inspect": (_STATUS, (c.POINTER(s.tarn_state_about), c.c_char_p, _E)),
+    "tarn_state_pack": (_STATUS, (_P, _P, c.POINTER(_S), _P, _P, _E)),
+    "tarn_state_unpack": (_STATUS, (_P, _P, _P, _P, _S, _E)),
+    "tarn_state_inspect_packed": (_STATUS, (c.POINTER(s.tarn_state_about), _P, _S, _E)),
+}
+
+
+# ---- Finding it -----------------------------------------------------------------
+
+
+def _places() -> List[str]:
+    """TARN_LIBRARY alone if it is set; else the wheel's own library, else the system's."""
+    named = os.environ.get("TARN_LIBRARY")
+    if named:
+        return [named]
+    end = "dylib" if sys.platform == "darwin" else "so"
+    inside = Path(__file__).with_name("libtarn." + end)
+    versioned = f"libtarn.{_SERIES}.dylib" if end == "dylib" else f"libtarn.so.{_SERIES}"
+    return [str(inside)] if inside.exists() else [versioned]
+
+
+def _declare(library: c.CDLL) -> None:
+    for name, (result, arguments) in _functions.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = list(arguments)
+
+
+def _load() -> c.CDLL:
+    [place] = _places()
+    try:
+        library = c.CDLL(place)
+        library.tarn_version.restype = c.c_char_p
+        version = library.tarn_version().decode()
+        if not version.startswith(_SERIES + "."):
+            raise ImportError(f"{place}: is tarn {version}; expected {_SERIES}")
+        _declare(library)
+    except (OSError, AttributeError) as error:
+        raise ImportError(
+            f"{place}: {error}; expected the shared library of tarn {_SERIES}: in the package, "
+            "where the system looks for libraries, or named by TARN_LIBRARY") from error
+    return library
+
+
+lib = _load()
+version: str = lib.tarn_version().decode()
+
+
+def call(name: str, *arguments: Any) -> None:
+    """A function that returns a status and fills an error, which is raised."""
+    error = s.tarn_error()
+    status = getattr(lib, name)(*arguments, c.byref(error))
+    if status != 0:
+        raise error_of(status, error.text.decode("utf-8", "replace"))
+
+
+# ---- Arguments ------------------------------------------------------------------
+
+
+def text(name: str, value: Optional[str]) -> Optional[bytes]:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidArgument(f"{name}: is {type(value).__name__}; expected str or None")
+    if "\0" in value:
+        raise InvalidArgument(f"{name}: holds a NUL character; expected none")
+    return value.encode("utf-8", "replace")
+
+
+def path_bytes(path: PathLike) -> bytes:
+    try:
+        encoded = os.fsencode(path)
+    except TypeError:
+        raise InvalidArgument(f"path: is {type(path).__name__}; expected str or a path") from None
+    if b"\0" in encoded:
+        raise InvalidArgument("path: holds a NUL character; expected none")
+    return encoded
+
+
+def count(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
+    """ctypes would wrap what does not fit."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InvalidArgument(
+            f"{name}: is {type(value).__name__}; expected a whole number") from None
+    if not least <= number <= most:
+        raise InvalidArgument(f"{name}: {number}; expected {least} to {most}")
+    return number
+
+
+def number(name: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            f"{name}: is {type(value).__name__}; expected a number") from None
+
+
+def seed_of(value: Any) -> int:
+    return count("seed", value, 0, 2**64 - 1)
+
+
+# ---- Processes ------------------------------------------------------------------
+
+# A forked child has none of its parent's OpenMP threads, and GNU's OpenMP would wait for them
+# for ever: there the calling thread works alone.
+_forked = False
+
+
+def _after_fork() -> None:
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def threads_of(value: Any) -> int:
+    wanted = count("threads", value, 0, 1024)
+    return 1 if _forked else wanted
+
+
+# ---- Objects --------------------------------------------------------------------
+
+
+class Handle:
+    """A pointer of the library, freed when it is closed and nobody is using it any more."""
+
+    def __init__(self, what: str, pointer: int, free: Callable[[int], Any],
+                 holds: Optional["Handle"] = None, threads: int = 1) -> None:
+        self.what = what
+        self._pointer = pointer
+        self._free = free
+        self._holds = holds  # which is in use as long as this is there
+        self._users = 0
+        self._closed = False
+        self._threads = threads
+        self._process = os.getpid()
+        self._lock = threading.RLock()  # a destructor may run at any allocation
+        if holds is not None:
+            try:
+                holds.acquire()
+            except BaseException:
+                self._closed, self._pointer = True, 0
+                free(pointer)
+                raise
+
+    @property
+    def closed(self) -> bool:
+        return self._closed or (self._holds is not None and self._holds.closed)
+
+    def acquire(self) -> int:
+        with self._lock:
+            if self.closed:
+                raise ClosedError(f"{self.what}: is closed; expected one that is open")
+            if self._threads != 1 and self._process != os.getpid():
+                raise ForkedError(f"{self.what}: was made before os.fork() with several threads;"
+                                  " expected one made in this process, or with threads=1")
+            self._users += 1
+            return self._pointer
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            self._end()
+
+    @contextmanager
+    def use(self) -> Iterator[int]:
+        pointer = self.acquire()
+        try:
+            yield pointer
+        finally:
+            self.release()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            self._end()
+
+    def _end(self) -> None:
+        if self._closed and self._users == 0 and self._pointer:
+            pointer, self._pointer = self._pointer, 0
+            self._free(pointer)
+            if self._holds is not None:
+                self._holds.release()
+
+    def __del__(self) -> None:
+        if getattr(self, "_lock", None) is not None:
+            self.close()
+
+
+class Alone:
+    """A lock that is not waited for: who meets another thread here shares by mistake."""
+
+    def __init__(self, lock: threading.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise BusyError("state: another thread is using it; expected one state per thread")
+
+    def __exit__(self, *exception: object) -> None:
+        self._lock.release()
+
+
+def create(name: str, *arguments: Any) -> int:
+    """A function that makes an object: its pointer."""
+    pointer = c.c_void_p()
+    call(name, c.byref(pointer), *arguments)
+    assert pointer.value
+    return pointer.value
+
+
+def table(name: str) -> Dict[str, str]:
+    """The names of a table, with what they are."""
+    rows: Dict[str, str] = {}
+    row = getattr(lib, name)(0)
+    while row:
+        rows[row.contents.name.decode()] = (row.contents.help or b"").decode()
+        row = getattr(lib, name)(len(rows))
+    return rows

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: MIT
+"""Models: from files, run on whole sequences."""
+from __future__ import annotations
+
+import ctypes as c
+import os
+from dataclasses import dataclass, fields
+from types import TracebackType
+from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
+
+import numpy as np
+
+from . import _structs as s
+from ._arrays import Floats, Symbols, floats, lengths_of, plain, symbols_of
+from ._errors import InvalidArgument
+from ._library import (Handle, PathLike, call, count, create, lib, path_bytes, table, text,
+                       threads_of)
+from ._state import Prompt, State
+
+
+@dataclass(frozen=True)
+class Config:
+    """What decides what a model computes: tarn_config of tarn/model.h."""
+
+    task: str
+    attention: str
+    feature_map: str
+    position: str
+    context: str
+    head: str
+    norm: str
+    activation: str
+    body: str
+    causal: bool
+    symbols: int
+    frames: int
+    stack: int
+    layers: int
+    heads: int
+    width: int
+    feed: int
+    positions: int
+    dropout: float
+    seed: int
+
+
+def _config_of(raw: s.tarn_config) -> Config:
+    values: Dict[str, Any] = {field.name: getattr(raw, field.name) for field in fields(Config)}
+    for name, value in values.items():
+        if isinstance(value, bytes):
+            values[name] = value.decode("utf-8", "replace")
+    return Config(**values)
+
+
+class Note(NamedTuple):
+    """What became of a tensor or a field in an import."""
+
+    event: str  # "read", "skipped", "missing", "inferred", "assumed"
+    name: str
+    value: str
+
+
+_events = ("read", "skipped", "missing", "inferred", "assumed")
+
+
+def presets() -> Dict[str, str]:
+    """Names for Model.create(), and what they are."""
+    return table("tarn_preset")
+
+
+class Model:
+    """Weights and their configuration. Made by load(), import_() or create().
+
+    Any number of threads may use one at once. It is closed by close(), at the end of a `with`,
+    or when nothing refers to it any more."""
+
+    def __init__(self, handle: Handle, notes: List[Note]) -> None:
+        self._handle = handle
+        self.notes = notes  #: of import_()
+        with handle.use() as model:
+            self._config = _config_of(lib.tarn_model_config(model).contents)
+            self._outputs: int = lib.tarn_model_outputs(model)
+
+    @classmethod
+    def _made(cls, pointer: int, notes: Optional[List[Note]] = None) -> "Model":
+        return cls(Handle("model", pointer, lib.tarn_model_free), notes or [])
+
+    # ---- Life ----
+
+    @classmethod
+    def load(cls, path: PathLike, *, best: bool = False) -> "Model":
+        """A model or checkpoint of tarn's, or a folder of training; best: of a folder, the model
+        of its best validation instead of the last."""
+        encoded = path_bytes(path)
+        if os.path.isdir(encoded):
+            encoded = os.path.join(encoded, b"best.safetensors" if best else b"model.safetensors")
+        elif best:
+            raise InvalidArgument("best: is given; expected a folder of training then")
+        return cls._made(create("tarn_model_load", encoded, None))
+
+    @classmethod
+    def import_(cls, path: PathLike, *, heads: int = 0, attention: Optional[str] = None,
+                feature_map: Optional[str] = None, norm: Optional[str] = None,
+                activation: Optional[str] = None, head: Optional[str] = None,
+                position: Optional[str] = None, task: Optional[str] = None) -> "Model":
+        """A file of torch.save(), safetensors or .npz with the authors' names of parameters.
+
+        What no shape tells may be given; .notes says what was read, skipped, inferred, and
+        assumed."""
+        notes: List[Note] = []
+
+        def tell(_: Any, event: int, name: bytes, value: bytes) -> None:
+            notes.append(Note(_events[event], (name or b"").decode("utf-8", "replace"),
+                              (value or b"").decode("utf-8", "replace")))
+
+        desc = s.tarn_import_desc(
+            heads=count("heads", heads), attention=text("attention", attention),
+            feature_map=text("feature_map", feature_map), norm=text("norm", norm),
+            activation=text("activation", activation), head=text("head", head),
+            position=text("position", position), task=text("task", task),
+            tell=s.import_tell(tell))
+        return cls._made(create("tarn_model_import", path_bytes(path), c.byref(desc)), notes)
+
+    @classmethod
+    def create(cls, preset: str = "tiny", **settings: Union[str, int, float, bool]) -> "Model":
+        """New weights: a preset with changes to fields of Config."""
+        config = s.tarn_config()
+        call("tarn_config_preset", c.byref(config), text("preset", preset))
+        for name, value in settings.items():
+            shown = str(value).lower() if isinstance(value, bool) else str(value)
+            call("tarn_config_set", c.byref(config), text("setting", name), text(name, shown))
+        return cls._made(create("tarn_model_create", c.byref(config), None))
+
+    def close(self) -> None:
+        """States of the model are closed with it. May be called again."""
+        self._handle.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._handle.closed
+
+    def __enter__(self) -> "Model":
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        self.close()
+
+    def save(self, path: PathLike) -> None:
+        """As safetensors; replaces the file as a whole or not at all."""
+        with self._handle.use() as model:
+            call("tarn_model_save", model, path_bytes(path))
+
+    def export(self, path: PathLike, precision: Optional[str] = None) -> None:
+        """As .npz where the name ends so, else safetensors; precision "bf16": half the bytes."""
+        with self._handle.use() as model:
+            call("tarn_model_export", model, path_bytes(path), text("precision", precision))
+
+    # ---- Questions ----
+
+    @property
+    def config(self) -> Config:
+        return self._config
+
+    @property
+    def outputs(self) -> int:
+        """Floats at every position: O."""
+        return self._outputs
+
+    @property
+    def parameters(self) -> int:
+        """Floats in all tensors."""
+        with self._handle.use() as model:
+            return int(lib.tarn_model_parameters(model))
+
+    @property
+    def fingerprint(self) -> int:
+        """A hash of configuration and weights: equal models have equal ones."""
+        with self._handle.use() as model:
+            return int(lib.tarn_model_fingerprint(model))
+
+    def tensors(self) -> Dict[str, Floats]:
+        """Copies of the weights, by the authors' names."""
+        found: Dict[str, Floats] = {}
+        raw = s.tarn_tensor()
+        with self._handle.use() as model:
+            while lib.tarn_model_tensor(model, len(found), c.byref(raw)):
+                shape = (raw.rows, raw.columns) if raw.columns else (raw.rows,)
+                found[raw.name.decode()] = copied(raw.values, shape)
+        return found
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<tarn.Model, closed>"
+        config = self._config
+        return (f"<tarn.Model {config.attention}, layers {config.layers}, heads {config.heads}, "
+                f"width {config.width}, parameters {self.parameters}>")
+
+    # ---- Use ----
+
+    def forward(self, inputs: Any, lengths: Any = None, *, threads: int = 0) -> Floats:
+        """Outputs (B, N, O) of whole sequences: symbols (B, N), or for a model of frames floats
+        (B, T, frames). lengths: B whole numbers; outputs beyond them mean nothing."""
+        framed = self._config.frames > 0
+        given: Union[Floats, Symbols]
+        if framed:
+            given = plain(floats("inputs", inputs, "BTF"), np.float32)
+            if given.shape[2] != self._config.frames:
+                raise InvalidArgument(f"inputs: has frames of {given.shape[2]}; expected "
+                                      f"{self._config.frames}")
+        else:
+            given = symbols_of("inputs", inputs, "BN")
+        B, N = given.shape[:2]
+        counted = lengths_of("lengths", lengths, B, N)
+        stack = self._config.stack if framed else 1
+        with self._handle.use() as model, _run(model, B, N, threads_of(threads)) as run:
+            outputs = c.c_void_p()
+            call("tarn_run_frames" if framed else "tarn_run_forward", run, c.byref(outputs),
+                 given.ctypes.data, None if counted is None else counted.ctypes.data)
+            return copied(outputs.value, (B, -(-N // stack), self._outputs))
+
+    __call__ = forward
+
+    def state(self, batch: int = 1, *, longest: int = 0, method: Optional[str] = None,
+              precision: Optional[str] = None, threads: int = 0) -> State:
+        """The model as a recurrent network, for `batch` streams that step together.
+
+        longest: positions at most; needed where the state grows, as with softmax. method:
+        "recurrent" or "recompute". precision: "f32", or "bf16", weights in half the bytes."""
+        return State(self._handle, self._config.task, self._config.symbols, self._outputs, batch,
+                     longest, method, precision, threads)
+
+    def _own(self, state: State) -> State:
+        if not isinstance(state, State) or state._model is not self._handle:
+            raise InvalidArgument("state: is none of this model; expected one that its state() "
+                                  "gave")
+        return state
+
+    def step(self, state: State, symbols: Any) -> Floats:
+        """state.step(symbols)."""
+        return self._own(state).step(symbols)
+
+    def prefill(self, state: State, symbols: Any) -> Floats:
+        """state.prefill(symbols)."""
+        return self._own(state).prefill(symbols)
+
+    def generate(self, prompt: Prompt = None, n: int = 256, *, batch: int = 1,
+                 temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
+                 greedy: bool = False, seed: int = 1, method: Optional[str] = None,
+                 precision: Optional[str] = None, threads: int = 0) -> Symbols:
+        """n symbols (B, n) of every stream behind a prompt: symbols (B, P), or symbols (P),
+        bytes or text for all of `batch` streams. They are those of `tarn generate`."""
+        n = count("n", n, 1)
+        if isinstance(prompt, (list, np.ndarray)) and np.ndim(prompt) == 2:
+            batch = len(prompt)
+        with self.state(batch, longest=n + prompt_size(prompt), method=method,
+                        precision=precision, threads=threads) as state:
+            return state.generate(prompt, n, temperature=temperature, top_k=top_k, top_p=top_p,
+                                  greedy=greedy, seed=seed)
+
+
+def prompt_size(prompt: Prompt) -> int:
+    if prompt is None:
+        return 1
+    if isinstance(prompt, (str, bytes)):
+        return max(1, len(prompt.encode() if isinstance(prompt, str) else prompt))
+    return max(1, int(np.shape(prompt)[-1])) if np.ndim(prompt) else 1
+
+
+def copied(pointer: Optional[int], shape: Any) -> Floats:
+    """Of the library's memory."""
+    values = c.cast(c.c_void_p(pointer), c.POINTER(c.c_float))
+    return np.array(np.ctypeslib.as_array(values, shape), np.float32)
+
+
+class _run:
+    """A plan of whole sequences, for one call."""
+
+    def __init__(self, model: int, batch: int, length: int, threads: int) -> None:
+        desc = s.tarn_run_desc(batch=batch, length=length, threads=threads)
+        self._pointer = create("tarn_run_create", model, c.byref(desc))
+
+    def __enter__(self) -> int:
+        return self._pointer
+
+    def __exit__(self, *exception: object) -> None:
+        lib.tarn_run_free(self._pointer)

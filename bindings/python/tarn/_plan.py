@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Plans of attention: what NumPy's and torch's functions share. Arrays are Strided here."""
+from __future__ import annotations
+
+import ctypes as c
+from functools import lru_cache
+from typing import NamedTuple, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _structs as s
+from ._arrays import Strided
+from ._errors import OutOfMemory
+from ._library import Handle, call, create, lib
+
+Bytes = npt.NDArray[np.uint8]
+Lengths = Optional[npt.NDArray[np.uintp]]
+
+_nowhere = Strided(0, 0, 0, 0)
+
+
+def scratch(size: int) -> Bytes:
+    """Uninitialised memory."""
+    try:
+        return np.empty(max(size, 1), np.uint8)
+    except (MemoryError, ValueError):
+        raise OutOfMemory(f"workspace: no memory for {size} bytes") from None
+
+
+class Desc(NamedTuple):
+    """tarn_attention_desc, hashable."""
+
+    kind: bytes
+    feature_map: Optional[bytes]
+    causal: bool
+    batch: int
+    heads: int
+    queries: int
+    keys: int
+    query_width: int
+    value_width: int
+    seed: int
+    threads: int
+
+
+class Plan:
+    """Immutable: any number of threads may use one."""
+
+    def __init__(self, desc: Desc) -> None:
+        self.desc = desc
+        raw = s.tarn_attention_desc(**desc._asdict())
+        self.handle = Handle("attention", create("tarn_attention_create", c.byref(raw)),
+                             lib.tarn_attention_free, threads=desc.threads)
+        self.shares_keys = bool(lib.tarn_attention_shares_keys(desc.kind))
+        with self.handle.use() as plan:
+            self.saved_size: int = lib.tarn_attention_saved_size(plan)
+            self._work_size: int = lib.tarn_attention_workspace_size(plan)
+            self.state_size: int = lib.tarn_attention_state_size(plan) if desc.causal else 0
+
+    def _call(self, name: str, arrays: s.tarn_attention_arrays, memory: Optional[int]) -> None:
+        work = scratch(self._work_size)
+        with self.handle.use() as plan:
+            call(name, plan, c.byref(arrays), memory, work.ctypes.data)
+
+    def forward(self, y: Strided, q: Strided, k: Optional[Strided], v: Strided,
+                lengths: Lengths, saved: Optional[int]) -> None:
+        arrays = self._arrays(q, k, v, y, lengths)
+        self._call("tarn_attention_forward", arrays, saved)
+
+    def backward(self, dq: Strided, dk: Optional[Strided], dv: Strided, q: Strided,
+                 k: Optional[Strided], v: Strided, y: Strided, dy: Strided, lengths: Lengths,
+                 saved: int) -> None:
+        arrays = self._arrays(q, k, v, y, lengths)
+        arrays.dy = dy.input()
+        arrays.dq, arrays.dk, arrays.dv = dq.output(), (dk or _nowhere).output(), dv.output()
+        self._call("tarn_attention_backward", arrays, saved)
+
+    def step(self, state: int, y: Strided, q: Strided, k: Optional[Strided],
+             v: Strided) -> None:
+        self._call("tarn_attention_step", self._arrays(q, k, v, y, None), state)
+
+    @staticmethod
+    def _arrays(q: Strided, k: Optional[Strided], v: Strided, y: Strided,
+                lengths: Lengths) -> s.tarn_attention_arrays:
+        return s.tarn_attention_arrays(
+            q=q.input(), k=(k or _nowhere).input(), v=v.input(), y=y.output(),
+            key_lengths=None if lengths is None else lengths.ctypes.data)
+
+
+@lru_cache(maxsize=64)
+def plan_of(desc: Desc) -> Plan:
+    return Plan(desc)
+
+
+class DotProduct:
+    """The numerator alone, (8): q and k went through a feature map already."""
+
+    def __init__(self, batch: int, heads: int, length: int, query_width: int, value_width: int,
+                 threads: int) -> None:
+        self._sizes = s.tarn_dot_product_sizes(batch, heads, length, query_width, value_width,
+                                               threads)
+        size = lib.tarn_causal_dot_product_workspace_size(c.byref(self._sizes))
+        self._work = scratch(size)
+
+    def forward(self, y: Strided, q: Strided, k: Strided, v: Strided) -> None:
+        call("tarn_causal_dot_product", c.byref(self._sizes), y.output(), q.input(), k.input(),
+             v.input(), self._work.ctypes.data)
+
+    def backward(self, dq: Strided, dk: Strided, dv: Strided, q: Strided, k: Strided, v: Strided,
+                 dy: Strided) -> None:
+        call("tarn_causal_dot_product_backward", c.byref(self._sizes), dq.output(), dk.output(),
+             dv.output(), q.input(), k.input(), v.input(), dy.input(), self._work.ctypes.data)

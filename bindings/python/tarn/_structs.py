@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""The structs of include/tarn/*.h, field by field.
+
+tests/test_structs.py compares every size and offset with those of the C compiler."""
+from __future__ import annotations
+
+import ctypes as c
+from typing import Any, Dict, Type
+
+NAME_SIZE = 96  # TARN_NAME_SIZE
+
+# ---- status.h ----
+
+
+class tarn_error(c.Structure):
+    _fields_ = [("status", c.c_int), ("text", c.c_char * 256)]
+
+
+# ---- attention.h ----
+
+
+class tarn_attention_desc(c.Structure):
+    _fields_ = [
+        ("kind", c.c_char_p),
+        ("feature_map", c.c_char_p),
+        ("causal", c.c_bool),
+        ("batch", c.c_size_t),
+        ("heads", c.c_size_t),
+        ("queries", c.c_size_t),
+        ("keys", c.c_size_t),
+        ("query_width", c.c_size_t),
+        ("value_width", c.c_size_t),
+        ("seed", c.c_uint64),
+        ("threads", c.c_size_t),
+        ("cpu", c.c_char_p),
+        ("allocator", c.c_void_p),
+    ]
+
+
+class tarn_input(c.Structure):
+    _fields_ = [
+        ("data", c.c_void_p),
+        ("batch", c.c_ssize_t),
+        ("position", c.c_ssize_t),
+        ("head", c.c_ssize_t),
+    ]
+
+
+class tarn_output(c.Structure):
+    _fields_ = tarn_input._fields_
+
+
+class tarn_attention_arrays(c.Structure):
+    _fields_ = [
+        ("q", tarn_input),
+        ("k", tarn_input),
+        ("v", tarn_input),
+        ("y", tarn_output),
+        ("dy", tarn_input),
+        ("dq", tarn_output),
+        ("dk", tarn_output),
+        ("dv", tarn_output),
+        ("key_lengths", c.c_void_p),
+    ]
+
+
+class tarn_dot_product_sizes(c.Structure):
+    _fields_ = [
+        ("batch", c.c_size_t),
+        ("heads", c.c_size_t),
+        ("length", c.c_size_t),
+        ("query_width", c.c_size_t),
+        ("value_width", c.c_size_t),
+        ("threads", c.c_size_t),
+    ]
+
+
+class tarn_option_info(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("help", c.c_char_p),
+        ("minimum", c.c_double),
+        ("maximum", c.c_double),
+        ("initial", c.c_double),
+        ("whole", c.c_bool),
+        ("choices", c.POINTER(c.c_char_p)),
+    ]
+
+
+class tarn_table_row(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("help", c.c_char_p),
+        ("options", c.POINTER(tarn_option_info)),
+    ]
+
+
+# ---- model.h ----
+
+
+class tarn_config(c.Structure):
+    _fields_ = [
+        ("task", c.c_char * NAME_SIZE),
+        ("attention", c.c_char * NAME_SIZE),
+        ("feature_map", c.c_char * NAME_SIZE),
+        ("position", c.c_char * NAME_SIZE),
+        ("context", c.c_char * NAME_SIZE),
+        ("head", c.c_char * NAME_SIZE),
+        ("norm", c.c_char * NAME_SIZE),
+        ("activation", c.c_char * NAME_SIZE),
+        ("body", c.c_char * NAME_SIZE),
+        ("causal", c.c_bool),
+        ("symbols", c.c_size_t),
+        ("frames", c.c_size_t),
+        ("stack", c.c_size_t),
+        ("layers", c.c_size_t),
+        ("heads", c.c_size_t),
+        ("width", c.c_size_t),
+        ("feed", c.c_size_t),
+        ("positions", c.c_size_t),
+        ("dropout", c.c_double),
+        ("seed", c.c_uint64),
+    ]
+
+
+class tarn_tensor(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("rows", c.c_size_t),
+        ("columns", c.c_size_t),
+        ("values", c.c_void_p),
+    ]
+
+
+class tarn_run_desc(c.Structure):
+    _fields_ = [
+        ("batch", c.c_size_t),
+        ("length", c.c_size_t),
+        ("threads", c.c_size_t),
+        ("cpu", c.c_char_p),
+        ("allocator", c.c_void_p),
+    ]
+
+
+# ---- generate.h ----
+
+
+class tarn_generator_desc(c.Structure):
+    _fields_ = [
+        ("batch", c.c_size_t),
+        ("longest", c.c_size_t),
+        ("method", c.c_char_p),
+        ("precision", c.c_char_p),
+        ("threads", c.c_size_t),
+        ("cpu", c.c_char_p),
+        ("allocator", c.c_void_p),
+    ]
+
+
+class tarn_sampling(c.Structure):
+    _fields_ = [
+        ("temperature", c.c_double),
+        ("top_k", c.c_size_t),
+        ("top_p", c.c_double),
+        ("greedy", c.c_bool),
+        ("seed", c.c_uint64),
+        ("stream", c.c_uint64),
+        ("cpu", c.c_char_p),
+    ]
+
+
+class tarn_state_about(c.Structure):
+    _fields_ = [
+        ("model", c.c_uint64),
+        ("method", c.c_char * NAME_SIZE),
+        ("batch", c.c_size_t),
+        ("position", c.c_uint64),
+        ("has_next", c.c_bool),
+    ]
+
+
+# ---- import.h ----
+
+import_tell = c.CFUNCTYPE(None, c.c_void_p, c.c_int, c.c_char_p, c.c_char_p)
+
+
+class tarn_import_desc(c.Structure):
+    _fields_ = [
+        ("heads", c.c_size_t),
+        ("attention", c.c_char_p),
+        ("feature_map", c.c_char_p),
+        ("norm", c.c_char_p),
+        ("activation", c.c_char_p),
+        ("head", c.c_char_p),
+        ("position", c.c_char_p),
+        ("task", c.c_char_p),
+        ("tell", import_tell),
+        ("context", c.c_void_p),
+        ("allocator", c.c_void_p),
+    ]
+
+
+def structs() -> Dict[str, Type[c.Structure]]:
+    """All of the above by name."""
+    found: Dict[str, Any] = {name: value for name, value in globals().items()
+                             if name.startswith("tarn_")}
+    return found

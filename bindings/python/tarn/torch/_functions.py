@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: MIT
+"""Autograd functions."""
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple
+
+import torch
+
+from .._attention import _kind
+from .._arrays import lengths_of
+from .._errors import InvalidArgument
+from .._library import lib, seed_of, text, threads_of
+from .._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
+from ._tensors import floats, heads_first, placed, positions_first
+
+
+def wants_grad(*tensors: Optional[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
+
+
+def default_threads() -> int:
+    """torch's, so that torch.set_num_threads() counts here, too."""
+    return min(torch.get_num_threads(), 1024)
+
+
+class _Attention(torch.autograd.Function):
+    """Gradients by the library, once: there are no second derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: Optional[torch.Tensor], v: torch.Tensor,
+                plan: Plan, lengths: Lengths, keep: bool) -> torch.Tensor:
+        d = plan.desc
+        q, v = placed(q), placed(v)
+        k = None if k is None else placed(k)
+        y = torch.empty((d.batch, d.queries, d.heads, d.value_width), dtype=torch.float32)
+        saved = scratch(plan.saved_size) if keep else None
+        plan.forward(positions_first(y), positions_first(q),
+                     None if k is None else positions_first(k), positions_first(v), lengths,
+                     None if saved is None else saved.ctypes.data)
+        ctx.plan, ctx.lengths, ctx.saved = plan, lengths, saved
+        ctx.save_for_backward(q, k, v, y)
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[misc,unused-ignore]
+    def backward(ctx: Any, dy: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        q, k, v, y = ctx.saved_tensors
+        dy = placed(dy)
+        dq, dv = torch.empty(q.shape), torch.empty(v.shape)
+        dk = None if k is None else torch.empty(k.shape)
+        ctx.plan.backward(positions_first(dq), None if dk is None else positions_first(dk),
+                          positions_first(dv), positions_first(q),
+                          None if k is None else positions_first(k), positions_first(v),
+                          positions_first(y), positions_first(dy), ctx.lengths,
+                          ctx.saved.ctypes.data)
+        return dq, dk, dv, None, None, None
+
+
+def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch.Tensor,
+              kind: str = "linear", causal: bool = True, feature_map: Optional[str] = None,
+              lengths: Any = None, *, seed: int = 0,
+              threads: Optional[int] = None) -> torch.Tensor:
+    """tarn.attention() with gradients, for tensors (N, L, H, E): outputs (N, L, H, D)."""
+    named = _kind(kind)
+    q = floats("queries", queries, "NLHE")
+    N, L, H, E = q.shape
+    v = floats("values", values, "NSHD")
+    S, D = v.shape[1], v.shape[3]
+    floats("values", values, "NSHD", (N, S, H, D))
+    k: Optional[torch.Tensor] = None
+    if not lib.tarn_attention_shares_keys(named):
+        k = floats("keys", keys, "NSHE", (N, S, H, E))
+    elif keys is not None:
+        raise InvalidArgument(f"keys: are given; those of '{kind}' are its queries: expected "
+                              "None")
+    counted = lengths_of("lengths", _listed(lengths), N, S)
+    plan = plan_of(Desc(named, text("feature_map", feature_map), bool(causal), N, H, L, S, E, D,
+                        seed_of(seed),
+                        threads_of(default_threads() if threads is None else threads)))
+    y: torch.Tensor = _Attention.apply(q, k, v, plan, counted, wants_grad(q, k, v))
+    return y if y.dtype == queries.dtype else y.to(queries.dtype)
+
+
+def _listed(lengths: Any) -> Any:
+    """Not by .numpy(), which older torch has not for newer NumPy."""
+    return lengths.tolist() if isinstance(lengths, torch.Tensor) else lengths
+
+
+# ---- The numerator alone --------------------------------------------------------
+
+
+class _CausalDotProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+                threads: int) -> torch.Tensor:
+        q, k, v = placed(q), placed(k), placed(v)
+        y = torch.empty(v.shape)
+        _dot_product(q, v, threads).forward(heads_first(y), heads_first(q), heads_first(k),
+                                            heads_first(v))
+        ctx.save_for_backward(q, k, v)
+        ctx.threads = threads
+        return y
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[misc,unused-ignore]
+    def backward(ctx: Any, dy: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        q, k, v = ctx.saved_tensors
+        dy = placed(dy)
+        dq, dk, dv = torch.empty(q.shape), torch.empty(k.shape), torch.empty(v.shape)
+        _dot_product(q, v, ctx.threads).backward(
+            heads_first(dq), heads_first(dk), heads_first(dv), heads_first(q), heads_first(k),
+            heads_first(v), heads_first(dy))
+        return dq, dk, dv, None
+
+
+def _dot_product(q: torch.Tensor, v: torch.Tensor, threads: int) -> DotProduct:
+    B, H, N, D = q.shape
+    return DotProduct(B, H, N, D, v.shape[3], threads_of(threads))
+
+
+def causal_dot_product(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> torch.Tensor:
+    """y_i = Q_i^T sum_{j <= i} K_j V_j^T for tensors (N, H, L, E) and (N, H, L, D), with
+    gradients."""
+    q = floats("Q", Q, "NHLE")
+    k = floats("K", K, "NHLE", tuple(q.shape))
+    v = floats("V", V, "NHLD")
+    floats("V", V, "NHLD", tuple(q.shape[:3]) + (v.shape[3],))
+    y: torch.Tensor = _CausalDotProduct.apply(q, k, v, default_threads())
+    return y if y.dtype == Q.dtype else y.to(Q.dtype)

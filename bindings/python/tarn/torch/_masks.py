@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Masks: those of fast_transformers, or anything with their attributes, plain tensors, or None.
+
+An attention mask may say that everything is seen, or that position i sees positions up to i;
+lengths, that each sequence's first keys are. Nothing else can be done here, and it is refused."""
+from __future__ import annotations
+
+from typing import Any, List, NamedTuple, Optional
+
+import torch
+
+from .._errors import InvalidArgument
+
+_INF = float("-inf")
+
+# ---- Our own, for who has no others ---------------------------------------------
+
+
+class _Mask:
+    """A matrix of what is seen, made only when somebody asks for it."""
+
+    lower_triangular = False
+    all_ones = False
+
+    @property
+    def bool_matrix(self) -> torch.Tensor:
+        raise NotImplementedError
+
+    @property
+    def float_matrix(self) -> torch.Tensor:
+        return self.bool_matrix.float()
+
+    @property
+    def additive_matrix(self) -> torch.Tensor:
+        return torch.log(self.float_matrix)
+
+
+class FullMask(_Mask):
+    """N positions see all of M, which is N where it is not given."""
+
+    all_ones = True
+
+    def __init__(self, N: int, M: Optional[int] = None, device: Any = "cpu") -> None:
+        self._shape, self._device = (N, N if M is None else M), device
+
+    @property
+    def bool_matrix(self) -> torch.Tensor:
+        return torch.ones(self._shape, dtype=torch.bool, device=self._device)
+
+
+class TriangularCausalMask(_Mask):
+    """Position i of N sees positions up to i."""
+
+    lower_triangular = True
+
+    def __init__(self, N: int, device: Any = "cpu") -> None:
+        self._n, self._device = N, device
+
+    @property
+    def bool_matrix(self) -> torch.Tensor:
+        return torch.ones((self._n, self._n), dtype=torch.bool, device=self._device).tril()
+
+
+class LengthMask(_Mask):
+    """How many positions each sequence has."""
+
+    def __init__(self, lengths: torch.Tensor, max_len: Optional[int] = None,
+                 device: Any = None) -> None:
+        self.lengths = lengths.clone() if device is None else lengths.to(device)
+        self._most = int(max_len or self.lengths.max())
+
+    @property
+    def bool_matrix(self) -> torch.Tensor:
+        places = torch.arange(self._most, device=self.lengths.device)
+        return places.view(1, -1) < self.lengths.view(-1, 1)
+
+
+# ---- Anybody's ------------------------------------------------------------------
+
+
+class Seen(NamedTuple):
+    """What an attention mask says; both, where there is one key."""
+
+    full: bool
+    causal: bool
+
+
+def _allowed(name: str, mask: Any) -> torch.Tensor:
+    """A matrix of what is seen, from whatever a mask has."""
+    if isinstance(mask, torch.Tensor):
+        matrix, additive = mask, mask.dtype != torch.bool
+    elif isinstance(getattr(mask, "bool_matrix", None), torch.Tensor):
+        matrix, additive = mask.bool_matrix, False
+    elif isinstance(getattr(mask, "additive_matrix", None), torch.Tensor):
+        matrix, additive = mask.additive_matrix, True
+    elif isinstance(getattr(mask, "float_matrix", None), torch.Tensor):
+        matrix, additive = mask.float_matrix, False
+    else:
+        raise InvalidArgument(f"{name}: is {type(mask).__name__}; expected None, a tensor, or a "
+                              "mask with bool_matrix, float_matrix or additive_matrix")
+    seen, unseen = (0.0, _INF) if additive else (1.0, 0.0)
+    allowed = matrix == seen
+    if not bool((allowed | (matrix == unseen)).all()):
+        raise InvalidArgument(f"{name}: holds weights; expected {seen:g} where a key is seen and "
+                              f"{unseen:g} where not")
+    return allowed
+
+
+def seen_by(mask: Any, queries: int, keys: int) -> Seen:
+    """What an attention mask of (L, S) says."""
+    if mask is None or getattr(mask, "all_ones", False) is True:
+        return Seen(True, queries == keys == 1)
+    if getattr(mask, "lower_triangular", False) is True:
+        return Seen(False, True)
+    allowed = _allowed("attn_mask", mask)
+    if tuple(allowed.shape) != (queries, keys):
+        raise InvalidArgument(f"attn_mask: has shape {tuple(allowed.shape)}; expected (L, S) = "
+                              f"{(queries, keys)}")
+    seen = Seen(bool(allowed.all()), bool((allowed == torch.ones_like(allowed).tril()).all()))
+    if not seen.full and not seen.causal:
+        raise InvalidArgument("attn_mask: is neither full nor lower triangular; expected one of "
+                              "these, or None")
+    return seen
+
+
+def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[List[int]]:
+    """What a mask of lengths says; None: all are there."""
+    if mask is None or getattr(mask, "all_ones", False) is True:
+        return None
+    found = getattr(mask, "lengths", mask)
+    if isinstance(found, (list, tuple)):
+        found = torch.tensor(found)
+    if not isinstance(found, torch.Tensor) or found is not mask and found.dim() != 1:
+        found = _counted(name, mask, batch, most)
+    whole = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
+    if not whole or tuple(found.shape) != (batch,):
+        raise InvalidArgument(f"{name}: is {found.dtype} of shape {tuple(found.shape)}; expected "
+                              f"{batch} whole numbers")
+    values = [int(value) for value in found.tolist()]
+    if not all(0 <= value <= most for value in values):
+        raise InvalidArgument(f"{name}: {min(values)} to {max(values)}; expected 0 to {most}")
+    return values
+
+
+def _counted(name: str, mask: Any, batch: int, most: int) -> torch.Tensor:
+    """Of a mask that has only its matrix (N, S)."""
+    allowed = _allowed(name, mask)
+    if tuple(allowed.shape) != (batch, most):
+        raise InvalidArgument(f"{name}: has shape {tuple(allowed.shape)}; expected (N, S) = "
+                              f"{(batch, most)}")
+    lengths = allowed.long().sum(1)
+    places = torch.arange(most, device=allowed.device).view(1, -1)
+    if not bool((allowed == (places < lengths.view(-1, 1))).all()):
+        raise InvalidArgument(f"{name}: leaves out keys in between; expected that only those at "
+                              "the end are")
+    return lengths

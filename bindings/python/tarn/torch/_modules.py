@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: MIT
+"""Modules with the constructors and calls of fast_transformers' attentions.
+
+What differs is said when it is met: there is no dropout of weights, no mask but full and causal
+ones, and the events of an event_dispatcher are not sent."""
+from __future__ import annotations
+
+from typing import Any, Callable, Optional, Tuple, Union
+
+import torch
+from torch import nn
+
+from .._attention import AttentionState
+from .._errors import InvalidArgument
+from .._library import Alone, number, text
+from ._functions import attention, default_threads, wants_grad
+from ._masks import Seen, lengths_of, seen_by
+from ._tensors import floats, one_position, placed
+
+FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
+
+
+def _dispatcher(value: Any) -> None:
+    if value not in (None, ""):
+        raise InvalidArgument('event_dispatcher: is given; expected "": no events are sent')
+
+
+class _Base(nn.Module):
+    """What all have: a kind, and where it has one a feature map."""
+
+    kind: str
+
+    def _run(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+             causal: bool, key_lengths: Any) -> torch.Tensor:
+        q, k, name = self._mapped(queries, keys)
+        lengths = lengths_of("key_lengths", key_lengths, values.shape[0], values.shape[1])
+        return attention(q, k, values, self.kind, causal, name, lengths)
+
+    def _mapped(self, queries: torch.Tensor,
+                keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
+        return queries, keys, None
+
+    def extra_repr(self) -> str:
+        return self.kind
+
+    @staticmethod
+    def _checked(queries: Any, keys: Any, values: Any) -> None:
+        """Before a mask is compared with their shapes."""
+        for name, tensor, letters in (("queries", queries, "NLHE"), ("keys", keys, "NSHE"),
+                                      ("values", values, "NSHD")):
+            floats(name, tensor, letters)
+
+
+class _Linear(_Base):
+    """feature_map: a name as "elu" or "positive:features=64", or a function of torch's on
+    (..., E) with positive values, whose own gradients are torch's; None: "elu". An object with
+    forward_queries() and forward_keys() will do, too."""
+
+    def __init__(self, query_dimensions: Optional[int] = None, feature_map: FeatureMap = None,
+                 eps: float = 1e-6, event_dispatcher: Any = "") -> None:
+        super().__init__()
+        _dispatcher(event_dispatcher)
+        if feature_map is not None and not isinstance(feature_map, str) and not callable(
+                feature_map) and not hasattr(feature_map, "forward_queries"):
+            raise InvalidArgument(f"feature_map: is {type(feature_map).__name__}; expected a "
+                                  "name, a function, or None")
+        self.query_dimensions = query_dimensions
+        self.feature_map = feature_map
+        self.kind = f"linear:eps={number('eps', eps)!r}"
+
+    def _mapped(self, queries: torch.Tensor,
+                keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
+        width = self.query_dimensions
+        if width is not None and queries.shape[-1] != width:
+            raise InvalidArgument(f"queries: are {queries.shape[-1]} wide; expected "
+                                  f"query_dimensions, {width}")
+        phi: Any = self.feature_map
+        if phi is None or isinstance(phi, str):
+            return queries, keys, phi
+        if hasattr(phi, "forward_queries"):
+            if hasattr(phi, "new_feature_map"):
+                phi.new_feature_map(queries.device)
+            return phi.forward_queries(queries), phi.forward_keys(keys), "identity"
+        return phi(queries), phi(keys), "identity"
+
+
+class LinearAttention(_Linear):
+    """(4)-(6): everything is seen."""
+
+    def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+                attn_mask: Any = None, query_lengths: Any = None,
+                key_lengths: Any = None) -> torch.Tensor:
+        """Outputs (N, L, H, D). query_lengths change nothing: what lies beyond them means
+        nothing."""
+        self._checked(queries, keys, values)
+        if not seen_by(attn_mask, queries.shape[1], keys.shape[1]).full:
+            raise InvalidArgument("attn_mask: hides keys; expected a full one or None: "
+                                  "CausalLinearAttention takes a lower triangular one")
+        return self._run(queries, keys, values, False, key_lengths)
+
+
+class CausalLinearAttention(_Linear):
+    """(8)-(12): position i sees positions up to i."""
+
+    def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+                attn_mask: Any = None, query_lengths: Any = None,
+                key_lengths: Any = None) -> torch.Tensor:
+        """As LinearAttention; attn_mask None is a lower triangular one."""
+        self._checked(queries, keys, values)
+        seen = Seen(False, True) if attn_mask is None else seen_by(
+            attn_mask, queries.shape[1], keys.shape[1])
+        if not seen.causal:
+            raise InvalidArgument("attn_mask: is full; expected a lower triangular one or None")
+        return self._run(queries, keys, values, True, key_lengths)
+
+
+def _softmax_kind(softmax_temp: Optional[float], attention_dropout: float,
+                  event_dispatcher: Any) -> str:
+    _dispatcher(event_dispatcher)
+    if number("attention_dropout", attention_dropout) != 0:
+        raise InvalidArgument(f"attention_dropout: {attention_dropout}; expected 0: the weights "
+                              "are never stored, and none can be dropped")
+    if softmax_temp is None:
+        return "softmax"
+    if not number("softmax_temp", softmax_temp) > 0:
+        raise InvalidArgument(f"softmax_temp: {softmax_temp}; expected a number above 0")
+    return f"softmax:scale={float(softmax_temp)!r}"
+
+
+class FullAttention(_Base):
+    """(2), softmax attention, by tiles: N x N weights are never stored. softmax_temp is the
+    factor of the products, 1 / sqrt(E) where it is None."""
+
+    def __init__(self, softmax_temp: Optional[float] = None, attention_dropout: float = 0.0,
+                 event_dispatcher: Any = "") -> None:
+        super().__init__()
+        self.kind = _softmax_kind(softmax_temp, attention_dropout, event_dispatcher)
+
+    def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+                attn_mask: Any = None, query_lengths: Any = None,
+                key_lengths: Any = None) -> torch.Tensor:
+        """As LinearAttention; causal if attn_mask is lower triangular."""
+        self._checked(queries, keys, values)
+        seen = seen_by(attn_mask, queries.shape[1], keys.shape[1])
+        return self._run(queries, keys, values, not seen.full, key_lengths)
+
+
+# ---- Step by step ---------------------------------------------------------------
+
+
+def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
+          v: torch.Tensor) -> torch.Tensor:
+    d = state._plan.desc
+    q = placed(floats("query", q, "NHE", (d.batch, d.heads, d.query_width)))
+    k = placed(floats("key", k, "NHE", tuple(q.shape)))
+    v = placed(floats("value", v, "NHD", (d.batch, d.heads, d.value_width)))
+    y = torch.empty(v.shape)
+    with Alone(state._lock):
+        state._plan.step(state._memory.ctypes.data, one_position(y), one_position(q),
+                         one_position(k), one_position(v))
+    return y
+
+
+class _Recurrent:
+    """The call that both have."""
+
+    def _advance(self, module: _Base, query: torch.Tensor, key: torch.Tensor,
+                 value: torch.Tensor, state: Optional[AttentionState], memory: Any,
+                 longest: int) -> Tuple[torch.Tensor, AttentionState]:
+        if memory is not None:  # what fast_transformers called a state before
+            if state is not None:
+                raise InvalidArgument("state, memory: both are given; expected one of them")
+            state = memory
+        for name, tensor, letters in (("query", query, "NHE"), ("key", key, "NHE"),
+                                      ("value", value, "NHD")):
+            floats(name, tensor, letters)
+        if wants_grad(query, key, value):
+            raise InvalidArgument("query, key, value: one requires a gradient, which a step has "
+                                  "not; expected torch.no_grad(), or the parallel form")
+        q, k, feature_map = module._mapped(query, key)
+        if state is None:
+            state = AttentionState(q.shape[0], q.shape[1], q.shape[2], value.shape[2],
+                                   module.kind, feature_map, longest=longest,
+                                   threads=default_threads())
+        elif not isinstance(state, AttentionState):
+            raise InvalidArgument(f"state: is {type(state).__name__}; expected None or what an "
+                                  "earlier call returned")
+        elif state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map)):
+            raise InvalidArgument("state: is one of another attention; expected one of this "
+                                  "module")
+        y = _step(state, q, k, value)
+        return (y if y.dtype == query.dtype else y.to(query.dtype)), state
+
+
+class RecurrentLinearAttention(_Linear, _Recurrent):
+    """(16)-(20): the state is of constant size."""
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                state: Optional[AttentionState] = None,
+                memory: Any = None) -> Tuple[torch.Tensor, AttentionState]:
+        """query, key (N, H, E), value (N, H, D) -> outputs (N, H, D) and the state, which is
+        changed in place: state.copy() before is a snapshot. None: the start."""
+        return self._advance(self, query, key, value, state, memory, 0)
+
+
+class RecurrentFullAttention(_Base, _Recurrent):
+    """Softmax attention over a cache of keys and values, of max_length positions."""
+
+    def __init__(self, softmax_temp: Optional[float] = None, attention_dropout: float = 0.0,
+                 event_dispatcher: Any = "", *, max_length: int = 2048) -> None:
+        super().__init__()
+        self.kind = _softmax_kind(softmax_temp, attention_dropout, event_dispatcher)
+        self.max_length = max_length
+
+    def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                state: Optional[AttentionState] = None,
+                memory: Any = None) -> Tuple[torch.Tensor, AttentionState]:
+        """As RecurrentLinearAttention."""
+        return self._advance(self, query, key, value, state, memory, self.max_length)

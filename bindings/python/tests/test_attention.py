@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""NumPy: values and gradients are those of the definitions, however the arrays lie."""
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tarn
+
+with np.load(Path(__file__).with_name("vectors.npz")) as _file:
+    VECTORS = {name: _file[name] for name in _file.files}
+CASES = sorted({name.split("/")[0] for name in VECTORS})
+
+
+def case(name):
+    found = {key.split("/")[1]: value for key, value in VECTORS.items()
+             if key.split("/")[0] == name}
+    kind, feature_map, sort = name.split()
+    options = dict(kind=kind, feature_map=None if feature_map == "-" else feature_map,
+                   causal=sort == "causal", lengths=found.get("lengths"))
+    return found, options
+
+
+def close(found, wanted):
+    assert found.dtype == np.float32 and found.shape == wanted.shape
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-5)
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_those_of_the_definition(name):
+    a, options = case(name)
+    if name.startswith("dot"):
+        y = tarn.causal_dot_product(a["q"], a["k"], a["v"])
+        gradients = tarn.causal_dot_product_backward(a["dy"], a["q"], a["k"], a["v"])
+    else:
+        y = tarn.attention(a["q"], a["k"], a["v"], **options)
+        gradients = tarn.attention_backward(a["dy"], a["q"], a["k"], a["v"], **options)
+    close(y, a["y"])
+    for found, key in zip(gradients, ("dq", "dk", "dv")):
+        close(found, a[key])
+
+
+def views(a):
+    """The same numbers, lying in memory otherwise."""
+    yield "transposed", np.ascontiguousarray(a.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+    yield "within another", np.concatenate([a, a, a], -1)[..., a.shape[-1]:2 * a.shape[-1]]
+    yield "backwards", np.ascontiguousarray(a[:, :, ::-1])[:, :, ::-1]
+    yield "last not contiguous", np.asfortranarray(a)
+    yield "every other", np.repeat(a, 2, -1)[..., ::2]
+    yield "f64", a.astype(np.float64)
+    yield "other endianness", a.astype(a.dtype.newbyteorder())
+    yield "read-only", np.frombuffer(a.tobytes(), np.float32).reshape(a.shape)
+    raw = np.zeros(a.nbytes + 1, np.uint8)[1:]
+    raw[:] = np.frombuffer(a.tobytes(), np.uint8)
+    yield "misaligned", raw.view(np.float32).reshape(a.shape)
+    yield "a list", a.tolist()
+
+
+def test_arrays_may_lie_in_memory_as_they_like():
+    a, options = case("linear elu causal")
+    y = tarn.attention(a["q"], a["k"], a["v"], **options)
+    dq, dk, dv = tarn.attention_backward(a["dy"], a["q"], a["k"], a["v"], **options)
+    for key in ("q", "k", "v", "dy"):
+        for name, view in views(a[key]):
+            other = dict(a, **{key: view})
+            q, k, v = other["q"], other["k"], other["v"]
+            assert np.array_equal(tarn.attention(q, k, v, **options), y), (key, name)
+            found = tarn.attention_backward(other["dy"], q, k, v, **options)
+            for one, wanted in zip(found, (dq, dk, dv)):
+                assert np.array_equal(one, wanted), (key, name)
+
+
+def test_broadcast_arrays_are_read_by_their_strides():
+    q = random(1, 1, 6, 4)
+    wide = np.broadcast_to(q, (3, 2, 6, 4))
+    assert np.array_equal(tarn.attention(wide, wide, wide),
+                          np.broadcast_to(tarn.attention(q, q, q), wide.shape))
+
+
+def test_one_forward_serves_many_gradients():
+    q, k, v, dy = (random(2, 3, 9, 4, seed=i) for i in range(4))
+    y, backward = tarn.attention_vjp(q, k, v)
+    assert np.array_equal(y, tarn.attention(q, k, v))
+    wanted = tarn.attention_backward(dy, q, k, v)
+    for _ in range(2):
+        for found, one in zip(backward(dy), wanted):
+            assert np.array_equal(found, one)
+    for found, one in zip(backward(2 * dy), wanted):
+        np.testing.assert_allclose(found, 2 * one, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", sorted(tarn.attention_kinds()))
+def test_every_kind_has_values_and_gradients(kind):
+    q, k, v, dy = (random(1, 2, 32, 4, seed=i) for i in range(4))
+    keys = None if kind == "lsh" else k
+    y = tarn.attention(q, keys, v, kind)
+    dq, dk, dv = tarn.attention_backward(dy, q, keys, v, kind)
+    assert y.shape == v.shape and dq.shape == q.shape and dv.shape == v.shape
+    assert (dk is None) == (kind == "lsh")
+    # Along a line, the loss has the slope that the gradient says.
+    step = 1e-2 * random(1, 2, 32, 4, seed=9)
+    slope = np.sum(dy * (tarn.attention(q, keys, v + step, kind)
+                         - tarn.attention(q, keys, v - step, kind)), dtype=np.float64) / 2
+    assert abs(slope - np.sum(dv * step, dtype=np.float64)) < 1e-4
+
+
+@pytest.mark.parametrize("feature_map", sorted(tarn.feature_maps()))
+def test_every_feature_map_can_be_named(feature_map):
+    q, k, v = (np.abs(random(1, 2, 8, 4, seed=i)) for i in range(3))
+    assert np.isfinite(tarn.attention(q, k, v, feature_map=feature_map, seed=3)).all()
+
+
+def test_threads_change_no_bit():
+    q, k, v = (random(2, 4, 300, 16, seed=i) for i in range(3))
+    assert np.array_equal(tarn.attention(q, k, v, threads=1), tarn.attention(q, k, v, threads=3))
+
+
+@pytest.mark.parametrize("kind", ["linear", "softmax"])
+def test_steps_are_the_parallel_form(kind):
+    q, k, v = (random(2, 3, 20, 4, seed=i) for i in range(3))
+    state = tarn.AttentionState(2, 3, 4, kind=kind, longest=0 if kind == "linear" else 20)
+    y = tarn.attention(q, k, v, kind)
+    for i in range(20):
+        if i == 10:
+            snapshot, other = state.to_bytes(), state.copy()
+        found = state.step(q[:, :, i], k[:, :, i], v[:, :, i])
+        np.testing.assert_allclose(found, y[:, :, i], rtol=1e-4, atol=1e-5)
+    assert np.array_equal(other.step(q[:, :, 10], k[:, :, 10], v[:, :, 10]),
+                          (state.load_bytes(snapshot),
+                           state.step(q[:, :, 10], k[:, :, 10], v[:, :, 10]))[1])
+    state.reset()
+    np.testing.assert_allclose(state.step(q[:, :, 0], k[:, :, 0], v[:, :, 0]), y[:, :, 0],
+                               rtol=1e-4, atol=1e-5)

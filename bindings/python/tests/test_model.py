@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Models: files, whole sequences, steps, snapshots, symbols that are drawn."""
+import subprocess
+import sys
+import os
+
+import numpy as np
+import pytest
+
+import tarn
+
+SMALL = dict(task="text", layers=2, heads=2, width=16, feed=32)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tarn.Model.create("tiny", **SMALL)
+
+
+def test_a_model_comes_back_from_its_file(model, tmp_path):
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+    for place in (path, str(path), os.fsencode(path), tmp_path):
+        with tarn.Model.load(place) as again:
+            assert again.fingerprint == model.fingerprint
+            assert again.config == model.config
+
+
+def test_config_and_tensors_are_what_was_asked_for(model):
+    assert model.config.attention == "linear" and model.config.width == 16
+    assert model.config.causal is True and model.config.symbols == 256
+    tensors = model.tensors()
+    assert sum(t.size for t in tensors.values()) == model.parameters
+    assert tensors["transformer.layers.1.linear1.weight"].shape == (32, 16)
+    assert model.outputs == 256 and "linear" in repr(model)
+
+
+def test_steps_and_prefill_are_the_parallel_form(model):
+    symbols = np.random.default_rng(0).integers(0, 256, (3, 12))
+    whole = model.forward(symbols)
+    assert whole.shape == (3, 12, 256)
+    state, other = model.state(3), model.state(3)
+    for i in range(12):
+        np.testing.assert_allclose(model.step(state, symbols[:, i]), whole[:, i], rtol=1e-4,
+                                   atol=1e-5)
+    last = model.prefill(other, symbols)
+    np.testing.assert_allclose(last, whole[:, -1], rtol=1e-4, atol=1e-5)
+    assert state.position == other.position == 12
+
+
+def test_lengths_hide_what_is_beyond_them():
+    model = tarn.Model.create("tiny", **dict(SMALL, causal=False))
+    symbols = np.random.default_rng(0).integers(0, 256, (2, 8))
+    padded = model.forward(symbols, lengths=[5, 8])
+    np.testing.assert_allclose(padded[0, :5], model.forward(symbols[:1, :5])[0], rtol=1e-4,
+                               atol=1e-5)
+
+
+def test_a_snapshot_goes_on_where_it_was_taken(model, tmp_path):
+    whole = model.generate(b"Once upon", 30, batch=2, seed=5)
+    assert whole.shape == (2, 30) and not np.array_equal(whole[0], whole[1])
+    state = model.state(2)
+    first = state.generate(b"Once upon", 12, seed=5)
+    snapshot = state.to_bytes()
+    state.save(tmp_path / "state")
+    assert (tmp_path / "state").read_bytes() == snapshot
+    rest = state.generate(n=18, seed=5)
+    assert np.array_equal(np.concatenate([first, rest], 1), whole)
+    for take in (lambda s: s.load_bytes(snapshot), lambda s: s.load(tmp_path / "state")):
+        again = model.state(2)
+        take(again)
+        assert again.position == 9 + 11
+        assert np.array_equal(again.generate(n=18, seed=5), rest)
+
+
+def test_symbols_are_streamed_as_they_are_drawn(model):
+    state = model.state()
+    drawn = []
+    for symbols in state.stream("é", seed=2):
+        drawn.append(int(symbols[0]))
+        if len(drawn) == 5:
+            break
+    assert drawn == model.generate("é", 5, seed=2)[0].tolist()
+    assert state.position == 2 + 4
+
+
+def test_prompts_may_be_bytes_text_or_symbols(model):
+    wanted = model.generate(b"ab", 8)
+    assert np.array_equal(model.generate("ab", 8), wanted)
+    assert np.array_equal(model.generate([97, 98], 8), wanted)
+    assert np.array_equal(model.generate(np.array([[97, 98]], np.uint16), 8), wanted)
+    assert np.array_equal(model.generate(n=8), model.generate("\n", 8))
+
+
+def test_sampling_does_what_it_is_told(model):
+    greedy = model.generate(b"ab", 8, greedy=True)
+    assert np.array_equal(model.generate(b"ab", 8, top_k=1, seed=9), greedy)
+    assert np.array_equal(model.generate(b"ab", 8, temperature=0), greedy)
+    state = model.state()
+    assert state.prefill([[97, 98]]).argmax() == greedy[0, 0]
+
+
+def test_attention_without_a_recurrent_form_is_recomputed():
+    model = tarn.Model.create("tiny", **dict(SMALL, attention="softmax"))
+    one = model.generate(b"ab", 8, seed=3)
+    assert np.array_equal(model.generate(b"ab", 8, seed=3, method="recompute"), one)
+    assert model.state(longest=20).method == "recurrent"
+    with pytest.raises(tarn.InvalidArgument, match="longest: 0; expected"):
+        model.state()
+
+
+def test_models_of_frames_take_floats():
+    model = tarn.Model.create("tiny", task="", frames=5, stack=2, head="ctc", causal=False,
+                              symbols=7, layers=1, heads=2, width=16, feed=32, position="add")
+    frames = np.random.default_rng(0).standard_normal((2, 9, 5))
+    assert model.forward(frames).shape == (2, 5, model.outputs)
+    with pytest.raises(tarn.InvalidArgument, match="frames of 4; expected 5"):
+        model.forward(frames[..., :4])
+    with pytest.raises(tarn.InvalidArgument, match="int64; expected floating"):
+        model.forward(np.zeros((2, 9, 5), int))
+
+
+def test_models_are_exported_and_imported(model, tmp_path):
+    model.export(tmp_path / "m.safetensors", "bf16")
+    assert (tmp_path / "m.safetensors").stat().st_size < 4 * model.parameters
+    try:
+        model.export(tmp_path / "m.npz")
+    except tarn.MachineError as error:
+        pytest.skip(str(error))
+    with np.load(tmp_path / "m.npz") as file:
+        for name, tensor in model.tensors().items():
+            assert np.array_equal(file[name], tensor)
+        np.savez(tmp_path / "bare.npz", **{name: file[name] for name in model.tensors()})
+    again = tarn.Model.import_(tmp_path / "bare.npz", heads=2, task="text")
+    symbols = [[1, 2, 3]]
+    assert np.array_equal(again.forward(symbols), model.forward(symbols))
+    assert tarn.Note("assumed", "attention", "linear") in again.notes
+    assert "read" in {note.event for note in again.notes}
+
+
+FORK = """
+import os, sys, numpy as np, tarn
+q = np.ones((2, 2, 300, 8), np.float32)
+wanted = tarn.attention(q, q, q, threads=2)
+model = tarn.Model.create("tiny", task="text", layers=1, heads=2, width=16, feed=32)
+state = model.state(threads=2)
+state.step([1])
+child = os.fork()
+if child == 0:
+    same = np.array_equal(tarn.attention(q, q, q, threads=2), wanted)
+    fresh = model.state().step([1]).shape == (1, 256)
+    try:
+        state.step([1])
+    except tarn.ForkedError:
+        os._exit(0 if same and fresh else 1)
+    os._exit(2)
+sys.exit(os.WEXITSTATUS(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no os.fork()")
+def test_a_forked_child_works_alone():
+    """GNU's OpenMP would wait for threads that the child has not."""
+    done = subprocess.run([sys.executable, "-c", FORK], timeout=60)
+    assert done.returncode == 0

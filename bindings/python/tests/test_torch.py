@@ -1,0 +1,404 @@
+# SPDX-License-Identifier: MIT
+"""torch: values and gradients are those of plain definitions in f64, however tensors lie."""
+import copy
+import io
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import definitions as d  # noqa: E402
+import tarn  # noqa: E402
+import tarn.torch as tt  # noqa: E402
+
+N, L, S, H, E, D = 2, 7, 5, 3, 4, 6
+
+
+def tensors(keys=L, seed=0):
+    torch.manual_seed(seed)
+    return [torch.randn(shape, requires_grad=True)
+            for shape in ((N, L, H, E), (N, keys, H, E), (N, keys, H, D))]
+
+
+def in_f64(definition, given, dy):
+    """Outputs and gradients of a definition on (B, H, N, D) for tensors (N, L, H, E)."""
+    wide = [t.detach().double().requires_grad_() for t in given]
+    y = definition(*(t.transpose(1, 2) for t in wide)).transpose(1, 2)
+    y.backward(dy.double())
+    return [y.detach()] + [t.grad for t in wide]
+
+
+def check(module, definition, keys=L, **call):
+    given = tensors(keys)
+    dy = torch.randn(N, L, H, D)
+    y = module(*given, **call)
+    y.backward(dy)
+    for found, wanted in zip([y.detach()] + [t.grad for t in given],
+                             in_f64(definition, given, dy)):
+        assert found.dtype == torch.float32 and found.shape == wanted.shape
+        torch.testing.assert_close(found.double(), wanted, rtol=2e-5, atol=2e-5)
+
+
+# ---- Values and gradients -------------------------------------------------------
+
+
+def test_linear_attention_is_its_definition():
+    check(tt.LinearAttention(E), lambda q, k, v: d.linear(q, k, v, False), S)
+    check(tt.LinearAttention(E, feature_map="relu", eps=1e-3),
+          lambda q, k, v: d.linear(q, k, v, False, "relu", eps=1e-3), S)
+
+
+def test_causal_linear_attention_is_its_definition():
+    check(tt.CausalLinearAttention(E), lambda q, k, v: d.linear(q, k, v, True))
+
+
+def test_softmax_attention_is_its_definition():
+    check(tt.FullAttention(), lambda q, k, v: d.softmax(q, k, v, False), S)
+    check(tt.FullAttention(softmax_temp=0.3),
+          lambda q, k, v: d.softmax(q, k, v, True, 0.3),
+          attn_mask=tt.TriangularCausalMask(L))
+
+
+def test_feature_maps_may_be_torchs():
+    phi = torch.nn.Sequential(torch.nn.Linear(E, 5), torch.nn.Softplus())
+    wide = copy.deepcopy(phi).double()
+
+    def definition(q, k, v):
+        w = (wide(q) @ wide(k).transpose(-1, -2)).tril()
+        return w @ v / (w.sum(-1, keepdim=True) + 1e-6)
+
+    module = tt.CausalLinearAttention(E, feature_map=phi)
+    check(module, definition)
+    assert len(list(module.parameters())) == 2
+    for narrow, exact in zip(phi.parameters(), wide.parameters()):
+        torch.testing.assert_close(narrow.grad.double(), exact.grad, rtol=1e-4, atol=1e-4)
+
+    class Map:  # as fast_transformers has them
+        def new_feature_map(self, device):
+            self.made = True
+
+        def forward_queries(self, x):
+            return torch.nn.functional.elu(x) + 1
+
+        forward_keys = forward_queries
+
+    check(tt.LinearAttention(E, feature_map=Map()), lambda q, k, v: d.linear(q, k, v, False), S)
+
+
+def test_the_dot_product_is_its_definition():
+    q, k, v = (t.detach().transpose(1, 2).requires_grad_() for t in tensors())
+    dy = torch.randn(N, H, L, D)
+    y = tt.causal_dot_product(q, k, v)
+    y.backward(dy)
+    wide = [t.detach().double().requires_grad_() for t in (q, k, v)]
+    wanted = d.dot_product(*wide)
+    wanted.backward(dy.double())
+    for found, exact in ((y.detach(), wanted.detach()), *((a.grad, b.grad) for a, b in
+                                                          zip((q, k, v), wide))):
+        torch.testing.assert_close(found.double(), exact, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("module", [tt.LinearAttention(2), tt.CausalLinearAttention(2),
+                                    tt.FullAttention()])
+@pytest.mark.filterwarnings("ignore:Input")
+def test_gradcheck_passes_as_far_as_f32_can(module):
+    torch.manual_seed(3)
+    given = [torch.randn(1, 3, 1, 2, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(module, given, eps=1e-2, atol=2e-3, rtol=1e-2,
+                                    nondet_tol=0.0)
+
+
+@pytest.mark.filterwarnings("ignore:Input")
+def test_gradcheck_of_the_dot_product():
+    given = [torch.randn(1, 1, 3, 2, requires_grad=True) for _ in range(3)]
+    assert torch.autograd.gradcheck(tt.causal_dot_product, given, eps=1e-2, atol=2e-3, rtol=1e-2)
+
+
+def test_tensors_may_lie_in_memory_as_they_like():
+    q, k, v = (t.detach() for t in tensors())
+    wanted = tt.attention(q, k, v)
+    packed = torch.cat([q, k, v[..., :E]], -1).view(N, L, H, 3, E)
+    narrow = tt.attention(q, k, v[..., :E])
+    assert torch.equal(tt.attention(*packed.unbind(3)), narrow)
+    for view in (q.transpose(1, 2).contiguous().transpose(1, 2),
+                 q.transpose(2, 3).contiguous().transpose(2, 3),
+                 torch.stack([q, q], -1)[..., 0]):
+        assert torch.equal(tt.attention(view, k, v), wanted)
+    y = tt.attention(q.clone().requires_grad_(), k, v)
+    y.sum().backward()  # a gradient without memory of its own
+    for negative in (torch.complex(q, -q).conj().imag, torch._neg_view(-q)):
+        assert negative.is_neg()  # by a bit: in memory is -q
+        assert torch.equal(tt.attention(negative, k, v), wanted)
+
+
+def test_tensors_are_not_copied():
+    q, k, v = (t.detach() for t in tensors())
+    from tarn.torch import _tensors
+    assert _tensors.placed(_tensors.floats("q", q, "NLHE")).data_ptr() == q.data_ptr()
+    view = torch.empty(N, L, 3, H, E)[:, :, 1]
+    assert _tensors.placed(_tensors.floats("q", view, "NLHE")).data_ptr() == view.data_ptr()
+
+
+def test_numpy_and_torch_agree_to_the_bit():
+    q, k, v = (t.detach() for t in tensors())
+    found = tarn.attention(*(np.array(t.transpose(1, 2).tolist(), np.float32)
+                             for t in (q, k, v)))
+    assert found.tolist() == tt.attention(q, k, v).transpose(1, 2).tolist()
+
+
+def test_narrow_floats_are_widened():
+    q, k, v = (t.detach().bfloat16().requires_grad_() for t in tensors())
+    y = tt.attention(q, k, v)
+    y.sum().backward()
+    assert y.dtype == q.grad.dtype == torch.bfloat16
+    assert torch.equal(y, tt.attention(q.float(), k.float(), v.float()).bfloat16())
+
+
+def test_only_what_is_asked_for_has_a_gradient():
+    q, k, v = tensors()
+    y = tt.attention(q.detach(), k, v.detach())
+    y.sum().backward()
+    assert k.grad is not None and q.grad is None
+    with torch.no_grad():
+        assert not tt.attention(q, k, v).requires_grad
+    [dq] = torch.autograd.grad(tt.attention(q, k, v).pow(2).sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError):  # there are no second derivatives
+        dq.sum().backward()
+
+
+def test_lsh_shares_its_keys():
+    q, _, v = tensors()
+    tt.attention(q, None, v, "lsh:chunk=4,buckets=2").sum().backward()
+    assert q.grad.shape == q.shape
+    with pytest.raises(tarn.InvalidArgument, match="keys: are given"):
+        tt.attention(q, q, v, "lsh")
+
+
+# ---- Masks ----------------------------------------------------------------------
+
+
+class Foreign:
+    """A mask of somebody else's, with only some attributes."""
+
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+def causal_masks():
+    seen = torch.ones(L, L, dtype=torch.bool).tril()
+    yield tt.TriangularCausalMask(L)
+    yield Foreign(lower_triangular=True)
+    yield seen
+    yield torch.zeros(L, L).masked_fill(~seen, float("-inf"))
+    yield Foreign(float_matrix=seen.float())
+    yield Foreign(additive_matrix=torch.log(seen.float()))
+    yield Foreign(bool_matrix=seen, lower_triangular=False, all_ones=False)
+
+
+def test_causal_masks_are_known_by_what_they_say():
+    q, k, v = (t.detach() for t in tensors())
+    wanted = tt.CausalLinearAttention()(q, k, v)
+    softmax = tt.attention(q, k, v, "softmax")
+    for mask in causal_masks():
+        assert torch.equal(tt.CausalLinearAttention()(q, k, v, mask, None, None), wanted)
+        assert torch.equal(tt.FullAttention()(q, k, v, mask), softmax)
+        with pytest.raises(tarn.InvalidArgument, match="attn_mask: hides keys"):
+            tt.LinearAttention()(q, k, v, mask)
+
+
+def test_full_masks_are_known_by_what_they_say():
+    q, k, v = (t.detach() for t in tensors(S))
+    wanted = tt.LinearAttention()(q, k, v)
+    for mask in (None, tt.FullMask(L, S), Foreign(all_ones=True), torch.zeros(L, S),
+                 torch.ones(L, S, dtype=torch.bool), Foreign(float_matrix=torch.ones(L, S)),
+                 Foreign(additive_matrix=torch.zeros(L, S))):
+        assert torch.equal(tt.LinearAttention()(q, k, v, mask), wanted)
+        if mask is not None:
+            with pytest.raises(tarn.InvalidArgument, match="attn_mask: is full"):
+                tt.CausalLinearAttention()(q, k, v, mask)
+
+
+def test_lengths_are_known_by_what_they_say():
+    lengths = torch.tensor([3, 5])
+    seen = torch.arange(S).view(1, -1) < lengths.view(-1, 1)
+    for given in (lengths, lengths.int(), [3, 5], tt.LengthMask(lengths, S),
+                  Foreign(lengths=lengths), Foreign(bool_matrix=seen),
+                  Foreign(float_matrix=seen.float()),
+                  Foreign(additive_matrix=torch.log(seen.float()))):
+        check(tt.LinearAttention(), lambda q, k, v: d.linear(q, k, v, False, lengths=lengths), S,
+              key_lengths=given, query_lengths=tt.LengthMask(torch.tensor([L, L])))
+        check(tt.FullAttention(), lambda q, k, v: d.softmax(q, k, v, False, lengths=lengths), S,
+              key_lengths=given)
+    check(tt.FullAttention(), lambda q, k, v: d.softmax(q, k, v, False), S,
+          key_lengths=tt.FullMask(N, S))
+
+
+def test_our_masks_have_the_matrices_of_others():
+    assert tt.TriangularCausalMask(3).bool_matrix.tolist() == [[True, False, False],
+                                                               [True, True, False], [True] * 3]
+    assert tt.FullMask(1, 2).additive_matrix.tolist() == [[0.0, 0.0]]
+    assert tt.LengthMask(torch.tensor([1, 2])).float_matrix.tolist() == [[1.0, 0.0], [1.0, 1.0]]
+
+
+WRONG_MASKS = [
+    (dict(attn_mask=torch.eye(L, dtype=torch.bool)), "neither full nor lower triangular"),
+    (dict(attn_mask=torch.rand(L, L)), "holds weights"),
+    (dict(attn_mask=torch.ones(N, L, L, dtype=torch.bool)), r"expected \(L, S\) = \(7, 7\)"),
+    (dict(attn_mask="causal"), "attn_mask: is str; expected"),
+    (dict(attn_mask=Foreign()), "attn_mask: is Foreign; expected"),
+    (dict(key_lengths=torch.tensor([1])), "key_lengths: is torch.int64 of shape"),
+    (dict(key_lengths=torch.tensor([1.0, 2.0])), "key_lengths: is torch.float32"),
+    (dict(key_lengths=torch.tensor([1, L + 1])), "expected 0 to 7"),
+    (dict(key_lengths=torch.tensor([-1, 1])), "expected 0 to 7"),
+    (dict(key_lengths=torch.ones(N, L, dtype=torch.bool)), "expected 2 whole numbers"),
+    (dict(key_lengths=Foreign(bool_matrix=torch.tensor([[1, 0, 1, 1, 1, 1, 1]] * N) > 0)),
+     "leaves out keys in between"),
+    (dict(key_lengths=3), "key_lengths: is int"),
+]
+
+
+@pytest.mark.parametrize("call, sentence", WRONG_MASKS)
+def test_masks_that_cannot_be_done_are_refused(call, sentence):
+    with pytest.raises(tarn.InvalidArgument, match=sentence):
+        tt.FullAttention()(*tensors(), **call)
+
+
+# ---- Step by step ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("parallel, recurrent", [
+    (tt.CausalLinearAttention(E), tt.RecurrentLinearAttention(E)),
+    (tt.CausalLinearAttention(E, "relu"), tt.RecurrentLinearAttention(E, "relu")),
+    (tt.CausalLinearAttention(E, torch.exp), tt.RecurrentLinearAttention(E, torch.exp)),
+    (tt.FullAttention(0.5), tt.RecurrentFullAttention(0.5, max_length=L)),
+])
+def test_recurrent_modules_are_the_parallel_ones(parallel, recurrent):
+    q, k, v = (t.detach() for t in tensors())
+    wanted = parallel(q, k, v, tt.TriangularCausalMask(L))
+    state = None
+    for i in range(L):
+        before = state.copy() if state else None
+        y, state = recurrent(q[:, i], k[:, i], v[:, i], state)
+        torch.testing.assert_close(y, wanted[:, i], rtol=1e-4, atol=1e-5)
+    again, _ = recurrent(q[:, -1], k[:, -1], v[:, -1], memory=before)
+    assert torch.equal(again, y)
+
+
+def test_recurrent_modules_refuse_what_they_cannot_do():
+    q, k, v = (t.detach()[:, 0] for t in tensors())
+    linear, full = tt.RecurrentLinearAttention(E), tt.RecurrentFullAttention(max_length=1)
+    _, state = full(q, k, v)
+    with pytest.raises(tarn.InvalidArgument, match="holds 1 positions"):
+        full(q, k, v, state)
+    with pytest.raises(tarn.InvalidArgument, match="another attention"):
+        linear(q, k, v, state)
+    with pytest.raises(tarn.InvalidArgument, match="both are given"):
+        full(q, k, v, state, state)
+    with pytest.raises(tarn.InvalidArgument, match="state: is list"):
+        linear(q, k, v, [])
+    with pytest.raises(tarn.InvalidArgument, match="requires a gradient"):
+        linear(q.requires_grad_(), k, v)
+    with torch.no_grad():
+        _, state = linear(q, k, v)
+    with pytest.raises(tarn.InvalidArgument, match="query: has shape"):
+        linear(q[:1].detach(), k[:1], v[:1], state)
+    with state._lock, pytest.raises(tarn.BusyError):
+        linear(q.detach(), k, v, state)
+
+
+# ---- In somebody's model --------------------------------------------------------
+
+
+class Layer(torch.nn.Module):
+    """Projections around an attention, as fast_transformers' AttentionLayer."""
+
+    def __init__(self, attention, width, heads):
+        super().__init__()
+        self.attention, self.heads = attention, heads
+        self.qkv = torch.nn.Linear(width, 3 * width)
+        self.out = torch.nn.Linear(width, width)
+
+    def forward(self, x, attn_mask):
+        n, length, width = x.shape
+        q, k, v = self.qkv(x).view(n, length, 3, self.heads, width // self.heads).unbind(2)
+        return x + self.out(self.attention(q, k, v, attn_mask, None, None).reshape(x.shape))
+
+
+class Plain(torch.nn.Module):
+    def forward(self, q, k, v, *masks):
+        return d.linear(*(t.transpose(1, 2) for t in (q, k, v)), True).transpose(1, 2)
+
+
+def trained(attention):
+    torch.manual_seed(0)
+    model = torch.nn.ModuleList([Layer(attention, 12, H) for _ in range(2)])
+    x, target = torch.randn(N, 9, 12), torch.randn(N, 9, 12)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(10):
+        y = x
+        for layer in model:
+            y = layer(y, tt.TriangularCausalMask(9))
+        loss = (y - target).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item(), model
+
+
+def test_a_model_trains_as_with_a_plain_attention():
+    (ours, model), (plain, _) = trained(tt.CausalLinearAttention()), trained(Plain())
+    assert ours == pytest.approx(plain, rel=1e-4)
+    file = io.BytesIO()
+    torch.save(model.state_dict(), file)
+    again = copy.deepcopy(model)
+    x = torch.randn(1, 4, 12)
+    assert torch.equal(again[0](x, None), model[0](x, None))
+    assert "linear:eps=1e-06" in repr(model)
+
+
+# ---- Refusals -------------------------------------------------------------------
+
+
+def test_tensors_that_cannot_be_read_are_refused():
+    q, k, v = (t.detach() for t in tensors())
+    for wrong, sentence in (
+            (q.to("meta"), "queries: is on meta; expected a tensor on the CPU"),
+            (q.double(), "queries: is torch.float64; expected torch.float32"),
+            (q.long(), "queries: is torch.int64"),
+            (q.to_sparse(), "queries: is torch.sparse"),
+            (q.tolist(), "queries: is list; expected a tensor"),
+            (q[0], r"queries: has shape \(7, 3, 4\); expected"),
+            (q[:, :3], "keys: is 7, queries is 3"),
+            (q[:1], "has shape"),
+            (q[..., :2], "keys: has shape"),
+            (q[:0], "has shape"),
+            (None, "queries: is NoneType")):
+        with pytest.raises(tarn.InvalidArgument, match=sentence):
+            tt.attention(wrong, k, v)
+        with pytest.raises(tarn.InvalidArgument):
+            tt.CausalLinearAttention()(wrong, k, v)
+    with pytest.raises(tarn.InvalidArgument, match="K: has shape"):
+        tt.causal_dot_product(q, k[:1], v)
+    with pytest.raises(tarn.InvalidArgument, match="4 wide; expected query_dimensions, 8"):
+        tt.LinearAttention(8)(q, k, v)
+    odd = torch.frombuffer(bytearray(4 * q.numel() + 1), dtype=torch.uint8)[1:]
+    try:
+        odd = odd.view(torch.float32).view(q.shape)
+    except RuntimeError:
+        return
+    with pytest.raises(tarn.InvalidArgument, match="not aligned"):
+        tt.attention(odd, k, v)
+
+
+def test_arguments_that_cannot_be_done_are_refused():
+    for make, sentence in (
+            (lambda: tt.FullAttention(attention_dropout=0.1), "attention_dropout: 0.1; expected 0"),
+            (lambda: tt.FullAttention(softmax_temp=-1), "softmax_temp: -1"),
+            (lambda: tt.FullAttention(event_dispatcher="x"), "event_dispatcher"),
+            (lambda: tt.LinearAttention(4, feature_map=3), "feature_map: is int"),
+            (lambda: tt.LinearAttention(4, eps="x"), "eps: is str")):
+        with pytest.raises(tarn.InvalidArgument, match=sentence):
+            make()
+    with pytest.raises(tarn.UnknownName, match="no 'nope'"):
+        tt.LinearAttention(4, feature_map="nope")(*tensors())
