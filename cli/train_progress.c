@@ -85,7 +85,7 @@ static double seconds_left(const struct train_progress *p, double at)
 /* What a validation measures, of the shown loss and the last update. */
 static double metric(const struct train_progress *p)
 {
-    const tarn_score sums = {train_progress_loss(p), p->report.accuracy, 1.0};
+    const tarn_score sums = {.loss = train_progress_loss(p), .correct = p->report.accuracy, .weight = 1.0};
 
     return tarn_task_measure(p->settings.task, &sums);
 }

@@ -33,6 +33,8 @@ typedef struct tarn_trainer_desc {
     double rate;           /* learning rate that the schedule starts from; 0: 1e-3 */
     const char *precision; /* of the dense products: "f32" or "bf16"; NULL: f32 */
     bool recompute;        /* keep the layers' inputs only: less memory, a third more time */
+    bool varies;           /* batches of frames differ in length: plans for several lengths in the
+                              same memory */
     bool skip;       /* leave out updates whose numbers are not finite, instead of failing */
     uint64_t seed;   /* of dropout */
     size_t threads;  /* 0: all */
@@ -50,6 +52,7 @@ typedef struct tarn_batch {
     const size_t *counts;  /* B: targets of each sequence, with a head of sequences, as "ctc".
                               Targets then lie behind each other, the blank is none, and weights
                               are B */
+    size_t length;         /* N of these frames, at most the trainer's; 0: the trainer's */
 } tarn_batch;
 
 /* What one update did. */
@@ -62,12 +65,15 @@ typedef struct tarn_report {
     double rate;     /* learning rate */
     double norm;     /* of all gradients together, before clipping */
     bool skipped;    /* not finite, and left out */
+    size_t tokens;   /* symbols or frames that were read, padding not counted */
 } tarn_report;
 
 /* Sums over positions; a mean is a quotient of two. `correct` is not a number where accuracy
- * is none. */
+ * is none. With a head of sequences the sums are over these, and there are labels and the edits
+ * that make them what was decoded: greedily, or as was asked for. */
 typedef struct tarn_score {
     double loss, correct, weight;
+    double labels, substitutions, insertions, deletions;
 } tarn_score;
 
 /* ---- Life --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/run.h"
+#include "train/pass.h"
 #include "train/settings.h"
 
 enum { ENDLESS = 16 }; /* batches of a validation that has no end */
@@ -118,24 +118,10 @@ tarn_status tn_lesson_validate(const struct tn_lesson *lesson, tarn_validation *
 
 /* ---- A model alone ------------------------------------------------------ */
 
-static tarn_status score_run(void *arg, tarn_score *score, const tarn_batch *batch,
-                             tarn_error *err)
+static tarn_status score_batch(void *arg, tarn_score *score, const tarn_batch *batch,
+                               tarn_error *err)
 {
-    tarn_run *const run = arg;
-    struct tn_loss loss;
-    tarn_status status;
-
-    if ((status = tn_symbols_check(run->model, batch->inputs, run->R, "inputs", err)) !=
-            TARN_OK ||
-        (status = tn_symbols_check(run->model, batch->targets, run->R, "targets", err)) !=
-            TARN_OK)
-        return status;
-    tn_run_forward(run, batch->inputs);
-    tn_run_loss(run, &loss, batch->targets, batch->weights, 0.0f);
-    score->loss += loss.loss;
-    score->correct += loss.correct;
-    score->weight += loss.weight;
-    return TARN_OK;
+    return tn_pass_score(arg, score, batch, err);
 }
 
 tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
@@ -143,7 +129,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                           tarn_error *err)
 {
     struct tn_lesson lesson = {0};
-    tarn_run *run = NULL;
+    struct tn_pass pass = {0};
     tarn_status status;
 
     if (!validation || !model || !settings)
@@ -155,10 +141,10 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
         const struct tn_run_desc desc = {
             .B = filled.batch, .N = filled.length, .threads = threads, .cpu = cpu};
 
-        if ((status = tn_run_create(&run, model, &desc, err)) == TARN_OK)
-            status = tn_lesson_validate(&lesson, validation, &filled, score_run, run, err);
+        if ((status = tn_pass_create(&pass, model, &desc, 1, 0, err)) == TARN_OK)
+            status = tn_lesson_validate(&lesson, validation, &filled, score_batch, &pass, err);
     }
-    tarn_run_free(run);
+    tn_pass_free(&pass);
     tn_lesson_close(&lesson);
     return status;
 }
