@@ -83,8 +83,7 @@ static void decode_one(void *arg, size_t b, size_t thread)
 
     for (size_t i = 0; i < b; i++)
         targets += d->counts[i];
-    s->edits[b] =
-        tn_edit_distance(targets, d->counts[b], part.found, found, part.edit_scratch);
+    s->edits[b] = tn_edit_distance(targets, d->counts[b], part.found, found, part.edit_scratch);
 }
 
 void tn_sequence_score_add(const struct tn_sequence_score *s, tarn_score *sums,

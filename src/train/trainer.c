@@ -70,9 +70,9 @@ static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tar
     };
     const tarn_status status = tn_element_named(&run.elements, desc->precision, err);
 
-    return status == TARN_OK ? tn_pass_create(&t->pass, t->model, &run,
-                                              desc->varies ? TN_RUNGS : 1, 0, err)
-                             : status;
+    return status == TARN_OK
+               ? tn_pass_create(&t->pass, t->model, &run, desc->varies ? TN_RUNGS : 1, 0, err)
+               : status;
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
@@ -181,8 +181,8 @@ static void apply(tarn_trainer *t, double rate)
         .w = t->model->values, .m = t->m, .v = t->v, .g = t->g, .n = t->model->count};
 
     tn_optimizer_update(&t->optimizer, &parameters, t->scales, t->tensors,
-                        t->model->tensor_count, rate, t->updates, t->pass.run->block.rows.kernels,
-                        t->threads);
+                        t->model->tensor_count, rate, t->updates,
+                        t->pass.run->block.rows.kernels, t->threads);
 }
 
 static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size_t wrong,
