@@ -10,6 +10,7 @@
 #include "tarn/image.h"
 #include "tarn/machine.h"
 #include "tarn/model.h"
+#include "tarn/speech.h"
 #include "tarn/status.h"
 #include "tarn/train.h"
 
