@@ -95,7 +95,7 @@ TARN_API tarn_status tarn_trainer_update(tarn_trainer *trainer, tarn_report *rep
 TARN_API tarn_status tarn_trainer_score(tarn_trainer *trainer, tarn_score *score,
                                         const tarn_batch *batch, tarn_error *err);
 
-/* Tells the schedule the loss of a validation. */
+/* Tells the schedule the loss of a validation, or whatever it is to go by; less is better. */
 TARN_API void tarn_trainer_observe(tarn_trainer *trainer, double loss);
 
 /* Everything that the next update depends on, in one file that is also a model's: weights,

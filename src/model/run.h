@@ -66,8 +66,13 @@ struct tarn_run {
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err);
 
-/* Lays it out in run->bytes bytes, which stay the caller's. */
-void tn_run_place(tarn_run *run, void *memory);
+/* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does the
+ * table of positions. Nothing is kept there from one pass to the next, so that runs may share it. */
+void tn_run_place(tarn_run *run, void *memory, float *positions);
+
+/* The sinusoid of the run's positions, which serves shorter runs too; NULL: the model has learned
+ * them, or the arena measures. */
+float *tn_run_positions(const tarn_run *run, struct tn_arena *arena);
 
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
 void tn_run_lengths(tarn_run *run, const size_t *lengths);

@@ -29,16 +29,27 @@ static tarn_status plan(struct tn_ladder *ladder, const tarn_model *model,
     return status;
 }
 
+/* What all share, and the positions. */
 static tarn_status place(struct tn_ladder *ladder, tarn_error *err)
 {
+    const size_t shared = ladder->bytes;
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    tn_arena_take(&arena, shared, 1);
+    tn_run_positions(ladder->runs[0], &arena);
+    ladder->bytes = tn_arena_bytes(&arena);
     ladder->memory =
         ladder->bytes < SIZE_MAX ? tn_allocate(ladder->allocator, ladder->bytes) : NULL;
     if (!ladder->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "no memory for a run of %zu sequences of %zu positions: %.1f GB",
                        ladder->runs[0]->B, ladder->runs[0]->N, (double)ladder->bytes * 1e-9);
-    for (size_t i = ladder->count; i-- > 0;)
-        tn_run_place(ladder->runs[i], ladder->memory);
+    arena = tn_arena_over(ladder->memory);
+    void *const memory = tn_arena_take(&arena, shared, 1);
+    float *const positions = tn_run_positions(ladder->runs[0], &arena);
+
+    for (size_t i = 0; i < ladder->count; i++)
+        tn_run_place(ladder->runs[i], memory, positions);
     return TARN_OK;
 }
 

@@ -121,14 +121,11 @@ static void take_tapes(tarn_run *run, struct tn_arena *arena)
     }
 }
 
-/* Positions are first: runs of several lengths in one memory have them in common. */
 static void lay_out(tarn_run *run, struct tn_arena *arena)
 {
     const struct tn_arch *const arch = &run->model->arch;
     const size_t F = arch->config.width;
 
-    if (!arch->position.row->learned)
-        run->positions = tn_arena_floats(arena, run->N * arch->position.table);
     take_inputs(run, arena);
     if (arch->lstm)
         tn_run_lstm_take(run, arena);
@@ -156,24 +153,24 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
             tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
 }
 
-void tn_run_place(tarn_run *run, void *memory)
+void tn_run_place(tarn_run *run, void *memory, float *positions)
 {
     struct tn_arena arena = tn_arena_over(memory);
 
     lay_out(run, &arena);
     tn_run_lengths(run, NULL);
-    tn_position_fill(&run->model->arch.position, run->positions, 0, run->N);
+    run->positions = positions;
 }
 
-static tarn_status allocate(tarn_run *run, tarn_error *err)
+float *tn_run_positions(const tarn_run *run, struct tn_arena *arena)
 {
-    run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
-    if (!run->memory)
-        return tn_fail(err, TARN_ENOMEM,
-                       "no memory for a run of %zu sequences of %zu positions: %.1f GB", run->B,
-                       run->N, (double)run->bytes * 1e-9);
-    tn_run_place(run, run->memory);
-    return TARN_OK;
+    const struct tn_position *const position = &run->model->arch.position;
+    float *const table =
+        position->row->learned ? NULL : tn_arena_floats(arena, run->N * position->table);
+
+    if (table)
+        tn_position_fill(position, table, 0, run->N);
+    return table;
 }
 
 static void measure(tarn_run *run)
@@ -182,6 +179,25 @@ static void measure(tarn_run *run)
 
     lay_out(run, &arena);
     run->bytes = tn_arena_bytes(&arena);
+}
+
+/* All of it, and the positions behind it. */
+static tarn_status allocate(tarn_run *run, tarn_error *err)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    lay_out(run, &arena);
+    tn_run_positions(run, &arena);
+    run->bytes = tn_arena_bytes(&arena);
+    run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
+    if (!run->memory)
+        return tn_fail(err, TARN_ENOMEM,
+                       "no memory for a run of %zu sequences of %zu positions: %.1f GB", run->B,
+                       run->N, (double)run->bytes * 1e-9);
+    arena = tn_arena_over(run->memory);
+    lay_out(run, &arena);
+    tn_run_place(run, run->memory, tn_run_positions(run, &arena));
+    return TARN_OK;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -261,10 +277,10 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
         made->allocator_copy = *desc->allocator;
         made->allocator = &made->allocator_copy;
     }
-    if ((status = plan(made, desc, err)) == TARN_OK) {
+    if ((status = plan(made, desc, err)) == TARN_OK && !desc->unplaced)
+        status = allocate(made, err);
+    else if (status == TARN_OK)
         measure(made);
-        status = desc->unplaced ? TARN_OK : allocate(made, err);
-    }
     if (status != TARN_OK)
         tarn_run_free(made);
     else

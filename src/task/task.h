@@ -35,6 +35,8 @@ struct tn_metric {
     const char *name; /* "accuracy" */
     bool more_is_better;
     double (*value)(const tarn_score *sums); /* not a number if nothing counted */
+    bool decides; /* which validation is the best, and what a schedule watches, in the place of
+                     the loss; less is better */
 };
 
 struct tn_task {

@@ -2,7 +2,8 @@
 /* task_speech.c - from the frames of an utterance to its phones, characters or words (4.3).
  *
  * The metric is the error rate: substitutions, insertions and deletions of all utterances, over
- * all their labels. What a model learnt to say is up to the data: how many symbols there are is an
+ * all their labels. It decides which model is the best: the loss of one that gets surer gets worse
+ * where it errs, long before it errs more often. What a model learnt to say is up to the data: how many symbols there are is an
  * option of the task, so that a model's configuration knows it, and which they are is in the
  * model's note (speech_profile.h). */
 #include <stdio.h>
@@ -266,7 +267,7 @@ const struct tn_task_row tn_task_speech = {
               }},
     .reads_data = true,
     .has_length = true,
-    .metric = {"error_rate", false, error_rate},
+    .metric = {"error_rate", false, error_rate, .decides = true},
     .settings = settings,
     .preset = "speech-small",
     .head = "ctc",

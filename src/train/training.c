@@ -125,11 +125,19 @@ static tarn_status score(void *arg, tarn_score *sums, const tarn_batch *batch, t
     return tarn_trainer_score(arg, sums, batch, err);
 }
 
+/* What less is better of. */
+static double judged(const struct training *t, const tarn_validation *now)
+{
+    return tn_task_metric(t->lesson.task)->decides ? now->metric : now->loss;
+}
+
 static tarn_status keep_best(struct training *t, const tarn_validation *now, tarn_error *err)
 {
-    if (!isfinite(now->loss) || (t->state.best_update > 0 && now->loss >= t->state.best))
+    const double value = judged(t, now);
+
+    if (!isfinite(value) || (t->state.best_update > 0 && value >= t->state.best))
         return TARN_OK;
-    t->state.best = now->loss;
+    t->state.best = value;
     t->state.best_update = now->update;
     return save_model(t, "best.safetensors", err);
 }
@@ -144,7 +152,7 @@ static tarn_status validate(struct training *t, tarn_error *err)
         return status;
     /* The validation at the end of a run is no reason to learn otherwise when it goes on. */
     if (now.update % t->state.settings.score_every == 0)
-        tarn_trainer_observe(t->trainer, now.loss);
+        tarn_trainer_observe(t->trainer, judged(t, &now));
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
     if ((status = tn_log_validation(&t->log, &now, tn_seconds() - t->start, err)) != TARN_OK)
