@@ -14,9 +14,14 @@
 
 /* ---- help --------------------------------------------------------------- */
 
+static bool is_operand(const struct args_option *option)
+{
+    return option->type == ARGS_OPERAND || option->type == ARGS_OPERANDS;
+}
+
 const char *args_dashes(const struct args_option *option)
 {
-    if (option->type == ARGS_OPERAND)
+    if (is_operand(option))
         return "";
     return option->name[1] == '\0' ? "-" : "--";
 }
@@ -42,8 +47,10 @@ static void print_help(const struct args_command *command)
 {
     printf("usage: %s", command->name);
     for (const struct args_option *option = command->options; option->name; option++)
-        if (option->type == ARGS_OPERAND)
+        if (is_operand(option)) {
             printf(option->minimum ? " %s" : " [%s]", option->name);
+            printf("%s", option->type == ARGS_OPERANDS ? "..." : "");
+        }
     printf(" [options]\n\n");
     words_wrap(stdout, command->help, 0);
     printf("\n");
@@ -163,6 +170,9 @@ static bool read_value(void *values, const struct args_option *option, const cha
     case ARGS_OPERAND:
         *(const char **)value = text;
         return true;
+    case ARGS_OPERANDS:
+        *(struct args_words *)value = (struct args_words){0};
+        return true;
     }
     return false;
 }
@@ -198,7 +208,7 @@ static int unknown_option(const struct args_command *command, const char *word,
     for (const struct args_option *option = command->options; option->name; option++) {
         const size_t distance = words_distance(name, option->name);
 
-        if (option->type != ARGS_OPERAND && option->name[1] && distance < least) {
+        if (!is_operand(option) && option->name[1] && distance < least) {
             least = distance;
             nearest = option;
         }
@@ -210,7 +220,7 @@ static int unknown_option(const struct args_command *command, const char *word,
     }
     fprintf(stderr, "; there are");
     for (const struct args_option *option = command->options; option->name; option++)
-        if (option->type != ARGS_OPERAND)
+        if (!is_operand(option))
             fprintf(stderr, " %s%s", args_dashes(option), option->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
@@ -269,14 +279,27 @@ static int read_one(const struct args_command *command, void *values, int argc, 
 /* The next operand of the table from *option on. */
 static const struct args_option *next_operand(const struct args_option *option)
 {
-    while (option->name && option->type != ARGS_OPERAND)
+    while (option->name && !is_operand(option))
         option++;
     return option->name ? option : NULL;
 }
 
-static int read_operand(const struct args_command *command, void *values,
-                        const struct args_option **operand, const char *word)
+/* One more word of a list, which lies at the beginning of argv: of that all was read before. */
+static void add_word(void *values, const struct args_option *operand, char **argv, char *word)
 {
+    struct args_words *const list = (void *)((char *)values + operand->offset);
+
+    list->words = argv + 1;
+    list->words[list->count++] = word;
+}
+
+static int read_operand(const struct args_command *command, void *values,
+                        const struct args_option **operand, char **argv, char *word)
+{
+    if (*operand && (*operand)->type == ARGS_OPERANDS) {
+        add_word(values, *operand, argv, word);
+        return ARGS_GO_ON;
+    }
     if (!*operand) {
         fprintf(stderr, "%s: '%.80s' is no option; see %s --help\n", command->name, word,
                 command->name);
@@ -285,6 +308,15 @@ static int read_operand(const struct args_command *command, void *values,
     read_value(values, *operand, word);
     *operand = next_operand(*operand + 1);
     return ARGS_GO_ON;
+}
+
+static bool lacks(const void *values, const struct args_option *operand)
+{
+    const struct args_words *const list =
+        (const void *)((const char *)values + operand->offset);
+
+    return operand->type == ARGS_OPERANDS ? list->count < operand->minimum
+                                          : operand->minimum > 0;
 }
 
 int args_read(const struct args_command *command, void *values, int argc, char **argv)
@@ -308,10 +340,10 @@ int args_read(const struct args_command *command, void *values, int argc, char *
             continue;
         }
         const int status = is_option ? read_one(command, values, argc, argv, &i)
-                                     : read_operand(command, values, &operand, argv[i]);
+                                     : read_operand(command, values, &operand, argv, argv[i]);
 
         if (status != ARGS_GO_ON)
             return status;
     }
-    return operand && operand->minimum ? missing_operand(command, operand) : ARGS_GO_ON;
+    return operand && lacks(values, operand) ? missing_operand(command, operand) : ARGS_GO_ON;
 }

@@ -25,8 +25,15 @@ enum args_type {
     ARGS_SECONDS, /* double: above 0 */
     ARGS_NUMBER,  /* double: finite, from minimum to maximum */
     ARGS_TEXT,    /* const char *: not copied; NULL where not given */
-    ARGS_OPERAND  /* likewise, a word without dashes, in the order of the table; must be given
+    ARGS_OPERAND, /* likewise, a word without dashes, in the order of the table; must be given
                      if minimum is 1 */
+    ARGS_OPERANDS /* struct args_words: all such words from there on, `minimum` at least */
+};
+
+/* In argv. */
+struct args_words {
+    char **words;
+    size_t count;
 };
 
 struct args_option {

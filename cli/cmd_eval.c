@@ -8,14 +8,16 @@
 #include "hardware.h"
 #include "json_line.h"
 #include "model_open.h"
+#include "skipped.h"
 
 #define AT(field) offsetof(struct options, field)
 
 struct options {
     const char *model;
     const char *data, *length, *batch, *batches, *validation, *seed; /* NULL: not given */
-    size_t threads;
-    bool best, json;
+    const char *cache;
+    size_t threads, beam, skipped;
+    bool best, json, strict;
     const char *cpu;
 };
 
@@ -35,6 +37,12 @@ static const struct args_option rows[] = {
     {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0, "of data that is drawn at random"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
+    {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,
+     "of speech: keep the W likeliest beginnings from frame to frame; 0: decode greedily"},
+    {"strict", NULL, ARGS_FLAG, NULL, AT(strict), 0, 0,
+     "of speech: fail at an utterance that cannot be used, instead of skipping it"},
+    {"cache", "DIR", ARGS_TEXT, NULL, AT(cache), 0, 0,
+     "of speech: keep features there; as in the folder's training, else none"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object"},
     {0},
@@ -59,6 +67,8 @@ static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_
         {"score_batches", o->batches},
         {"validation", o->validation},
         {"seed", o->seed},
+        {"cache", o->cache},
+        {"strict", o->strict ? "true" : NULL},
     };
     tarn_status status = TARN_OK;
 
@@ -94,6 +104,29 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
 
 /* ---- What came out ------------------------------------------------------ */
 
+/* Of models whose outputs are sequences of labels. */
+static const struct {
+    const char *name;
+    size_t offset;
+} counts[] = {
+    {"labels", offsetof(tarn_score, labels)},
+    {"substitutions", offsetof(tarn_score, substitutions)},
+    {"insertions", offsetof(tarn_score, insertions)},
+    {"deletions", offsetof(tarn_score, deletions)},
+};
+
+enum { COUNTS = sizeof counts / sizeof counts[0] };
+
+static double count_of(const tarn_validation *v, size_t i)
+{
+    return *(const double *)(const void *)((const char *)&v->sums + counts[i].offset);
+}
+
+static bool of_sequences(const tarn_validation *v)
+{
+    return v->sums.labels > 0.0;
+}
+
 static void print_json(const struct options *o, const tarn_settings *settings,
                        const tarn_validation *v, double seconds)
 {
@@ -105,22 +138,50 @@ static void print_json(const struct options *o, const tarn_settings *settings,
     json_put_number(object, "loss", v->loss);
     json_put_text(object, "metric", v->name);
     json_put_number(object, v->name, v->metric);
-    json_put_count(object, "positions", (size_t)v->positions);
+    if (of_sequences(v)) {
+        json_put_count(object, "utterances", (size_t)v->positions);
+        json_put_count(object, "skipped", o->skipped);
+        for (size_t i = 0; i < COUNTS; i++)
+            json_put_count(object, counts[i].name, (size_t)count_of(v, i));
+    } else {
+        json_put_count(object, "positions", (size_t)v->positions);
+        json_put_number(object, "positions_per_s", v->positions / seconds);
+    }
     json_put_number(object, "seconds", seconds);
-    json_put_number(object, "positions_per_s", v->positions / seconds);
     json_print_line(object);
 }
 
-static void print_lines(const tarn_validation *v, double seconds)
+static void print_lines(const struct options *o, const tarn_validation *v, double seconds)
 {
     printf("%-16s %.6g nats\n", "loss", v->loss);
     printf("%-16s %.6g\n", v->name, v->metric);
-    printf("%-16s %.0f\n", "positions", v->positions);
-    printf("%-16s %.4g\n", "positions/s", v->positions / seconds);
+    if (of_sequences(v)) {
+        printf("%-16s %.0f\n", "utterances", v->positions);
+        if (o->skipped > 0)
+            printf("%-16s %zu\n", "skipped", o->skipped);
+        for (size_t i = 0; i < COUNTS; i++)
+            printf("%-16s %.0f\n", counts[i].name, count_of(v, i));
+    } else {
+        printf("%-16s %.0f\n", "positions", v->positions);
+        printf("%-16s %.4g\n", "positions/s", v->positions / seconds);
+    }
 }
 
-static int evaluate(const struct options *o, const tarn_model *model)
+static void skipped(void *context, const tarn_skipped *skipped)
 {
+    struct options *const o = context;
+
+    o->skipped++;
+    skipped_tell(skipped);
+}
+
+static int evaluate(struct options *o, const tarn_model *model)
+{
+    const tarn_evaluate_desc desc = {.threads = o->threads,
+                                     .cpu = o->cpu,
+                                     .beam = o->beam,
+                                     .skipped = skipped,
+                                     .context = o};
     tarn_settings settings;
     tarn_validation validation;
     tarn_error err;
@@ -129,14 +190,14 @@ static int evaluate(const struct options *o, const tarn_model *model)
         return model_refused(command.name, &err);
     const double start = model_seconds();
 
-    if (tarn_evaluate(&validation, model, &settings, o->threads, o->cpu, &err) != TARN_OK)
+    if (tarn_evaluate(&validation, model, &settings, &desc, &err) != TARN_OK)
         return model_refused(command.name, &err);
     const double seconds = model_seconds() - start;
 
     if (o->json)
         print_json(o, &settings, &validation, seconds);
     else
-        print_lines(&validation, seconds);
+        print_lines(o, &validation, seconds);
     return EXIT_DONE;
 }
 

@@ -115,7 +115,7 @@ static void print_text(const struct train_progress *p)
 static void advise(const struct train_progress *p)
 {
     const struct train_options *const o = p->options;
-    const size_t updates = o->settings.updates;
+    const size_t updates = p->settings.updates;
 
     if (p->from >= updates)
         fprintf(stderr,
@@ -136,6 +136,7 @@ static int train(const struct train_options *o)
         .folder = o->folder,
         .resume = o->resume,
         .start = o->first,
+        .epochs = o->epochs,
         .threads = o->threads,
         .cpu = o->cpu,
         .events = train_progress_events(&progress),
@@ -156,7 +157,7 @@ static int train(const struct train_options *o)
     if (status != TARN_OK)
         return code;
     if (o->json)
-        print_json(&progress, progress.report.update < o->settings.updates);
+        print_json(&progress, progress.report.update < progress.settings.updates);
     else
         print_text(&progress);
     advise(&progress);

@@ -3,7 +3,6 @@
  * value may be, and what the field is for, the library says. */
 #include "train_options.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +34,9 @@ static const struct field_option fields[] = {
     {"context", "LIST", "context", MODEL},
     {"head", "SPEC", "head", MODEL},
     {"dropout", "FRACTION", "dropout", MODEL},
+    {"body", "NAME", "body", MODEL},
+    {"causal", NULL, "causal", MODEL},
+    {"stack", "N", "stack", MODEL},
     {"length", "N", "length", RUN},
     {"batch", "B", "batch", RUN},
     {"accumulate", "N", "accumulate", RUN},
@@ -51,6 +53,8 @@ static const struct field_option fields[] = {
     {"save-every", "N", "save_every", RUN},
     {"keep", "N", "keep", RUN},
     {"seed", "S", "seed", BOTH},
+    {"cache", "DIR", "cache", RUN},
+    {"strict", NULL, "strict", RUN},
 };
 
 enum { FIELDS = sizeof fields / sizeof fields[0] };
@@ -59,7 +63,7 @@ struct values {
     const char *out, *preset, *start;
     bool resume, json;
     size_t threads;
-    double minutes;
+    double minutes, epochs;
     const char *text[FIELDS]; /* of fields with an argument */
     bool flag[FIELDS];        /* of those without */
 };
@@ -80,6 +84,8 @@ static const struct args_option others[] = {
      "one object per update, validation and end"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all; results are the same for any"},
+    {"epochs", "E", ARGS_NUMBER, "0", offsetof(struct values, epochs), 0, 1 << 20,
+     "in the place of --steps: times over the training data; 0: by --steps"},
     {"minutes", "M", ARGS_NUMBER, "0", offsetof(struct values, minutes), 0, 1 << 20,
      "stop after so many, as Ctrl-C does, if --steps are not done before; 0: never. Schedules "
      "go by updates: constant suits best"},
@@ -315,79 +321,11 @@ static tarn_status lay_over(struct train_options *o, const struct values *values
             status = set(o, &head_width, &fields[i], text, err);
     }
     o->config.width = o->config.heads * head_width;
+    if (strcmp(o->config.body, "lstm") == 0 && o->config.frames > 0 &&
+        !is_given(values, table, "position"))
+        status =
+            status == TARN_OK ? tarn_config_set(&o->config, "position", "none", err) : status;
     return status;
-}
-
-/* ---- Cosine ------------------------------------------------------------- */
-
-/* Where the number of an option begins in a spec; NULL: it is not there. */
-static const char *spec_number(const char *spec, const char *option)
-{
-    const size_t length = strlen(option);
-
-    for (const char *at = strpbrk(spec, ":,"); at; at = strpbrk(at + 1, ","))
-        if (strncmp(at + 1, option, length) == 0 && at[1 + length] == '=')
-            return at + length + 2;
-    return NULL;
-}
-
-/* Writes another number there, or the option behind the others. False: no room. */
-static bool spec_set(char spec[TARN_NAME_SIZE], const char *option, double number)
-{
-    const char *const at = spec_number(spec, option);
-    char made[2 * TARN_NAME_SIZE];
-
-    if (at)
-        snprintf(made, sizeof made, "%.*s%.0f%s", (int)(at - spec), spec, number,
-                 at + strcspn(at, ","));
-    else
-        snprintf(made, sizeof made, "%s%c%s=%.0f", spec, strchr(spec, ':') ? ',' : ':', option,
-                 number);
-    if (strlen(made) >= TARN_NAME_SIZE)
-        return false;
-    memcpy(spec, made, strlen(made) + 1);
-    return true;
-}
-
-static bool is_cosine(const char *spec)
-{
-    return strcspn(spec, ":") == 6 && strncmp(spec, "cosine", 6) == 0;
-}
-
-/* A schedule cannot change when a run goes on: what is longer than it goes on at its end. */
-static void warn_of_end(const struct train_options *o)
-{
-    const char *const spec = o->settings.schedule, *const total = spec_number(spec, "total");
-
-    if (is_cosine(spec) && total && atof(total) < (double)o->settings.updates)
-        fprintf(stderr,
-                "%s: schedule %s has ended after %.0f updates: the rate stays at its end\n",
-                o->program, spec, atof(total));
-}
-
-/* A cosine whose end nobody gave ends with the run: that is what --steps is asked for. The
- * task's own warmup gets shorter with it. */
-static void fit_cosine(struct train_options *o, bool schedule_given, bool steps_given)
-{
-    const double steps = (double)o->settings.updates;
-    char spec[TARN_NAME_SIZE];
-    bool fits = true;
-
-    memcpy(spec, o->settings.schedule, sizeof spec);
-    if (!is_cosine(spec) ||
-        (schedule_given ? spec_number(spec, "total") != NULL : !steps_given))
-        return;
-    if (!schedule_given && spec_number(spec, "total") && spec_number(spec, "warmup")) {
-        const double share = steps / atof(spec_number(spec, "total"));
-
-        if (share < 1.0)
-            fits = spec_set(spec, "warmup", floor(share * atof(spec_number(spec, "warmup"))));
-    }
-    if (fits && spec_set(spec, "total", steps) && strcmp(spec, o->settings.schedule) != 0) {
-        memcpy(o->settings.schedule, spec, sizeof spec);
-        fprintf(stderr, "%s: schedule %s, to end with the %.0f steps\n", o->program, spec,
-                steps);
-    }
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -404,6 +342,12 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->json = values->json;
     o->threads = values->threads;
     o->minutes = values->minutes;
+    o->epochs = values->epochs;
+    o->schedule_given = is_given(values, table, "schedule");
+    o->steps_given = is_given(values, table, "updates");
+    if (o->steps_given && o->epochs > 0.0)
+        return refuse(o->program, "--epochs: --steps is given too; expected one of them");
+    o->steps_given |= o->epochs > 0.0;
     if (!o->folder || !*o->folder)
         return refuse(o->program, "--out DIR is needed, the folder for what is learnt");
     if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
@@ -415,10 +359,6 @@ static int fill(struct train_options *o, const struct values *values, const stru
         return train_refused(o->program, &err);
     if (lay_over(o, values, table, &err) != TARN_OK)
         return train_refused(o->program, &err);
-    if (o->resume)
-        warn_of_end(o);
-    else
-        fit_cosine(o, is_given(values, table, "schedule"), is_given(values, table, "updates"));
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
 }
 

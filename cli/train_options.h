@@ -18,7 +18,9 @@ struct train_options {
     const char *first; /* a model to start with; NULL: random weights */
     size_t threads;
     double minutes; /* after which a run stops; 0: it does not */
+    double epochs;  /* in the place of settings.updates; 0: by these */
     bool resume, json;
+    bool schedule_given, steps_given; /* by whoever started the run, --epochs counts as steps */
 };
 
 /* argv[0] is the task, with its options. ARGS_GO_ON or an exit code, as args_read(). */

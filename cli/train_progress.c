@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "json_line.h"
+#include "skipped.h"
+#include "train_cosine.h"
 #include "words.h"
 
 static const double forgetting = 0.95;                     /* of the shown loss, per update */
@@ -44,17 +46,14 @@ double train_progress_loss(const struct train_progress *p)
 
 double train_progress_speed(const struct train_progress *p)
 {
-    const tarn_settings *const s = &p->settings;
-    const double tokens = (double)s->batch * (double)s->length * (double)s->accumulate;
-
-    return p->in_updates > 0.0 ? tokens * (double)(p->report.update - p->from) / p->in_updates
-                               : (double)NAN;
+    return p->in_updates > 0.0 ? p->tokens / p->in_updates : (double)NAN;
 }
 
 static void take_in(struct train_progress *p, const tarn_report *report)
 {
     p->report = *report;
     p->in_updates += now() - p->mark;
+    p->tokens += (double)report->tokens;
     if (!isfinite(report->loss))
         return;
     p->loss = forgetting * p->loss + (1.0 - forgetting) * report->loss;
@@ -85,20 +84,24 @@ static double seconds_left(const struct train_progress *p, double at)
 /* What a validation measures, of the shown loss and the last update. */
 static double metric(const struct train_progress *p)
 {
-    const tarn_score sums = {train_progress_loss(p), p->report.accuracy, 1.0};
+    const tarn_score sums = {
+        .loss = train_progress_loss(p), .correct = p->report.accuracy, .weight = 1.0};
 
     return tarn_task_measure(p->settings.task, &sums);
 }
 
 static void show(struct train_progress *p, double at)
 {
-    char left[32];
+    char left[32], measured[64] = "";
 
     words_time(left, sizeof left, seconds_left(p, at));
-    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f  %s %.4f  %.0f tokens/s  %s left%s",
+    if (isfinite(metric(p))) /* some are known of a validation only */
+        snprintf(measured, sizeof measured, "  %s %.4f", tarn_task_metric(p->settings.task),
+                 metric(p));
+    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f%s  %.0f tokens/s  %s left%s",
             p->on_terminal ? "\r" : "", p->report.update, p->settings.updates,
-            train_progress_loss(p), tarn_task_metric(p->settings.task), metric(p),
-            train_progress_speed(p), left, p->on_terminal ? "\033[K" : "\n");
+            train_progress_loss(p), measured, train_progress_speed(p), left,
+            p->on_terminal ? "\033[K" : "\n");
     fflush(stderr);
     p->line_open = p->on_terminal;
     p->shown = at;
@@ -199,10 +202,37 @@ static void saved(void *context, const char *path)
     p->mark = now();
 }
 
+/* ---- Data --------------------------------------------------------------- */
+
+static void skipped(void *context, const tarn_skipped *skipped)
+{
+    const struct train_progress *const p = context;
+
+    skipped_tell(skipped);
+    if (!p->options->json)
+        return;
+    json_t *const object = json_object();
+
+    json_put_text(object, "event", "skipped");
+    json_put_text(object, "file", skipped->file);
+    json_put_count(object, "line", skipped->line);
+    json_put_text(object, "reason", skipped->reason);
+    json_print_line(object);
+}
+
+static void opened(void *context, tarn_settings *settings)
+{
+    const struct train_progress *const p = context;
+
+    train_cosine_fit(p->options, settings);
+}
+
 tarn_events train_progress_events(struct train_progress *progress)
 {
     return (tarn_events){
         .context = progress,
+        .skipped = skipped,
+        .opened = opened,
         .started = started,
         .update = updated,
         .validation = validated,

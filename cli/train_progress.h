@@ -15,6 +15,7 @@ struct train_progress {
     size_t bytes;              /* planned */
     double begin, shown, mark; /* seconds: of the start, the last line, the last event */
     double in_updates;         /* seconds, without validations and files */
+    double tokens;             /* read in these */
     double loss, weight;       /* mean that forgets, and what its weights sum to */
     tarn_report report;        /* the last */
     tarn_validation validation;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/testing.h"
+#include "support/batches.h"
 #include "tarn/generate.h"
 #include "tarn/train.h"
 #include "task/task.h"
@@ -64,7 +64,7 @@ static void pupil_close(struct pupil *p)
 
 static tarn_batch batch_of(struct pupil *p, enum tn_split split, uint64_t index)
 {
-    tn_task_fill(p->task, &p->batch, split, index);
+    batch_fill(p->task, &p->batch, split, index);
     return (tarn_batch){
         .inputs = p->batch.inputs, .targets = p->batch.targets, .weights = p->batch.weights};
 }

@@ -140,11 +140,11 @@ static void a_batch_has_all_bytes_but_one(void **state)
 
     (void)state;
     check_ok(tn_task_create(&task, "image", &desc, &err), &err);
-    const size_t batches = tn_task_evaluations(task, 4), images = COUNT / 2;
+    const size_t batches = tn_task_batches(task, TN_VALIDATION, 4), images = COUNT / 2;
 
     assert_int_equal(batches, (images + 3) / 4);
     for (size_t i = 0; i < batches; i++) {
-        tn_task_fill(task, &owned.batch, TN_VALIDATION, i);
+        batch_fill(task, &owned.batch, TN_VALIDATION, i);
         positions += batch_check(&owned.batch, 256);
         for (size_t n = 0; n < N; n++) {
             assert_int_equal(owned.batch.inputs[n], image_byte(COUNT - images + 4 * i, n));
@@ -217,7 +217,9 @@ static void bits_per_dim_is_what_steps_and_the_formula_give(void **state)
     tarn_error err;
 
     (void)state;
-    check_ok(tarn_evaluate(&validation, model, &settings, 1, forced_cpu(), &err), &err);
+    check_ok(tarn_evaluate(&validation, model, &settings,
+                           &(tarn_evaluate_desc){.threads = 1, .cpu = forced_cpu()}, &err),
+             &err);
     const double plain = bits_by_steps(model, COUNT - COUNT / 2, COUNT / 2);
 
     assert_string_equal(validation.name, "bits_per_dim");
@@ -386,7 +388,7 @@ static void mnist_gives_sequences_of_783(void **state)
     snprintf(path, sizeof path, "%s/mnist", root);
     check_ok(tn_task_create(&task, "image", &(struct tn_task_desc){.data = path}, &err), &err);
     assert_int_equal(task->N, 783);
-    assert_int_equal(tn_task_evaluations(task, 10), 1000);
+    assert_int_equal(tn_task_batches(task, TN_VALIDATION, 10), 1000);
     assert_string_equal(task->spec, "image:height=28,width=28,channels=1");
     tn_task_free(task);
 }

@@ -205,8 +205,9 @@ static void tasks_name_a_preset_and_a_metric(void **state)
         assert_int_equal(tarn_config_start(&config, tarn_task(i)->name, "none", &err),
                          TARN_EUNKNOWN);
     }
-    assert_true(tarn_task_measure("copy", &(tarn_score){1.0, 3.0, 4.0}) == 0.75);
-    assert_true(isnan(tarn_task_measure("none", &(tarn_score){1.0, 3.0, 4.0})));
+    assert_true(tarn_task_measure("copy", &(tarn_score){.correct = 3.0, .weight = 4.0}) ==
+                0.75);
+    assert_true(isnan(tarn_task_measure("none", &(tarn_score){.correct = 3.0, .weight = 4.0})));
     assert_string_equal(tarn_task_metric("copy:symbols=3"), "accuracy");
     assert_null(tarn_task_preset("none"));
     assert_null(tarn_task_metric(NULL));

@@ -99,6 +99,13 @@ TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *sta
                                             const float **outputs, const int32_t *symbols,
                                             size_t n, tarn_error *err);
 
+/* The same as a step for models of frames, by the method recurrent: the next config.stack frames
+ * of every stream, (B, stack, config.frames), finite; what the last stack of a sequence lacks is
+ * zeros. */
+TARN_API tarn_status tarn_generator_frames(tarn_generator *generator, void *state,
+                                           const float **outputs, const float *frames,
+                                           tarn_error *err);
+
 /* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
  * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, its
  * number sampling.stream + b and the position alone: not on the size of the batch, nor on earlier

@@ -33,6 +33,8 @@ typedef struct tarn_trainer_desc {
     double rate;           /* learning rate that the schedule starts from; 0: 1e-3 */
     const char *precision; /* of the dense products: "f32" or "bf16"; NULL: f32 */
     bool recompute;        /* keep the layers' inputs only: less memory, a third more time */
+    bool varies;     /* batches of frames differ in length: plans for several lengths in the
+                              same memory */
     bool skip;       /* leave out updates whose numbers are not finite, instead of failing */
     uint64_t seed;   /* of dropout */
     size_t threads;  /* 0: all */
@@ -50,6 +52,7 @@ typedef struct tarn_batch {
     const size_t *counts;  /* B: targets of each sequence, with a head of sequences, as "ctc".
                               Targets then lie behind each other, the blank is none, and weights
                               are B */
+    size_t length;         /* N of these frames, at most the trainer's; 0: the trainer's */
 } tarn_batch;
 
 /* What one update did. */
@@ -62,12 +65,15 @@ typedef struct tarn_report {
     double rate;     /* learning rate */
     double norm;     /* of all gradients together, before clipping */
     bool skipped;    /* not finite, and left out */
+    size_t tokens;   /* symbols or frames that were read, padding not counted */
 } tarn_report;
 
 /* Sums over positions; a mean is a quotient of two. `correct` is not a number where accuracy
- * is none. */
+ * is none. With a head of sequences the sums are over these, and there are labels and the edits
+ * that make them what was decoded: greedily, or as was asked for. */
 typedef struct tarn_score {
     double loss, correct, weight;
+    double labels, substitutions, insertions, deletions;
 } tarn_score;
 
 /* ---- Life --------------------------------------------------------------- */
@@ -89,7 +95,7 @@ TARN_API tarn_status tarn_trainer_update(tarn_trainer *trainer, tarn_report *rep
 TARN_API tarn_status tarn_trainer_score(tarn_trainer *trainer, tarn_score *score,
                                         const tarn_batch *batch, tarn_error *err);
 
-/* Tells the schedule the loss of a validation. */
+/* Tells the schedule the loss of a validation, or whatever it is to go by; less is better. */
 TARN_API void tarn_trainer_observe(tarn_trainer *trainer, double loss);
 
 /* Everything that the next update depends on, in one file that is also a model's: weights,
@@ -133,6 +139,8 @@ typedef struct tarn_settings {
     size_t score_every, score_batches; /* validation */
     size_t save_every, keep;           /* checkpoints */
     uint64_t seed;                     /* of data and dropout */
+    char cache[TARN_PATH_SIZE]; /* folder for features, of tasks that make some; "": none */
+    bool strict;                /* data that would be skipped is a failure */
 } tarn_settings;
 
 TARN_API const tarn_field *tarn_settings_field(size_t index);
@@ -151,12 +159,23 @@ typedef struct tarn_validation {
     double loss;      /* mean, in nats */
     double metric;    /* the task's */
     const char *name; /* of the metric */
-    double positions; /* that counted */
+    double positions; /* that counted; sequences with a head of these */
+    tarn_score sums;  /* of which all that is made */
 } tarn_validation;
+
+/* A part of the data that was left out, and why. */
+typedef struct tarn_skipped {
+    const char *file;
+    size_t line; /* 0: the file as a whole */
+    const char *reason;
+} tarn_skipped;
 
 /* What a run tells as it goes; each may be NULL. */
 typedef struct tarn_events {
     void *context;
+    void (*skipped)(void *context, const tarn_skipped *skipped);
+    /* The data is known, nothing has begun: the schedule may still be changed. */
+    void (*opened)(void *context, tarn_settings *settings);
     /* Settings with what the data said; updates done; memory. */
     void (*started)(void *context, const tarn_settings *settings, uint64_t from, size_t bytes);
     void (*update)(void *context, const tarn_report *report);
@@ -170,7 +189,9 @@ typedef struct tarn_train_desc {
     bool resume;        /* from its last checkpoint */
     const char *start;  /* a model whose weights are the first ones; NULL: random. Not looked at
                            where a run is resumed */
-    size_t threads;     /* 0: all */
+    double epochs;  /* times over the training data, in the place of settings->updates; 0: by
+                           these */
+    size_t threads; /* 0: all */
     const char *cpu;
     tarn_events events;
 } tarn_train_desc;
@@ -185,7 +206,7 @@ typedef struct tarn_train_desc {
  * to start with must be of the configuration, but for its task, dropout and seed.
  *
  * What the data says of itself, a length or options of the task, is filled in before; a model whose
- * task is written as the settings' gets the same. */
+ * task is written as the settings' gets the same, and the symbols of the data. */
 TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                                 const tarn_train_desc *desc, tarn_error *err);
 
@@ -193,10 +214,19 @@ TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *
 TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
                                          const char *folder, tarn_error *err);
 
+/* Zero is a valid default for every field. */
+typedef struct tarn_evaluate_desc {
+    size_t threads; /* 0: all */
+    const char *cpu;
+    size_t beam; /* of heads of sequences: how many beginnings are kept; 0: decode greedily */
+    void (*skipped)(void *context, const tarn_skipped *skipped);
+    void *context;
+} tarn_evaluate_desc;
+
 /* The validation part of the settings' data. */
 TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
-                                   const tarn_settings *settings, size_t threads,
-                                   const char *cpu, tarn_error *err);
+                                   const tarn_settings *settings,
+                                   const tarn_evaluate_desc *desc, tarn_error *err);
 
 /* ---- Tasks -------------------------------------------------------------- */
 

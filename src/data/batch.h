@@ -11,14 +11,23 @@
 
 enum tn_split { TN_TRAINING, TN_VALIDATION };
 
-/* Each array B x N. Position n of a sequence reads inputs[n] and is to predict targets[n]. */
+/* Of symbols, each array is B x N: position n of a sequence reads inputs[n] and is to predict
+ * targets[n]. Of frames, each sequence has lengths[b] of them and counts[b] targets, which lie
+ * behind each other. */
 struct tn_batch {
-    size_t B, N;
+    size_t B, N; /* N: of any batch, at most */
     int32_t *inputs, *targets;
-    float *weights; /* how much a position counts in the loss: 0 or 1 */
+    float
+        *weights; /* how much a position, or a sequence of frames, counts in the loss: 0 or 1 */
+
+    /* NULL and 0 where inputs are symbols. */
+    float *frames;            /* B x length x floats of a frame */
+    size_t length;            /* of this batch */
+    size_t *lengths, *counts; /* B */
+    void *own;                /* the set's */
 };
 
-/* Lays it out, twice: see tn_arena. */
+/* Lays one of symbols out, twice: see tn_arena. */
 void tn_batch_take(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena);
 
 /* Sequence b: zeros that count for nothing. */

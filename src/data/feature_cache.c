@@ -19,9 +19,6 @@
 #include "file/file_writer.h"
 #include "file/paths.h"
 
-/* To be counted up whenever features become others: old entries are not found then. */
-static const char version[] = "log-mel 1";
-
 static const uint64_t magic = UINT64_C(0x316c656d6e726174); /* "tarnmel1" where low is first */
 
 enum { HASH_DIGITS = 32, FRAME_BYTES = TN_MEL_BANDS * sizeof(float) };
@@ -70,7 +67,8 @@ static char *entry_of(const struct tn_feature_cache *cache, const char *path, do
     if (entry) {
         snprintf(speed_text, sizeof speed_text, "%.17g", speed);
         SHA256Init(&context);
-        SHA256Update(&context, (const uint8_t *)version, sizeof version);
+        SHA256Update(&context, (const uint8_t *)tn_features_version,
+                     strlen(tn_features_version) + 1);
         SHA256Update(&context, (const uint8_t *)speed_text, strlen(speed_text) + 1);
         SHA256Update(&context, (const uint8_t *)full, strlen(full));
         SHA256End(&context, hash);

@@ -7,6 +7,8 @@
 
 enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
 
+const char tn_features_version[] = "log-mel 1";
+
 double tn_features_ratio(size_t rate, double speed)
 {
     return (double)TN_MEL_RATE / ((double)rate * speed);

@@ -12,6 +12,10 @@
 #include "data/resample.h"
 #include "file/audio.h"
 
+/* Tells one definition of features from another. To be counted up whenever they become others:
+ * cached ones are then made anew, and models of the old ones refused. */
+extern const char tn_features_version[];
+
 /* ---- Sounds that arrive ------------------------------------------------- */
 
 struct tn_features {

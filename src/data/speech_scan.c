@@ -27,17 +27,18 @@ static tarn_status check_frames(const struct tn_speech_set *set, const struct tn
     const double speed = tn_extreme_speed(&set->settings, found->split, false);
     const uint64_t frames = tn_features_frames(spoken->samples, spoken->rate, speed);
     const size_t needed = tn_ctc_needs(spoken->labels, spoken->label_count);
+    const size_t stack = tn_max(1, set->settings.stack);
 
     if (frames == 0)
         return tn_fail(err, TARN_EFORMAT,
                        "%s: has %llu samples at %zu Hz; expected 25 ms of sound",
                        tn_path_shown(spoken->told.audio), (unsigned long long)spoken->samples,
                        spoken->rate);
-    if (frames < needed)
+    if (tn_blocks((size_t)frames, stack) < needed)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %llu frames of 10 ms; its transcript of %zu symbols needs %zu",
-                       tn_path_shown(spoken->told.audio), (unsigned long long)frames,
-                       spoken->label_count, needed);
+                       "%s: has %zu frames of %zu ms; its transcript of %zu symbols needs %zu",
+                       tn_path_shown(spoken->told.audio), tn_blocks((size_t)frames, stack),
+                       10 * stack, spoken->label_count, needed);
     return TARN_OK;
 }
 
@@ -142,7 +143,7 @@ static tarn_status normalise_speakers(struct tn_speech_set *set, struct tn_found
 static void normalise_globally(struct tn_speech_set *set, const struct tn_found *found,
                                size_t count)
 {
-    const bool trains = set->settings.validation < 1.0;
+    const bool trains = set->settings.validation < 1.0 && !set->settings.evaluates;
     struct tn_feature_sums sums = {0};
 
     for (size_t i = 0; i < count; i++)

@@ -37,6 +37,11 @@ void tn_speech_set_free(struct tn_speech_set *set)
 
 /* ---- Settings ----------------------------------------------------------- */
 
+static bool trains(const struct tn_speech_settings *s)
+{
+    return s->validation < 1.0 && !s->evaluates;
+}
+
 static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error *err)
 {
     if (!(s->validation > 0.0 && s->validation <= 1.0))
@@ -57,7 +62,7 @@ static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error
     if (!(s->mask.time_share >= 0.0 && s->mask.time_share <= 1.0))
         return tn_fail(err, TARN_EINVAL, "mask: a stretch's share is %g; expected 0 to 1",
                        s->mask.time_share);
-    if (s->validation == 1.0 && !s->symbols)
+    if (!trains(s) && !s->symbols)
         return tn_fail(err, TARN_EINVAL,
                        "symbols: none are given and nothing is to train on, which would tell");
     return TARN_OK;
@@ -82,6 +87,13 @@ static tarn_status rotate(struct tn_speech_list *list, size_t count, tarn_error 
     return TARN_OK;
 }
 
+static void drop_first(struct tn_speech_list *list, size_t *count)
+{
+    list->count -= *count;
+    memmove(list->utterance, list->utterance + *count, list->count * sizeof *list->utterance);
+    *count = 0;
+}
+
 /* Everything of the folder; the first *training utterances are the training part. */
 static tarn_status list_folder(struct tn_speech_set *set, const char *folder, size_t *training,
                                tarn_error *err)
@@ -98,22 +110,25 @@ static tarn_status list_folder(struct tn_speech_set *set, const char *folder, si
     const bool parts = validation + list->skipped_count > 0;
 
     set->format = format->name;
-    if (!(parts && s->validation == 1.0))
+    if (!parts || trains(s))
         status = format->list(list, folder, TN_TRAINING, s->kind, err);
     *training = list->count - validation;
     if (!parts)
         *training -= (size_t)(s->validation * (double)*training);
-    return status == TARN_OK ? rotate(list, validation, err) : status;
+    if (status == TARN_OK)
+        status = rotate(list, validation, err);
+    if (status == TARN_OK && !trains(s))
+        drop_first(list, training);
+    return status;
 }
 
 /* What is left of the parts; the rest was skipped. */
 static tarn_status check_parts(const struct tn_speech_set *set, const char *folder,
                                size_t training, size_t validation, tarn_error *err)
 {
-    const bool trains = set->settings.validation < 1.0;
     const struct tn_skipped *const skipped = set->list.skipped;
 
-    if ((training > 0 || !trains) && validation > 0)
+    if ((training > 0 || !trains(&set->settings)) && validation > 0)
         return TARN_OK;
     return tn_fail(err, TARN_EFORMAT,
                    "%.60s: %zu utterances to train on, %zu to validate on, %zu skipped%s%.100s",

@@ -16,10 +16,9 @@
 #include "data/spec_mask.h"
 #include "data/speech_list.h"
 #include "data/speech_order.h"
+#include "data/speech_profile.h"
 
 /* ---- Settings ----------------------------------------------------------- */
-
-enum tn_normalise { TN_NORMALISE_NONE, TN_NORMALISE_GLOBAL, TN_NORMALISE_SPEAKER };
 
 enum { TN_SPEEDS_MOST = 8 };
 
@@ -32,11 +31,14 @@ struct tn_speech_settings {
     size_t memory;     /* bytes of features that may stay in memory */
     double longest;    /* seconds: what lasts longer is skipped */
     size_t threads;    /* 0: all */
+    size_t stack; /* frames that are one position of the model; 0: 1. Labels need a position
+                          each, and one between equal ones */
 
     /* A model's, to evaluate it; NULL: what the training part gives. */
     const struct tn_symbols *symbols;
     const struct tn_feature_norm *norm; /* for TN_NORMALISE_GLOBAL */
     enum tn_normalise normalise;
+    bool evaluates; /* the training part is not read */
 
     bool strict;       /* the first utterance with a problem is a failure */
     bool skip_unknown; /* skip those with symbols that the table does not have; else they are a
@@ -83,7 +85,7 @@ struct tn_speech_set {
 };
 
 /* Parts are what the folder's format says. On failure *set is empty. It is a failure if nothing
- * is left to train on (unless validation is 1) or to validate on; problems with single utterances
+ * is left to train on (unless validation is 1, or it is to evaluate) or to validate on; problems with single utterances
  * are in set->list.skipped. */
 tarn_status tn_speech_set_read(struct tn_speech_set *set, const char *folder,
                                const struct tn_speech_settings *settings, tarn_error *err);

@@ -63,9 +63,9 @@ static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error 
 
 /* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it cannot
  * is left unsaid: it keeps the reason in one place for all threads. */
-static tarn_status open_form(struct tn_audio *audio, int file, tarn_error *err)
+static tarn_status open_form(struct tn_audio *audio, int file, SF_INFO info, tarn_error *err)
 {
-    SF_INFO info = {0};
+    const bool raw = info.format != 0;
 
     audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
     if (!audio->file)
@@ -75,7 +75,7 @@ static tarn_status open_form(struct tn_audio *audio, int file, tarn_error *err)
     audio->rate = (size_t)info.samplerate;
     audio->channels = (size_t)info.channels;
     audio->claimed = info.frames > 0 ? (uint64_t)info.frames : 0;
-    return check_form(&info, audio->path, err);
+    return raw ? TARN_OK : check_form(&info, audio->path, err);
 }
 
 static tarn_status take(struct tn_audio *audio, const char *path, tarn_error *err)
@@ -98,9 +98,32 @@ tarn_status tn_audio_open(struct tn_audio *audio, const char *path, tarn_error *
     if (status == TARN_OK)
         status = check_file(file, path, err);
     if (status == TARN_OK)
-        status = open_form(audio, file, err);
+        status = open_form(audio, file, (SF_INFO){0}, err);
     else if (file >= 0)
         close(file);
+    if (status != TARN_OK)
+        tn_audio_close(audio);
+    return status;
+}
+
+tarn_status tn_audio_open_stream(struct tn_audio *audio, int file, size_t raw_rate,
+                                 const char *name, tarn_error *err)
+{
+    const SF_INFO raw = {.samplerate = (int)raw_rate,
+                         .channels = 1,
+                         .format = SF_FORMAT_RAW | SF_FORMAT_PCM_16 | SF_ENDIAN_LITTLE};
+    tarn_status status = take(audio, name, err);
+
+    if (status == TARN_OK && raw_rate > 0 &&
+        (raw_rate < TN_AUDIO_RATE_LEAST || raw_rate > TN_AUDIO_RATE_MOST))
+        status = tn_fail(err, TARN_EINVAL, "rate: is %zu; expected %d to %d samples a second",
+                         raw_rate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+    const int own = status == TARN_OK ? dup(file) : -1;
+
+    if (status == TARN_OK && own < 0)
+        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(name), strerror(errno));
+    if (status == TARN_OK)
+        status = open_form(audio, own, raw_rate > 0 ? raw : (SF_INFO){0}, err);
     if (status != TARN_OK)
         tn_audio_close(audio);
     return status;

@@ -26,6 +26,11 @@ struct tn_audio {
 /* What is no regular file is refused, and an empty one. On failure *audio is closed. */
 tarn_status tn_audio_open(struct tn_audio *audio, const char *path, tarn_error *err);
 
+/* What arrives at a descriptor, which stays the caller's: a pipe of WAV, or with a raw rate samples
+ * of 16 bits, low byte first, of one channel. `name` stands for it in messages. */
+tarn_status tn_audio_open_stream(struct tn_audio *audio, int file, size_t raw_rate,
+                                 const char *name, tarn_error *err);
+
 /* Accepts one that is closed. */
 void tn_audio_close(struct tn_audio *audio);
 

@@ -2,6 +2,7 @@
 /* generator.c - generators: made here, checked here, handed to the method they name. */
 #include "generate/generator.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TN_METHOD(name) extern const struct tn_method tn_method_##name;
@@ -35,9 +36,6 @@ static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
     g->method = (const struct tn_method *)row; /* its first member */
     if (arch->lstm)
         return tn_fail(err, TARN_EINVAL, "model: its body is an lstm; expected a transformer");
-    if (arch->config.frames > 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "model: its inputs are frames; expected symbols, which it would give");
     if (!arch->config.causal)
         return tn_fail(err, TARN_EINVAL,
                        "model: is not causal; expected one, to generate position by position");
@@ -45,6 +43,12 @@ static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "method: '%s' attention has no recurrent form; expected recompute",
                        arch->config.attention);
+    if (arch->config.frames > 0 && !g->method->hear)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "method: '%s' takes symbols, and the model's inputs are frames; expected "
+            "recurrent",
+            g->method->about.name);
     return TARN_OK;
 }
 
@@ -53,8 +57,8 @@ static tarn_status check(const tarn_model *model, const tarn_generator_desc *des
 {
     size_t floats;
     const tarn_config *const config = &model->arch.config;
-    const size_t wide =
-        tn_max(4 * config->width, tn_max(config->feed, model->arch.head.outputs));
+    const size_t wide = tn_max(tn_max(4 * config->width, config->frames * config->stack),
+                               tn_max(config->feed, model->arch.head.outputs));
 
     if (desc->batch == 0 ||
         !tn_size_product(&floats, (size_t[]){desc->batch, wide, 64 * sizeof(float)}, 3))
@@ -120,19 +124,32 @@ size_t tn_generator_end(const tarn_generator *g)
     return tn_min(g->longest ? g->longest : SIZE_MAX, learned ? learned : SIZE_MAX);
 }
 
-static tarn_status check_feed(const tarn_generator *g, const struct tn_state *state,
-                              const int32_t *symbols, size_t n, tarn_error *err)
+static tarn_status check_room(const tarn_generator *g, const struct tn_state *state, size_t n,
+                              bool frames, tarn_error *err)
 {
     const size_t end = tn_generator_end(g);
-    size_t count;
 
-    if (n == 0 || !tn_size_product(&count, (size_t[]){g->B, n, sizeof *symbols}, 3))
-        return tn_fail(err, TARN_EINVAL, "n: %zu; expected at least 1 and what fits", n);
+    if (frames != (g->model->arch.config.frames > 0))
+        return tn_fail(err, TARN_EINVAL, "model: its inputs are %s; expected %s",
+                       frames ? "symbols" : "frames", frames ? "frames" : "symbols");
     if (state->position > end || n > end - state->position)
         return tn_fail(err, TARN_EINVAL,
                        "%zu more symbols after %llu; expected at most %zu in all, which is %s",
                        n, (unsigned long long)state->position, end,
                        end == g->longest ? "`longest`" : "how many positions were learned");
+    return TARN_OK;
+}
+
+static tarn_status check_feed(const tarn_generator *g, const struct tn_state *state,
+                              const int32_t *symbols, size_t n, tarn_error *err)
+{
+    size_t count;
+    tarn_status status;
+
+    if (n == 0 || !tn_size_product(&count, (size_t[]){g->B, n, sizeof *symbols}, 3))
+        return tn_fail(err, TARN_EINVAL, "n: %zu; expected at least 1 and what fits", n);
+    if ((status = check_room(g, state, n, false, err)) != TARN_OK)
+        return status;
     return tn_symbols_check(g->model, symbols, g->B * n, "symbols", err);
 }
 
@@ -153,6 +170,26 @@ tarn_status tarn_generator_step(tarn_generator *g, void *state, const float **ou
                                 const int32_t *symbols, tarn_error *err)
 {
     return tarn_generator_prefill(g, state, outputs, symbols, 1, err);
+}
+
+tarn_status tarn_generator_frames(tarn_generator *g, void *state, const float **outputs,
+                                  const float *frames, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!g || !state || !outputs || !frames)
+        return tn_fail(err, TARN_EINVAL,
+                       "generator, state, outputs, frames: one is NULL; expected all");
+    if ((status = check_room(g, state, 1, true, err)) != TARN_OK)
+        return status;
+    const tarn_config *const config = &g->model->arch.config;
+
+    for (size_t i = 0; i < g->B * config->stack * config->frames; i++)
+        if (!isfinite(frames[i]))
+            return tn_fail(err, TARN_EINVAL, "frames: %g at %zu; expected finite numbers",
+                           (double)frames[i], i);
+    g->method->hear(g, state, outputs, frames);
+    return TARN_OK;
 }
 
 /* ---- Questions ---------------------------------------------------------- */

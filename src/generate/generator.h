@@ -45,6 +45,10 @@ struct tn_method {
     tarn_status (*feed)(tarn_generator *g, struct tn_state *state, const float **outputs,
                         const int32_t *symbols, size_t n, tarn_error *err);
 
+    /* The same after one stack of frames of each stream. NULL: inputs cannot be frames. */
+    void (*hear)(tarn_generator *g, struct tn_state *state, const float **outputs,
+                 const float *frames);
+
     /* What a file keeps of a state at position n, which is not beyond the end: bytes, which have no alignment,
      * to it and from it into zeros. The position itself is not among them. */
     size_t (*packed)(const tarn_generator *g, size_t n);

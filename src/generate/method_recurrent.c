@@ -23,8 +23,10 @@ struct lane {
     bool together; /* its products are all ours, so that one parallel region does */
     struct tn_block_plan block;
     struct tn_dense predictor;
+    struct tn_dense projection; /* of frames; zeros: inputs are symbols */
     struct tn_block_tape tape;
     float *x;                /* B n x F */
+    float *frames;           /* B n x floats of a stack */
     float *positions;        /* n rows of a sinusoid */
     float *normed, *outputs; /* of the last position: B x F, B x O */
     int32_t *symbols;        /* B x n */
@@ -41,7 +43,7 @@ struct recurrent {
 
     /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
     struct tn_block_weights *blocks;
-    float *predictor;
+    float *predictor, *projection;
     void *memory;
     size_t bytes;
 };
@@ -96,15 +98,13 @@ static void mix(void *arg, const struct tn_block *block)
     }
 }
 
-static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+static void embed_symbols(const tarn_generator *g, struct lane *lane, struct tn_state *state)
 {
-    const uint64_t from = state->position;
-    const struct tn_context_place place = {lane->symbols, g->B, lane->n, past(g, state), from};
+    const struct tn_context_place place = {lane->symbols, g->B, lane->n, past(g, state),
+                                           state->position};
     const struct tn_context *const context = &g->model->arch.context;
     const struct tn_position *const position = &g->model->arch.position;
     const struct tn_weights *const w = &g->model->weights;
-    const float *const table =
-        w->positions ? w->positions + from * position->F : lane->positions;
     struct tn_rows values = lane->block.rows;
 
     values.width = position->embedding;
@@ -112,6 +112,22 @@ static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *s
     tn_context_find(context, lane->context, &place);
     tn_context_remember(context, past(g, state), &place);
     tn_context_forward(context, &values, lane->x, position->F, w->context, lane->context);
+}
+
+static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+{
+    const struct recurrent *const own = g->own;
+    const uint64_t from = state->position;
+    const struct tn_position *const position = &g->model->arch.position;
+    const struct tn_weights *const w = &g->model->weights;
+    const float *const table =
+        w->positions ? w->positions + from * position->F : lane->positions;
+
+    if (lane->frames)
+        tn_dense_forward(&lane->projection, lane->x, lane->frames, own->projection,
+                         w->frames_bias, lane->scratch);
+    else
+        embed_symbols(g, lane, state);
     tn_position_fill(position, lane->positions, (size_t)from, lane->n);
     tn_position_apply(position, &lane->block.rows, lane->x, position->F, table, lane->n);
 }
@@ -158,7 +174,7 @@ struct turn {
     bool last;
 };
 
-/* The lane's symbols through the model. */
+/* The lane's inputs through the model. */
 static void take_turn(void *arg)
 {
     const struct turn *const turn = arg;
@@ -167,6 +183,16 @@ static void take_turn(void *arg)
     layers_forward(turn->g, turn->lane, turn->state);
     if (turn->last)
         predict(turn->g, turn->lane);
+}
+
+static void go(struct turn *turn, const float **outputs)
+{
+    if (turn->lane->together)
+        tn_together(turn->g->threads, take_turn, turn);
+    else
+        take_turn(turn);
+    turn->state->position += turn->lane->n;
+    *outputs = turn->lane->outputs;
 }
 
 static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
@@ -183,15 +209,21 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
         for (size_t b = 0; b < g->B; b++)
             memcpy(lane->symbols + b * lane->n, symbols + b * n + at,
                    lane->n * sizeof *symbols);
-        if (lane->together)
-            tn_together(g->threads, take_turn, &turn);
-        else
-            take_turn(&turn);
+        go(&turn, outputs);
         at += lane->n;
-        state->position += lane->n;
-        *outputs = lane->outputs;
     }
     return TARN_OK;
+}
+
+static void hear(tarn_generator *g, struct tn_state *state, const float **outputs,
+                 const float *frames)
+{
+    struct recurrent *const own = g->own;
+    const tarn_config *const config = &g->model->arch.config;
+    struct turn turn = {g, &own->one, state, true};
+
+    memcpy(own->one.frames, frames, g->B * config->stack * config->frames * sizeof *frames);
+    go(&turn, outputs);
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -211,10 +243,15 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->outputs = tn_arena_floats(arena, g->B * arch->head.outputs);
     lane->symbols = tn_arena_take(arena, R, sizeof *lane->symbols);
     lane->context = tn_arena_take(arena, R * arch->context.count, sizeof *lane->context);
-    lane->scratch = tn_arena_take(
-        arena,
-        tn_max(tn_block_scratch_size(&lane->block), tn_dense_scratch_size(&lane->predictor)),
-        1);
+    const bool frames = arch->config.frames > 0;
+
+    if (frames)
+        lane->frames = tn_arena_floats(arena, R * arch->config.stack * arch->config.frames);
+    lane->scratch = tn_arena_take(arena,
+                                  tn_max(frames ? tn_dense_scratch_size(&lane->projection) : 0,
+                                         tn_max(tn_block_scratch_size(&lane->block),
+                                                tn_dense_scratch_size(&lane->predictor))),
+                                  1);
     lane->block.scratch = lane->scratch;
     lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
@@ -243,14 +280,29 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
         .cpu = g->cpu,
         .allocator = g->allocator,
     };
+    const struct tn_dense_desc projection = {
+        .rows = g->B * n,
+        .in = arch->config.frames * arch->config.stack,
+        .out = arch->position.embedding,
+        .ldy = arch->config.width,
+        .bias = true,
+        .held = true,
+        .elements = g->elements,
+        .threads = g->threads,
+        .cpu = g->cpu,
+        .allocator = g->allocator,
+    };
     struct tn_arena measure = tn_arena_over(NULL);
     tarn_status status;
 
     lane->n = n;
     if ((status = tn_block_init(&lane->block, arch, &block, err)) != TARN_OK ||
-        (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK)
+        (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK ||
+        (arch->config.frames > 0 &&
+         (status = tn_dense_init(&lane->projection, &projection, err)) != TARN_OK))
         return status;
-    lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor);
+    lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor) &&
+                     !(arch->config.frames > 0 && tn_dense_forks(&lane->projection));
     lay_out(g, lane, &measure);
     lane->bytes = tn_arena_bytes(&measure);
     lane->memory = tn_allocate(g->allocator, lane->bytes);
@@ -266,6 +318,7 @@ static void lane_free(const tarn_generator *g, struct lane *lane)
 {
     tn_block_clear(&lane->block);
     tn_dense_clear(&lane->predictor);
+    tn_dense_clear(&lane->projection);
     tn_release(g->allocator, lane->memory);
 }
 
@@ -300,6 +353,8 @@ static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
         own->blocks[layer] = tn_block_hold(&own->one.block, &w->blocks[layer], arena);
     own->predictor = tn_dense_hold(&own->one.predictor, w->predictor, arena);
+    if (w->frames)
+        own->projection = tn_dense_hold(&own->one.projection, w->frames, arena);
 }
 
 static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, tarn_error *err)
@@ -338,7 +393,8 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
         return status;
     const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
 
-    if (together > 1 && (status = lane_create(g, &own->many, together, err)) != TARN_OK)
+    if (g->model->arch.config.frames == 0 && together > 1 &&
+        (status = lane_create(g, &own->many, together, err)) != TARN_OK)
         return status;
     return hold_weights(g, own, err);
 }
@@ -477,6 +533,7 @@ const struct tn_method tn_method_recurrent = {
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
+    .hear = hear,
     .packed = packed,
     .pack = pack,
     .unpack = unpack,

@@ -35,4 +35,7 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
 tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N);
 uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer);
 
+/* Frames that are one position of a preset's model, where its inputs are frames. */
+size_t tn_preset_stack(const char *name);
+
 #endif

@@ -77,7 +77,22 @@ void tarn_model_free(tarn_model *model)
         return;
     const tarn_allocator allocator = model->allocator_copy;
 
+    tn_release(model->allocator, model->note);
     tn_release(model->allocator ? &allocator : NULL, model->memory);
+}
+
+tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err)
+{
+    const size_t size = note ? strlen(note) + 1 : 0;
+    char *const copy = note ? tn_allocate(model->allocator, size) : NULL;
+
+    if (note && !copy)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a note of %zu bytes", size);
+    if (copy)
+        memcpy(copy, note, size);
+    tn_release(model->allocator, model->note);
+    model->note = copy;
+    return TARN_OK;
 }
 
 /* ---- First weights ------------------------------------------------------ */

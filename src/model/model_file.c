@@ -4,10 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "file/fields_json.h"
 
-const char tn_model_key[] = "tarn";
+const char tn_model_key[] = "tarn", tn_note_key[] = "tarn_task";
+
+enum { NOTE_MOST = 1 << 26 }; /* bytes */
 
 /* ---- Writing ------------------------------------------------------------ */
 
@@ -62,7 +65,11 @@ tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_el
     if (narrows)
         narrow(rows, halves, model);
     status = write(path, rows, model->tensor_count,
-                   &(struct tn_safetensors_entry){tn_model_key, config}, 1, err);
+                   (const struct tn_safetensors_entry[]){
+                       {tn_model_key, config},
+                       {tn_note_key, model->note},
+                   },
+                   model->note ? 2 : 1, err);
 done:
     free(halves);
     free(names);
@@ -151,6 +158,17 @@ tarn_status tn_config_from_file(tarn_config *config, const struct tn_safetensors
     return tn_fields_read(tn_config_fields, config, json, path, "configuration", err);
 }
 
+static tarn_status read_note(tarn_model *model, const struct tn_safetensors *file,
+                             const char *path, tarn_error *err)
+{
+    const char *const note = tn_safetensors_metadata(file, tn_note_key);
+
+    if (note && strlen(note) > NOTE_MOST)
+        return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes under the key '%s'; expected %d",
+                       path, strlen(note), tn_note_key, NOTE_MOST);
+    return tn_model_note(model, note, err);
+}
+
 tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
                                const char *path, const tarn_allocator *allocator,
                                tarn_error *err)
@@ -164,7 +182,8 @@ tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *
     if ((status = tn_model_allocate(model, &config, allocator, &cause)) != TARN_OK)
         return tn_fail(err, status, "%s: %.180s", path, cause.text);
     if ((status = tn_model_read_tensors((*model)->values, *model, file, "", path, err)) !=
-        TARN_OK) {
+            TARN_OK ||
+        (status = read_note(*model, file, path, err)) != TARN_OK) {
         tarn_model_free(*model);
         *model = NULL;
     }

@@ -9,6 +9,7 @@
 #include "model/transformer.h"
 
 extern const char tn_model_key[]; /* of the configuration */
+extern const char tn_note_key[];  /* of the task's note, if there is one */
 
 /* An array with a float per parameter as tensors, one per tensor of the model; names are
  * `prefix` and the tensor's. Fills model->tensor_count rows; names[] holds their text. */

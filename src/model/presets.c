@@ -11,11 +11,12 @@ struct preset {
     tarn_table_row about;
     size_t layers, heads, head_width, feed, symbols;
     bool causal;
+    size_t stack;
 };
 
-#define TN_PRESET(id, text, about_it, L, H, D, inner, inputs, masked)                          \
+#define TN_PRESET(id, text, about_it, L, H, D, inner, inputs, masked, frames)                  \
     static const struct preset preset_##id = {                                                 \
-        {text, about_it, no_options}, L, H, D, inner, inputs, masked};
+        {text, about_it, no_options}, L, H, D, inner, inputs, masked, frames};
 #include "model/presets.def"
 #undef TN_PRESET
 
@@ -29,6 +30,15 @@ static const tarn_table_row *const rows[] = {
 const tarn_table_row *tarn_preset(size_t index)
 {
     return tn_row_at(rows, index);
+}
+
+size_t tn_preset_stack(const char *name)
+{
+    const tarn_table_row *row = NULL;
+
+    if (tn_option_row(&row, rows, "preset", name, NULL) != TARN_OK)
+        return 1;
+    return ((const struct preset *)(const void *)row)->stack;
 }
 
 tarn_status tarn_config_preset(tarn_config *config, const char *name, tarn_error *err)

@@ -100,13 +100,19 @@ static void embed(const tarn_run *run, float *x, const int32_t *symbols)
                       w->positions ? w->positions : run->positions, run->N);
 }
 
-void tn_run_lengths(tarn_run *run, const size_t *lengths)
+void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths)
 {
-    run->lengths = lengths ? run->rounded : NULL;
+    run->given_T = T;
+    run->lengths = lengths || T < run->T ? run->rounded : NULL;
     for (size_t b = 0; b < run->B; b++) {
-        run->given[b] = lengths ? lengths[b] : run->T;
+        run->given[b] = lengths ? lengths[b] : T;
         run->rounded[b] = tn_blocks(run->given[b], run->model->arch.config.stack);
     }
+}
+
+void tn_run_lengths(tarn_run *run, const size_t *lengths)
+{
+    tn_run_sizes(run, run->T, lengths);
 }
 
 /* A position is a stack of frames; what a sequence does not have is zeros. */
@@ -120,7 +126,7 @@ static void stack_sequence(void *arg, size_t b, size_t thread)
     float *const to = run->stacked + b * all;
 
     (void)thread;
-    memcpy(to, frames->at + b * run->T * config->frames, there * sizeof *to);
+    memcpy(to, frames->at + b * run->given_T * config->frames, there * sizeof *to);
     memset(to + there, 0, (all - there) * sizeof *to);
 }
 
@@ -271,27 +277,28 @@ tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, si
     return TARN_OK;
 }
 
-tarn_status tn_lengths_check(const tarn_run *run, const size_t *lengths, tarn_error *err)
+tarn_status tn_lengths_check(const tarn_run *run, size_t T, const size_t *lengths,
+                             tarn_error *err)
 {
     for (size_t b = 0; lengths && b < run->B; b++)
-        if (lengths[b] > run->T)
+        if (lengths[b] > T)
             return tn_fail(err, TARN_EINVAL, "lengths: %zu at %zu; expected at most %zu",
-                           lengths[b], b, run->T);
+                           lengths[b], b, T);
     return TARN_OK;
 }
 
-tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,
-                            tarn_error *err)
+tarn_status tn_frames_check(const tarn_run *run, const float *frames, size_t T,
+                            const size_t *lengths, tarn_error *err)
 {
     const size_t width = run->model->arch.config.frames;
 
     for (size_t b = 0; b < run->B; b++)
-        for (size_t i = 0; i < (lengths ? lengths[b] : run->T) * width; i++)
-            if (!isfinite(frames[b * run->T * width + i]))
+        for (size_t i = 0; i < (lengths ? lengths[b] : T) * width; i++)
+            if (!isfinite(frames[b * T * width + i]))
                 return tn_fail(
                     err, TARN_EINVAL,
                     "frames: %g in frame %zu of sequence %zu; expected finite numbers",
-                    (double)frames[b * run->T * width + i], i / width, b);
+                    (double)frames[b * T * width + i], i / width, b);
     return TARN_OK;
 }
 
@@ -313,7 +320,7 @@ tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t
         return tn_fail(err, TARN_EINVAL, "run, outputs, symbols: one is NULL; expected all");
     if ((status = check_kind(run, false, err)) != TARN_OK ||
         (status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
-        (status = tn_lengths_check(run, lengths, err)) != TARN_OK)
+        (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK)
         return status;
     tn_run_lengths(run, lengths);
     tn_run_forward(run, symbols);
@@ -329,8 +336,8 @@ tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *f
     if (!run || !outputs || !frames)
         return tn_fail(err, TARN_EINVAL, "run, outputs, frames: one is NULL; expected all");
     if ((status = check_kind(run, true, err)) != TARN_OK ||
-        (status = tn_lengths_check(run, lengths, err)) != TARN_OK ||
-        (status = tn_frames_check(run, frames, lengths, err)) != TARN_OK)
+        (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK ||
+        (status = tn_frames_check(run, frames, run->T, lengths, err)) != TARN_OK)
         return status;
     tn_run_lengths(run, lengths);
     tn_run_forward_frames(run, frames);

@@ -19,13 +19,14 @@ struct tn_run_desc {
     const char *cpu;
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
+    bool unplaced;            /* memory comes later, by tn_run_place() */
     const tarn_allocator *allocator;
 };
 
 struct tarn_run {
     const tarn_model *model;
     size_t B, N, R; /* N positions; R = B N rows */
-    size_t T;       /* symbols or frames of a sequence */
+    size_t T;       /* symbols or frames of a sequence, at most */
     bool trains, recompute;
     struct tn_block_plan block;
     struct tn_dense predictor;
@@ -51,7 +52,8 @@ struct tarn_run {
     void *attention_work;
 
     /* Of the forward under way. */
-    const size_t *lengths; /* B of them, in positions, or NULL; by tn_run_lengths() */
+    size_t given_T;        /* frames from one sequence to the next; by tn_run_sizes() */
+    const size_t *lengths; /* B of them, in positions, or NULL; likewise */
     double dropout;        /* 0 outside of training */
     uint64_t dropout_seed; /* of this update */
 
@@ -64,13 +66,24 @@ struct tarn_run {
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err);
 
+/* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does the
+ * table of positions. Nothing is kept there from one pass to the next, so that runs may share it. */
+void tn_run_place(tarn_run *run, void *memory, float *positions);
+
+/* The sinusoid of the run's positions, which serves shorter runs too; NULL: the model has learned
+ * them, or the arena measures. */
+float *tn_run_positions(const tarn_run *run, struct tn_arena *arena);
+
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
 void tn_run_lengths(tarn_run *run, const size_t *lengths);
+
+/* The same for frames (B, T, ...), T at most the run's. */
+void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths);
 
 /* Symbols were checked. Outputs are in run->outputs. */
 void tn_run_forward(tarn_run *run, const int32_t *symbols);
 
-/* The same for (B, T, frames) floats, which need not be kept for backward. */
+/* The same for (B, given_T, frames) floats, which need not be kept for backward. */
 void tn_run_forward_frames(tarn_run *run, const float *frames);
 
 /* Loss over the outputs. With a scale above 0 they become the gradient for backward. */
@@ -99,10 +112,11 @@ void tn_run_lstm_backward(tarn_run *run, const struct tn_weights *gradients);
 
 /* ---- Checks ------------------------------------------------------------- */
 
-/* Refuses the first float of frames within lengths (NULL: all) that is not finite. */
-tarn_status tn_frames_check(const tarn_run *run, const float *frames, const size_t *lengths,
-                            tarn_error *err);
-tarn_status tn_lengths_check(const tarn_run *run, const size_t *lengths, tarn_error *err);
+/* Refuses the first float of frames (B, T, ...) within lengths (NULL: all) that is not finite. */
+tarn_status tn_frames_check(const tarn_run *run, const float *frames, size_t T,
+                            const size_t *lengths, tarn_error *err);
+tarn_status tn_lengths_check(const tarn_run *run, size_t T, const size_t *lengths,
+                             tarn_error *err);
 
 /* Refuses the first symbol that the model does not know. */
 tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, size_t count,

@@ -139,8 +139,6 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     if (arch->config.frames > 0)
         run->stacked =
             tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
-    if (!arch->position.row->learned)
-        run->positions = tn_arena_floats(arena, run->N * arch->position.table);
     run->context = tn_arena_take(arena, run->R * arch->context.count, sizeof *run->context);
     if (run->trains) {
         run->d = tn_arena_floats(arena, run->R * F);
@@ -155,22 +153,50 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
             tn_arena_take(arena, tarn_attention_workspace_size(&run->attentions[0]), 1);
 }
 
+void tn_run_place(tarn_run *run, void *memory, float *positions)
+{
+    struct tn_arena arena = tn_arena_over(memory);
+
+    lay_out(run, &arena);
+    tn_run_lengths(run, NULL);
+    run->positions = positions;
+}
+
+float *tn_run_positions(const tarn_run *run, struct tn_arena *arena)
+{
+    const struct tn_position *const position = &run->model->arch.position;
+    float *const table =
+        position->row->learned ? NULL : tn_arena_floats(arena, run->N * position->table);
+
+    if (table)
+        tn_position_fill(position, table, 0, run->N);
+    return table;
+}
+
+static void measure(tarn_run *run)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    lay_out(run, &arena);
+    run->bytes = tn_arena_bytes(&arena);
+}
+
+/* All of it, and the positions behind it. */
 static tarn_status allocate(tarn_run *run, tarn_error *err)
 {
-    struct tn_arena measure = tn_arena_over(NULL);
+    struct tn_arena arena = tn_arena_over(NULL);
 
-    lay_out(run, &measure);
-    run->bytes = tn_arena_bytes(&measure);
+    lay_out(run, &arena);
+    tn_run_positions(run, &arena);
+    run->bytes = tn_arena_bytes(&arena);
     run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
     if (!run->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "no memory for a run of %zu sequences of %zu positions: %.1f GB", run->B,
                        run->N, (double)run->bytes * 1e-9);
-    struct tn_arena arena = tn_arena_over(run->memory);
-
+    arena = tn_arena_over(run->memory);
     lay_out(run, &arena);
-    tn_run_lengths(run, NULL);
-    tn_position_fill(&run->model->arch.position, run->positions, 0, run->N);
+    tn_run_place(run, run->memory, tn_run_positions(run, &arena));
     return TARN_OK;
 }
 
@@ -225,14 +251,14 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err)
 {
     const size_t layers = model->arch.config.layers;
-    struct tn_arena measure = tn_arena_over(NULL);
+    struct tn_arena plan_size = tn_arena_over(NULL);
     tarn_status status = check(model, desc, err);
 
     *run = NULL;
     if (status != TARN_OK)
         return status;
-    take_run(layers, &measure);
-    void *const plans = tn_allocate(desc->allocator, tn_arena_bytes(&measure));
+    take_run(layers, &plan_size);
+    void *const plans = tn_allocate(desc->allocator, tn_arena_bytes(&plan_size));
 
     if (!plans)
         return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a run");
@@ -251,8 +277,11 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
         made->allocator_copy = *desc->allocator;
         made->allocator = &made->allocator_copy;
     }
-    if ((status = plan(made, desc, err)) != TARN_OK ||
-        (status = allocate(made, err)) != TARN_OK)
+    if ((status = plan(made, desc, err)) == TARN_OK && !desc->unplaced)
+        status = allocate(made, err);
+    else if (status == TARN_OK)
+        measure(made);
+    if (status != TARN_OK)
         tarn_run_free(made);
     else
         *run = made;

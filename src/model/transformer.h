@@ -19,10 +19,14 @@ struct tarn_model {
     size_t count;  /* floats */
     struct tn_named_tensor *tensors;
     size_t tensor_count;
+    char *note;   /* what its task must know to use it without data, as JSON; NULL: nothing */
     void *memory; /* as allocated */
     const tarn_allocator *allocator;
     tarn_allocator allocator_copy;
 };
+
+/* Keeps a copy of the note, which goes into the model's files; NULL: none. */
+tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err);
 
 /* Weights undefined. */
 tarn_status tn_model_allocate(tarn_model **model, const tarn_config *config,

@@ -34,6 +34,9 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     if (!row->reads_data && desc->data)
         return tn_fail(err, TARN_EINVAL, "data: task '%s' makes its own; expected no path",
                        name);
+    if (row->frames == 0 && (desc->cache || desc->strict))
+        return tn_fail(err, TARN_EINVAL, "%s: task '%s' has no use for it; expected none",
+                       desc->cache ? "cache" : "strict", name);
     return TARN_OK;
 }
 
@@ -86,16 +89,38 @@ size_t tn_task_symbols(const struct tn_task *task)
     return task->row->symbols(task);
 }
 
-void tn_task_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                  uint64_t index)
+void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
+                  struct tn_arena *arena)
 {
-    assert(task->set && batch->N == task->N);
-    task->row->fill(task, batch, split, index);
+    if (task->row->take)
+        task->row->take(task, batch, B, arena);
+    else
+        tn_batch_take(batch, B, task->N, arena);
 }
 
-size_t tn_task_evaluations(const struct tn_task *task, size_t B)
+tarn_status tn_task_fill(const struct tn_task *task, struct tn_batch *batch,
+                         enum tn_split split, uint64_t index, tarn_error *err)
 {
-    return task->row->evaluations(task, B);
+    assert(task->set && batch->N == task->N);
+    return task->row->fill(task, batch, split, index, err);
+}
+
+size_t tn_task_batches(const struct tn_task *task, enum tn_split split, size_t B)
+{
+    return task->row->batches(task, split, B);
+}
+
+tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *err)
+{
+    *note = task->row->note ? task->row->note(task) : NULL;
+    if (task->row->note && !*note)
+        return tn_fail(err, TARN_ENOMEM, "no memory for what a model knows of its data");
+    return TARN_OK;
+}
+
+bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *skipped)
+{
+    return task->row->skipped && task->row->skipped(task, index, skipped);
 }
 
 const struct tn_metric *tn_task_metric(const struct tn_task *task)
@@ -107,6 +132,8 @@ tarn_status tn_task_encode(const struct tn_task *task, int32_t *symbols, size_t 
                            const char *text, size_t length, tarn_error *err)
 {
     *count = 0;
+    if (!task->row->encode)
+        return tn_fail(err, TARN_EINVAL, "task: '%s' takes no text", task->row->about.name);
     return task->row->encode(task, symbols, count, text, length, err);
 }
 
@@ -116,7 +143,7 @@ size_t tn_task_decode(const struct tn_task *task, char *text, const int32_t *sym
     size_t length = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (symbols[i] >= 0 && (size_t)symbols[i] < known)
+        if (task->row->decode && symbols[i] >= 0 && (size_t)symbols[i] < known)
             length += task->row->decode(task, text + length, symbols[i]);
         else
             text[length++] = '?';

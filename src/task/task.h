@@ -21,12 +21,22 @@ struct tn_task_desc {
     size_t length;     /* N; 0: as the data has it, see has_length */
     uint64_t seed;     /* of what is drawn */
     double validation; /* fraction of the data that is kept from training; 0: a tenth */
+
+    /* For tasks whose inputs are frames; others refuse a cache and strictness. */
+    const char
+        *note;    /* a model's, which is to be evaluated: only the validation part is read */
+    size_t stack; /* frames that are one position of the model; 0: 1 */
+    const char *cache; /* folder for features; NULL: none */
+    bool strict;    /* what is wrong with one sequence is a failure, instead of skipping it */
+    size_t threads; /* 0: all */
 };
 
 struct tn_metric {
     const char *name; /* "accuracy" */
     bool more_is_better;
     double (*value)(const tarn_score *sums); /* not a number if nothing counted */
+    bool decides; /* which validation is the best, and what a schedule watches, in the place of
+                     the loss; less is better */
 };
 
 struct tn_task {
@@ -51,6 +61,7 @@ struct tn_task_row {
     const struct tn_task_setting *settings;
     const char *preset; /* of the model */
     const char *head;   /* NULL: the preset's */
+    size_t frames;      /* floats of an input frame; 0: inputs are symbols */
 
     /* task->set from the desc, whose fields are filled in, and the options; and its end, which
      * accepts NULL. Data that says more than they do is written to spec, options and N, so that
@@ -61,13 +72,25 @@ struct tn_task_row {
     /* Inputs and targets are 0 .. symbols - 1. This, encode and decode use no set. */
     size_t (*symbols)(const struct tn_task *task);
 
-    void (*fill)(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                 uint64_t index);
+    /* A batch of B laid out, twice: see tn_arena. NULL: tn_batch_take(). */
+    void (*take)(const struct tn_task *task, struct tn_batch *batch, size_t B,
+                 struct tn_arena *arena);
+    tarn_status (*fill)(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                        uint64_t index, tarn_error *err);
 
-    /* Batches of B that make one evaluation; 0: there is no end of them. */
-    size_t (*evaluations)(const struct tn_task *task, size_t B);
+    /* Batches of B that make an epoch of training, or an evaluation; 0: there is no end of
+     * them. */
+    size_t (*batches)(const struct tn_task *task, enum tn_split split, size_t B);
 
-    /* Writes at most `length` symbols; *count says how many. */
+    /* What a model must know of the data to be used without them: JSON to free(), NULL if there
+     * is no memory. NULL: nothing. */
+    char *(*note)(const struct tn_task *task);
+
+    /* Sequence `index` of those that were left out; false behind the last. NULL: none ever. */
+    bool (*skipped)(const struct tn_task *task, size_t index, tarn_skipped *skipped);
+
+    /* Writes at most `length` symbols; *count says how many. This and decode are NULL where
+     * symbols have no text without the data. */
     tarn_status (*encode)(const struct tn_task *task, int32_t *symbols, size_t *count,
                           const char *text, size_t length, tarn_error *err);
 
@@ -96,11 +119,19 @@ void tn_task_free(struct tn_task *task); /* accepts NULL */
 
 size_t tn_task_symbols(const struct tn_task *task);
 
-/* A batch of the task's length, of a task that is not bare. Allocates nothing; any number of
- * threads at once. */
-void tn_task_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                  uint64_t index);
-size_t tn_task_evaluations(const struct tn_task *task, size_t B);
+/* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works on
+ * any number of threads at once, on batches of their own; it fails where files that it must read
+ * again have become others. */
+void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
+                  struct tn_arena *arena);
+tarn_status tn_task_fill(const struct tn_task *task, struct tn_batch *batch,
+                         enum tn_split split, uint64_t index, tarn_error *err);
+
+size_t tn_task_batches(const struct tn_task *task, enum tn_split split, size_t B);
+
+/* *note is NULL where the task has none; free() it. */
+tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *err);
+bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *skipped);
 
 const struct tn_metric *tn_task_metric(const struct tn_task *task);
 

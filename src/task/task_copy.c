@@ -34,15 +34,18 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return TARN_OK;
 }
 
-static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                 uint64_t index)
+static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                        uint64_t index, tarn_error *err)
 {
+    (void)err;
     tn_copy_set_fill(task->set, batch, split, index);
+    return TARN_OK;
 }
 
-static size_t evaluations(const struct tn_task *task, size_t B)
+static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
 {
     (void)task;
+    (void)split;
     (void)B;
     return 0;
 }
@@ -90,7 +93,7 @@ const struct tn_task_row tn_task_copy = {
     .close = free,
     .symbols = symbols,
     .fill = fill,
-    .evaluations = evaluations,
+    .batches = batches,
     .encode = encode,
     .decode = decode,
 };

@@ -99,15 +99,20 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return TARN_OK;
 }
 
-static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                 uint64_t index)
+static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                        uint64_t index, tarn_error *err)
 {
+    (void)err;
     tn_image_set_fill(task->set, batch, split, index);
+    return TARN_OK;
 }
 
-static size_t evaluations(const struct tn_task *task, size_t B)
+static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
 {
-    return tn_image_set_batches(task->set, B);
+    const struct tn_image_set *const set = task->set;
+
+    return split == TN_TRAINING ? tn_blocks(set->count[split], B)
+                                : tn_image_set_batches(set, B);
 }
 
 static double bits_per_dim(const tarn_score *sums)
@@ -175,7 +180,7 @@ const struct tn_task_row tn_task_image = {
     .close = close_set,
     .symbols = symbols,
     .fill = fill,
-    .evaluations = evaluations,
+    .batches = batches,
     .encode = encode,
     .decode = decode,
     .image = image,

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "model/config.h"
+
 const tarn_table_row *tarn_task(size_t index)
 {
     return tn_row_at(tn_task_rows, index);
@@ -83,10 +85,14 @@ tarn_status tarn_config_start(tarn_config *config, const char *task, const char 
         return status;
     const struct tn_task_row *const row = find(task);
 
-    if ((status = tarn_config_preset(config, preset ? preset : row->preset, err)) != TARN_OK ||
+    if (!preset)
+        preset = row->preset;
+    if ((status = tarn_config_preset(config, preset, err)) != TARN_OK ||
         (status = tarn_config_set(config, "task", task, err)) != TARN_OK)
         return status;
     config->symbols = symbols;
+    config->frames = row->frames;
+    config->stack = row->frames ? tn_preset_stack(preset) : 1;
     return row->head ? tarn_config_set(config, "head", row->head, err) : TARN_OK;
 }
 

@@ -39,15 +39,21 @@ static size_t symbols(const struct tn_task *task)
     return TN_TEXT_SYMBOLS;
 }
 
-static void fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
-                 uint64_t index)
+static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+                        uint64_t index, tarn_error *err)
 {
+    (void)err;
     tn_text_set_fill(task->set, batch, split, index);
+    return TARN_OK;
 }
 
-static size_t evaluations(const struct tn_task *task, size_t B)
+/* Windows lie anywhere: an epoch is as many as would cover the training part. */
+static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
 {
-    return tn_text_set_batches(task->set, B);
+    const struct tn_text_set *const set = task->set;
+
+    return split == TN_TRAINING ? tn_blocks(tn_blocks(set->training, set->N), B)
+                                : tn_text_set_batches(set, B);
 }
 
 static double bits_per_byte(const tarn_score *sums)
@@ -91,7 +97,7 @@ const struct tn_task_row tn_task_text = {
     .close = close_set,
     .symbols = symbols,
     .fill = fill,
-    .evaluations = evaluations,
+    .batches = batches,
     .encode = encode,
     .decode = decode,
 };

@@ -88,14 +88,18 @@ tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
     tarn_status status = draft_make(&draft, t, err);
 
     if (status == TARN_OK) {
-        const struct tn_safetensors_entry metadata[] = {
+        struct tn_safetensors_entry metadata[4] = {
             {tn_model_key, draft.config},
             {progress_key, draft.progress},
-            more ? *more : (struct tn_safetensors_entry){0},
         };
+        size_t entries = 2;
 
+        if (t->model->note)
+            metadata[entries++] = (struct tn_safetensors_entry){tn_note_key, t->model->note};
+        if (more)
+            metadata[entries++] = *more;
         status = tn_safetensors_write(path, draft.tensors, 3 * t->model->tensor_count, metadata,
-                                      more ? 3 : 2, err);
+                                      entries, err);
     }
     draft_free(&draft);
     return status;
@@ -148,6 +152,20 @@ static tarn_status check_config(const tarn_trainer *t, const struct tn_safetenso
     return TARN_OK;
 }
 
+/* Other symbols, or features that were normalised otherwise, are another task. */
+static tarn_status check_note(const tarn_trainer *t, const struct tn_safetensors *file,
+                              const char *path, tarn_error *err)
+{
+    const char *const found = tn_safetensors_metadata(file, tn_note_key);
+    const char *const expected = t->model->note;
+
+    if (expected ? found && strcmp(found, expected) == 0 : !found)
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "%s: has learnt from other data, by its metadata '%s'; expected the same",
+                   path, tn_note_key);
+}
+
 /* All is read before anything is taken over. */
 tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *file,
                                const char *path, tarn_error *err)
@@ -160,6 +178,7 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
     if (!arrays)
         return tn_fail(err, TARN_ENOMEM, "%s: no memory to read it", path);
     if ((status = check_config(t, file, path, err)) != TARN_OK ||
+        (status = check_note(t, file, path, err)) != TARN_OK ||
         (status = read_progress(&p, t, file, path, err)) != TARN_OK ||
         (status = tn_model_read_tensors(arrays, t->model, file, "", path, err)) != TARN_OK ||
         (status = tn_model_read_tensors(arrays + n, t->model, file, m_prefix, path, err)) !=

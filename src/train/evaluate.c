@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/run.h"
+#include "train/pass.h"
 #include "train/settings.h"
 
 enum { ENDLESS = 16 }; /* batches of a validation that has no end */
@@ -19,22 +19,43 @@ static void lay_out(struct tn_lesson *lesson, const tarn_settings *settings,
     for (size_t i = 0; i < settings->accumulate; i++) {
         struct tn_batch batch;
 
-        tn_batch_take(&batch, settings->batch, settings->length, arena);
-        if (!lesson->batches)
-            continue;
-        lesson->batches[i] = batch;
-        lesson->views[i] = (tarn_batch){
-            .inputs = batch.inputs, .targets = batch.targets, .weights = batch.weights};
+        tn_task_take(lesson->task, &batch, settings->batch, arena);
+        if (lesson->batches)
+            lesson->batches[i] = batch;
     }
 }
 
-static tarn_status open_task(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err)
+tarn_status tn_lesson_fill(const struct tn_lesson *lesson, size_t i, enum tn_split split,
+                           uint64_t index, tarn_error *err)
+{
+    struct tn_batch *const batch = &lesson->batches[i];
+    const tarn_status status = tn_task_fill(lesson->task, batch, split, index, err);
+
+    lesson->views[i] = (tarn_batch){
+        .inputs = batch->inputs,
+        .targets = batch->targets,
+        .weights = batch->weights,
+        .frames = batch->frames,
+        .lengths = batch->lengths,
+        .counts = batch->counts,
+        .length = batch->length,
+    };
+    return status;
+}
+
+static tarn_status open_task(struct tn_lesson *lesson, tarn_settings *settings,
+                             const struct tn_lesson_desc *given, tarn_error *err)
 {
     const struct tn_task_desc desc = {
         .data = *settings->data ? settings->data : NULL,
         .length = settings->length,
         .seed = settings->seed,
         .validation = settings->validation,
+        .note = given->note,
+        .stack = given->stack,
+        .cache = *settings->cache ? settings->cache : NULL,
+        .strict = settings->strict,
+        .threads = given->threads,
     };
     const tarn_status status = tn_task_create(&lesson->task, settings->task, &desc, err);
 
@@ -66,13 +87,23 @@ static tarn_status make_batches(struct tn_lesson *lesson, const tarn_settings *s
     return TARN_OK;
 }
 
-tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err)
+static void tell_skipped(const struct tn_lesson *lesson, const struct tn_lesson_desc *desc)
+{
+    tarn_skipped skipped;
+
+    for (size_t i = 0; desc->skipped && tn_task_skipped(lesson->task, i, &skipped); i++)
+        desc->skipped(desc->context, &skipped);
+}
+
+tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
+                           const struct tn_lesson_desc *desc, tarn_error *err)
 {
     tarn_status status;
 
     *lesson = (struct tn_lesson){0};
-    if ((status = open_task(lesson, settings, err)) != TARN_OK ||
-        (status = make_batches(lesson, settings, err)) != TARN_OK)
+    if ((status = open_task(lesson, settings, desc, err)) == TARN_OK)
+        tell_skipped(lesson, desc);
+    if (status != TARN_OK || (status = make_batches(lesson, settings, err)) != TARN_OK)
         tn_lesson_close(lesson);
     return status;
 }
@@ -88,7 +119,7 @@ void tn_lesson_close(struct tn_lesson *lesson)
 
 static size_t batch_count(const struct tn_lesson *lesson, const tarn_settings *settings)
 {
-    const size_t all = tn_task_evaluations(lesson->task, settings->batch);
+    const size_t all = tn_task_batches(lesson->task, TN_VALIDATION, settings->batch);
     const size_t asked = settings->score_batches;
 
     if (asked == 0)
@@ -106,59 +137,65 @@ tarn_status tn_lesson_validate(const struct tn_lesson *lesson, tarn_validation *
     tarn_status status = TARN_OK;
 
     for (size_t i = 0; i < batches && status == TARN_OK; i++) {
-        tn_task_fill(lesson->task, &lesson->batches[0], TN_VALIDATION, i);
-        status = scorer(arg, &score, &lesson->views[0], err);
+        status = tn_lesson_fill(lesson, 0, TN_VALIDATION, i, err);
+        if (status == TARN_OK)
+            status = scorer(arg, &score, &lesson->views[0], err);
     }
     validation->loss = score.loss / score.weight;
     validation->metric = metric->value(&score);
     validation->name = metric->name;
     validation->positions = score.weight;
+    validation->sums = score;
     return status;
 }
 
 /* ---- A model alone ------------------------------------------------------ */
 
-static tarn_status score_run(void *arg, tarn_score *score, const tarn_batch *batch,
-                             tarn_error *err)
+static tarn_status score_batch(void *arg, tarn_score *score, const tarn_batch *batch,
+                               tarn_error *err)
 {
-    tarn_run *const run = arg;
-    struct tn_loss loss;
-    tarn_status status;
+    return tn_pass_score(arg, score, batch, err);
+}
 
-    if ((status = tn_symbols_check(run->model, batch->inputs, run->R, "inputs", err)) !=
-            TARN_OK ||
-        (status = tn_symbols_check(run->model, batch->targets, run->R, "targets", err)) !=
-            TARN_OK)
+static tarn_status evaluate(tarn_validation *validation, const tarn_model *model,
+                            const struct tn_lesson *lesson, const tarn_settings *settings,
+                            const tarn_evaluate_desc *desc, tarn_error *err)
+{
+    const struct tn_run_desc run = {.B = settings->batch,
+                                    .N = settings->length,
+                                    .threads = desc->threads,
+                                    .cpu = desc->cpu};
+    const size_t rungs = model->arch.config.frames > 0 ? TN_RUNGS : 1;
+    struct tn_pass pass;
+    tarn_status status = tn_pass_create(&pass, model, &run, rungs, desc->beam, err);
+
+    if (status != TARN_OK)
         return status;
-    tn_run_forward(run, batch->inputs);
-    tn_run_loss(run, &loss, batch->targets, batch->weights, 0.0f);
-    score->loss += loss.loss;
-    score->correct += loss.correct;
-    score->weight += loss.weight;
-    return TARN_OK;
+    status = tn_lesson_validate(lesson, validation, settings, score_batch, &pass, err);
+    tn_pass_free(&pass);
+    return status;
 }
 
 tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
-                          const tarn_settings *settings, size_t threads, const char *cpu,
+                          const tarn_settings *settings, const tarn_evaluate_desc *desc,
                           tarn_error *err)
 {
-    struct tn_lesson lesson = {0};
-    tarn_run *run = NULL;
+    struct tn_lesson lesson;
     tarn_status status;
 
-    if (!validation || !model || !settings)
-        return tn_fail(err, TARN_EINVAL, "validation, model, settings: one is NULL");
+    if (!validation || !model || !settings || !desc)
+        return tn_fail(err, TARN_EINVAL,
+                       "validation, model, settings, desc: one is NULL; expected all");
+    const struct tn_lesson_desc data = {.note = model->note,
+                                        .stack = model->arch.config.stack,
+                                        .threads = desc->threads,
+                                        .skipped = desc->skipped,
+                                        .context = desc->context};
     tarn_settings filled = *settings;
 
     *validation = (tarn_validation){0};
-    if ((status = tn_lesson_open(&lesson, &filled, err)) == TARN_OK) {
-        const struct tn_run_desc desc = {
-            .B = filled.batch, .N = filled.length, .threads = threads, .cpu = cpu};
-
-        if ((status = tn_run_create(&run, model, &desc, err)) == TARN_OK)
-            status = tn_lesson_validate(&lesson, validation, &filled, score_run, run, err);
-    }
-    tarn_run_free(run);
+    if ((status = tn_lesson_open(&lesson, &filled, &data, err)) == TARN_OK)
+        status = evaluate(validation, model, &lesson, &filled, desc, err);
     tn_lesson_close(&lesson);
     return status;
 }

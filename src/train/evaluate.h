@@ -13,9 +13,22 @@ struct tn_lesson {
     void *memory;
 };
 
+/* For whom the data is. Zero is a valid default for every field. */
+struct tn_lesson_desc {
+    const char *note; /* as in struct tn_task_desc, as all but the last */
+    size_t stack, threads;
+    void (*skipped)(void *context, const tarn_skipped *skipped); /* told of each; may be NULL */
+    void *context;
+};
+
 /* What the data says of itself is filled into the settings. */
-tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings, tarn_error *err);
+tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
+                           const struct tn_lesson_desc *desc, tarn_error *err);
 void tn_lesson_close(struct tn_lesson *lesson); /* accepts zeros */
+
+/* Fills batch i, and its view. */
+tarn_status tn_lesson_fill(const struct tn_lesson *lesson, size_t i, enum tn_split split,
+                           uint64_t index, tarn_error *err);
 
 /* Scores one batch into *score. */
 typedef tarn_status tn_scorer(void *arg, tarn_score *score, const tarn_batch *batch,

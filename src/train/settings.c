@@ -7,6 +7,8 @@
 
 #define FIELD(kind, name, least, most, help)                                                   \
     TN_FIELD(tarn_settings, kind, name, least, most, help)
+#define FIELD_SINCE(kind, name, least, most, before, help)                                     \
+    TN_FIELD_SINCE(tarn_settings, kind, name, least, most, before, help)
 #define PROGRESS(kind, name, least, most)                                                      \
     TN_FIELD(struct tn_training, kind, name, least, most, "")
 
@@ -32,6 +34,8 @@ const struct tn_field tn_training_fields[] = {
     FIELD(COUNT, save_every, 0, TN_FIELD_MOST, "updates between checkpoints; 0: at the end"),
     FIELD(COUNT, keep, 1, 1 << 20, "checkpoints kept"),
     FIELD(SEED, seed, 0, TN_FIELD_MOST, "of data and dropout"),
+    FIELD_SINCE(PATH, cache, 0, 0, "", "folder for features, of tasks that make some"),
+    FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at data that would be skipped"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     {.about = {NULL, NULL}},
@@ -112,7 +116,8 @@ tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_
  * plateau looks at the validation. */
 static bool is_free(const char *name)
 {
-    static const char *const names[] = {"updates", "save_every", "keep", "recompute", "skip"};
+    static const char *const names[] = {"updates", "save_every", "keep",  "recompute",
+                                        "skip",    "cache",      "strict"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0)

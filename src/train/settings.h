@@ -9,7 +9,7 @@
 /* What a checkpoint keeps besides the trainer. */
 struct tn_training {
     tarn_settings settings;
-    double best;          /* loss of the best validation so far, if there was one */
+    double best;          /* loss, or deciding metric, of the best validation so far */
     uint64_t best_update; /* 0: none */
 };
 

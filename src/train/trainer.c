@@ -36,7 +36,7 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     struct tn_arena arena = tn_arena_over(t->memory);
 
     lay_out(t, &arena);
-    t->bytes = bytes + t->run->bytes;
+    t->bytes = bytes + t->pass.bytes;
     memset(t->m, 0, t->model->count * sizeof *t->m);
     memset(t->v, 0, t->model->count * sizeof *t->v);
     tn_weights_carve(&t->gradients, &t->model->arch, t->g);
@@ -57,7 +57,7 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }
 
-static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
+static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     struct tn_run_desc run = {
         .B = desc->batch,
@@ -70,7 +70,9 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
     };
     const tarn_status status = tn_element_named(&run.elements, desc->precision, err);
 
-    return status == TARN_OK ? tn_run_create(&t->run, t->model, &run, err) : status;
+    return status == TARN_OK
+               ? tn_pass_create(&t->pass, t->model, &run, desc->varies ? TN_RUNGS : 1, 0, err)
+               : status;
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
@@ -110,7 +112,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     t->seed = desc->seed;
     t->threads = desc->threads ? desc->threads : tn_threads_available();
     if ((status = read_names(t, desc, err)) != TARN_OK ||
-        (status = make_run(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
+        (status = make_pass(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
     else
         *trainer = t;
@@ -124,151 +126,30 @@ void tarn_trainer_free(tarn_trainer *t)
     const tarn_allocator allocator = t->allocator_copy;
     const tarn_allocator *const from = t->allocator ? &allocator : NULL;
 
-    tarn_run_free(t->run);
+    tn_pass_free(&t->pass);
     tn_release(from, t->memory);
     tn_release(from, t);
 }
 
-/* ---- Batches ------------------------------------------------------------ */
+/* ---- Updates ------------------------------------------------------------ */
 
-static bool of_sequences(const tarn_trainer *t)
-{
-    return t->model->arch.head.row->sequence;
-}
-
-/* What has a weight: positions, or sequences. */
-static size_t units(const tarn_trainer *t)
-{
-    return of_sequences(t) ? t->run->B : t->run->R;
-}
-
-static bool weights_fit(const tarn_batch *batch, size_t count, size_t *wrong)
-{
-    for (size_t i = 0; batch->weights && i < count; i++)
-        if (!(batch->weights[i] >= 0.0f && batch->weights[i] < INFINITY)) {
-            *wrong = i;
-            return false;
-        }
-    return true;
-}
-
-static tarn_status check_inputs(const tarn_trainer *t, const tarn_batch *batch, tarn_error *err)
-{
-    const tarn_status status = tn_lengths_check(t->run, batch->lengths, err);
-    const bool frames = t->model->arch.config.frames > 0;
-
-    if (status != TARN_OK)
-        return status;
-    if (frames ? !batch->frames : !batch->inputs)
-        return tn_fail(err, TARN_EINVAL, "%s: is NULL; expected what the model reads",
-                       frames ? "frames" : "inputs");
-    return frames ? tn_frames_check(t->run, batch->frames, batch->lengths, err)
-                  : tn_symbols_check(t->model, batch->inputs, t->run->R, "inputs", err);
-}
-
-static tarn_status check_sequences(const tarn_trainer *t, const tarn_batch *batch,
-                                   tarn_error *err)
-{
-    size_t count = 0;
-
-    if (!batch->counts)
-        return tn_fail(err, TARN_EINVAL,
-                       "counts: is NULL; expected how many targets each sequence has");
-    for (size_t b = 0; b < t->run->B; b++)
-        count += batch->counts[b];
-    if (count > 0 && !batch->targets)
-        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected %zu of them", count);
-    for (size_t i = 0; i < count; i++)
-        if (batch->targets[i] == 0)
-            return tn_fail(err, TARN_EINVAL, "targets: 0 at %zu; expected no blank", i);
-    return tn_symbols_check(t->model, batch->targets, count, "targets", err);
-}
-
-static tarn_status check_targets(const tarn_trainer *t, const tarn_batch *batch,
-                                 tarn_error *err)
-{
-    if (of_sequences(t))
-        return check_sequences(t, batch, err);
-    if (!batch->targets)
-        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected one for each position");
-    return tn_symbols_check(t->model, batch->targets, t->run->R, "targets", err);
-}
-
-static tarn_status check_batch(const tarn_trainer *t, const tarn_batch *batch, tarn_error *err)
-{
-    size_t wrong = 0;
-    tarn_status status;
-
-    if ((status = check_inputs(t, batch, err)) != TARN_OK ||
-        (status = check_targets(t, batch, err)) != TARN_OK)
-        return status;
-    if (!weights_fit(batch, units(t), &wrong))
-        return tn_fail(err, TARN_EINVAL, "weights: %g at %zu; expected finite and not negative",
-                       (double)batch->weights[wrong], wrong);
-    return TARN_OK;
-}
-
-/* Impossible targets teach nothing. */
-static bool is_possible(const tarn_trainer *t, const tarn_batch *batch, size_t b,
-                        const int32_t *targets)
-{
-    const size_t given = batch->lengths ? batch->lengths[b] : t->run->T;
-    const struct tn_arch *const arch = &t->model->arch;
-
-    return arch->head.row->needs(targets, batch->counts[b]) <=
-           tn_blocks(given, arch->config.stack);
-}
-
-/* Positions or sequences that count. */
-static double weight_of(const tarn_trainer *t, const tarn_batch *batch)
-{
-    const bool sequences = of_sequences(t);
-    double sum = 0.0;
-
-    for (size_t i = 0, offset = 0; i < units(t); i++) {
-        const double weight = batch->weights ? (double)batch->weights[i] : 1.0;
-
-        sum += !sequences || is_possible(t, batch, i, batch->targets + offset) ? weight : 0.0;
-        offset += sequences ? batch->counts[i] : 0;
-    }
-    return sum;
-}
-
-static tarn_status check_batches(const tarn_trainer *t, const tarn_batch *batches, size_t count,
+static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, size_t count,
                                  double *weight, tarn_error *err)
 {
     tarn_status status = TARN_OK;
 
     *weight = 0.0;
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
-        status = check_batch(t, &batches[i], err);
-        if (status == TARN_OK)
-            *weight += weight_of(t, &batches[i]);
+        double more = 0.0;
+
+        status = tn_pass_check(&t->pass, &batches[i], &more, err);
+        *weight += more;
     }
     if (status == TARN_OK && !(*weight > 0.0))
         status = tn_fail(
             err, TARN_EINVAL,
             "weights: all are 0, or of what is impossible; expected something to learn");
     return status;
-}
-
-/* ---- Updates ------------------------------------------------------------ */
-
-/* Forwards. With a scale, ready for backward. */
-static void look_at(tarn_trainer *t, struct tn_loss *loss, const tarn_batch *batch, float scale)
-{
-    tarn_run *const run = t->run;
-
-    tn_run_lengths(run, batch->lengths);
-    if (t->model->arch.config.frames > 0)
-        tn_run_forward_frames(run, batch->frames);
-    else
-        tn_run_forward(run, batch->inputs);
-    if (of_sequences(t))
-        tn_run_sequence_loss(run, loss, NULL, batch->targets, batch->counts, batch->weights,
-                             scale);
-    else
-        tn_run_loss(run, loss, batch->targets, batch->weights, scale);
 }
 
 /* Gradients of the mean loss over all batches; sums of the losses. */
@@ -281,10 +162,12 @@ static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size
     for (size_t i = 0; i < count; i++) {
         struct tn_loss loss;
 
-        t->run->dropout = t->model->arch.config.dropout;
-        t->run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
-        look_at(t, &loss, &batches[i], (float)(1.0 / weight));
-        tn_run_backward(t->run, &t->gradients, batches[i].inputs);
+        tarn_run *const run = tn_pass_run(&t->pass, &batches[i]);
+
+        run->dropout = t->model->arch.config.dropout;
+        run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
+        tn_pass_look(&t->pass, &loss, &batches[i], (float)(1.0 / weight));
+        tn_run_backward(run, &t->gradients, batches[i].inputs);
         total.loss += loss.loss;
         total.weight += loss.weight;
         total.correct += loss.correct;
@@ -298,8 +181,8 @@ static void apply(tarn_trainer *t, double rate)
         .w = t->model->values, .m = t->m, .v = t->v, .g = t->g, .n = t->model->count};
 
     tn_optimizer_update(&t->optimizer, &parameters, t->scales, t->tensors,
-                        t->model->tensor_count, rate, t->updates, t->run->block.rows.kernels,
-                        t->threads);
+                        t->model->tensor_count, rate, t->updates,
+                        t->pass.run->block.rows.kernels, t->threads);
 }
 
 static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size_t wrong,
@@ -326,7 +209,7 @@ tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn
     const struct tn_loss loss = gradients(t, batches, count, weight);
     const struct tn_clip_result clipped =
         tn_clip_scales(&t->clip, t->scales, t->scratch, t->g, t->tensors,
-                       t->model->tensor_count, t->run->block.rows.kernels, t->threads);
+                       t->model->tensor_count, t->pass.run->block.rows.kernels, t->threads);
 
     *report = (tarn_report){
         .update = t->updates + 1,
@@ -335,6 +218,8 @@ tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn
         .rate = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
         .norm = clipped.norm,
     };
+    for (size_t i = 0; i < count; i++)
+        report->tokens += tn_pass_tokens(&t->pass, &batches[i]);
     report->skipped = !isfinite(report->loss) || clipped.wrong < t->model->tensor_count;
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
@@ -347,19 +232,9 @@ tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn
 tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_batch *batch,
                                tarn_error *err)
 {
-    struct tn_loss loss;
-    tarn_status status;
-
     if (!t || !score || !batch)
         return tn_fail(err, TARN_EINVAL, "trainer, score, batch: one is NULL; expected all");
-    if ((status = check_batch(t, batch, err)) != TARN_OK)
-        return status;
-    t->run->dropout = 0.0;
-    look_at(t, &loss, batch, 0.0f);
-    score->loss += loss.loss;
-    score->correct += loss.correct;
-    score->weight += loss.weight;
-    return TARN_OK;
+    return tn_pass_score(&t->pass, score, batch, err);
 }
 
 void tarn_trainer_observe(tarn_trainer *t, double loss)
@@ -388,11 +263,12 @@ double tarn_trainer_flops(const tarn_trainer *t)
                                 : (arch->config.symbols + tn_context_rows(&arch->context)) *
                                       arch->position.embedding;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
-    const tarn_attention *const attention = &t->run->attentions[0];
+    const tarn_run *const run = t->pass.ladder.runs[0];
+    const tarn_attention *const attention = &run->attentions[0];
 
     if (arch->lstm)
-        return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R;
-    return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
+        return 6.0 * (double)(t->model->count - looked_up) * (double)run->R;
+    return 6.0 * (double)(t->model->count - looked_up) * (double)run->R +
            (double)arch->config.layers * (tarn_attention_forward_flops(attention) +
                                           tarn_attention_backward_flops(attention));
 }

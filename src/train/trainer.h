@@ -4,15 +4,15 @@
 #define TN_TRAINER_H
 
 #include "file/safetensors.h"
-#include "model/run.h"
 #include "tarn/train.h"
 #include "train/clip.h"
 #include "train/optimizer.h"
+#include "train/pass.h"
 #include "train/schedule.h"
 
 struct tarn_trainer {
     tarn_model *model;
-    tarn_run *run;
+    struct tn_pass pass;
     struct tn_optimizer optimizer;
     struct tn_schedule schedule;
     struct tn_clip clip;

@@ -125,11 +125,19 @@ static tarn_status score(void *arg, tarn_score *sums, const tarn_batch *batch, t
     return tarn_trainer_score(arg, sums, batch, err);
 }
 
+/* What less is better of. */
+static double judged(const struct training *t, const tarn_validation *now)
+{
+    return tn_task_metric(t->lesson.task)->decides ? now->metric : now->loss;
+}
+
 static tarn_status keep_best(struct training *t, const tarn_validation *now, tarn_error *err)
 {
-    if (!isfinite(now->loss) || (t->state.best_update > 0 && now->loss >= t->state.best))
+    const double value = judged(t, now);
+
+    if (!isfinite(value) || (t->state.best_update > 0 && value >= t->state.best))
         return TARN_OK;
-    t->state.best = now->loss;
+    t->state.best = value;
     t->state.best_update = now->update;
     return save_model(t, "best.safetensors", err);
 }
@@ -144,7 +152,7 @@ static tarn_status validate(struct training *t, tarn_error *err)
         return status;
     /* The validation at the end of a run is no reason to learn otherwise when it goes on. */
     if (now.update % t->state.settings.score_every == 0)
-        tarn_trainer_observe(t->trainer, now.loss);
+        tarn_trainer_observe(t->trainer, judged(t, &now));
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
     if ((status = tn_log_validation(&t->log, &now, tn_seconds() - t->start, err)) != TARN_OK)
@@ -160,15 +168,15 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
     const tarn_settings *const s = &t->state.settings;
     const uint64_t first = tarn_trainer_updates(t->trainer) * s->accumulate;
     const double begin = tn_seconds();
+    tarn_status status = TARN_OK;
 
-    for (size_t i = 0; i < s->accumulate; i++)
-        tn_task_fill(t->lesson.task, &t->lesson.batches[i], TN_TRAINING, first + i);
-    tarn_status status =
-        tarn_trainer_update(t->trainer, report, t->lesson.views, s->accumulate, err);
-
+    for (size_t i = 0; i < s->accumulate && status == TARN_OK; i++)
+        status = tn_lesson_fill(&t->lesson, i, TN_TRAINING, first + i, err);
+    if (status == TARN_OK)
+        status = tarn_trainer_update(t->trainer, report, t->lesson.views, s->accumulate, err);
     if (status != TARN_OK)
         return status;
-    const double now = tn_seconds(), tokens = (double)(s->batch * s->length * s->accumulate);
+    const double now = tn_seconds(), tokens = (double)report->tokens;
 
     if (t->desc->events.update)
         t->desc->events.update(t->desc->events.context, report);
@@ -217,15 +225,25 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
                          tarn_error *err)
 {
     const struct tn_training state = {.settings = *settings};
-    size_t symbols;
     tarn_status status;
 
-    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
-        (status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK)
+    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK)
         return status;
+    return config->stack > 0 ? TARN_OK : tn_fail(err, TARN_EINVAL, "stack: 0; expected 1");
+}
+
+/* Whether a model of this configuration reads and says what the task has. */
+static tarn_status check_model(const tarn_config *config, const struct tn_task *task,
+                               tarn_error *err)
+{
+    const size_t symbols = tn_task_symbols(task), frames = task->row->frames;
+
     if (config->symbols != symbols)
         return tn_fail(err, TARN_EINVAL, "symbols: %zu; expected %zu, as task '%s' has",
-                       config->symbols, symbols, settings->task);
+                       config->symbols, symbols, task->spec);
+    if (config->frames != frames)
+        return tn_fail(err, TARN_EINVAL, "frames: %zu; expected %zu, as task '%s' has",
+                       config->frames, frames, task->spec);
     return TARN_OK;
 }
 
@@ -278,14 +296,21 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .rate = s->rate,
         .precision = s->precision,
         .recompute = s->recompute,
+        .varies = t->lesson.task->row->frames > 0,
         .skip = s->skip,
         .seed = s->seed,
         .threads = t->desc->threads,
         .cpu = t->desc->cpu,
     };
-    const tarn_status status = open_model(t, config, err);
+    char *note = NULL;
+    tarn_status status;
 
-    return status == TARN_OK ? tarn_trainer_create(&t->trainer, t->model, &desc, err) : status;
+    if ((status = open_model(t, config, err)) == TARN_OK &&
+        (status = tn_task_note(t->lesson.task, &note, err)) == TARN_OK &&
+        (status = tn_model_note(t->model, note, err)) == TARN_OK)
+        status = tarn_trainer_create(&t->trainer, t->model, &desc, err);
+    free(note);
+    return status;
 }
 
 static tarn_status open_folder(struct training *t, tarn_error *err)
@@ -311,15 +336,54 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
 }
 
 /* What the data said becomes part of a model that is of the same task. */
+static void take_over(tarn_config *config, const char *task_before, size_t symbols_before,
+                      const struct tn_task *task)
+{
+    if (strcmp(config->task, task_before) != 0)
+        return;
+    memcpy(config->task, task->spec, sizeof config->task);
+    if (config->symbols == symbols_before)
+        config->symbols = tn_task_symbols(task);
+}
+
 static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_error *err)
 {
     tarn_settings *const settings = &t->state.settings;
-    const bool same_task = strcmp(config->task, settings->task) == 0;
-    const tarn_status status = tn_lesson_open(&t->lesson, settings, err);
+    const tarn_settings before = *settings;
+    const struct tn_lesson_desc desc = {
+        .stack = config->stack,
+        .threads = t->desc->threads,
+        .skipped = t->desc->events.skipped,
+        .context = t->desc->events.context,
+    };
+    size_t symbols;
+    tarn_status status;
 
-    if (status == TARN_OK && same_task)
-        memcpy(config->task, settings->task, sizeof config->task);
-    return status;
+    if ((status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK ||
+        (status = tn_lesson_open(&t->lesson, settings, &desc, err)) != TARN_OK)
+        return status;
+    take_over(config, before.task, symbols, t->lesson.task);
+    return check_model(config, t->lesson.task, err);
+}
+
+/* By desc->epochs, of data that has an end. */
+static tarn_status count_updates(struct training *t, tarn_error *err)
+{
+    tarn_settings *const s = &t->state.settings;
+    const double epochs = t->desc->epochs;
+    const size_t batches = tn_task_batches(t->lesson.task, TN_TRAINING, s->batch);
+    const double updates = ceil(epochs * (double)batches / (double)s->accumulate);
+
+    if (epochs == 0.0)
+        return TARN_OK;
+    if (batches == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "epochs: task '%s' makes data without end; expected a number of updates",
+                       s->task);
+    if (!(epochs > 0.0 && updates <= TN_FIELD_MOST))
+        return tn_fail(err, TARN_EINVAL, "epochs: %g; expected more than 0", epochs);
+    s->updates = (size_t)updates;
+    return TARN_OK;
 }
 
 static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
@@ -329,7 +393,11 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
 
     if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_lesson(t, &filled, err)) != TARN_OK ||
-        (status = open_trainer(t, &filled, err)) != TARN_OK ||
+        (status = count_updates(t, err)) != TARN_OK)
+        return status;
+    if (t->desc->events.opened)
+        t->desc->events.opened(t->desc->events.context, &t->state.settings);
+    if ((status = open_trainer(t, &filled, err)) != TARN_OK ||
         (status = open_folder(t, err)) != TARN_OK)
         return status;
     if (t->desc->events.started)

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* recognizer.c - recordings as a whole: features, the model, decoding. */
+#define _POSIX_C_SOURCE 200809L
+#include "generate/recognizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/file_bytes.h"
+
+enum { ROUNDED = 64 }; /* frames: a run serves recordings of up to so many fewer */
+
+static const double usual_longest = 600.0;
+
+/* ---- Life --------------------------------------------------------------- */
+
+static tarn_status check_model(const tarn_recognizer *r, tarn_error *err)
+{
+    const tarn_config *const config = &r->model->arch.config;
+
+    if (config->frames != TN_MEL_BANDS || strcmp(config->head, "ctc") != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "model: reads %zu floats a frame and has head '%s'; expected %d and ctc",
+                       config->frames, config->head, TN_MEL_BANDS);
+    if (!r->model->note)
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "model: does not tell its symbols; expected one that was trained on speech");
+    return TARN_OK;
+}
+
+static tarn_status read_profile(tarn_recognizer *r, tarn_error *err)
+{
+    const size_t symbols = r->model->arch.config.symbols;
+    const tarn_status status =
+        tn_speech_profile_read(&r->profile, r->model->note, "model", err);
+
+    if (status == TARN_OK && r->profile.symbols.count != symbols)
+        return tn_fail(err, TARN_EFORMAT, "model: names %zu symbols; expected %zu, as it has",
+                       r->profile.symbols.count, symbols);
+    return status;
+}
+
+static tarn_status check_desc(const tarn_recognizer_desc *desc, tarn_error *err)
+{
+    if (!(desc->longest > 0.0 && desc->longest <= 1e6))
+        return tn_fail(err, TARN_EINVAL, "longest: is %g; expected seconds up to 1000000",
+                       desc->longest);
+    if (desc->beam > 100000)
+        return tn_fail(err, TARN_EINVAL, "beam: is %zu; expected 100000 at most", desc->beam);
+    return TARN_OK;
+}
+
+tarn_status tarn_recognizer_create(tarn_recognizer **recognizer, const tarn_model *model,
+                                   const tarn_recognizer_desc *desc, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!recognizer || !model || !desc)
+        return tn_fail(err, TARN_EINVAL, "recognizer, model, desc: one is NULL; expected all");
+    *recognizer = NULL;
+    tarn_recognizer *const r = calloc(1, sizeof *r);
+
+    if (!r)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a recognizer");
+    r->model = model;
+    r->desc = *desc;
+    if (desc->longest == 0.0)
+        r->desc.longest = usual_longest;
+    if ((status = check_desc(&r->desc, err)) != TARN_OK ||
+        (status = check_model(r, err)) != TARN_OK || (status = read_profile(r, err)) != TARN_OK)
+        tarn_recognizer_free(r);
+    else
+        *recognizer = r;
+    return status;
+}
+
+void tarn_recognizer_free(tarn_recognizer *r)
+{
+    if (!r)
+        return;
+    tn_hearing_free(&r->hearing);
+    tarn_run_free(r->run);
+    tn_speech_profile_free(&r->profile);
+    free(r->symbols);
+    free(r->heard);
+    free(r->text);
+    free(r);
+}
+
+const char *tarn_recognizer_separator(const tarn_recognizer *r)
+{
+    return r->profile.kind == TN_CHARACTERS ? "" : " ";
+}
+
+/* ---- Symbols ------------------------------------------------------------ */
+
+tarn_status tn_recognizer_room(tarn_recognizer *r, size_t count, tarn_error *err)
+{
+    if (count <= r->room)
+        return TARN_OK;
+    const size_t room = tn_max(count, 2 * r->room);
+    struct tn_ctc_symbol *const symbols = realloc(r->symbols, room * sizeof *symbols);
+
+    if (symbols)
+        r->symbols = symbols;
+    tarn_heard *const heard = realloc(r->heard, room * sizeof *heard);
+
+    if (heard)
+        r->heard = heard;
+    if (!symbols || !heard)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", room);
+    r->room = room;
+    return TARN_OK;
+}
+
+void tn_recognizer_name(tarn_recognizer *r, size_t n)
+{
+    const double position =
+        (double)r->model->arch.config.stack * TN_MEL_HOP / (double)TN_MEL_RATE;
+
+    for (; n > 0; n--, r->count++) {
+        const struct tn_ctc_symbol *const found = &r->symbols[r->count];
+
+        r->heard[r->count] = (tarn_heard){r->profile.symbols.name[found->symbol],
+                                          (double)found->frame * position, found->confidence};
+    }
+}
+
+static tarn_status write_text(tarn_recognizer *r, tarn_error *err)
+{
+    const char *const separator = tarn_recognizer_separator(r);
+    size_t size = 1;
+
+    for (size_t i = 0; i < r->count; i++)
+        size += strlen(r->heard[i].symbol) + strlen(separator);
+    if (size > r->text_room) {
+        char *const text = realloc(r->text, 2 * size);
+
+        if (!text)
+            return tn_fail(err, TARN_ENOMEM, "no memory for a text of %zu bytes", size);
+        r->text = text;
+        r->text_room = 2 * size;
+    }
+    char *at = r->text;
+
+    for (size_t i = 0; i < r->count; i++) {
+        at = stpcpy(at, i > 0 ? separator : "");
+        at = stpcpy(at, r->heard[i].symbol);
+    }
+    *at = '\0';
+    return TARN_OK;
+}
+
+/* ---- Recordings --------------------------------------------------------- */
+
+static tarn_status make_run(tarn_recognizer *r, size_t frames, tarn_error *err)
+{
+    const size_t T = tn_round_up(frames, ROUNDED);
+    const struct tn_run_desc desc = {
+        .B = 1, .N = T, .threads = r->desc.threads, .cpu = r->desc.cpu};
+
+    if (r->run && r->run->T == T)
+        return TARN_OK;
+    tarn_run_free(r->run);
+    return tn_run_create(&r->run, r->model, &desc, err);
+}
+
+static tarn_status search(tarn_recognizer *r, const struct tn_ctc_frames *frames, size_t *count,
+                          double *log_probability, size_t T, tarn_error *err)
+{
+    const size_t bytes = tn_ctc_beam_scratch(frames, r->desc.beam);
+    void *const scratch = bytes < SIZE_MAX ? malloc(bytes) : NULL;
+
+    if (!scratch)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a beam of %zu", r->desc.beam);
+    *log_probability =
+        tn_ctc_beam(frames, r->desc.beam, r->symbols, count, r->run->outputs, T, scratch);
+    free(scratch);
+    return TARN_OK;
+}
+
+/* T positions of outputs become symbols. */
+static tarn_status decode(tarn_recognizer *r, double *log_probability, size_t T,
+                          tarn_error *err)
+{
+    const struct tn_ctc_frames frames = {r->run->block.rows.kernels, T,
+                                         r->model->arch.head.outputs};
+    struct tn_ctc_greedy greedy = {0};
+    size_t count = 0;
+    tarn_status status = tn_recognizer_room(r, T + 1, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (r->desc.beam > 0) {
+        status = search(r, &frames, &count, log_probability, T, err);
+    } else {
+        count = tn_ctc_greedy_push(&greedy, r->symbols, r->run->outputs, T, frames.S);
+        count += tn_ctc_greedy_end(&greedy, r->symbols + count);
+        *log_probability = greedy.log_probability;
+    }
+    r->count = 0;
+    if (status == TARN_OK)
+        tn_recognizer_name(r, count);
+    return status;
+}
+
+static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const char *path,
+                             double *log_probability, tarn_error *err)
+{
+    tarn_status status;
+
+    if (frames->count == 0)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has %llu samples at %zu Hz; expected 25 ms of sound",
+                       tn_path_shown(path), (unsigned long long)frames->samples, frames->rate);
+    if ((status = make_run(r, frames->count, err)) != TARN_OK)
+        return status;
+    tn_speech_profile_apply(&r->profile, frames->data, frames->count);
+    tn_run_sizes(r->run, frames->count, NULL);
+    tn_run_forward_frames(r->run, frames->data);
+    return decode(r, log_probability, tn_blocks(frames->count, r->model->arch.config.stack),
+                  err);
+}
+
+tarn_status tarn_recognizer_file(tarn_recognizer *r, tarn_transcript *transcript,
+                                 const char *path, tarn_error *err)
+{
+    struct tn_frames frames;
+    double log_probability = 0.0;
+    tarn_status status;
+
+    if (!r || !transcript || !path)
+        return tn_fail(err, TARN_EINVAL,
+                       "recognizer, transcript, path: one is NULL; expected all");
+    const size_t most = (size_t)(r->desc.longest * TN_MEL_RATE / TN_MEL_HOP) + 1;
+
+    *transcript = (tarn_transcript){0};
+    if ((status = tn_features_read(&frames, path, 1.0, most, err)) != TARN_OK)
+        return status;
+    if ((status = recognize(r, &frames, path, &log_probability, err)) == TARN_OK &&
+        (status = write_text(r, err)) == TARN_OK)
+        *transcript = (tarn_transcript){
+            .symbols = r->heard,
+            .count = r->count,
+            .text = r->text,
+            .seconds = (double)frames.samples / (double)frames.rate,
+            .log_probability = log_probability,
+        };
+    tn_frames_free(&frames);
+    return status;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/sequence_score.h"
+
+#include "layer/ctc_decode.h"
+
+/* What one thread works in. */
+struct part {
+    struct tn_ctc_symbol *symbols;
+    int32_t *found;
+    void *edit_scratch, *beam_scratch;
+};
+
+static struct tn_ctc_frames frames_of(const struct tn_sequence_score *s, const tarn_run *run)
+{
+    return (struct tn_ctc_frames){run->block.rows.kernels, s->N, run->model->arch.head.outputs};
+}
+
+static struct part part_take(const struct tn_sequence_score *s,
+                             const struct tn_ctc_frames *frames, struct tn_arena *arena)
+{
+    struct part part;
+
+    part.symbols = tn_arena_take(arena, s->N + 1, sizeof *part.symbols);
+    part.found = tn_arena_take(arena, s->N + 1, sizeof *part.found);
+    part.edit_scratch = tn_arena_take(arena, tn_edit_scratch_size(s->N + 1), 1);
+    part.beam_scratch =
+        tn_arena_take(arena, s->beam > 0 ? tn_ctc_beam_scratch(frames, s->beam) : 0, 1);
+    return part;
+}
+
+void tn_sequence_score_take(struct tn_sequence_score *s, const tarn_run *longest, size_t beam,
+                            struct tn_arena *arena)
+{
+    struct tn_arena measure = tn_arena_over(NULL);
+
+    *s = (struct tn_sequence_score){
+        .beam = beam, .threads = longest->block.rows.threads, .N = longest->N};
+    const struct tn_ctc_frames frames = frames_of(s, longest);
+
+    part_take(s, &frames, &measure);
+    s->part = tn_arena_bytes(&measure);
+    s->edits = tn_arena_take(arena, longest->B, sizeof *s->edits);
+    s->parts = tn_arena_take(arena, s->threads, s->part);
+}
+
+/* ---- Decoding ----------------------------------------------------------- */
+
+struct decoding {
+    const struct tn_sequence_score *score;
+    const tarn_run *run;
+    const int32_t *targets;
+    const size_t *counts;
+};
+
+static size_t decode(const struct tn_sequence_score *s, const struct part *part,
+                     const struct tn_ctc_frames *frames, const float *x, size_t T)
+{
+    struct tn_ctc_greedy greedy = {0};
+    size_t count = 0;
+
+    if (s->beam > 0) {
+        tn_ctc_beam(frames, s->beam, part->symbols, &count, x, T, part->beam_scratch);
+    } else {
+        count = tn_ctc_greedy_push(&greedy, part->symbols, x, T, frames->S);
+        count += tn_ctc_greedy_end(&greedy, part->symbols + count);
+    }
+    for (size_t i = 0; i < count; i++)
+        part->found[i] = part->symbols[i].symbol;
+    return count;
+}
+
+static void decode_one(void *arg, size_t b, size_t thread)
+{
+    const struct decoding *const d = arg;
+    const struct tn_sequence_score *const s = d->score;
+    const struct tn_ctc_frames frames = frames_of(s, d->run);
+    struct tn_arena arena = tn_arena_over(s->parts + thread * s->part);
+    const struct part part = part_take(s, &frames, &arena);
+    const size_t T = d->run->lengths ? d->run->lengths[b] : d->run->N;
+    const size_t found =
+        decode(s, &part, &frames, d->run->outputs + b * d->run->N * frames.S, T);
+    const int32_t *targets = d->targets;
+
+    for (size_t i = 0; i < b; i++)
+        targets += d->counts[i];
+    s->edits[b] = tn_edit_distance(targets, d->counts[b], part.found, found, part.edit_scratch);
+}
+
+void tn_sequence_score_add(const struct tn_sequence_score *s, tarn_score *sums,
+                           const tarn_run *run, const int32_t *targets, const size_t *counts,
+                           const float *weights)
+{
+    struct decoding decoding = {s, run, targets, counts};
+
+    tn_parallel(s->threads, run->B, decode_one, &decoding);
+    for (size_t b = 0; b < run->B; b++) {
+        if (weights && weights[b] == 0.0f)
+            continue;
+        sums->labels += (double)counts[b];
+        sums->substitutions += (double)s->edits[b].substitutions;
+        sums->insertions += (double)s->edits[b].insertions;
+        sums->deletions += (double)s->edits[b].deletions;
+    }
+}

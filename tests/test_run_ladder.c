@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* test_run_ladder.c - batches of frames that are shorter than others go through runs of their own
+ * length, in one memory, and learn what they would alone. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/run_ladder.h"
+#include "support/layer_case.h"
+#include "support/model_case.h"
+#include "tarn/train.h"
+
+enum { B = 2, LONGEST = 60, LABELS = 2 };
+
+struct sounds {
+    float frames[B * LONGEST * MODEL_FRAMES];
+    size_t lengths[B];
+    int32_t labels[B * LABELS];
+    size_t counts[B];
+};
+
+/* The longest has all T frames. */
+static struct sounds sounds_of(size_t T, uint64_t seed)
+{
+    struct sounds s = {.lengths = {T, T - T / 3}, .counts = {LABELS, LABELS}};
+    struct tn_random random;
+
+    tn_random_seed(&random, seed);
+    for (size_t i = 0; i < B * T * MODEL_FRAMES; i++)
+        s.frames[i] = (float)tn_random_normal(&random);
+    for (size_t i = 0; i < B * LABELS; i++)
+        s.labels[i] = 1 + (int32_t)(i % 2);
+    return s;
+}
+
+static tarn_batch batch_of(const struct sounds *s, size_t length)
+{
+    return (tarn_batch){.targets = s->labels,
+                        .frames = s->frames,
+                        .lengths = s->lengths,
+                        .counts = s->counts,
+                        .length = length};
+}
+
+static tarn_trainer *trainer_of(tarn_model *model, size_t length, bool varies)
+{
+    const tarn_trainer_desc desc = {.batch = B,
+                                    .length = length,
+                                    .varies = varies,
+                                    .optimizer = "adam",
+                                    .threads = 1,
+                                    .cpu = forced_cpu()};
+    tarn_trainer *trainer;
+    tarn_error err;
+
+    check_ok(tarn_trainer_create(&trainer, model, &desc, &err), &err);
+    return trainer;
+}
+
+/* ---- Learning ----------------------------------------------------------- */
+
+/* Updates of several lengths in turn, against trainers that know no other length. Adam's first
+ * update is a sign: the weights are the same before each. */
+static void check_variant(const struct model_variant *variant)
+{
+    static const size_t lengths[] = {LONGEST, 13, 40, 59, 15, 60, 22};
+    tarn_model *const model = model_of(variant);
+    tarn_trainer *const all = trainer_of(model, LONGEST, true);
+    tarn_error err;
+
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        const struct sounds sounds = sounds_of(lengths[i], i);
+        const tarn_batch batch = batch_of(&sounds, lengths[i]), alone = batch_of(&sounds, 0);
+        tarn_model *const same = model_of(variant);
+        tarn_trainer *const one = trainer_of(same, lengths[i], false);
+        tarn_score a = {0}, b = {0};
+
+        memcpy(same->values, model->values, model->count * sizeof *model->values);
+        check_ok(tarn_trainer_score(all, &a, &batch, &err), &err);
+        check_ok(tarn_trainer_score(one, &b, &alone, &err), &err);
+        if (!(fabs(a.loss - b.loss) < 1e-4 * fabs(b.loss) && a.weight == b.weight))
+            fail_msg("%s, length %zu: loss %g, alone %g", variant->name, lengths[i], a.loss,
+                     b.loss);
+        assert_true(a.labels == B * LABELS && b.labels == a.labels);
+        assert_true(a.substitutions == b.substitutions && a.insertions == b.insertions &&
+                    a.deletions == b.deletions);
+        tarn_trainer_free(one);
+        tarn_model_free(same);
+
+        tarn_report report;
+
+        check_ok(tarn_trainer_update(all, &report, &batch, 1, &err), &err);
+        assert_int_equal(report.tokens, sounds.lengths[0] + sounds.lengths[1]);
+    }
+    tarn_trainer_free(all);
+    tarn_model_free(model);
+}
+
+static void shorter_batches_score_as_they_would_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; frame_variant_at(i); i++)
+        check_variant(frame_variant_at(i));
+}
+
+/* The first update of a new trainer, whichever run takes it. */
+static void shorter_batches_teach_what_they_would_alone(void **state)
+{
+    (void)state;
+    for (size_t i = 0; frame_variant_at(i); i++) {
+        tarn_model *const a = model_of(frame_variant_at(i)), *const b =
+                                                                 model_of(frame_variant_at(i));
+        tarn_trainer *const all = trainer_of(a, LONGEST, true), *const one =
+                                                                    trainer_of(b, 20, false);
+        const struct sounds sounds = sounds_of(20, 3);
+        const tarn_batch batch = batch_of(&sounds, 20), alone = batch_of(&sounds, 0);
+        tarn_report first, second;
+        tarn_error err;
+
+        check_ok(tarn_trainer_update(all, &first, &batch, 1, &err), &err);
+        check_ok(tarn_trainer_update(one, &second, &alone, 1, &err), &err);
+        assert_true(fabs(first.loss - second.loss) < 1e-5 * fabs(second.loss));
+        assert_true(fabs(first.norm - second.norm) < 1e-3 * second.norm);
+        tarn_trainer_free(all);
+        tarn_trainer_free(one);
+        tarn_model_free(a);
+        tarn_model_free(b);
+    }
+}
+
+static void what_is_too_long_is_refused(void **state)
+{
+    tarn_model *const model = model_of(frame_variant_at(0));
+    tarn_trainer *const trainer = trainer_of(model, 20, true);
+    const struct sounds sounds = sounds_of(21, 3);
+    tarn_batch batch = batch_of(&sounds, 21);
+    tarn_score score = {0};
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "length: 21; expected at most 20"));
+    batch.length = 20;
+    assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "lengths: 21 at 0"));
+    tarn_trainer_free(trainer);
+    tarn_model_free(model);
+}
+
+static void symbols_have_one_length(void **state)
+{
+    tarn_model *const model = model_of(model_variant_at(0));
+    tarn_trainer *const trainer = trainer_of(model, 4, true);
+    const int32_t symbols[B * 4] = {0};
+    const tarn_batch batch = {.inputs = symbols, .targets = symbols, .length = 3};
+    tarn_score score = {0};
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "length: 3; expected 4"));
+    tarn_trainer_free(trainer);
+    tarn_model_free(model);
+}
+
+/* ---- Rungs -------------------------------------------------------------- */
+
+static void the_shortest_run_that_is_long_enough_is_taken(void **state)
+{
+    tarn_model *const model = model_of(frame_variant_at(0));
+    const struct tn_run_desc desc = {.B = 1, .N = 100, .threads = 1, .cpu = forced_cpu()};
+    struct tn_ladder ladder;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, &err), &err);
+    assert_int_equal(ladder.count, TN_RUNGS);
+    for (size_t T = 1; T <= 100; T++) {
+        const tarn_run *const run = tn_ladder_run(&ladder, T);
+
+        assert_true(run->T >= T);
+        for (size_t i = 0; i < ladder.count; i++)
+            assert_true(ladder.runs[i]->T < T || ladder.runs[i]->T >= run->T);
+        assert_ptr_equal(run->positions, ladder.runs[0]->positions);
+    }
+    tn_ladder_free(&ladder);
+    check_ok(tn_ladder_create(&ladder, model, &desc, 1, &err), &err);
+    assert_int_equal(tn_ladder_run(&ladder, 1)->T, 100);
+    tn_ladder_free(&ladder);
+    tarn_model_free(model);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shorter_batches_score_as_they_would_alone),
+        cmocka_unit_test(shorter_batches_teach_what_they_would_alone),
+        cmocka_unit_test(what_is_too_long_is_refused),
+        cmocka_unit_test(symbols_have_one_length),
+        cmocka_unit_test(the_shortest_run_that_is_long_enough_is_taken),
+    };
+
+    return cmocka_run_group_tests_name("run ladder", tests, NULL, NULL);
+}
