@@ -78,8 +78,8 @@ static const struct args_option others[] = {
     {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 0, 0,
      "needed: the folder for checkpoints, log, model and loss curve"},
     {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
-     "go on from the last checkpoint in DIR, with its settings; --steps may be more, and "
-     "--save-every, --keep, --recompute, --skip-nonfinite other"},
+     "go on from the last checkpoint in DIR, with its settings; --steps or --epochs may be "
+     "more, and --save-every, --keep, --recompute, --skip-nonfinite, --cache, --strict other"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
      "one object per update, validation and end"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,

@@ -91,8 +91,8 @@ struct heard {
 static void add(struct heard *all, const tarn_heard *more, size_t count)
 {
     assert_true(all->count + count <= 4096);
-    memcpy(all->symbols + all->count, more, count * sizeof *more);
-    all->count += count;
+    for (size_t i = 0; i < count; i++)
+        all->symbols[all->count++] = more[i];
 }
 
 /* In pieces of up to `most` samples. */

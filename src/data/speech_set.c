@@ -206,7 +206,7 @@ static tarn_status label(struct tn_speech_set *set, struct tn_found *found, int3
     *labels += found->spoken.label_count;
     if (found->status == TARN_OK || s->skip_unknown)
         return TARN_OK;
-    return tn_speech_fail(err, TARN_EUNKNOWN, told->file, told->line, found->why.text);
+    return tn_speech_fail(err, TARN_EFORMAT, told->file, told->line, found->why.text);
 }
 
 static tarn_status label_all(struct tn_speech_set *set, struct tn_found *found, size_t training,
