@@ -296,7 +296,8 @@ static void a_generator_takes_what_its_model_does(void **state)
     assert_int_equal(tarn_generator_step(hears, hearing, &outputs, &(int32_t){0}, &err),
                      TARN_EINVAL);
     assert_non_null(strstr(err.text, "frames"));
-    assert_int_equal(tarn_generator_frames(reads, reading, &outputs, frames, &err), TARN_EINVAL);
+    assert_int_equal(tarn_generator_frames(reads, reading, &outputs, frames, &err),
+                     TARN_EINVAL);
     assert_non_null(strstr(err.text, "symbols"));
     free(reading);
     free(hearing);
