@@ -276,17 +276,30 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
     tarn_model_free(model);
 }
 
-static void nothing_is_generated_from_frames(void **state)
+/* Steps on frames are those of test_recognizer.c; symbols are none, and only steps hear. */
+static void a_generator_of_frames_takes_no_symbols(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
+    tarn_generator_desc desc = {.batch = 1, .method = "recompute", .cpu = forced_cpu()};
     tarn_generator *generator;
+    const float *outputs;
     tarn_error err;
 
     (void)state;
+    assert_int_equal(tarn_generator_create(&generator, model, &desc, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "inputs are frames"));
+    desc.method = NULL;
+    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
+    assert_string_equal(tarn_generator_method(generator), "recurrent");
+    void *const memory = take(tarn_generator_state_size(generator) + TN_ALIGN, 1);
+    void *const begin = (char *)memory + (TN_ALIGN - (uintptr_t)memory % TN_ALIGN);
+
     assert_int_equal(
-        tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err),
+        tarn_generator_step(generator, begin, &outputs, (const int32_t[]){0}, &err),
         TARN_EINVAL);
-    assert_non_null(strstr(err.text, "frames"));
+    assert_non_null(strstr(err.text, "its inputs are frames"));
+    free(memory);
+    tarn_generator_free(generator);
     tarn_model_free(model);
 }
 
@@ -300,7 +313,7 @@ int main(void)
         cmocka_unit_test(a_model_of_symbols_takes_no_frames_and_no_stack),
         cmocka_unit_test(an_lstm_that_no_model_can_be_is_refused),
         cmocka_unit_test(an_lstm_runs_in_f32_and_generates_nothing),
-        cmocka_unit_test(nothing_is_generated_from_frames),
+        cmocka_unit_test(a_generator_of_frames_takes_no_symbols),
     };
 
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);
