@@ -495,7 +495,7 @@ mutations() {
     mutate "image: nats for bits" src/task/task_image.c \
         's|sums->loss / sums->weight / log(2.0)|sums->loss / sums->weight|' test_task_image
     mutate "image: the model does not learn the size" src/train/training.c \
-        's/if (status == TARN_OK \&\& same_task)/if (false)/' test_task_image
+        's/    memcpy(config->task, task->spec, sizeof config->task);//' test_task_image
     mutate "image: no gap in a row of the grid" src/file/png_grid.c \
         's/column \* (size.width + TARN_PNG_GAP)/column * size.width/' test_task_image
     mutate "image: every group of streams is the first" src/generate/sampler.c \
@@ -536,8 +536,8 @@ mutations() {
     mutate "normalisation: the mean stays" src/data/feature_norm.c \
         's/(from\[i\] - norm->mean\[b\])/from[i]/' test_speech_order test_speech_set
     set=test_speech_set
-    mutate "speech: no blank between equal labels" src/data/speech_scan.c \
-        's/needed += spoken->labels\[i\] == .*$/needed += 0;/' $set
+    mutate "speech: no blank between equal labels" src/layer/ctc.c \
+        's/frames += labels\[i\] == labels\[i - 1\];/frames += 0;/' $set
     mutate "speech: speakers are one" src/data/speech_scan.c \
         's/strcmp(a->spoken.told.speaker, b->spoken.told.speaker) == 0/true/' $set
     mutate "speech: statistics of the test" src/data/speech_scan.c \
