@@ -145,36 +145,34 @@ static tarn_status recall(struct tn_machine *m, uint64_t index)
     return tn_machine_push(m, m->memo[index]);
 }
 
-static tarn_status op_binput(struct tn_machine *m)
+/* A place in the memo, of so many bytes, and what is done with it. */
+static tarn_status with_place(struct tn_machine *m, size_t bytes,
+                              tarn_status (*use)(struct tn_machine *m, uint64_t index))
 {
     uint64_t index;
-    const tarn_status status = tn_machine_take_number(m, &index, 1);
+    const tarn_status status = tn_machine_take_number(m, &index, bytes);
 
-    return status == TARN_OK ? keep(m, index) : status;
+    return status == TARN_OK ? use(m, index) : status;
+}
+
+static tarn_status op_binput(struct tn_machine *m)
+{
+    return with_place(m, 1, keep);
 }
 
 static tarn_status op_long_binput(struct tn_machine *m)
 {
-    uint64_t index;
-    const tarn_status status = tn_machine_take_number(m, &index, 4);
-
-    return status == TARN_OK ? keep(m, index) : status;
+    return with_place(m, 4, keep);
 }
 
 static tarn_status op_binget(struct tn_machine *m)
 {
-    uint64_t index;
-    const tarn_status status = tn_machine_take_number(m, &index, 1);
-
-    return status == TARN_OK ? recall(m, index) : status;
+    return with_place(m, 1, recall);
 }
 
 static tarn_status op_long_binget(struct tn_machine *m)
 {
-    uint64_t index;
-    const tarn_status status = tn_machine_take_number(m, &index, 4);
-
-    return status == TARN_OK ? recall(m, index) : status;
+    return with_place(m, 4, recall);
 }
 
 /* ---- Tuples, lists, dicts ----------------------------------------------- */

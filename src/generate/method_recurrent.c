@@ -41,7 +41,7 @@ struct recurrent {
     size_t layer_state;         /* bytes from one layer's state to the next */
     struct lane one, many;      /* many.n is 0 where streams alone are rows enough */
 
-    /* The matrices as both lanes multiply with them: the model's, or copies in `memory`. */
+    /* The matrices as both lanes multiply with them, held in `memory`. */
     struct tn_block_weights *blocks;
     float *predictor, *projection;
     void *memory;
@@ -262,8 +262,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
     const struct tn_arch *const arch = &g->model->arch;
     const struct tn_block_desc block = {
         .rows = g->B * n,
-        .held =
-            true, /* for speed, and so that a stream does not depend on how many there are */
+        .held = true,
         .elements = g->elements,
         .threads = g->threads,
         .cpu = g->cpu,
