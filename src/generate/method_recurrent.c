@@ -8,70 +8,19 @@
  * company, which makes a prompt and the same symbols one by one the same thing. */
 #include <string.h>
 
-#include "generate/generator.h"
+#include "generate/recurrent.h"
 #include "layer/embed.h"
-#include "layer/kv_cache.h"
 
 enum {
     TOGETHER = 64,          /* positions */
     ROWS_TOGETHER = 1 << 12 /* of all streams; more make products no faster */
 };
 
-/* The model for n positions of every stream. */
-struct lane {
-    size_t n;
-    bool together; /* its products are all ours, so that one parallel region does */
-    struct tn_block_plan block;
-    struct tn_dense predictor;
-    struct tn_dense projection; /* of frames; zeros: inputs are symbols */
-    struct tn_block_tape tape;
-    float *x;                /* B n x F */
-    float *frames;           /* B n x floats of a stack */
-    float *positions;        /* n rows of a sinusoid */
-    float *normed, *outputs; /* of the last position: B x F, B x O */
-    int32_t *symbols;        /* B x n */
-    int32_t *context;        /* rows of its tables */
-    void *scratch, *work;
-    void *memory; /* that holds all of it */
-    size_t bytes;
-};
-
-struct recurrent {
-    tarn_attention *attentions; /* one per layer */
-    size_t layer_state;         /* bytes from one layer's state to the next */
-    struct lane one, many;      /* many.n is 0 where streams alone are rows enough */
-
-    /* The matrices as both lanes multiply with them, held in `memory`. */
-    struct tn_block_weights *blocks;
-    float *predictor, *projection;
-    void *memory;
-    size_t bytes;
-};
-
-/* A state is a head, every layer's sums or cache, and the symbols that the context reaches back
- * to. */
-static char *layer_state(const tarn_generator *g, const struct tn_state *state, size_t layer)
-{
-    const struct recurrent *const own = g->own;
-
-    return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
-}
-
-static int32_t *past(const tarn_generator *g, const struct tn_state *state)
-{
-    return (int32_t *)(void *)layer_state(g, state, g->model->arch.config.layers);
-}
-
-static size_t past_count(const tarn_generator *g)
-{
-    return g->B * g->model->arch.context.reach;
-}
-
 /* ---- Forward ------------------------------------------------------------ */
 
 struct mixing {
     const tarn_generator *g;
-    const struct lane *lane;
+    const struct tn_lane *lane;
     const tarn_attention *attention;
     void *state;
 };
@@ -98,10 +47,10 @@ static void mix(void *arg, const struct tn_block *block)
     }
 }
 
-static void embed_symbols(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+static void embed_symbols(const tarn_generator *g, struct tn_lane *lane, struct tn_state *state)
 {
-    const struct tn_context_place place = {lane->symbols, g->B, lane->n, past(g, state),
-                                           state->position};
+    const struct tn_context_place place = {lane->symbols, g->B, lane->n,
+                                           tn_recurrent_past(g, state), state->position};
     const struct tn_context *const context = &g->model->arch.context;
     const struct tn_position *const position = &g->model->arch.position;
     const struct tn_weights *const w = &g->model->weights;
@@ -110,13 +59,13 @@ static void embed_symbols(const tarn_generator *g, struct lane *lane, struct tn_
     values.width = position->embedding;
     tn_embed_forward(&values, lane->x, position->F, w->embedding, lane->symbols);
     tn_context_find(context, lane->context, &place);
-    tn_context_remember(context, past(g, state), &place);
+    tn_context_remember(context, tn_recurrent_past(g, state), &place);
     tn_context_forward(context, &values, lane->x, position->F, w->context, lane->context);
 }
 
-static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+static void embed(const tarn_generator *g, struct tn_lane *lane, struct tn_state *state)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
     const uint64_t from = state->position;
     const struct tn_position *const position = &g->model->arch.position;
     const struct tn_weights *const w = &g->model->weights;
@@ -132,12 +81,14 @@ static void embed(const tarn_generator *g, struct lane *lane, struct tn_state *s
     tn_position_apply(position, &lane->block.rows, lane->x, position->F, table, lane->n);
 }
 
-static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn_state *state)
+static void layers_forward(const tarn_generator *g, struct tn_lane *lane,
+                           struct tn_state *state)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
 
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        struct mixing mixing = {g, lane, &own->attentions[layer], layer_state(g, state, layer)};
+        struct mixing mixing = {g, lane, &own->attentions[layer],
+                                tn_recurrent_layer(g, state, layer)};
         const struct tn_block block = {
             .plan = &lane->block,
             .weights = &own->blocks[layer],
@@ -151,9 +102,9 @@ static void layers_forward(const tarn_generator *g, struct lane *lane, struct tn
 }
 
 /* Only the last position's outputs are wanted. */
-static void predict(const tarn_generator *g, struct lane *lane)
+static void predict(const tarn_generator *g, struct tn_lane *lane)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
     const struct tn_weights *const w = &g->model->weights;
     const size_t F = lane->block.rows.width;
     struct tn_rows last = lane->block.rows;
@@ -169,7 +120,7 @@ static void predict(const tarn_generator *g, struct lane *lane)
 
 struct turn {
     const tarn_generator *g;
-    struct lane *lane;
+    struct tn_lane *lane;
     struct tn_state *state;
     bool last;
 };
@@ -198,12 +149,12 @@ static void go(struct turn *turn, const float **outputs)
 static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
                         const int32_t *symbols, size_t n, tarn_error *err)
 {
-    struct recurrent *const own = g->own;
+    struct tn_recurrent *const own = g->own;
 
     (void)err;
     for (size_t at = 0; at < n;) {
         const bool many = own->many.n > 0 && n - at >= own->many.n;
-        struct lane *const lane = many ? &own->many : &own->one;
+        struct tn_lane *const lane = many ? &own->many : &own->one;
         struct turn turn = {g, lane, state, at + lane->n == n};
 
         for (size_t b = 0; b < g->B; b++)
@@ -218,7 +169,7 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
 static void hear(tarn_generator *g, struct tn_state *state, const float **outputs,
                  const float *frames)
 {
-    struct recurrent *const own = g->own;
+    struct tn_recurrent *const own = g->own;
     const tarn_config *const config = &g->model->arch.config;
     struct turn turn = {g, &own->one, state, true};
 
@@ -228,9 +179,9 @@ static void hear(tarn_generator *g, struct tn_state *state, const float **output
 
 /* ---- Life --------------------------------------------------------------- */
 
-static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena *arena)
+static void lay_out(const tarn_generator *g, struct tn_lane *lane, struct tn_arena *arena)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
     const struct tn_arch *const arch = &g->model->arch;
     const size_t F = arch->config.width, R = g->B * lane->n;
 
@@ -256,7 +207,7 @@ static void lay_out(const tarn_generator *g, struct lane *lane, struct tn_arena 
     lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
 
-static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_t n,
+static tarn_status lane_create(const tarn_generator *g, struct tn_lane *lane, size_t n,
                                tarn_error *err)
 {
     const struct tn_arch *const arch = &g->model->arch;
@@ -313,7 +264,7 @@ static tarn_status lane_create(const tarn_generator *g, struct lane *lane, size_
     return TARN_OK;
 }
 
-static void lane_free(const tarn_generator *g, struct lane *lane)
+static void lane_free(const tarn_generator *g, struct tn_lane *lane)
 {
     tn_block_clear(&lane->block);
     tn_dense_clear(&lane->predictor);
@@ -321,7 +272,7 @@ static void lane_free(const tarn_generator *g, struct lane *lane)
     tn_release(g->allocator, lane->memory);
 }
 
-static tarn_status attentions_create(const tarn_generator *g, struct recurrent *own,
+static tarn_status attentions_create(const tarn_generator *g, struct tn_recurrent *own,
                                      tarn_error *err)
 {
     const size_t end = tn_generator_end(g), keys = end < SIZE_MAX ? end : 1;
@@ -345,7 +296,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct recurrent *
 }
 
 /* Both lanes share them. */
-static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena *arena)
+static void hold(const tarn_generator *g, struct tn_recurrent *own, struct tn_arena *arena)
 {
     const struct tn_weights *const w = &g->model->weights;
 
@@ -356,7 +307,8 @@ static void hold(const tarn_generator *g, struct recurrent *own, struct tn_arena
         own->projection = tn_dense_hold(&own->one.projection, w->frames, arena);
 }
 
-static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, tarn_error *err)
+static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *own,
+                                tarn_error *err)
 {
     struct tn_arena measure = tn_arena_over(NULL);
 
@@ -374,9 +326,9 @@ static tarn_status hold_weights(const tarn_generator *g, struct recurrent *own, 
 static tarn_status create(tarn_generator *g, tarn_error *err)
 {
     const size_t layers = g->model->arch.config.layers;
-    const size_t bytes = sizeof(struct recurrent) + layers * sizeof(tarn_attention) +
+    const size_t bytes = sizeof(struct tn_recurrent) + layers * sizeof(tarn_attention) +
                          layers * sizeof(struct tn_block_weights);
-    struct recurrent *const own = tn_allocate(g->allocator, bytes);
+    struct tn_recurrent *const own = tn_allocate(g->allocator, bytes);
     tarn_status status;
 
     if (!own)
@@ -400,7 +352,7 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
 
 static void destroy(tarn_generator *g)
 {
-    struct recurrent *const own = g->own;
+    struct tn_recurrent *const own = g->own;
 
     if (!own)
         return;
@@ -414,15 +366,15 @@ static void destroy(tarn_generator *g)
 
 static size_t state_size(const tarn_generator *g)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
 
     return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state +
-           past_count(g) * sizeof(int32_t);
+           tn_recurrent_past_count(g) * sizeof(int32_t);
 }
 
 static size_t bytes_held(const tarn_generator *g)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
 
     return own->one.bytes + own->many.bytes + own->bytes;
 }
@@ -437,7 +389,7 @@ static size_t rows(const tarn_generator *g, uint64_t position)
  * and one of values for each position in it. */
 static double attention_flops(const tarn_generator *g, uint64_t position)
 {
-    const struct recurrent *const own = g->own;
+    const struct tn_recurrent *const own = g->own;
     const struct tn_arch *const arch = &g->model->arch;
     tarn_attention one = own->attentions[0];
 
@@ -445,77 +397,6 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
         return 4.0 * (double)g->B * (double)arch->config.width * (double)(position + 1);
     one.N = one.Nk = 1;
     return tarn_attention_forward_flops(&one);
-}
-
-/* ---- Files -------------------------------------------------------------- */
-
-/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that one
- * with an end can go on in one without. */
-static size_t layer_packed(const tarn_generator *g, size_t n)
-{
-    const struct recurrent *const own = g->own;
-    tarn_attention endless = own->attentions[0];
-
-    endless.steps = 0;
-    return endless.kind->cached ? tn_kv_cache_packed_bytes(&endless, n)
-                                : tarn_attention_state_size(&endless);
-}
-
-/* The rest of what is packed is zeros: no position has come so far. */
-static void pack_sums(const tarn_attention *attention, char *to, const void *from, size_t bytes)
-{
-    const size_t own = tarn_attention_state_size(attention);
-
-    memcpy(to, from, own);
-    memset(to + own, 0, bytes - own);
-}
-
-static size_t packed(const tarn_generator *g, size_t n)
-{
-    return g->model->arch.config.layers * layer_packed(g, n) + past_count(g) * sizeof(int32_t);
-}
-
-static void pack(const tarn_generator *g, void *out, const struct tn_state *state)
-{
-    const struct recurrent *const own = g->own;
-    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
-
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        char *const to = (char *)out + layer * bytes;
-
-        if (attention->kind->cached)
-            tn_kv_cache_pack(attention, to, layer_state(g, state, layer), n);
-        else
-            pack_sums(attention, to, layer_state(g, state, layer), bytes);
-    }
-    memcpy((char *)out + g->model->arch.config.layers * bytes, past(g, state),
-           past_count(g) * sizeof(int32_t));
-}
-
-static void unpack(const tarn_generator *g, struct tn_state *state, const void *in)
-{
-    const struct recurrent *const own = g->own;
-    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
-
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        const char *const from = (const char *)in + layer * bytes;
-
-        if (attention->kind->cached)
-            tn_kv_cache_unpack(attention, layer_state(g, state, layer), from, n);
-        else
-            memcpy(layer_state(g, state, layer), from, tarn_attention_state_size(attention));
-    }
-    memcpy(past(g, state), (const char *)in + g->model->arch.config.layers * bytes,
-           past_count(g) * sizeof(int32_t));
-}
-
-/* From a file, symbols may be anything. */
-static tarn_status check(const tarn_generator *g, const struct tn_state *state,
-                         const char *path, tarn_error *err)
-{
-    return tn_symbols_check(g->model, past(g, state), past_count(g), path, err);
 }
 
 extern const struct tn_method tn_method_recurrent;
@@ -533,8 +414,8 @@ const struct tn_method tn_method_recurrent = {
     .attention_flops = attention_flops,
     .feed = feed,
     .hear = hear,
-    .packed = packed,
-    .pack = pack,
-    .unpack = unpack,
-    .check = check,
+    .packed = tn_recurrent_packed,
+    .pack = tn_recurrent_pack,
+    .unpack = tn_recurrent_unpack,
+    .check = tn_recurrent_check,
 };
