@@ -211,6 +211,31 @@ static void bytes_in_memory_are_those_of_a_file(void **unused)
     folder_close(&folder);
 }
 
+/* A state ends with the symbols that its context reaches back to, which choose rows of a table. */
+static void symbols_of_the_past_that_are_none_are_refused(void **unused)
+{
+    const struct model_variant variant = {"context", {{"context", "2"}, {0}}};
+    tarn_model *const model = model_of(&variant);
+    struct stream s = stream_open(model, "recurrent", B, 0);
+    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+    size_t size = 0;
+    tarn_error err;
+
+    (void)unused;
+    feed(&s, symbols, 3);
+    check_ok(tarn_state_pack(s.g, NULL, &size, s.state, NULL, &err), &err);
+    unsigned char *const bytes = take(size, 1);
+
+    check_ok(tarn_state_pack(s.g, bytes, &size, s.state, NULL, &err), &err);
+    check_ok(tarn_state_unpack(s.g, s.state, NULL, bytes, size, &err), &err);
+    bytes[size - 1] = 0x7f;
+    assert_int_equal(tarn_state_unpack(s.g, s.state, NULL, bytes, size, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "expected 0 to 6"));
+    free(bytes);
+    stream_close(&s);
+    tarn_model_free(model);
+}
+
 static void a_file_tells_whose_state_it_is(void **unused)
 {
     struct folder folder = folder_open();
@@ -362,6 +387,7 @@ int main(void)
         cmocka_unit_test(short_and_endless_streams_are_one_in_a_file),
         cmocka_unit_test(what_comes_next_is_kept_if_there_is_something),
         cmocka_unit_test(bytes_in_memory_are_those_of_a_file),
+        cmocka_unit_test(symbols_of_the_past_that_are_none_are_refused),
         cmocka_unit_test(a_file_tells_whose_state_it_is),
         cmocka_unit_test(truncated_and_edited_files_do_no_harm),
         cmocka_unit_test(a_file_lists_what_it_holds),
