@@ -10,6 +10,8 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
+from c_array import c_array, floats
+
 
 def results(name, x, frames, labels):
     x = x.float().double().requires_grad_()
@@ -41,19 +43,8 @@ def array(name, tensor):
     values = tensor.flatten().tolist()
     if tensor.dtype == torch.long:
         kind = "int32_t" if name.endswith("_labels") else "size_t"
-        values = [str(v) for v in values]
-    else:
-        kind = "float"
-        values = [f"{v if abs(v) > 1.2e-38 else 0.0:.9g}" for v in values]
-        values = [v + ("f" if "." in v or "e" in v else ".0f") for v in values]
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    lines.append(line)
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+        return c_array(kind, name, map(str, values))
+    return c_array("float", name, floats(values))
 
 
 torch.manual_seed(1)

@@ -8,23 +8,16 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
+from c_array import c_array, floats
+
 
 def draw(*shape):
     return torch.randn(*shape).double().requires_grad_()
 
 
 def array(name, tensor, kind="float"):
-    values = [f"{v:.9g}" if kind == "float" else str(int(v)) for v in tensor.flatten().tolist()]
-    if kind == "float":
-        values = [v + ("f" if "." in v or "e" in v else ".0f") for v in values]
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    lines.append(line)
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+    values = tensor.flatten().tolist()
+    return c_array(kind, name, floats(values) if kind == "float" else [str(int(v)) for v in values])
 
 
 def norm():

@@ -8,6 +8,8 @@ import pathlib
 
 import numpy as np
 
+from c_array import c_array
+
 WINDOW, HOP, POINTS, BANDS, RATE = 400, 160, 512, 40, 16000
 
 
@@ -67,21 +69,11 @@ def check(x, ours):
     assert np.abs(theirs - ours).max() < 2e-3
 
 
-def array(kind, name, values):
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines + [line]) + "\n};\n"
-
-
 x = signal()
 y = frames(x / 32768.0)
 check(x / 32768.0, y)
 text = "/* SPDX-License-Identifier: MIT */\n/* log_mel_vectors.h - made by log_mel.py. */\n"
 text += "/* clang-format off */\n"
-text += array("short", "log_mel_samples", [str(v) for v in x])
-text += array("float", "log_mel_frames", [f"{v:#.9g}f" for v in y.flatten()])
+text += c_array("short", "log_mel_samples", [str(v) for v in x])
+text += c_array("float", "log_mel_frames", [f"{v:#.9g}f" for v in y.flatten()])
 pathlib.Path(__file__).with_name("log_mel_vectors.h").write_text(text)

@@ -11,6 +11,8 @@ import pathlib
 import torch
 import torch.nn.functional as F
 
+from c_array import c_array, floats
+
 VALUES = 256
 
 
@@ -92,20 +94,10 @@ def extreme():
 
 
 def array(name, tensor):
+    values = tensor.flatten().tolist()
     if name.endswith("_targets"):
-        kind, values = "int32_t", [str(int(v)) for v in tensor.flatten().tolist()]
-    else:
-        floats = [v if abs(v) > 1.2e-38 else 0.0 for v in tensor.flatten().tolist()]
-        kind, values = "float", [f"{v:.9g}" for v in floats]
-        values = [v + ("f" if "." in v or "e" in v else ".0f") for v in values]
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    lines.append(line)
-    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+        return c_array("int32_t", name, [str(int(v)) for v in values])
+    return c_array("float", name, floats(values))
 
 
 torch.manual_seed(1)

@@ -10,22 +10,15 @@ import pathlib
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from c_array import c_array, floats
+
 B, N, IN, H = 3, 7, 5, 4
 LENGTHS = [7, 3, 6]
 KINDS = ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
 
 
 def array(name, tensor):
-    values = [f"{v if abs(v) > 1.2e-38 else 0.0:.9g}" for v in tensor.flatten().tolist()]
-    values = [v + ("f" if "." in v or "e" in v else ".0f") for v in values]
-    lines, line = [], "   "
-    for value in values:
-        if len(line) + len(value) + 2 > 96:
-            lines.append(line)
-            line = "   "
-        line += f" {value},"
-    lines.append(line)
-    return f"static const float {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+    return c_array("float", name, floats(tensor.flatten().tolist()))
 
 
 torch.manual_seed(1)
