@@ -131,7 +131,9 @@ def bits(page, preset):
 
 
 def latency(page, preset):
-    rows = read_lines(os.path.join(page, preset.split("-")[0] + ".jsonl"))
+    """The images that were drawn alone for the tables of throughput."""
+    table_of = os.path.join(page, "..", {"mnist-paper": "table1", "cifar-paper": "table2"}[preset])
+    rows = read_lines(os.path.join(table_of, "throughput.jsonl"))
     found = {row["method"]: row for row in rows if row["batch"] == 1}
     lines = []
     for method in METHODS:
@@ -144,6 +146,9 @@ def latency(page, preset):
         times = row["seconds_per_image"] / base["seconds_per_image"]
         lines.append(cells + [f"{number(row['seconds_per_image'])} ({times:.3g}×)",
                               steps_of(row)])
+    for row in read_lines(os.path.join(table_of, "bf16.jsonl")):
+        lines.append([row["method"] + ", weights in bf16", "", "",
+                      number(row["seconds_per_image"]), steps_of(row)])
     return table(["method", "paper, CPU, s", "paper, GPU, s", "tarn, s", "steps measured"], lines)
 
 
