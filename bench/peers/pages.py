@@ -83,7 +83,8 @@ def absent(records):
     for row in records:
         if row.get("ready") is False:
             lines.append(f"- {row['subject']}, {row['workload']}: {row['why']}")
-    return "".join(line + "\n" for line in dict.fromkeys(lines)) or "Nothing: all installed, all agreed.\n"
+    text = "".join(line + "\n" for line in dict.fromkeys(lines))
+    return text or "Nothing: all installed, all agreed.\n"
 
 
 BLOCKS = {"ratios": ratios, "spread": spread, "machine": machine, "absent": absent}
