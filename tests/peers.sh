@@ -18,7 +18,7 @@ for file in "$bench"/*.py; do
     "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file"
 done
 
-"$python" "$bench/compare.py" --small --rounds 2 --seconds 0.01 --out "$made/results.jsonl" \
+"$python" "$bench/compare.py" --small --rounds 2 --seconds 0.01 --threads 1 --out "$made/results.jsonl" \
     --only train generate-1 linear --subjects tarn 'tarn, bf16 weights' 2>"$made/log" ||
     { cat "$made/log"; exit 1; }
 [ "$(grep -c '"calls"' "$made/results.jsonl")" -eq 8 ]

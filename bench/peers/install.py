@@ -14,7 +14,7 @@ from subjects import SUBJECTS
 # Ways to ask for a package, until one works: sources that are compiled against what is already
 # installed must be built beside it.
 WAYS = [[], ["--no-build-isolation"]]
-BASE = ["numpy", "setuptools", "wheel"]  # what a build outside of isolation finds
+BASE = ["numpy", "setuptools", "wheel", "ninja"]  # what a build outside of isolation finds
 
 
 def version(package):
@@ -47,8 +47,8 @@ def install(package, log):
 def main():
     folder = pathlib.Path(sys.argv[1])
     wanted = list(dict.fromkeys(need for subject in SUBJECTS for need in subject.needs))
-    with open(folder / "install.log", "w") as log, \
-            open(folder / "installed.jsonl", "w") as records:
+    made = folder / "installed.jsonl"
+    with open(folder / "install.log", "w") as log, open(f"{made}.part", "w") as records:
         for package in BASE:
             if not version(package):
                 install(package, log)
@@ -57,6 +57,7 @@ def main():
             row = install(package, log)
             print(json.dumps(row), file=records, flush=True)
             print(json.dumps(row), file=sys.stderr)
+    pathlib.Path(f"{made}.part").rename(made)  # there when all of it is
 
 
 if __name__ == "__main__":
