@@ -30,7 +30,7 @@ python=$made/venv/bin/python
 [ -s "$made/installed.jsonl" ] || "$python" "$here/install.py" "$made"
 
 export TARN_LIBRARY="$root/build/release/libtarn.so" PYTHONPATH="$root/bindings/python"
-export PYTHONDONTWRITEBYTECODE=1 TORCHINDUCTOR_CACHE_DIR="$made/inductor"
+export PYTHONDONTWRITEBYTECODE=1
 "$python" "$here/compare.py" --installed "$made/installed.jsonl" --out "$made/results.jsonl" "$@"
 
 if $record; then

@@ -9,6 +9,7 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -64,6 +65,7 @@ def main():
         print(json.dumps({"ready": True, "versions": versions(subject.needs)}), file=out)
     except Exception as error:  # of any library: it is recorded, not measured
         text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
+        text = re.sub(r"(/[\w.+-]+)+/", "", text)  # records name no folders
         print(json.dumps({"ready": False, "why": text[:300]}), file=out)
         raise
     for line in sys.stdin:
