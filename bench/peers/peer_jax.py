@@ -9,7 +9,7 @@ import numpy as np
 import optax
 
 from subjects import Made
-from workloads import CLIP, RATE
+from workloads import CHECK_RATE, CLIP, RATE
 
 CHUNK = 128
 EPS = 1e-6
@@ -157,28 +157,29 @@ def step(tree, state, symbols, place):
 
 def train(weights, given, sizes, threads):
     inputs, targets = jnp.asarray(given["inputs"]), jnp.asarray(given["targets"])
-    optimizer = optax.chain(optax.clip_by_global_norm(CLIP), optax.radam(RATE))
+    optimizer = optax.chain(optax.clip_by_global_norm(CLIP), optax.scale_by_radam())
 
     def loss(tree):
         scores = forward(tree, inputs, sizes["heads"])
         return optax.softmax_cross_entropy_with_integer_labels(scores, targets).mean()
 
-    def update(tree, moments):
+    def update(tree, moments, rate):
         value, slopes = jax.value_and_grad(loss)(tree)
-        changes, moments = optimizer.update(slopes, moments, tree)
-        return optax.apply_updates(tree, changes), moments, value
+        steps, moments = optimizer.update(slopes, moments, tree)
+        tree = jax.tree.map(lambda weight, step: weight - rate * step, tree, steps)
+        return tree, moments, value
 
     compiled = jax.jit(update, donate_argnums=(0, 1))
     tree = tree_of(weights)
     held = [tree, optimizer.init(tree)]
 
-    def run():
-        held[0], held[1], value = compiled(*held)
+    def run(rate=RATE):
+        held[0], held[1], value = compiled(*held, rate)
         jax.block_until_ready(held)
         return float(value)
 
     def answer():
-        value = run()
+        value = run(CHECK_RATE)
         return {"loss": np.array(value), **{name: after - weights[name] for name, after
                                             in tensors_of(held[0]).items()}}
 

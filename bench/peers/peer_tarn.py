@@ -8,7 +8,7 @@ import tarn
 
 from subjects import Made
 from tarn_trainer import Trainer
-from workloads import CLIP, RATE
+from workloads import CHECK_RATE, CLIP, RATE
 
 
 def model_of(weights, heads):
@@ -20,15 +20,17 @@ def model_of(weights, heads):
 
 def train(weights, given, sizes, threads):
     model = model_of(weights, sizes["heads"])
-    trainer = Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
-                      clip=f"global:norm={CLIP}".encode(), rate=RATE, threads=threads)
+
+    def trainer(rate):
+        return Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
+                       clip=f"global:norm={CLIP}".encode(), rate=rate, threads=threads)
 
     def answer():
-        loss = trainer.update()
+        loss = trainer(CHECK_RATE).update()
         after = model.tensors()
         return {"loss": np.array(loss), **{name: after[name] - weights[name] for name in after}}
 
-    return Made(answer, trainer.update)
+    return Made(answer, trainer(RATE).update)
 
 
 def generate(weights, given, sizes, threads, precision="f32"):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from subjects import Made
-from workloads import CLIP, RATE
+from workloads import CHECK_RATE, CLIP, RATE
 
 
 def use_threads(threads):
@@ -78,7 +78,9 @@ def train(model, loss_of, given, tensors_of):
 
     def answer():
         before = tensors_of(model)
+        optimizer.param_groups[0]["lr"] = CHECK_RATE
         loss = update()
+        optimizer.param_groups[0]["lr"] = RATE
         after = tensors_of(model)
         return {"loss": np.array(loss), **{name: after[name] - before[name] for name in after}}
 

@@ -7,7 +7,8 @@ import numpy as np
 
 PRESET, HEADS = "mnist-paper", 8  # of training and generation; attention has a shape of its own
 SMALL_PRESET, SMALL_HEADS = "tiny", 4  # to try that everything runs
-RATE, CLIP = 1e-2, 1.0  # of the training: RAdam, all gradients together to a norm
+RATE, CLIP = 1e-3, 1.0  # of the training: RAdam, all gradients together to a norm
+CHECK_RATE = 1.0  # of the update that is compared: changes far above the rounding of weights
 FORCED = 24  # steps of generation whose outputs are compared
 
 
