@@ -168,22 +168,29 @@ BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": l
           "machine": machine}
 
 
-def write(page):
-    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
-    path = os.path.join(page, "README.md")
+def fill_blocks(path, known, rows_of):
+    """Replaces what is between the marks of a page by rows_of(NAME, REST), where both are in
+    `known`, pairs of names that a mark may have."""
     with open(path) as file:
         text = file.read()
 
     def fill(match):
-        name, preset = match.group(2), match.group(3)
-        if name not in BLOCKS or preset not in PAPER:
-            sys.exit(f"{path}: no rows of the name '{name} {preset}'; expected one of "
-                     f"{', '.join(BLOCKS)} and one of {', '.join(PAPER)}")
-        return match.group(1) + "\n" + BLOCKS[name](page, preset) + match.group(4)
+        if match.group(2, 3) not in known:
+            shown = ", ".join(" ".join(pair) for pair in known)
+            sys.exit(f"{path}: no rows of the name '{match.group(2)} {match.group(3)}'; "
+                     f"expected one of {shown}")
+        return match.group(1) + "\n" + rows_of(*match.group(2, 3)) + match.group(4)
 
     pattern = r"(<!-- begin: (\S+) (\S+) -->)\n.*?(<!-- end: \2 \3 -->)"
     with open(path, "w") as file:
         file.write(re.sub(pattern, fill, text, flags=re.S))
+
+
+def write(page):
+    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
+    known = [(name, preset) for name in BLOCKS for preset in PAPER]
+    fill_blocks(os.path.join(page, "README.md"), known,
+                lambda name, preset: BLOCKS[name](page, preset))
 
 
 # ---- Trainings -------------------------------------------------------------------------------
