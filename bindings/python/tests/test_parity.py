@@ -32,6 +32,10 @@ def test_an_image_model_has_the_authors_bits(encoder, kind, tmp_path):
     np.testing.assert_allclose(whole, wanted, rtol=0, atol=2e-5)
     assert authors.bits_per_dim(lambda _: torch.from_numpy(whole), images) == pytest.approx(
         bits, abs=1e-4)
+    ours.export(tmp_path / "image.npz", positions=SIZES["length"])
+    with np.load(tmp_path / "image.npz") as file:
+        model.load_state_dict({name: torch.from_numpy(file[name]) for name in file.files
+                               if not name.endswith(".json")})
     state = ours.state(IMAGES, longest=BYTES)
     for i in range(BYTES - 1):
         np.testing.assert_allclose(ours.step(state, images[:, i].numpy()), wanted[:, i], rtol=0,
