@@ -488,7 +488,7 @@ mutations() {
         test_data_fetch
     mutate "download: a cut is the end" $download 's/!(was_cut(code) \&\& /!(false \&\& /' test_data_fetch
     mutate "unpack: any size" src/file/unpack.c 's/bytes > want->bytes || (got == 0/false || (got == 0/' \
-        test_data_fetch
+        test_data_sets
     mutate "task: bits are nats" src/task/task_text.c 's/ \/ log(2.0)//' test_tasks
     mutate "image: any size is the task's" src/task/task_image.c \
         's/return option == 0 || option == found;/return true;/' test_task_image
