@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # train_images.sh - sourced by table1/train.sh and table2/train.sh, which set page, preset, batch,
-# minutes, test_batches and images: the four attentions in equal processor time, one thread each; bits/dim on
-# the test images; curves; samples.
+# minutes, test_batches, and images and recomputed, how many to draw: the four attentions in equal
+# processor time, one thread each; bits/dim on the test images; curves; samples.
 #
 #     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=10 JOBS=1 paper/table1/train.sh
 #
@@ -33,6 +33,14 @@ train() {
         --threads 1 --out "$runs/$1"
 }
 
+# Recomputed, an image takes minutes.
+count() {
+    case $1 in
+    lsh-*) echo "$recomputed" ;;
+    *) echo "$images" ;;
+    esac
+}
+
 jobs=0
 for method in $methods; do
     train "$method" &
@@ -48,7 +56,7 @@ wait
 for method in $methods; do
     "$tarn" eval "$runs/$method" --batches "${TEST_BATCHES:-$test_batches}" --json |
         "$pages" bits "$method" "$runs/$method/log.jsonl" >>"$runs/bits.jsonl"
-    "$tarn" generate "$runs/$method" -n "${IMAGES:-$images}" --seed 1 -o "$page/samples-$method.png"
+    "$tarn" generate "$runs/$method" -n "$(count "$method")" --seed 1 -o "$page/samples-$method.png"
 done
 cp "$runs/bits.jsonl" "$page/bits.jsonl"
 "$pages" evolution "$runs" "$page"

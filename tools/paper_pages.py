@@ -153,9 +153,7 @@ def latency(page, preset):
 
 
 def machine(page, _preset):
-    names = sorted(name for name in os.listdir(page) if name.endswith(".jsonl"))
-    rows = [row for name in names for row in read_lines(os.path.join(page, name))
-            if "processor" in row]
+    rows = read_lines(os.path.join(page, "throughput.jsonl"))
     if not rows:
         return ABSENT + "\n"
     peak = max(row["fma_f32_gflops"] for row in rows)

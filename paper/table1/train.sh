@@ -7,5 +7,6 @@ batch=10
 minutes=5
 test_batches=0
 images=36
+recomputed=9
 title='MNIST, 4 layers of 4 heads, one thread: training'
 . "$page/../train_images.sh"

@@ -7,5 +7,6 @@ batch=4
 minutes=5
 test_batches=250
 images=4
+recomputed=1
 title='CIFAR-10, 4 layers of 4 heads, one thread: training'
 . "$page/../train_images.sh"
