@@ -34,9 +34,16 @@ static void on_signal(int number)
     stop_asked = 1;
 }
 
-static void listen_for(int number)
+/* A limit of processor time (ulimit -S -t) tells again every second: that is no impatience. */
+static void on_limit(int number)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    (void)number;
+    stop_asked = 1;
+}
+
+static void listen_for(int number, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
@@ -145,8 +152,9 @@ static int train(const struct train_options *o)
     int code = EXIT_DONE;
 
     desc.events.stop = must_stop;
-    listen_for(SIGINT);
-    listen_for(SIGTERM);
+    listen_for(SIGINT, on_signal);
+    listen_for(SIGTERM, on_signal);
+    listen_for(SIGXCPU, on_limit);
     const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &err);
 
     train_progress_end_line(&progress);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # evolution.sh PAGE TITLE - PAGE/evolution.png from PAGE/evolution-METHOD.csv: bits/dim against the
-# clock and against updates; lines are means of 25 updates, points validations.
+# time of the processor and against updates; lines are means of 25 updates, points validations.
 set -eu
 cd "$1"
 if ! command -v gnuplot >/dev/null; then
@@ -42,7 +42,7 @@ set multiplot layout 1,2 title '$2'
 set ylabel 'bits/dim'
 set logscale y
 set yrange [*:*]
-set xlabel 'minutes'
+set xlabel 'minutes of a core'
 EOD
     printf 'plot '
     curves 2 60

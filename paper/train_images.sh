@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # train_images.sh - sourced by table1/train.sh and table2/train.sh, which set page, preset, batch,
-# minutes and images: the four attentions in equal time, one thread each; bits/dim on the test
-# images; curves; samples.
+# minutes, test_batches and images: the four attentions in equal processor time, one thread each; bits/dim on
+# the test images; curves; samples.
 #
-#     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=60 JOBS=1 paper/table1/train.sh
+#     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=10 JOBS=1 paper/table1/train.sh
 #
 # What is there already is not trained again. JOBS=2 trains two at a time, each on its own core.
-# TEST_BATCHES=N evaluates N batches instead of all test images: for a first try.
+# TEST_BATCHES=N evaluates N batches, 0 all test images.
 set -eu
 tarn=${TARN:-$page/../../build/release/tarn}
 runs=${RUNS:?"is not set: the folder for what is learnt"}
@@ -26,8 +26,9 @@ attention() {
 # The rate is constant: a schedule by updates would favour who makes many.
 train() {
     [ -e "$runs/$1/model.safetensors" ] && return
+    ulimit -S -t $((60 * ${MINUTES:-$minutes}))
     "$tarn" train image --data "$data" --preset "$preset" --attention "$(attention "$1")" \
-        --batch "$batch" --lr 0.001 --schedule constant --steps 100000000 --minutes "${MINUTES:-$minutes}" \
+        --batch "$batch" --lr 0.001 --schedule constant --steps 100000000 \
         --eval-every "${EVAL_EVERY:-500}" --eval-batches 20 --save-every 500 --keep 1 \
         --threads 1 --out "$runs/$1"
 }
@@ -45,7 +46,7 @@ wait
 
 : >"$runs/bits.jsonl"
 for method in $methods; do
-    "$tarn" eval "$runs/$method" --batches "${TEST_BATCHES:-0}" --json |
+    "$tarn" eval "$runs/$method" --batches "${TEST_BATCHES:-$test_batches}" --json |
         "$pages" bits "$method" "$runs/$method/log.jsonl" >>"$runs/bits.jsonl"
     "$tarn" generate "$runs/$method" -n "${IMAGES:-$images}" --seed 1 -o "$page/samples-$method.png"
 done

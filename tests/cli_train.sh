@@ -216,6 +216,15 @@ same timed/model.safetensors untimed/model.safetensors
 copy 2 "--minutes: '-1'; expected a number from 0" --out a --minutes -1
 copy 2 "--minutes: 'soon'" --out a --minutes soon
 
+# A limit of processor time too, however often it tells.
+begin limited $small
+wait_for limited/log.jsonl '"update":2,'
+kill -XCPU $run
+kill -XCPU $run 2>/dev/null
+wait $run || fail "exit code $? after a limit of processor time"
+grep -q 'to go on: tarn train copy --out limited --resume' err || fail "a limit says not how to go on"
+grep -q '"cpu_seconds":' limited/log.jsonl || fail "no processor time in the log"
+
 # Who asks twice does not wait for an update that takes seconds. On a busy machine the first one
 # may come before the first update begins, which ends the run: then it is tried again.
 for try in 1 2 3 4 5 6 7 8; do

@@ -185,13 +185,13 @@ def write(page):
 
 
 def read_log(path):
-    """(update, seconds, training bits or None, validation bits or None); the clock of a run that
-    was resumed goes on."""
+    """(update, seconds of the processor, training bits or None, validation bits or None); the
+    clock of a run that was resumed goes on."""
     before = last = 0.0
     for line in read_lines(path):
-        if line["seconds"] < last:
+        if line["cpu_seconds"] < last:
             before += last
-        last = line["seconds"]
+        last = line["cpu_seconds"]
         loss = line.get("loss")
         train = loss / 0.6931471805599453 if loss is not None else None
         yield line["update"], before + last, train, line.get("bits_per_dim")
@@ -208,7 +208,7 @@ def evolution(runs, page):
             continue
         recent = []
         with open(os.path.join(page, f"evolution-{method}.csv"), "w") as file:
-            file.write("update,seconds,bits_per_dim,validation_bits_per_dim\n")
+            file.write("update,cpu_seconds,bits_per_dim,validation_bits_per_dim\n")
             for update, seconds, train, validation in points:
                 if train is not None:
                     recent = (recent + [train])[-25:]

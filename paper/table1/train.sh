@@ -4,7 +4,8 @@
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
 batch=10
-minutes=60
+minutes=10
+test_batches=0
 images=36
 title='MNIST, 4 layers of 4 heads, one thread: training'
 . "$page/../train_images.sh"

@@ -111,6 +111,7 @@ size_t tn_threads_allow(size_t threads);
 
 /* ---- clock.c ------------------------------------------------------------ */
 
-double tn_seconds(void); /* monotonic */
+double tn_seconds(void);     /* monotonic */
+double tn_cpu_seconds(void); /* of all threads of the process */
 
 #endif

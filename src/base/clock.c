@@ -4,10 +4,20 @@
 
 #include "base/base.h"
 
-double tn_seconds(void)
+static double seconds_of(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+double tn_seconds(void)
+{
+    return seconds_of(CLOCK_MONOTONIC);
+}
+
+double tn_cpu_seconds(void)
+{
+    return seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 }

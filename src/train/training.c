@@ -25,7 +25,6 @@ struct training {
     struct tn_log log;
     int lock;       /* of the folder */
     uint64_t saved; /* updates of the last checkpoint */
-    double start;   /* seconds */
 };
 
 /* ---- Checkpoints -------------------------------------------------------- */
@@ -155,7 +154,7 @@ static tarn_status validate(struct training *t, tarn_error *err)
         tarn_trainer_observe(t->trainer, judged(t, &now));
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
-    if ((status = tn_log_validation(&t->log, &now, tn_seconds() - t->start, err)) != TARN_OK)
+    if ((status = tn_log_validation(&t->log, &now, err)) != TARN_OK)
         return status;
     return keep_best(t, &now, err);
 }
@@ -176,11 +175,11 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
         status = tarn_trainer_update(t->trainer, report, t->lesson.views, s->accumulate, err);
     if (status != TARN_OK)
         return status;
-    const double now = tn_seconds(), tokens = (double)report->tokens;
+    const double seconds = tn_seconds() - begin, tokens = (double)report->tokens;
 
     if (t->desc->events.update)
         t->desc->events.update(t->desc->events.context, report);
-    return tn_log_update(&t->log, report, now - t->start, tokens / (now - begin), err);
+    return tn_log_update(&t->log, report, tokens / seconds, err);
 }
 
 static bool is_due(uint64_t updates, size_t every, bool last)
@@ -404,7 +403,6 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
         t->desc->events.started(t->desc->events.context, &t->state.settings,
                                 tarn_trainer_updates(t->trainer),
                                 tarn_trainer_bytes(t->trainer));
-    t->start = tn_seconds();
     return loop(t, err);
 }
 

@@ -63,7 +63,7 @@ tarn_status tn_log_open(struct tn_log *log, const char *path, uint64_t updates, 
 {
     tarn_status status;
 
-    *log = (struct tn_log){0};
+    *log = (struct tn_log){.start = tn_seconds(), .cpu_start = tn_cpu_seconds()};
     if (access(path, F_OK) == 0 && (status = cut(path, updates, err)) != TARN_OK)
         return status;
     log->path = strdup(path);
@@ -96,6 +96,8 @@ static json_t *number(double value)
 
 static tarn_status put(struct tn_log *log, json_t *object, tarn_error *err)
 {
+    json_object_set_new(object, "seconds", number(tn_seconds() - log->start));
+    json_object_set_new(object, "cpu_seconds", number(tn_cpu_seconds() - log->cpu_start));
     const int wrong = json_dumpf(object, log->file, JSON_COMPACT | JSON_REAL_PRECISION(9)) |
                       (fputc('\n', log->file) == EOF) | fflush(log->file);
 
@@ -103,8 +105,8 @@ static tarn_status put(struct tn_log *log, json_t *object, tarn_error *err)
     return wrong ? failed(log, err) : TARN_OK;
 }
 
-tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double seconds,
-                          double tokens_per_s, tarn_error *err)
+tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double tokens_per_s,
+                          tarn_error *err)
 {
     json_t *const object = json_object();
 
@@ -115,20 +117,18 @@ tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double 
     json_object_set_new(object, "norm", number(report->norm));
     if (report->skipped)
         json_object_set_new(object, "skipped", json_true());
-    json_object_set_new(object, "seconds", number(seconds));
     json_object_set_new(object, "tokens_per_s", number(tokens_per_s));
     return put(log, object, err);
 }
 
 tarn_status tn_log_validation(struct tn_log *log, const tarn_validation *validation,
-                              double seconds, tarn_error *err)
+                              tarn_error *err)
 {
     json_t *const object = json_object();
 
     json_object_set_new(object, "update", json_integer((json_int_t)validation->update));
     json_object_set_new(object, "validation_loss", number(validation->loss));
     json_object_set_new(object, validation->name, number(validation->metric));
-    json_object_set_new(object, "seconds", number(seconds));
     return put(log, object, err);
 }
 

@@ -11,6 +11,8 @@
 struct tn_log {
     FILE *file;
     char *path;
+    double start,
+        cpu_start; /* seconds on the clock, and of the processors, when it was opened */
 };
 
 /* Goes on behind the last line of an update up to `updates`; what lies behind it, from updates
@@ -18,10 +20,10 @@ struct tn_log {
 tarn_status tn_log_open(struct tn_log *log, const char *path, uint64_t updates,
                         tarn_error *err);
 
-tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double seconds,
-                          double tokens_per_s, tarn_error *err);
+tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double tokens_per_s,
+                          tarn_error *err);
 tarn_status tn_log_validation(struct tn_log *log, const tarn_validation *validation,
-                              double seconds, tarn_error *err);
+                              tarn_error *err);
 
 /* What was written is on the disk. */
 tarn_status tn_log_sync(struct tn_log *log, tarn_error *err);
