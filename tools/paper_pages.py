@@ -163,7 +163,7 @@ BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": l
           "machine": machine}
 
 
-def write(page):
+def write(page, blocks, of):
     """Blocks are named as in <!-- begin: latency mnist-paper -->."""
     path = os.path.join(page, "README.md")
     with open(path) as file:
@@ -171,10 +171,10 @@ def write(page):
 
     def fill(match):
         name, preset = match.group(2), match.group(3)
-        if name not in BLOCKS or preset not in PAPER:
+        if name not in blocks or preset not in of:
             sys.exit(f"{path}: no rows of the name '{name} {preset}'; expected one of "
-                     f"{', '.join(BLOCKS)} and one of {', '.join(PAPER)}")
-        return match.group(1) + "\n" + BLOCKS[name](page, preset) + match.group(4)
+                     f"{', '.join(blocks)} and one of {', '.join(of)}")
+        return match.group(1) + "\n" + blocks[name](page, preset) + match.group(4)
 
     pattern = r"(<!-- begin: (\S+) (\S+) -->)\n.*?(<!-- end: \2 \3 -->)"
     with open(path, "w") as file:
@@ -234,7 +234,7 @@ def main():
         bits_line(words[1], words[2])
     elif len(words) >= 2 and words[0] == "write":
         for page in words[1:]:
-            write(page)
+            write(page, BLOCKS, PAPER)
     else:
         sys.exit(__doc__)
 
