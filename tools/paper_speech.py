@@ -128,10 +128,11 @@ def rates(page, data):
     lines = []
     for method in METHODS:
         row = found.get(method)
-        ours = [pages.ABSENT] * 4
+        ours = [pages.ABSENT] * 5
         if row:
             ours = [percent(row["error_rate"]), percent(row["best_greedy"]),
-                    f"{row['epochs']:.1f}", f"{row['cpu_minutes']:.1f}"]
+                    f"{row['epochs']:.1f}", f"{row['cpu_minutes']:.1f}",
+                    f"{60 * row['cpu_minutes'] / row['epochs']:.1f}"]
         lines.append([method, str(PAPER[method][0])] + ours)
     if "guess" in found:
         row = found["guess"]
@@ -139,9 +140,9 @@ def rates(page, data):
                            "one_phone"),
                           ("the training utterance that lasts as long", "as_long"),
                           ("nothing", "nothing")):
-            lines.append([name, "", percent(row[key]), "", "", ""])
+            lines.append([name, "", percent(row[key]), "", "", "", ""])
     return pages.table(["method", "paper, PER on WSJ", "PER", "best validation, greedy",
-                        "epochs", "minutes of a core"], lines)
+                        "epochs", "minutes of a core", "seconds of a core an epoch"], lines)
 
 
 def epochs(page, _data):

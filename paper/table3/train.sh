@@ -6,7 +6,8 @@
 #     TARN=build/release/tarn REAL=data/speech RUNS=runs/table3 paper/table3/train.sh
 #
 # SPOKEN is the synthetic corpus, by default RUNS/spoken, made if it is not there. MINUTES_REAL and
-# MINUTES_SPOKEN are of a core, for each method. What is there already is not trained again.
+# MINUTES_SPOKEN are of a core, for each method. What is there already is not trained again;
+# what was interrupted begins anew.
 set -eu
 page=$(cd "$(dirname "$0")" && pwd)
 tools=$page/../../tools
@@ -33,7 +34,8 @@ form() {
 # train DATA FOLDER SECONDS METHOD TASK DROPOUT: the rate falls by validations, which all make.
 train() {
     out=$runs/$1-$4
-    [ -e "$out/model.safetensors" ] && return
+    [ -e "$out/loss.svg" ] && return # which is written last
+    rm -rf "$out"
     (
         ulimit -S -t "$3"
         # shellcheck disable=SC2046 # words
