@@ -12,6 +12,7 @@
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "stopwatch.h"
 #include "tarn/tarn.h"
 
 static const char program[] = "tarn bench generate";
@@ -182,10 +183,10 @@ static tarn_status measure_run(struct bench *b, struct place *place, tarn_error 
     memcpy(b->state, place->before, tarn_generator_state_size(b->generator));
     for (size_t at = 0; at < length && status == TARN_OK; at += STRETCH) {
         double *const best = &place->stretch_s[at / STRETCH];
-        const double start = bench_seconds();
+        const double start = stopwatch_seconds();
 
         status = steps(b, b->state, length - at < STRETCH ? length - at : STRETCH, err);
-        *best = fmin(*best, bench_seconds() - start);
+        *best = fmin(*best, stopwatch_seconds() - start);
     }
     return status;
 }

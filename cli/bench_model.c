@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bench_model.h"
 
-#include <time.h>
-
-double bench_seconds(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static tarn_status start(tarn_config *config, const struct bench_model *which, tarn_error *err)
 {
     tarn_model *model;

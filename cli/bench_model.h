@@ -16,6 +16,4 @@ struct bench_model {
 tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
                             tarn_error *err);
 
-double bench_seconds(void); /* monotonic */
-
 #endif

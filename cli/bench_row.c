@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "bench_memory.h"
+#include "stopwatch.h"
 
 static const double enough_seconds = 1.0; /* of runs, when --repeat leaves it open */
 static const double long_run = 10.0;      /* seconds: two such runs are enough */
@@ -158,26 +158,18 @@ static tarn_status memory_init(struct memory *memory, const struct bench_row *ro
 
 /* ---- time --------------------------------------------------------------- */
 
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static tarn_status run_once(struct bench_row *row, const tarn_attention *attention,
                             const struct memory *memory, double *seconds, tarn_error *err)
 {
-    const double start = now();
+    const double start = stopwatch_seconds();
     tarn_status status =
         tarn_attention_forward(attention, &memory->arrays, memory->saved, memory->work, err);
-    const double middle = now();
+    const double middle = stopwatch_seconds();
 
     if (status == TARN_OK && !row->forward_only)
         status = tarn_attention_backward(attention, &memory->arrays, memory->saved,
                                          memory->work, err);
-    const double end = now();
+    const double end = stopwatch_seconds();
 
     row->forward_s = fmin(row->forward_s, middle - start); /* of NAN and a number, the number */
     if (!row->forward_only)

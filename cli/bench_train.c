@@ -11,6 +11,7 @@
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "stopwatch.h"
 #include "tarn/tarn.h"
 #include "words.h"
 
@@ -115,12 +116,12 @@ static tarn_status measure(struct bench *b, tarn_error *err)
 
     b->seconds = (double)INFINITY;
     for (size_t i = 0; i <= b->values->repeat && status == TARN_OK; i++) {
-        const double start = bench_seconds();
+        const double start = stopwatch_seconds();
         tarn_report report;
 
         status = tarn_trainer_update(b->trainer, &report, &batch, 1, err);
         if (i > 0)
-            b->seconds = fmin(b->seconds, bench_seconds() - start);
+            b->seconds = fmin(b->seconds, stopwatch_seconds() - start);
     }
     return status;
 }

@@ -9,6 +9,7 @@
 #include "json_line.h"
 #include "model_open.h"
 #include "skipped.h"
+#include "stopwatch.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -188,11 +189,11 @@ static int evaluate(struct options *o, const tarn_model *model)
 
     if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
         return model_refused(command.name, &err);
-    const double start = model_seconds();
+    const double start = stopwatch_seconds();
 
     if (tarn_evaluate(&validation, model, &settings, &desc, &err) != TARN_OK)
         return model_refused(command.name, &err);
-    const double seconds = model_seconds() - start;
+    const double seconds = stopwatch_seconds() - start;
 
     if (o->json)
         print_json(o, &settings, &validation, seconds);

@@ -6,10 +6,13 @@
 #include "command.h"
 #include "model_open.h"
 
+enum { POSITIONS_MOST = 1 << 24 };
+
 #define AT(field) offsetof(struct options, field)
 
 struct options {
     const char *model, *to, *precision;
+    size_t positions;
     bool best;
 };
 
@@ -20,6 +23,10 @@ static const struct args_option rows[] = {
      "the file to write: .npz for NumPy, otherwise safetensors"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "of matrices; bf16 takes half the bytes, and NumPy has none"},
+    {"positions", "N", ARGS_COUNT, "0", AT(positions), 0, POSITIONS_MOST,
+     "of the authors' sinusoid, pos_embedding.pe, as long as sequences were for the module "
+     "that "
+     "is to load it; 0: as an image of the model has bytes, or 5000"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
     {0},
@@ -34,6 +41,15 @@ static const struct args_command command = {
     .options = rows,
 };
 
+static size_t positions_of(const struct options *o, const tarn_model *model)
+{
+    tarn_image_size size;
+
+    if (o->positions == 0 && tarn_task_image(&size, tarn_model_config(model)->task))
+        return size.height * size.width * size.channels;
+    return o->positions;
+}
+
 int cmd_export(int argc, char **argv)
 {
     struct options o = {0};
@@ -46,7 +62,7 @@ int cmd_export(int argc, char **argv)
 
     if (!model)
         return EXIT_FAILED;
-    if (tarn_model_export(model, o.to, o.precision, &err) == TARN_OK) {
+    if (tarn_model_export(model, o.to, o.precision, positions_of(&o, model), &err) == TARN_OK) {
         printf("%s: %zu parameters\n", o.to, tarn_model_parameters(model));
         code = EXIT_DONE;
     } else {

@@ -16,6 +16,7 @@
 #include "generate_options.h"
 #include "generate_sink.h"
 #include "model_open.h"
+#include "stopwatch.h"
 #include "words.h"
 
 enum { USUAL = 256 }; /* symbols */
@@ -289,7 +290,7 @@ static int run_steps(struct session *s)
         return code;
     if (!sink_open(&s->sink, s->o.streams, s->o.count))
         return EXIT_FAILED;
-    const double start = model_seconds();
+    const double start = stopwatch_seconds();
 
     /* At least one, so that `next` is always what was chosen and not read. */
     for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
@@ -300,7 +301,7 @@ static int run_steps(struct session *s)
         if (!sink_put(&s->sink, s->next))
             return EXIT_FAILED;
     }
-    s->seconds = model_seconds() - start;
+    s->seconds = stopwatch_seconds() - start;
     return sink_finish(&s->sink, s->seconds) ? EXIT_DONE : EXIT_FAILED;
 }
 

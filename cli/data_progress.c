@@ -3,20 +3,12 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "stopwatch.h"
 #include "words.h"
 
 static const double terminal_every = 0.1, log_every = 5.0; /* seconds between lines */
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 struct data_progress data_progress_in(const char *folder)
 {
@@ -50,7 +42,7 @@ static void show(struct data_progress *p, uint64_t done, double at)
 static bool progress(void *context, const tarn_data_file *file, uint64_t done)
 {
     struct data_progress *const p = context;
-    const double at = now();
+    const double at = stopwatch_seconds();
 
     if (p->file != file) {
         p->file = file;

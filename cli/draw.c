@@ -8,6 +8,7 @@
 
 #include "args.h"
 #include "model_open.h"
+#include "stopwatch.h"
 
 /* Images first .. first + B - 1; those behind the last are the last once more, so that products
  * are of the same shape, and are thrown away. */
@@ -139,7 +140,7 @@ static void show_progress(const struct draw *d, size_t done)
 int draw_images(struct draw *d)
 {
     struct group g = {.draw = d, .B = at_once(d)};
-    const double begin = model_seconds();
+    const double begin = stopwatch_seconds();
     int code = set_up(&g);
 
     for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.B) {
@@ -147,7 +148,7 @@ int draw_images(struct draw *d)
         code = draw_group(&g);
     }
     show_progress(d, d->count);
-    d->seconds = model_seconds() - begin;
+    d->seconds = stopwatch_seconds() - begin;
     tarn_sampler_free(g.sampler);
     tarn_generator_free(g.generator);
     free(g.symbols);

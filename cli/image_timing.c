@@ -9,6 +9,7 @@
 #include "bench_memory.h"
 #include "bench_model.h"
 #include "hardware.h"
+#include "stopwatch.h"
 
 enum {
     PROBED = 3,
@@ -36,12 +37,12 @@ static tarn_status step(struct image_timing *t, tarn_error *err)
 
 static tarn_status timed(struct image_timing *t, double *seconds, size_t count, tarn_error *err)
 {
-    const double start = bench_seconds();
+    const double start = stopwatch_seconds();
     tarn_status status = TARN_OK;
 
     for (size_t i = 0; i < count && status == TARN_OK; i++)
         status = step(t, err);
-    *seconds = bench_seconds() - start;
+    *seconds = stopwatch_seconds() - start;
     return status;
 }
 

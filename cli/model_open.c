@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "args.h"
 
@@ -44,12 +43,4 @@ int model_refused(const char *command, const tarn_error *err)
     fprintf(stderr, "%s: %s\n", command, err->text);
     return err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN ? EXIT_USAGE
                                                                       : EXIT_FAILED;
-}
-
-double model_seconds(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }

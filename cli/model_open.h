@@ -22,6 +22,4 @@ tarn_model *model_open(const char *command, const char *given, bool best);
 /* Prints the error and returns the exit code for it: wrong usage if an argument was. */
 int model_refused(const char *command, const tarn_error *err);
 
-double model_seconds(void); /* monotonic */
-
 #endif

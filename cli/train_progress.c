@@ -4,24 +4,16 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "json_line.h"
 #include "skipped.h"
+#include "stopwatch.h"
 #include "train_cosine.h"
 #include "words.h"
 
 static const double forgetting = 0.95;                     /* of the shown loss, per update */
 static const double terminal_every = 0.1, log_every = 5.0; /* seconds between lines */
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
 
 struct train_progress train_progress_of(const struct train_options *options)
 {
@@ -34,7 +26,8 @@ struct train_progress train_progress_of(const struct train_options *options)
 
 bool train_progress_is_over(const struct train_progress *p)
 {
-    return p->options->minutes > 0.0 && now() - p->begin >= 60.0 * p->options->minutes;
+    return p->options->minutes > 0.0 &&
+           stopwatch_seconds() - p->begin >= 60.0 * p->options->minutes;
 }
 
 /* ---- Means -------------------------------------------------------------- */
@@ -52,7 +45,7 @@ double train_progress_speed(const struct train_progress *p)
 static void take_in(struct train_progress *p, const tarn_report *report)
 {
     p->report = *report;
-    p->in_updates += now() - p->mark;
+    p->in_updates += stopwatch_seconds() - p->mark;
     p->tokens += (double)report->tokens;
     if (!isfinite(report->loss))
         return;
@@ -162,7 +155,7 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
             memory);
     if (from > 0)
         fprintf(stderr, "going on after update %" PRIu64 "\n", from);
-    p->begin = p->shown = p->mark = now();
+    p->begin = p->shown = p->mark = stopwatch_seconds();
 }
 
 static void updated(void *context, const tarn_report *report)
@@ -175,9 +168,9 @@ static void updated(void *context, const tarn_report *report)
     if (report->skipped) {
         train_progress_end_line(p);
         fprintf(stderr, "update %" PRIu64 ": not finite, left out\n", report->update);
-    } else if (is_due(p, now()))
-        show(p, now());
-    p->mark = now();
+    } else if (is_due(p, stopwatch_seconds()))
+        show(p, stopwatch_seconds());
+    p->mark = stopwatch_seconds();
 }
 
 static void validated(void *context, const tarn_validation *validation)
@@ -191,7 +184,7 @@ static void validated(void *context, const tarn_validation *validation)
     train_progress_end_line(p);
     fprintf(stderr, "validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
             validation->update, validation->loss, validation->name, validation->metric);
-    p->mark = now();
+    p->mark = stopwatch_seconds();
 }
 
 static void saved(void *context, const char *path)
@@ -199,7 +192,7 @@ static void saved(void *context, const char *path)
     struct train_progress *const p = context;
 
     (void)path;
-    p->mark = now();
+    p->mark = stopwatch_seconds();
 }
 
 /* ---- Data --------------------------------------------------------------- */

@@ -62,6 +62,8 @@ train 1 'empty' --out "$folder/a" --data "$folder/empty"
 train 2 '--length: is 30; expected 29' --out "$folder/a" --data "$images" --length 30
 expect 2 'has images of 6 x 5 x 1.*expected 7 x 0 x 0' train image:height=7 --out "$folder/a" \
     --data "$images"
+train 2 'validation: is 1, which leaves nothing to train on' --out "$folder/a" --data "$images" \
+    --validation 1
 expect 2 "channels is '4'" train image:channels=4 --out "$folder/a" --data "$images"
 [ -e "$folder/a" ] && fail 'a refused run made its folder'
 

@@ -45,6 +45,13 @@ expect 1 'No such file' import "$vectors/image_old.pth" "$folder/none/no"
 # What is exported is the same model.
 expect 0 '1162 parameters' export "$folder/old.safetensors" "$folder/out.safetensors"
 same_weights "$folder/old.safetensors" "$folder/out.safetensors"
+expect 0 'pos_embedding.pe  *F32  *1 x 5000 x 4' inspect "$folder/out.safetensors" --tensors
+expect 0 '1162 parameters' export "$folder/old.safetensors" "$folder/out.safetensors" --positions 5
+expect 0 'pos_embedding.pe  *F32  *1 x 5 x 4' inspect "$folder/out.safetensors" --tensors
+expect 0 'parameters' import "$vectors/parity.pth" "$folder/image.safetensors" --heads 2 \
+    --task image:height=5,width=6,channels=1
+expect 0 'parameters' export "$folder/image.safetensors" "$folder/sized.safetensors"
+expect 0 'pos_embedding.pe  *F32  *1 x 30 x 4' inspect "$folder/sized.safetensors" --tensors
 expect 1 'No such file' export "$folder/none" "$folder/no"
 expect 2 'no OUT' export "$folder/old.safetensors"
 
@@ -76,10 +83,10 @@ assert arrays["predictor.weight"].shape == (6, 8)
 assert arrays["predictor.weight"].dtype == numpy.float32
 assert json.loads(arrays["tarn.json"])["layers"] == 2
 names = [name for name in arrays.files if name != "tarn.json"]
-assert len(names) == 37
+assert len(names) == 38 and arrays["pos_embedding.pe"].shape == (1, 5000, 4)
 numpy.savez_compressed(sys.argv[2], **{name: arrays[name] for name in names})
 END
-    expect 0 '37 read, 0 skipped' import "$folder/deflated.npz" "$folder/np.safetensors" --heads 2
+    expect 0 '37 read, 1 skipped' import "$folder/deflated.npz" "$folder/np.safetensors" --heads 2
     same_weights "$folder/old.safetensors" "$folder/np.safetensors"
 fi
 exit $failed

@@ -5,133 +5,109 @@
 
 #include "tarn/tarn.h"
 
-#define SIZE(type) printf(#type " %zu\n", sizeof(type))
-#define FIELD(type, field)                                                                     \
-    printf(#type "." #field " %zu %zu\n", offsetof(type, field), sizeof(((type *)0)->field))
+enum { FIELDS_MOST = 24 };
+
+struct field {
+    const char *name;
+    size_t offset, size;
+};
+
+#define AT(type, field)                                                                        \
+    {                                                                                          \
+#field, offsetof(type, field), sizeof(((type *)0)->field)                              \
+    }
+
+static const struct layout {
+    const char *name;
+    size_t size;
+    struct field fields[FIELDS_MOST]; /* ended by a NULL name */
+} layouts[] = {
+    {"tarn_error", sizeof(tarn_error), {AT(tarn_error, status), AT(tarn_error, text)}},
+    {"tarn_attention_desc",
+     sizeof(tarn_attention_desc),
+     {AT(tarn_attention_desc, kind), AT(tarn_attention_desc, feature_map),
+      AT(tarn_attention_desc, causal), AT(tarn_attention_desc, batch),
+      AT(tarn_attention_desc, heads), AT(tarn_attention_desc, queries),
+      AT(tarn_attention_desc, keys), AT(tarn_attention_desc, query_width),
+      AT(tarn_attention_desc, value_width), AT(tarn_attention_desc, seed),
+      AT(tarn_attention_desc, threads), AT(tarn_attention_desc, cpu),
+      AT(tarn_attention_desc, allocator)}},
+    {"tarn_input",
+     sizeof(tarn_input),
+     {AT(tarn_input, data), AT(tarn_input, batch), AT(tarn_input, position),
+      AT(tarn_input, head)}},
+    {"tarn_output",
+     sizeof(tarn_output),
+     {AT(tarn_output, data), AT(tarn_output, batch), AT(tarn_output, position),
+      AT(tarn_output, head)}},
+    {"tarn_attention_arrays",
+     sizeof(tarn_attention_arrays),
+     {AT(tarn_attention_arrays, q), AT(tarn_attention_arrays, k), AT(tarn_attention_arrays, v),
+      AT(tarn_attention_arrays, y), AT(tarn_attention_arrays, dy),
+      AT(tarn_attention_arrays, dq), AT(tarn_attention_arrays, dk),
+      AT(tarn_attention_arrays, dv), AT(tarn_attention_arrays, key_lengths)}},
+    {"tarn_dot_product_sizes",
+     sizeof(tarn_dot_product_sizes),
+     {AT(tarn_dot_product_sizes, batch), AT(tarn_dot_product_sizes, heads),
+      AT(tarn_dot_product_sizes, length), AT(tarn_dot_product_sizes, query_width),
+      AT(tarn_dot_product_sizes, value_width), AT(tarn_dot_product_sizes, threads)}},
+    {"tarn_option_info",
+     sizeof(tarn_option_info),
+     {AT(tarn_option_info, name), AT(tarn_option_info, help), AT(tarn_option_info, minimum),
+      AT(tarn_option_info, maximum), AT(tarn_option_info, initial), AT(tarn_option_info, whole),
+      AT(tarn_option_info, choices)}},
+    {"tarn_table_row",
+     sizeof(tarn_table_row),
+     {AT(tarn_table_row, name), AT(tarn_table_row, help), AT(tarn_table_row, options)}},
+    {"tarn_config",
+     sizeof(tarn_config),
+     {AT(tarn_config, task),     AT(tarn_config, attention),  AT(tarn_config, feature_map),
+      AT(tarn_config, position), AT(tarn_config, context),    AT(tarn_config, head),
+      AT(tarn_config, norm),     AT(tarn_config, activation), AT(tarn_config, body),
+      AT(tarn_config, causal),   AT(tarn_config, symbols),    AT(tarn_config, frames),
+      AT(tarn_config, stack),    AT(tarn_config, layers),     AT(tarn_config, heads),
+      AT(tarn_config, width),    AT(tarn_config, feed),       AT(tarn_config, positions),
+      AT(tarn_config, dropout),  AT(tarn_config, seed)}},
+    {"tarn_tensor",
+     sizeof(tarn_tensor),
+     {AT(tarn_tensor, name), AT(tarn_tensor, rows), AT(tarn_tensor, columns),
+      AT(tarn_tensor, values)}},
+    {"tarn_run_desc",
+     sizeof(tarn_run_desc),
+     {AT(tarn_run_desc, batch), AT(tarn_run_desc, length), AT(tarn_run_desc, threads),
+      AT(tarn_run_desc, cpu), AT(tarn_run_desc, allocator)}},
+    {"tarn_generator_desc",
+     sizeof(tarn_generator_desc),
+     {AT(tarn_generator_desc, batch), AT(tarn_generator_desc, longest),
+      AT(tarn_generator_desc, method), AT(tarn_generator_desc, precision),
+      AT(tarn_generator_desc, threads), AT(tarn_generator_desc, cpu),
+      AT(tarn_generator_desc, allocator)}},
+    {"tarn_sampling",
+     sizeof(tarn_sampling),
+     {AT(tarn_sampling, temperature), AT(tarn_sampling, top_k), AT(tarn_sampling, top_p),
+      AT(tarn_sampling, greedy), AT(tarn_sampling, seed), AT(tarn_sampling, stream),
+      AT(tarn_sampling, cpu)}},
+    {"tarn_state_about",
+     sizeof(tarn_state_about),
+     {AT(tarn_state_about, model), AT(tarn_state_about, method), AT(tarn_state_about, batch),
+      AT(tarn_state_about, position), AT(tarn_state_about, has_next)}},
+    {"tarn_import_desc",
+     sizeof(tarn_import_desc),
+     {AT(tarn_import_desc, heads), AT(tarn_import_desc, attention),
+      AT(tarn_import_desc, feature_map), AT(tarn_import_desc, norm),
+      AT(tarn_import_desc, activation), AT(tarn_import_desc, head),
+      AT(tarn_import_desc, position), AT(tarn_import_desc, task), AT(tarn_import_desc, tell),
+      AT(tarn_import_desc, context), AT(tarn_import_desc, allocator)}},
+};
 
 int main(void)
 {
-    SIZE(tarn_error);
-    FIELD(tarn_error, status);
-    FIELD(tarn_error, text);
-    SIZE(tarn_attention_desc);
-    FIELD(tarn_attention_desc, kind);
-    FIELD(tarn_attention_desc, feature_map);
-    FIELD(tarn_attention_desc, causal);
-    FIELD(tarn_attention_desc, batch);
-    FIELD(tarn_attention_desc, heads);
-    FIELD(tarn_attention_desc, queries);
-    FIELD(tarn_attention_desc, keys);
-    FIELD(tarn_attention_desc, query_width);
-    FIELD(tarn_attention_desc, value_width);
-    FIELD(tarn_attention_desc, seed);
-    FIELD(tarn_attention_desc, threads);
-    FIELD(tarn_attention_desc, cpu);
-    FIELD(tarn_attention_desc, allocator);
-    SIZE(tarn_input);
-    FIELD(tarn_input, data);
-    FIELD(tarn_input, batch);
-    FIELD(tarn_input, position);
-    FIELD(tarn_input, head);
-    SIZE(tarn_output);
-    FIELD(tarn_output, data);
-    FIELD(tarn_output, batch);
-    FIELD(tarn_output, position);
-    FIELD(tarn_output, head);
-    SIZE(tarn_attention_arrays);
-    FIELD(tarn_attention_arrays, q);
-    FIELD(tarn_attention_arrays, k);
-    FIELD(tarn_attention_arrays, v);
-    FIELD(tarn_attention_arrays, y);
-    FIELD(tarn_attention_arrays, dy);
-    FIELD(tarn_attention_arrays, dq);
-    FIELD(tarn_attention_arrays, dk);
-    FIELD(tarn_attention_arrays, dv);
-    FIELD(tarn_attention_arrays, key_lengths);
-    SIZE(tarn_dot_product_sizes);
-    FIELD(tarn_dot_product_sizes, batch);
-    FIELD(tarn_dot_product_sizes, heads);
-    FIELD(tarn_dot_product_sizes, length);
-    FIELD(tarn_dot_product_sizes, query_width);
-    FIELD(tarn_dot_product_sizes, value_width);
-    FIELD(tarn_dot_product_sizes, threads);
-    SIZE(tarn_option_info);
-    FIELD(tarn_option_info, name);
-    FIELD(tarn_option_info, help);
-    FIELD(tarn_option_info, minimum);
-    FIELD(tarn_option_info, maximum);
-    FIELD(tarn_option_info, initial);
-    FIELD(tarn_option_info, whole);
-    FIELD(tarn_option_info, choices);
-    SIZE(tarn_table_row);
-    FIELD(tarn_table_row, name);
-    FIELD(tarn_table_row, help);
-    FIELD(tarn_table_row, options);
-    SIZE(tarn_config);
-    FIELD(tarn_config, task);
-    FIELD(tarn_config, attention);
-    FIELD(tarn_config, feature_map);
-    FIELD(tarn_config, position);
-    FIELD(tarn_config, context);
-    FIELD(tarn_config, head);
-    FIELD(tarn_config, norm);
-    FIELD(tarn_config, activation);
-    FIELD(tarn_config, body);
-    FIELD(tarn_config, causal);
-    FIELD(tarn_config, symbols);
-    FIELD(tarn_config, frames);
-    FIELD(tarn_config, stack);
-    FIELD(tarn_config, layers);
-    FIELD(tarn_config, heads);
-    FIELD(tarn_config, width);
-    FIELD(tarn_config, feed);
-    FIELD(tarn_config, positions);
-    FIELD(tarn_config, dropout);
-    FIELD(tarn_config, seed);
-    SIZE(tarn_tensor);
-    FIELD(tarn_tensor, name);
-    FIELD(tarn_tensor, rows);
-    FIELD(tarn_tensor, columns);
-    FIELD(tarn_tensor, values);
-    SIZE(tarn_run_desc);
-    FIELD(tarn_run_desc, batch);
-    FIELD(tarn_run_desc, length);
-    FIELD(tarn_run_desc, threads);
-    FIELD(tarn_run_desc, cpu);
-    FIELD(tarn_run_desc, allocator);
-    SIZE(tarn_generator_desc);
-    FIELD(tarn_generator_desc, batch);
-    FIELD(tarn_generator_desc, longest);
-    FIELD(tarn_generator_desc, method);
-    FIELD(tarn_generator_desc, precision);
-    FIELD(tarn_generator_desc, threads);
-    FIELD(tarn_generator_desc, cpu);
-    FIELD(tarn_generator_desc, allocator);
-    SIZE(tarn_sampling);
-    FIELD(tarn_sampling, temperature);
-    FIELD(tarn_sampling, top_k);
-    FIELD(tarn_sampling, top_p);
-    FIELD(tarn_sampling, greedy);
-    FIELD(tarn_sampling, seed);
-    FIELD(tarn_sampling, stream);
-    FIELD(tarn_sampling, cpu);
-    SIZE(tarn_state_about);
-    FIELD(tarn_state_about, model);
-    FIELD(tarn_state_about, method);
-    FIELD(tarn_state_about, batch);
-    FIELD(tarn_state_about, position);
-    FIELD(tarn_state_about, has_next);
-    SIZE(tarn_import_desc);
-    FIELD(tarn_import_desc, heads);
-    FIELD(tarn_import_desc, attention);
-    FIELD(tarn_import_desc, feature_map);
-    FIELD(tarn_import_desc, norm);
-    FIELD(tarn_import_desc, activation);
-    FIELD(tarn_import_desc, head);
-    FIELD(tarn_import_desc, position);
-    FIELD(tarn_import_desc, task);
-    FIELD(tarn_import_desc, tell);
-    FIELD(tarn_import_desc, context);
-    FIELD(tarn_import_desc, allocator);
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        const struct layout *const layout = &layouts[i];
+
+        printf("%s %zu\n", layout->name, layout->size);
+        for (const struct field *field = layout->fields; field->name; field++)
+            printf("%s.%s %zu %zu\n", layout->name, field->name, field->offset, field->size);
+    }
     return 0;
 }

@@ -5,81 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer/ctc.h"
+#include "support/ctc_case.h"
 #include "support/kernel_list.h"
-#include "support/layer_case.h"
 #include "vectors/ctc_torch.h"
 
 static const double none = (double)INFINITY;
-
-struct ctc_case {
-    struct tn_ctc ctc;
-    struct floats x, dx, slopes;
-    size_t *frames, *counts;
-    int32_t *labels;
-    double *losses;
-    void *scratch;
-};
-
-/* Room for `most` labels in each of the sequences. */
-static struct ctc_case case_open(struct tn_ctc ctc, size_t most, double spread,
-                                 struct tn_random *random)
-{
-    struct ctc_case c = {.ctc = ctc};
-    const size_t n = ctc.B * ctc.N * ctc.S;
-
-    c.x = floats_open(n, spread, random);
-    c.dx = floats_open(n, 1.0, random);
-    c.slopes = floats_open(ctc.B, 1.0, random);
-    c.frames = take(ctc.B, sizeof *c.frames);
-    c.counts = take(ctc.B, sizeof *c.counts);
-    c.labels = take(ctc.B * most, sizeof *c.labels);
-    c.losses = take(ctc.B, sizeof *c.losses);
-    c.scratch = take(tn_ctc_scratch_size(&ctc), 1);
-    for (size_t b = 0; b < ctc.B; b++)
-        c.frames[b] = ctc.N;
-    return c;
-}
-
-static void case_close(struct ctc_case *c)
-{
-    floats_close(&c->x);
-    floats_close(&c->dx);
-    floats_close(&c->slopes);
-    free(c->frames);
-    free(c->counts);
-    free(c->labels);
-    free(c->losses);
-    free(c->scratch);
-}
-
-/* Labels of every second sequence repeat often. */
-static void draw(struct ctc_case *c, size_t most, struct tn_random *random)
-{
-    size_t offset = 0;
-
-    for (size_t b = 0; b < c->ctc.B; b++) {
-        const size_t symbols = b % 2 ? c->ctc.S - 1 : tn_min(2, c->ctc.S - 1);
-
-        c->frames[b] = below(random, c->ctc.N + 1);
-        c->counts[b] = below(random, most + 1);
-        for (size_t i = 0; i < c->counts[b]; i++)
-            c->labels[offset++] = 1 + (int32_t)below(random, symbols);
-    }
-}
-
-static void run(struct ctc_case *c, float *dx)
-{
-    tn_ctc_loss(&(struct tn_ctc_call){.ctc = &c->ctc,
-                                      .losses = c->losses,
-                                      .dx = dx,
-                                      .x = c->x.at,
-                                      .frames = c->frames,
-                                      .labels = c->labels,
-                                      .counts = c->counts,
-                                      .slopes = c->slopes.at,
-                                      .scratch = c->scratch});
-}
 
 /* y of one sequence, in double. */
 static double *softmax(const float *x, size_t T, size_t S)
@@ -249,7 +179,7 @@ static void check(struct ctc_case *c, solution *solve, double tolerance)
     const size_t N = c->ctc.N, S = c->ctc.S;
     const int32_t *labels = c->labels;
 
-    run(c, c->dx.at);
+    ctc_run(c, c->dx.at);
     for (size_t b = 0; b < c->ctc.B; b++) {
         const size_t T = c->frames[b];
         double *const want = take(N * S, sizeof *want), *const q = take(T * S + 1, sizeof *q);
@@ -281,15 +211,15 @@ static void the_sum_is_over_all_paths(void **state)
         for (size_t i = 0; i < 60; i++) {
             const struct tn_ctc ctc = {kernels, 1 + i % 2, 5, 1 + below(&random, 6),
                                        2 + below(&random, 3)};
-            struct ctc_case c = case_open(ctc, 4, i % 3 ? 2.0 : 10.0, &random);
+            struct ctc_case c = ctc_open(ctc, 4, i % 3 ? 2.0 : 10.0, &random);
 
-            draw(&c, 4, &random);
+            ctc_draw(&c, 4, &random);
             check(&c, by_paths, 1e-6);
             for (size_t b = 0; b < ctc.B; b++) {
                 impossible += c.losses[b] == none;
                 empty += c.counts[b] == 0;
             }
-            case_close(&c);
+            ctc_close(&c);
         }
     assert_true(impossible > 20 && empty > 20);
 }
@@ -305,11 +235,11 @@ static void long_sequences_equal_the_recursion_in_double(void **state)
         for (size_t i = 0; i < 12; i++) {
             const struct tn_ctc ctc = {kernels, 2, 3, 1 + below(&random, 300),
                                        2 + below(&random, 60)};
-            struct ctc_case c = case_open(ctc, ctc.N, 3.0, &random);
+            struct ctc_case c = ctc_open(ctc, ctc.N, 3.0, &random);
 
-            draw(&c, i % 2 ? ctc.N : tn_min(ctc.N, 40), &random);
+            ctc_draw(&c, i % 2 ? ctc.N : tn_min(ctc.N, 40), &random);
             check(&c, by_logs, 2e-6);
-            case_close(&c);
+            ctc_close(&c);
         }
 }
 
@@ -320,14 +250,14 @@ static void twenty_thousand_frames_lose_nothing(void **state)
 
     (void)state;
     tn_random_seed(&random, 483);
-    struct ctc_case c = case_open(ctc, 300, 3.0, &random);
+    struct ctc_case c = ctc_open(ctc, 300, 3.0, &random);
 
     c.counts[0] = 300;
     for (size_t i = 0; i < 300; i++)
         c.labels[i] = 1 + (int32_t)below(&random, 29);
     check(&c, by_logs, 3e-6);
     assert_true(c.losses[0] > 5e4);
-    case_close(&c);
+    ctc_close(&c);
 }
 
 /* exp of 2e4 overflows a double, too: the recursion is given logarithms. */
@@ -341,11 +271,10 @@ static void extreme_outputs_give_finite_losses_and_gradients(void **state)
     for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++)
         for (size_t i = 0; i < 20; i++) {
             const size_t N = 1 + below(&random, 40), S = 2 + below(&random, 6);
-            struct ctc_case c =
-                case_open((struct tn_ctc){kernels, 1, 1, N, S}, N, 1.0, &random);
+            struct ctc_case c = ctc_open((struct tn_ctc){kernels, 1, 1, N, S}, N, 1.0, &random);
             double *const log_y = take(N * S, sizeof *log_y), *const q = take(N * S, sizeof *q);
 
-            draw(&c, N / 3, &random);
+            ctc_draw(&c, N / 3, &random);
             c.frames[0] = N;
             c.slopes.at[0] = 1.0f;
             for (size_t j = 0; j < N * S; j++)
@@ -362,43 +291,15 @@ static void extreme_outputs_give_finite_losses_and_gradients(void **state)
             }
             const double want = -recursion(q, log_y, N, S, c.labels, c.counts[0]);
 
-            run(&c, c.dx.at);
+            ctc_run(&c, c.dx.at);
             check_loss(c.losses[0], want, 1e-6);
             for (size_t j = 0; j < N * S && want < none; j++)
                 q[j] = exp(log_y[j]) - q[j];
             check_floats("dx", c.dx.at, q, N * S, 1e-5);
-            case_close(&c);
+            ctc_close(&c);
             free(log_y);
             free(q);
         }
-}
-
-static double loss_at(void *arg)
-{
-    struct ctc_case *const c = arg;
-    double sum = 0.0;
-
-    run(c, NULL);
-    for (size_t b = 0; b < c->ctc.B; b++)
-        sum += isfinite(c->losses[b]) ? (double)c->slopes.at[b] * c->losses[b] : 0.0;
-    return sum;
-}
-
-static void the_gradient_is_the_slope(void **state)
-{
-    const struct tn_kernels *kernels;
-    struct tn_random random;
-
-    (void)state;
-    tn_random_seed(&random, 485);
-    for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
-        struct ctc_case c = case_open((struct tn_ctc){kernels, 2, 5, 40, 9}, 40, 2.0, &random);
-
-        draw(&c, 20, &random);
-        run(&c, c.dx.at);
-        check_slope("ctc", loss_at, &c, c.x.at, c.dx.at, c.x.n, 1e-3, &random);
-        case_close(&c);
-    }
 }
 
 struct torch {
@@ -414,7 +315,7 @@ static void check_torch(const struct torch *v, const struct tn_kernels *kernels)
 
     tn_random_seed(&random, 1);
     struct ctc_case c =
-        case_open((struct tn_ctc){kernels, 2, v->B, v->N, v->S}, v->N, 1.0, &random);
+        ctc_open((struct tn_ctc){kernels, 2, v->B, v->N, v->S}, v->N, 1.0, &random);
     size_t labels = 0;
 
     memcpy(c.x.at, v->x, c.x.n * sizeof(float));
@@ -424,14 +325,14 @@ static void check_torch(const struct torch *v, const struct tn_kernels *kernels)
         c.slopes.at[b] = 1.0f;
     }
     memcpy(c.labels, v->labels, labels * sizeof *c.labels);
-    run(&c, c.dx.at);
+    ctc_run(&c, c.dx.at);
     double *const dx = doubles_of(v->dx, c.dx.n);
 
     for (size_t b = 0; b < v->B; b++)
         check_loss(c.losses[b], (double)v->loss[b], 1e-6);
     check_floats("dx", c.dx.at, dx, c.dx.n, 2e-6);
     free(dx);
-    case_close(&c);
+    ctc_close(&c);
 }
 
 static void pytorch_computes_the_same(void **state)
@@ -448,101 +349,6 @@ static void pytorch_computes_the_same(void **state)
             check_torch(&vectors[i], kernels);
 }
 
-static void any_number_of_threads_gives_the_same_bits(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < AWKWARD_THREADS; i++) {
-        struct tn_ctc ctc = {tn_kernels_pick(forced_cpu()), 1, 6, 120, 31};
-        struct tn_random random;
-
-        tn_random_seed(&random, 486);
-        struct ctc_case one = case_open(ctc, 40, 3.0, &random);
-
-        draw(&one, 40, &random);
-        ctc.threads = awkward_threads[i];
-        tn_random_seed(&random, 486);
-        struct ctc_case many = case_open(ctc, 40, 3.0, &random);
-
-        draw(&many, 40, &random);
-        run(&one, one.dx.at);
-        run(&many, many.dx.at);
-        assert_memory_equal(one.losses, many.losses, ctc.B * sizeof *one.losses);
-        check_bits("dx", one.dx.at, many.dx.at, one.dx.n);
-        case_close(&one);
-        case_close(&many);
-    }
-}
-
-/* What is beyond lengths may be no numbers, and so may be all of a sequence that is left out. */
-static void frames_beyond_lengths_are_not_looked_at(void **state)
-{
-    struct tn_random random;
-    const struct tn_ctc ctc = {tn_kernels_pick(forced_cpu()), 2, 6, 50, 7};
-
-    (void)state;
-    tn_random_seed(&random, 487);
-    struct ctc_case c = case_open(ctc, 20, 2.0, &random);
-    double was[6];
-
-    draw(&c, 20, &random);
-    c.slopes.at[3] = 0.0f;
-    run(&c, c.dx.at);
-    memcpy(was, c.losses, sizeof was);
-    for (size_t b = 0; b < ctc.B; b++)
-        for (size_t i = (b == 3 ? 0 : c.frames[b]) * ctc.S; i < ctc.N * ctc.S; i++) {
-            c.x.at[b * ctc.N * ctc.S + i] = NAN;
-            assert_true(c.dx.at[b * ctc.N * ctc.S + i] == 0.0f);
-        }
-    run(&c, c.x.at); /* in place */
-    assert_memory_equal(was, c.losses, sizeof was);
-    check_bits("dx", c.x.at, c.dx.at, c.x.n);
-    assert_true(was[3] == 0.0);
-    case_close(&c);
-}
-
-static void what_is_no_number_is_no_loss(void **state)
-{
-    const float strange[] = {NAN, INFINITY};
-    struct tn_random random;
-
-    (void)state;
-    tn_random_seed(&random, 488);
-    for (size_t i = 0; i < 2; i++) {
-        const struct tn_ctc ctc = {tn_kernels_pick(forced_cpu()), 1, 1, 9, 5};
-        struct ctc_case c = case_open(ctc, 3, 2.0, &random);
-
-        c.counts[0] = 2;
-        c.labels[0] = c.labels[1] = 3;
-        c.x.at[21] = strange[i];
-        run(&c, c.dx.at);
-        assert_true(isnan(c.losses[0]));
-        for (size_t j = 0; j < c.dx.n; j++)
-            assert_true(c.dx.at[j] == 0.0f);
-        case_close(&c);
-    }
-}
-
-/* -infinity is a probability of 0: here every path has one. */
-static void outputs_may_rule_out_every_path(void **state)
-{
-    struct tn_random random;
-    const struct tn_ctc ctc = {tn_kernels_pick(forced_cpu()), 1, 1, 6, 4};
-
-    (void)state;
-    tn_random_seed(&random, 489);
-    struct ctc_case c = case_open(ctc, 3, 2.0, &random);
-
-    c.counts[0] = 1;
-    c.labels[0] = 3;
-    for (size_t t = 0; t < ctc.N; t++)
-        c.x.at[t * ctc.S + 3] = -INFINITY;
-    run(&c, c.dx.at);
-    assert_true(c.losses[0] == none);
-    for (size_t j = 0; j < c.dx.n; j++)
-        assert_true(c.dx.at[j] == 0.0f);
-    case_close(&c);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -550,12 +356,7 @@ int main(void)
         cmocka_unit_test(long_sequences_equal_the_recursion_in_double),
         cmocka_unit_test(twenty_thousand_frames_lose_nothing),
         cmocka_unit_test(extreme_outputs_give_finite_losses_and_gradients),
-        cmocka_unit_test(the_gradient_is_the_slope),
         cmocka_unit_test(pytorch_computes_the_same),
-        cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
-        cmocka_unit_test(frames_beyond_lengths_are_not_looked_at),
-        cmocka_unit_test(what_is_no_number_is_no_loss),
-        cmocka_unit_test(outputs_may_rule_out_every_path),
     };
 
     return cmocka_run_group_tests_name("ctc", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "file/cifar.h"
+#include "file/gzip.h"
 #include "file/images.h"
 #include "support/folder.h"
 #include "support/image_files.h"
@@ -182,6 +183,49 @@ static void a_gzip_bomb_is_not_unpacked(void **state)
     tn_bytes_free(&plain);
 }
 
+/* A header that promises 3 GB, in a file that could hold them. */
+static void a_gzip_that_keeps_a_large_promise_is_not_unpacked(void **state)
+{
+    struct tn_bytes plain = idx_bytes(1, 1, 1), begin, packed;
+    void *const rest = take(4, 1 << 20);
+
+    (void)state;
+    memcpy(plain.data + 4, "\0\0\x0c\0\0\0\4\0\0\0\4\0", 12);
+    begin = gzip_bytes(&plain);
+    packed = bytes_joined(&begin, rest, (size_t)4 << 20);
+    check_refused(&packed, "gzip that becomes 3221225472 bytes");
+    assert_int_equal(most_asked, 0);
+    tn_bytes_free(&packed);
+    tn_bytes_free(&begin);
+    tn_bytes_free(&plain);
+    free(rest);
+}
+
+static void *no_memory(void *context, unsigned count, unsigned size)
+{
+    (void)context;
+    (void)count;
+    (void)size;
+    return NULL;
+}
+
+static void gzip_without_memory_names_the_file(void **state)
+{
+    struct tn_bytes plain = idx_bytes(3, 4, 5), packed = gzip_bytes(&plain);
+    struct tn_gunzip gunzip;
+    unsigned char out[16];
+    tarn_error err;
+
+    (void)state;
+    check_ok(tn_gunzip_begin(&gunzip, &packed, "the/path", &err), &err);
+    gunzip.stream.zalloc = no_memory;
+    assert_int_equal(tn_gunzip_take(&gunzip, out, sizeof out, &err), TARN_ENOMEM);
+    assert_non_null(strstr(err.text, "the/path: no memory"));
+    tn_gunzip_free(&gunzip);
+    tn_bytes_free(&plain);
+    tn_bytes_free(&packed);
+}
+
 static void a_wrong_checksum_of_gzip_is_noticed(void **state)
 {
     struct tn_bytes plain = idx_bytes(3, 4, 5), packed = gzip_bytes(&plain);
@@ -284,6 +328,8 @@ int main(void)
         cmocka_unit_test(headers_of_other_things_are_refused),
         cmocka_unit_test(headers_that_promise_too_much_cost_no_memory),
         cmocka_unit_test(a_gzip_bomb_is_not_unpacked),
+        cmocka_unit_test(a_gzip_that_keeps_a_large_promise_is_not_unpacked),
+        cmocka_unit_test(gzip_without_memory_names_the_file),
         cmocka_unit_test(a_wrong_checksum_of_gzip_is_noticed),
         cmocka_unit_test(planes_of_cifar_become_pixels),
         cmocka_unit_test(several_files_of_cifar_are_one),

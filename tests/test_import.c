@@ -390,7 +390,7 @@ static void arguments_are_checked(void **state)
     assert_int_equal(tarn_model_import(NULL, "a", NULL, NULL), TARN_EINVAL);
     assert_int_equal(tarn_model_import(&model, NULL, NULL, NULL), TARN_EINVAL);
     assert_int_equal(tarn_model_import(&model, "/nowhere/a.pth", NULL, NULL), TARN_EIO);
-    assert_int_equal(tarn_model_export(NULL, "a", NULL, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_model_export(NULL, "a", NULL, 0, NULL), TARN_EINVAL);
 }
 
 /* ---- Out and in --------------------------------------------------------- */
@@ -415,17 +415,59 @@ static void an_exported_model_comes_back(void **state)
             tarn_model *again;
             tarn_error err;
 
-            check_ok(tarn_model_export(model, path, NULL, &err), &err);
+            check_ok(tarn_model_export(model, path, NULL, 9, &err), &err);
             check_ok(tarn_model_import(&again, path,
                                        &(tarn_import_desc){.tell = tell, .context = &told},
                                        &err),
                      &err);
             assert_true(tarn_model_fingerprint(model) == tarn_model_fingerprint(again));
             assert_int_equal(told.count[TARN_IMPORT_ASSUMED], 0);
-            assert_int_equal(told.count[TARN_IMPORT_SKIPPED], 0);
+            assert_int_equal(told.count[TARN_IMPORT_SKIPPED],
+                             model->arch.position.row->fill ? 1 : 0);
             tarn_model_free(model);
             tarn_model_free(again);
         }
+    folder_close(&folder);
+}
+
+/* load_state_dict() wants every name of the module, buffers too, and no other. */
+static void an_export_has_the_names_and_shapes_of_the_checkpoint(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "out.safetensors");
+    struct tn_safetensors file;
+    struct rows r;
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_import(&model, old_checkpoint, &(tarn_import_desc){.heads = 2}, &err),
+             &err);
+    check_ok(tarn_model_export(model, path, "bf16", LENGTH, &err), &err);
+    check_ok(tn_safetensors_read(&file, path, &err), &err);
+    open_rows(&r);
+    assert_int_equal(file.count, r.count);
+    for (size_t i = 0; i < r.count; i++) {
+        const struct tn_safetensor *const found = tn_safetensors_find(&file, r.rows[i].name);
+
+        if (!found || found->rank != r.rows[i].rank ||
+            memcmp(found->shape, r.rows[i].shape, found->rank * sizeof(size_t)) != 0)
+            fail_msg("%s is not there, or has another shape", r.rows[i].name);
+    }
+    float here[LENGTH * 4], there[LENGTH * 4];
+
+    assert_true(tn_safetensor_floats(tn_safetensors_find(&file, "pos_embedding.pe"), here));
+    assert_true(tn_safetensor_floats(row(&r, "pos_embedding.pe"), there));
+    for (size_t i = 0; i < LENGTH * 4; i++)
+        assert_true(fabsf(here[i] - there[i]) < 1e-6f);
+    tn_safetensors_free(&file);
+    check_ok(tarn_model_export(model, path, NULL, 0, &err), &err);
+    check_ok(tn_safetensors_read(&file, path, &err), &err);
+    assert_int_equal(tn_safetensors_find(&file, "pos_embedding.pe")->shape[1], 5000);
+    assert_int_equal(tarn_model_export(model, path, NULL, SIZE_MAX, &err), TARN_EINVAL);
+    tn_safetensors_free(&file);
+    tn_safetensors_free(&r.file);
+    tarn_model_free(model);
     folder_close(&folder);
 }
 
@@ -440,7 +482,7 @@ static void matrices_are_exported_in_bf16(void **state)
     tarn_error err;
 
     (void)state;
-    check_ok(tarn_model_export(model, path, "bf16", &err), &err);
+    check_ok(tarn_model_export(model, path, "bf16", 0, &err), &err);
     check_ok(tarn_model_load(&rounded, path, NULL, &err), &err);
     for (size_t i = 0; tarn_model_tensor(model, i, &was); i++) {
         assert_true(tarn_model_tensor(rounded, i, &is));
@@ -449,12 +491,12 @@ static void matrices_are_exported_in_bf16(void **state)
                                              ? tn_bf16_to_f32(tn_bf16_from_f32(was.values[e]))
                                              : was.values[e]));
     }
-    check_ok(tarn_model_export(rounded, path, "bf16", &err), &err);
+    check_ok(tarn_model_export(rounded, path, "bf16", 0, &err), &err);
     check_ok(tarn_model_load(&again, path, NULL, &err), &err);
     assert_true(tarn_model_fingerprint(rounded) == tarn_model_fingerprint(again));
     assert_false(tarn_model_fingerprint(rounded) == tarn_model_fingerprint(model));
-    assert_int_equal(tarn_model_export(model, path, "f16", &err), TARN_EUNKNOWN);
-    assert_int_equal(tarn_model_export(model, "a.npz", "bf16", &err), TARN_EINVAL);
+    assert_int_equal(tarn_model_export(model, path, "f16", 0, &err), TARN_EUNKNOWN);
+    assert_int_equal(tarn_model_export(model, "a.npz", "bf16", 0, &err), TARN_EINVAL);
     tarn_model_free(model);
     tarn_model_free(rounded);
     tarn_model_free(again);
@@ -475,6 +517,7 @@ int main(void)
         cmocka_unit_test(a_few_names_are_no_large_model),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(an_exported_model_comes_back),
+        cmocka_unit_test(an_export_has_the_names_and_shapes_of_the_checkpoint),
         cmocka_unit_test(matrices_are_exported_in_bf16),
     };
 

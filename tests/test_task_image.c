@@ -9,6 +9,7 @@
 #include "file/images.h"
 #include "support/batches.h"
 #include "support/folder.h"
+#include "support/image_bits.h"
 #include "support/image_files.h"
 #include "task/task.h"
 #include "tarn/tarn.h"
@@ -159,68 +160,23 @@ static void a_batch_has_all_bytes_but_one(void **state)
 
 /* ---- Bits per dim ------------------------------------------------------- */
 
-static double sigma(double x)
-{
-    return 1.0 / (1.0 + exp(-x));
-}
-
-/* -log2 p(t) by the formula of the head, in double precision. */
-static double bits(const float *outputs, int32_t t)
-{
-    const double x = -1.0 + 2.0 * t / 255.0, h = 1.0 / 255.0;
-    double p = 0.0, all = 0.0;
-
-    for (size_t k = 0; k < MIXTURES; k++) {
-        const double weight = exp((double)outputs[k]), mean = (double)outputs[MIXTURES + k];
-        const double scale = exp(fmax((double)outputs[2 * MIXTURES + k], -7.0));
-        const double above = t == 255 ? 1.0 : sigma((x + h - mean) / scale);
-        const double below = t == 0 ? 0.0 : sigma((x - h - mean) / scale);
-
-        p += weight * (above - below);
-        all += weight;
-    }
-    return -log2(p / all);
-}
-
-/* Mean bits of the validation images, each fed byte by byte. */
-static double bits_by_steps(const tarn_model *model, size_t first, size_t images)
-{
-    tarn_generator *generator;
-    tarn_error err;
-    double sum = 0.0;
-
-    check_ok(tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err),
-             &err);
-    void *const state = take(1, tarn_generator_state_size(generator));
-
-    for (size_t i = 0; i < images; i++) {
-        memset(state, 0, tarn_generator_state_size(generator));
-        for (size_t n = 0; n < N; n++) {
-            const int32_t symbol = image_byte(first + i, n);
-            const float *outputs;
-
-            check_ok(tarn_generator_step(generator, state, &outputs, &symbol, &err), &err);
-            sum += bits(outputs, image_byte(first + i, n + 1));
-        }
-    }
-    free(state);
-    tarn_generator_free(generator);
-    return sum / (double)(images * N);
-}
-
 static void bits_per_dim_is_what_steps_and_the_formula_give(void **state)
 {
     struct folder folder = folder_open();
     const tarn_settings settings = settings_for(put_images(&folder));
     tarn_model *const model = small_model();
+    unsigned char pixels[COUNT / 2][N + 1];
     tarn_validation validation;
     tarn_error err;
 
     (void)state;
+    for (size_t i = 0; i < COUNT / 2; i++)
+        for (size_t k = 0; k < N + 1; k++)
+            pixels[i][k] = image_byte(COUNT - COUNT / 2 + i, k);
     check_ok(tarn_evaluate(&validation, model, &settings,
                            &(tarn_evaluate_desc){.threads = 1, .cpu = forced_cpu()}, &err),
              &err);
-    const double plain = bits_by_steps(model, COUNT - COUNT / 2, COUNT / 2);
+    const double plain = bits_by_steps(model, pixels[0], COUNT / 2, N + 1);
 
     assert_string_equal(validation.name, "bits_per_dim");
     assert_int_equal((size_t)validation.positions, COUNT / 2 * N);

@@ -10,6 +10,7 @@
 #include "file/file_bytes.h"
 #include "support/folder.h"
 #include "tarn/train.h"
+#include "task/task.h"
 
 /* A copy task of a few milliseconds. */
 struct lesson {
@@ -161,6 +162,36 @@ static void a_folder_in_use_is_refused(void **state)
     folder_close(&folder);
 }
 
+/* ---- Nothing to train on ------------------------------------------------ */
+
+/* Tasks that make their data keep none of it; of the others no file is opened. */
+static void all_of_the_data_for_validation_is_refused(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const inside = folder_file(&folder, "run");
+
+    (void)state;
+    for (size_t i = 0; tarn_task(i); i++) {
+        const struct tn_task_row *const row = (const struct tn_task_row *)tn_task_rows[i];
+        struct lesson lesson;
+        tarn_error err;
+
+        check_ok(tarn_settings_start(&lesson.settings, tarn_task(i)->name, &err), &err);
+        check_ok(tarn_config_start(&lesson.config, tarn_task(i)->name, NULL, &err), &err);
+        if (!row->reads_data)
+            continue;
+        set(&lesson, "data", "/nowhere/at/all");
+        set(&lesson, "validation", "1");
+        assert_int_equal(train(&lesson, inside, false, &err), TARN_EINVAL);
+        assert_non_null(strstr(err.text, "validation: is 1, which leaves nothing to train on"));
+        set(&lesson, "validation", "0.5");
+        assert_int_not_equal(train(&lesson, inside, false, &err), TARN_OK);
+        assert_null(strstr(err.text, "validation"));
+    }
+    assert_int_equal(folder_count(&folder), 0);
+    folder_close(&folder);
+}
+
 /* ---- Text --------------------------------------------------------------- */
 
 static void fields_come_back_as_the_text_that_sets_them(void **state)
@@ -220,6 +251,7 @@ int main(void)
         cmocka_unit_test(resuming_writes_the_model_of_the_last_checkpoint),
         cmocka_unit_test(skipped_updates_leave_checkpoints_that_resume),
         cmocka_unit_test(a_folder_in_use_is_refused),
+        cmocka_unit_test(all_of_the_data_for_validation_is_refused),
         cmocka_unit_test(fields_come_back_as_the_text_that_sets_them),
         cmocka_unit_test(tasks_name_a_preset_and_a_metric),
     };

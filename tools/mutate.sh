@@ -417,6 +417,7 @@ mutations() {
     mutate "idx: longer than promised" src/file/idx.c \
         's/bytes->size - HEADER != size/bytes->size - HEADER < size/' $images
     mutate "idx: four dimensions" src/file/idx.c 's/if (magic\[3\] != 3)/if (magic[3] < 3)/' $images
+    mutate "idx: gzip of any size" src/file/idx.c 's/size > TN_IDX_UNPACKED/false/' $images
     mutate "cifar: planes stay planes" src/file/cifar.c \
         's/planes\[c \* PLANE + i\]/planes[i * 3 + c]/' $images
     mutate "cifar: any label" src/file/cifar.c 's/bytes->data\[at\] >= LABELS/false/' $images
@@ -470,6 +471,10 @@ mutations() {
     mutate "import: any positions" src/model/import.c 's/if (!same)/if (false)/' test_import
     mutate "import: a large model of a few bytes" src/model/import.c \
         's/tn_weights_count(&arch, NULL) > m->file.bytes.size/false/' test_import
+    mutate "export: no sinusoid" src/model/model_file.c 's/positions > 0 \&\& position->row->fill/false/' \
+        test_import
+    mutate "parity: a norm's eps" src/layer/norm.h 's/1e-5f/1e-3f/' test_parity
+    mutate "train: nothing to train on" src/train/training.c 's/settings->validation < 1.0/true/' test_train_run
     shuffle=src/data/shuffle.c
     mutate "shuffle: no permutation" $shuffle 's/left ^ (mix/(mix/' test_shuffle
     mutate "shuffle: one round" $shuffle 's/ROUNDS = 6/ROUNDS = 1/' test_shuffle
@@ -488,7 +493,7 @@ mutations() {
         test_data_fetch
     mutate "download: a cut is the end" $download 's/!(was_cut(code) \&\& /!(false \&\& /' test_data_fetch
     mutate "unpack: any size" src/file/unpack.c 's/bytes > want->bytes || (got == 0/false || (got == 0/' \
-        test_data_fetch
+        test_data_sets
     mutate "task: bits are nats" src/task/task_text.c 's/ \/ log(2.0)//' test_tasks
     mutate "image: any size is the task's" src/task/task_image.c \
         's/return option == 0 || option == found;/return true;/' test_task_image

@@ -131,7 +131,9 @@ def bits(page, preset):
 
 
 def latency(page, preset):
-    rows = read_lines(os.path.join(page, preset.split("-")[0] + ".jsonl"))
+    """The images that were drawn alone for the tables of throughput."""
+    table_of = os.path.join(page, "..", {"mnist-paper": "table1", "cifar-paper": "table2"}[preset])
+    rows = read_lines(os.path.join(table_of, "throughput.jsonl"))
     found = {row["method"]: row for row in rows if row["batch"] == 1}
     lines = []
     for method in METHODS:
@@ -144,6 +146,9 @@ def latency(page, preset):
         times = row["seconds_per_image"] / base["seconds_per_image"]
         lines.append(cells + [f"{number(row['seconds_per_image'])} ({times:.3g}×)",
                               steps_of(row)])
+    for row in read_lines(os.path.join(table_of, "bf16.jsonl")):
+        lines.append([row["method"] + ", weights in bf16", "", "",
+                      number(row["seconds_per_image"]), steps_of(row)])
     return table(["method", "paper, CPU, s", "paper, GPU, s", "tarn, s", "steps measured"], lines)
 
 
@@ -163,22 +168,29 @@ BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": l
           "machine": machine}
 
 
-def write(page, blocks, of):
-    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
-    path = os.path.join(page, "README.md")
+def fill_blocks(path, known, rows_of):
+    """Replaces what is between the marks of a page by rows_of(NAME, REST), where both are in
+    `known`, pairs of names that a mark may have."""
     with open(path) as file:
         text = file.read()
 
     def fill(match):
-        name, preset = match.group(2), match.group(3)
-        if name not in blocks or preset not in of:
-            sys.exit(f"{path}: no rows of the name '{name} {preset}'; expected one of "
-                     f"{', '.join(blocks)} and one of {', '.join(of)}")
-        return match.group(1) + "\n" + blocks[name](page, preset) + match.group(4)
+        if match.group(2, 3) not in known:
+            shown = ", ".join(" ".join(pair) for pair in known)
+            sys.exit(f"{path}: no rows of the name '{match.group(2)} {match.group(3)}'; "
+                     f"expected one of {shown}")
+        return match.group(1) + "\n" + rows_of(*match.group(2, 3)) + match.group(4)
 
     pattern = r"(<!-- begin: (\S+) (\S+) -->)\n.*?(<!-- end: \2 \3 -->)"
     with open(path, "w") as file:
         file.write(re.sub(pattern, fill, text, flags=re.S))
+
+
+def write(page):
+    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
+    known = [(name, preset) for name in BLOCKS for preset in PAPER]
+    fill_blocks(os.path.join(page, "README.md"), known,
+                lambda name, preset: BLOCKS[name](page, preset))
 
 
 # ---- Trainings -------------------------------------------------------------------------------
@@ -234,7 +246,7 @@ def main():
         bits_line(words[1], words[2])
     elif len(words) >= 2 and words[0] == "write":
         for page in words[1:]:
-            write(page, BLOCKS, PAPER)
+            write(page)
     else:
         sys.exit(__doc__)
 

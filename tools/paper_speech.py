@@ -167,7 +167,13 @@ def epochs(page, _data):
                        + ["CTC at most, %", "million parameters"], lines)
 
 
-BLOCKS = {"rates": rates, "epochs": epochs, "machine": pages.machine}
+BLOCKS = {("rates", "real"): rates, ("rates", "spoken"): rates,
+          ("epochs", "speech-paper"): epochs, ("machine", "speech-paper"): pages.machine}
+
+
+def write(page):
+    pages.fill_blocks(os.path.join(page, "README.md"), list(BLOCKS),
+                      lambda *name: BLOCKS[name](page, name[1]))
 
 
 def main():
@@ -179,7 +185,7 @@ def main():
     elif len(words) == 4 and words[0] == "evolution":
         evolution(*words[1:])
     elif len(words) == 2 and words[0] == "write":
-        pages.write(words[1], BLOCKS, ("real", "spoken", "speech-paper"))
+        write(words[1])
     else:
         sys.exit(__doc__)
 

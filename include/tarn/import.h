@@ -3,7 +3,7 @@
  *
  *     tarn_import_desc desc = {.heads = 8, .attention = "linear"};
  *     tarn_model_import(&model, "mnist.pth", &desc, NULL, &err);
- *     tarn_model_export(model, "mnist.npz", "f32", &err);
+ *     tarn_model_export(model, "mnist.npz", "f32", 784, &err);
  *
  * What is known are the authors' names of parameters, which are tarn's own:
  * value_embedding.weight, transformer.layers.I.attention.query_projection.weight, ...,
@@ -50,9 +50,12 @@ TARN_API tarn_status tarn_model_import(tarn_model **model, const char *path,
 
 /* Every tensor under its name, and the configuration: by the end of `path`, .npz for NumPy,
  * else safetensors, as tarn_model_save(). `precision` of matrices is "f32", or "bf16" in half the
- * bytes, which safetensors have; NULL: f32. Replaces `path` as a whole or not at all. */
+ * bytes, which safetensors have; NULL: f32. Of a model whose positions are a sinusoid,
+ * pos_embedding.pe holds it for `positions` of them, as the authors' module keeps it: as many as
+ * that module was made for; 0: 5000. Replaces `path` as a whole or not at all. */
 TARN_API tarn_status tarn_model_export(const tarn_model *model, const char *path,
-                                       const char *precision, tarn_error *err);
+                                       const char *precision, size_t positions,
+                                       tarn_error *err);
 
 #ifdef __cplusplus
 }

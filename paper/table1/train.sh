@@ -4,7 +4,7 @@
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
 batch=10
-minutes=10
+minutes=5
 test_batches=0
 images=36
 title='MNIST, 4 layers of 4 heads, one thread: training'

@@ -4,7 +4,7 @@
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
 batch=4
-minutes=12
+minutes=5
 test_batches=250
 images=4
 title='CIFAR-10, 4 layers of 4 heads, one thread: training'

@@ -67,7 +67,8 @@ static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, si
         if (code == Z_BUF_ERROR)
             return refuse(gunzip, "ends in the middle; the file was cut", err);
         if (code == Z_MEM_ERROR)
-            return tn_fail(err, TARN_ENOMEM, "no memory to unpack gzip");
+            return tn_fail(err, TARN_ENOMEM, "%s: no memory to unpack gzip",
+                           tn_path_shown(gunzip->path));
         if (code != Z_OK && code != Z_STREAM_END)
             return refuse(gunzip, z->msg ? z->msg : "not as it was written", err);
     }

@@ -115,6 +115,11 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
         return status;
     if (size > tn_inflated_most(packed))
         return refuse_size(packed, size, " of gzip, too few", path, err);
+    if (size > TN_IDX_UNPACKED)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: gzip that becomes %zu bytes; expected %d at most, or the file "
+                       "unpacked",
+                       tn_path_shown(path), size, TN_IDX_UNPACKED);
     if ((status = tn_images_take(images, path, err)) != TARN_OK ||
         (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
         return status;

@@ -5,34 +5,51 @@
  * All else of the model works on rows, so that the products of many positions are formed
  * together: in a lane for several positions of a prompt, and in one for a single step. Only
  * attention goes from position to position, and held weights give a row the same bits in any
- * company, which makes a prompt and the same symbols one by one the same thing. */
+ * company, which makes a prompt and the same symbols one by one the same thing.
+ *
+ * Many streams are cut into shares, and a thread takes one through the whole model: there is
+ * nothing to wait for between layers, activations stay with their core, and one core reads sums
+ * from memory while another one multiplies. */
 #include <string.h>
 
 #include "generate/recurrent.h"
 #include "layer/embed.h"
 
 enum {
-    TOGETHER = 64,          /* positions */
-    ROWS_TOGETHER = 1 << 12 /* of all streams; more make products no faster */
+    TOGETHER = 64,           /* positions */
+    ROWS_TOGETHER = 1 << 12, /* of all streams; more make products no faster */
+    SHARE = 64,              /* streams, about: their activations stay in a core's own cache */
+    SHARE_LEAST = 24         /* for a thread; fewer do not pay for reading all weights */
 };
 
 /* ---- Forward ------------------------------------------------------------ */
 
-struct mixing {
+/* A share of the streams on its way through the model. */
+struct turn {
     const tarn_generator *g;
     const struct tn_lane *lane;
-    const tarn_attention *attention;
+    const struct tn_desk *desk;
+    struct tn_streams streams;
+    struct tn_state *state;
+    bool last;
+};
+
+struct mixing {
+    const struct turn *turn;
+    tarn_attention attention;
     void *state;
 };
 
-/* One step per position; rows are (B, n). */
+/* One step per position; rows are (streams, n). Where streams are in shares, the positions of a
+ * state are counted when all of them are done. */
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct mixing *const m = arg;
-    const struct tn_arch *const arch = &m->g->model->arch;
-    const ptrdiff_t n = (ptrdiff_t)m->lane->n, D = (ptrdiff_t)arch->D;
+    const struct turn *const turn = m->turn;
+    const struct tn_arch *const arch = &turn->g->model->arch;
+    const ptrdiff_t n = (ptrdiff_t)turn->lane->n, D = (ptrdiff_t)arch->D;
     const ptrdiff_t F = (ptrdiff_t)arch->config.width;
-    const ptrdiff_t wide = (ptrdiff_t)m->lane->block.projected;
+    const ptrdiff_t wide = (ptrdiff_t)block->plan->projected;
 
     for (ptrdiff_t i = 0; i < n; i++) {
         const float *const q = block->tape->qkv + i * wide;
@@ -43,107 +60,183 @@ static void mix(void *arg, const struct tn_block *block)
             .y = {block->tape->mixed + i * F, n * F, F, D},
         };
 
-        tarn_attention_step(m->attention, &arrays, m->state, m->lane->work, NULL);
+        tn_attention_step_streams(&m->attention, &arrays, m->state, turn->desk->work,
+                                  turn->streams);
+        if (tn_lane_is_whole(turn->lane))
+            tn_attention_advance(&m->attention, m->state);
     }
 }
 
-static void embed_symbols(const tarn_generator *g, struct tn_lane *lane, struct tn_state *state)
+static int32_t *past_of(const struct turn *turn)
 {
-    const struct tn_context_place place = {lane->symbols, g->B, lane->n,
-                                           tn_recurrent_past(g, state), state->position};
-    const struct tn_context *const context = &g->model->arch.context;
-    const struct tn_position *const position = &g->model->arch.position;
-    const struct tn_weights *const w = &g->model->weights;
-    struct tn_rows values = lane->block.rows;
+    const struct tn_context *const context = &turn->g->model->arch.context;
+
+    return tn_recurrent_past(turn->g, turn->state) + turn->streams.first * context->reach;
+}
+
+static void embed_symbols(const struct turn *turn, const struct tn_rows *rows)
+{
+    const struct tn_desk *const desk = turn->desk;
+    const struct tn_context_place place = {desk->symbols, turn->streams.count, turn->lane->n,
+                                           past_of(turn), turn->state->position};
+    const struct tn_context *const context = &turn->g->model->arch.context;
+    const struct tn_position *const position = &turn->g->model->arch.position;
+    const struct tn_weights *const w = &turn->g->model->weights;
+    struct tn_rows values = *rows;
 
     values.width = position->embedding;
-    tn_embed_forward(&values, lane->x, position->F, w->embedding, lane->symbols);
-    tn_context_find(context, lane->context, &place);
-    tn_context_remember(context, tn_recurrent_past(g, state), &place);
-    tn_context_forward(context, &values, lane->x, position->F, w->context, lane->context);
+    tn_embed_forward(&values, desk->x, position->F, w->embedding, desk->symbols);
+    tn_context_find(context, desk->context, &place);
+    tn_context_remember(context, past_of(turn), &place);
+    tn_context_forward(context, &values, desk->x, position->F, w->context, desk->context);
 }
 
-static void embed(const tarn_generator *g, struct tn_lane *lane, struct tn_state *state)
+/* The rows of a share that has fewer streams than others are zeros. */
+static void embed(const struct turn *turn)
 {
-    const struct tn_recurrent *const own = g->own;
-    const uint64_t from = state->position;
-    const struct tn_position *const position = &g->model->arch.position;
-    const struct tn_weights *const w = &g->model->weights;
+    const struct tn_recurrent *const own = turn->g->own;
+    const struct tn_lane *const lane = turn->lane;
+    const struct tn_desk *const desk = turn->desk;
+    const uint64_t from = turn->state->position;
+    const struct tn_position *const position = &turn->g->model->arch.position;
+    const struct tn_weights *const w = &turn->g->model->weights;
     const float *const table =
-        w->positions ? w->positions + from * position->F : lane->positions;
+        w->positions ? w->positions + from * position->F : desk->positions;
+    struct tn_rows rows = desk->block.rows;
 
-    if (lane->frames)
-        tn_dense_forward(&lane->projection, lane->x, lane->frames, own->projection,
-                         w->frames_bias, lane->scratch);
+    rows.rows = turn->streams.count * lane->n;
+    if (desk->frames)
+        tn_dense_forward(&lane->projection, desk->x, desk->frames, own->projection,
+                         w->frames_bias, desk->scratch);
     else
-        embed_symbols(g, lane, state);
-    tn_position_fill(position, lane->positions, (size_t)from, lane->n);
-    tn_position_apply(position, &lane->block.rows, lane->x, position->F, table, lane->n);
+        embed_symbols(turn, &rows);
+    tn_position_fill(position, desk->positions, (size_t)from, lane->n);
+    tn_position_apply(position, &rows, desk->x, position->F, table, lane->n);
+    memset(desk->x + rows.rows * rows.width, 0,
+           (desk->block.rows.rows - rows.rows) * rows.width * sizeof(float));
 }
 
-static void layers_forward(const tarn_generator *g, struct tn_lane *lane,
-                           struct tn_state *state)
+static void layers_forward(const struct turn *turn)
 {
+    const tarn_generator *const g = turn->g;
     const struct tn_recurrent *const own = g->own;
 
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        struct mixing mixing = {g, lane, &own->attentions[layer],
-                                tn_recurrent_layer(g, state, layer)};
+        struct mixing mixing = {turn, own->attentions[layer],
+                                tn_recurrent_layer(g, turn->state, layer)};
         const struct tn_block block = {
-            .plan = &lane->block,
+            .plan = &turn->desk->block,
             .weights = &own->blocks[layer],
-            .tape = &lane->tape,
+            .tape = &turn->desk->tape,
             .mix = mix,
             .arg = &mixing,
         };
 
-        tn_block_forward(&block, lane->x, lane->x);
+        mixing.attention.threads = turn->lane->threads;
+        tn_block_forward(&block, turn->desk->x, turn->desk->x);
     }
 }
 
 /* Only the last position's outputs are wanted. */
-static void predict(const tarn_generator *g, struct tn_lane *lane)
+static void predict(const struct turn *turn)
 {
-    const struct tn_recurrent *const own = g->own;
-    const struct tn_weights *const w = &g->model->weights;
-    const size_t F = lane->block.rows.width;
-    struct tn_rows last = lane->block.rows;
+    const struct tn_lane *const lane = turn->lane;
+    const struct tn_desk *const desk = turn->desk;
+    const struct tn_recurrent *const own = turn->g->own;
+    const struct tn_weights *const w = &turn->g->model->weights;
+    const size_t F = desk->block.rows.width, O = turn->g->model->arch.head.outputs;
+    struct tn_rows last = desk->block.rows;
 
-    last.rows = g->B;
-    for (size_t b = 0; b < g->B; b++)
-        memcpy(lane->normed + b * F, lane->x + ((b + 1) * lane->n - 1) * F, F * sizeof(float));
-    tn_norm_forward(&last, lane->normed, NULL, lane->normed, w->norm_gain, w->norm_bias,
+    last.rows = lane->streams;
+    for (size_t b = 0; b < lane->streams; b++)
+        memcpy(desk->normed + b * F, desk->x + ((b + 1) * lane->n - 1) * F, F * sizeof(float));
+    tn_norm_forward(&last, desk->normed, NULL, desk->normed, w->norm_gain, w->norm_bias,
                     TN_NORM_EPS);
-    tn_dense_forward(&lane->predictor, lane->outputs, lane->normed, own->predictor,
-                     w->predictor_bias, lane->scratch);
+    tn_dense_forward(&lane->predictor, lane->outputs + turn->streams.first * O, desk->normed,
+                     own->predictor, w->predictor_bias, desk->scratch);
 }
 
-struct turn {
+/* ---- Shares ------------------------------------------------------------- */
+
+/* What all streams are given: n positions each of `symbols`, which has `stride` of a stream, or
+ * of frames a stack. */
+struct inputs {
+    const int32_t *symbols;
+    size_t stride;
+    const float *frames;
+};
+
+struct round {
     const tarn_generator *g;
-    struct tn_lane *lane;
+    const struct tn_lane *lane;
     struct tn_state *state;
+    struct inputs inputs;
     bool last;
 };
 
-/* The lane's inputs through the model. */
-static void take_turn(void *arg)
+static void take_inputs(const struct turn *turn, const struct inputs *inputs)
 {
-    const struct turn *const turn = arg;
+    const tarn_config *const config = &turn->g->model->arch.config;
+    const size_t stack = config->stack * config->frames, n = turn->lane->n;
+    const struct tn_streams s = turn->streams;
 
-    embed(turn->g, turn->lane, turn->state);
-    layers_forward(turn->g, turn->lane, turn->state);
-    if (turn->last)
-        predict(turn->g, turn->lane);
+    if (inputs->frames)
+        memcpy(turn->desk->frames, inputs->frames + s.first * stack,
+               s.count * stack * sizeof(float));
+    for (size_t b = 0; b < s.count && inputs->symbols; b++)
+        memcpy(turn->desk->symbols + b * n, inputs->symbols + (s.first + b) * inputs->stride,
+               n * sizeof(int32_t));
 }
 
-static void go(struct turn *turn, const float **outputs)
+static void take_turn(void *arg, size_t share, size_t thread)
 {
-    if (turn->lane->together)
-        tn_together(turn->g->threads, take_turn, turn);
-    else
-        take_turn(turn);
-    turn->state->position += turn->lane->n;
-    *outputs = turn->lane->outputs;
+    const struct round *const round = arg;
+    const struct tn_lane *const lane = round->lane;
+    const size_t first = share * lane->streams;
+    const struct turn turn = {
+        .g = round->g,
+        .lane = lane,
+        .desk = &lane->desks[thread],
+        .streams = {first, tn_min(lane->streams, round->g->B - first)},
+        .state = round->state,
+        .last = round->last,
+    };
+
+    take_inputs(&turn, &round->inputs);
+    embed(&turn);
+    layers_forward(&turn);
+    if (turn.last)
+        predict(&turn);
+}
+
+static void take_one_turn(void *arg)
+{
+    take_turn(arg, 0, 0);
+}
+
+static void advance(const struct round *round)
+{
+    const struct tn_recurrent *const own = round->g->own;
+
+    for (size_t layer = 0; layer < round->g->model->arch.config.layers; layer++)
+        tn_attention_advance(&own->attentions[layer],
+                             tn_recurrent_layer(round->g, round->state, layer));
+}
+
+static void go(struct round *round, const float **outputs)
+{
+    const struct tn_lane *const lane = round->lane;
+
+    if (!tn_lane_is_whole(lane)) {
+        tn_parallel(round->g->threads, lane->shares, take_turn, round);
+        advance(round);
+    } else if (lane->together) {
+        tn_together(round->g->threads, take_one_turn, round);
+    } else {
+        take_one_turn(round);
+    }
+    round->state->position += lane->n;
+    *outputs = lane->outputs;
 }
 
 static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
@@ -155,12 +248,10 @@ static tarn_status feed(tarn_generator *g, struct tn_state *state, const float *
     for (size_t at = 0; at < n;) {
         const bool many = own->many.n > 0 && n - at >= own->many.n;
         struct tn_lane *const lane = many ? &own->many : &own->one;
-        struct turn turn = {g, lane, state, at + lane->n == n};
+        struct round round = {
+            g, lane, state, {.symbols = symbols + at, .stride = n}, at + lane->n == n};
 
-        for (size_t b = 0; b < g->B; b++)
-            memcpy(lane->symbols + b * lane->n, symbols + b * n + at,
-                   lane->n * sizeof *symbols);
-        go(&turn, outputs);
+        go(&round, outputs);
         at += lane->n;
     }
     return TARN_OK;
@@ -170,107 +261,12 @@ static void hear(tarn_generator *g, struct tn_state *state, const float **output
                  const float *frames)
 {
     struct tn_recurrent *const own = g->own;
-    const tarn_config *const config = &g->model->arch.config;
-    struct turn turn = {g, &own->one, state, true};
+    struct round round = {g, &own->one, state, {.frames = frames}, true};
 
-    memcpy(own->one.frames, frames, g->B * config->stack * config->frames * sizeof *frames);
-    go(&turn, outputs);
+    go(&round, outputs);
 }
 
 /* ---- Life --------------------------------------------------------------- */
-
-static void lay_out(const tarn_generator *g, struct tn_lane *lane, struct tn_arena *arena)
-{
-    const struct tn_recurrent *const own = g->own;
-    const struct tn_arch *const arch = &g->model->arch;
-    const size_t F = arch->config.width, R = g->B * lane->n;
-
-    lane->tape = tn_block_tape_take(&lane->block, arena);
-    lane->x = tn_arena_floats(arena, R * F);
-    lane->positions = arch->position.row->learned
-                          ? NULL
-                          : tn_arena_floats(arena, lane->n * arch->position.table);
-    lane->normed = tn_arena_floats(arena, g->B * F);
-    lane->outputs = tn_arena_floats(arena, g->B * arch->head.outputs);
-    lane->symbols = tn_arena_take(arena, R, sizeof *lane->symbols);
-    lane->context = tn_arena_take(arena, R * arch->context.count, sizeof *lane->context);
-    const bool frames = arch->config.frames > 0;
-
-    if (frames)
-        lane->frames = tn_arena_floats(arena, R * arch->config.stack * arch->config.frames);
-    lane->scratch = tn_arena_take(arena,
-                                  tn_max(frames ? tn_dense_scratch_size(&lane->projection) : 0,
-                                         tn_max(tn_block_scratch_size(&lane->block),
-                                                tn_dense_scratch_size(&lane->predictor))),
-                                  1);
-    lane->block.scratch = lane->scratch;
-    lane->work = tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
-}
-
-static tarn_status lane_create(const tarn_generator *g, struct tn_lane *lane, size_t n,
-                               tarn_error *err)
-{
-    const struct tn_arch *const arch = &g->model->arch;
-    const struct tn_block_desc block = {
-        .rows = g->B * n,
-        .held = true,
-        .elements = g->elements,
-        .threads = g->threads,
-        .cpu = g->cpu,
-        .allocator = g->allocator,
-    };
-    const struct tn_dense_desc predictor = {
-        .rows = g->B,
-        .in = arch->config.width,
-        .out = arch->head.outputs,
-        .bias = true,
-        .held = true,
-        .elements = g->elements,
-        .threads = g->threads,
-        .cpu = g->cpu,
-        .allocator = g->allocator,
-    };
-    const struct tn_dense_desc projection = {
-        .rows = g->B * n,
-        .in = arch->config.frames * arch->config.stack,
-        .out = arch->position.embedding,
-        .ldy = arch->config.width,
-        .bias = true,
-        .held = true,
-        .elements = g->elements,
-        .threads = g->threads,
-        .cpu = g->cpu,
-        .allocator = g->allocator,
-    };
-    struct tn_arena measure = tn_arena_over(NULL);
-    tarn_status status;
-
-    lane->n = n;
-    if ((status = tn_block_init(&lane->block, arch, &block, err)) != TARN_OK ||
-        (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK ||
-        (arch->config.frames > 0 &&
-         (status = tn_dense_init(&lane->projection, &projection, err)) != TARN_OK))
-        return status;
-    lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor) &&
-                     !(arch->config.frames > 0 && tn_dense_forks(&lane->projection));
-    lay_out(g, lane, &measure);
-    lane->bytes = tn_arena_bytes(&measure);
-    lane->memory = tn_allocate(g->allocator, lane->bytes);
-    if (!lane->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams", g->B);
-    struct tn_arena arena = tn_arena_over(lane->memory);
-
-    lay_out(g, lane, &arena);
-    return TARN_OK;
-}
-
-static void lane_free(const tarn_generator *g, struct tn_lane *lane)
-{
-    tn_block_clear(&lane->block);
-    tn_dense_clear(&lane->predictor);
-    tn_dense_clear(&lane->projection);
-    tn_release(g->allocator, lane->memory);
-}
 
 static tarn_status attentions_create(const tarn_generator *g, struct tn_recurrent *own,
                                      tarn_error *err)
@@ -323,6 +319,13 @@ static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *ow
     return TARN_OK;
 }
 
+/* As many for each thread, if there are streams enough that each has some. */
+static size_t shares_of(const tarn_generator *g)
+{
+    return g->B < g->threads * SHARE_LEAST ? 1
+                                           : tn_round_up(tn_blocks(g->B, SHARE), g->threads);
+}
+
 static tarn_status create(tarn_generator *g, tarn_error *err)
 {
     const size_t layers = g->model->arch.config.layers;
@@ -340,12 +343,12 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     if ((status = attentions_create(g, own, err)) != TARN_OK)
         return status;
     own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
-    if ((status = lane_create(g, &own->one, 1, err)) != TARN_OK)
+    if ((status = tn_lane_create(&own->one, g, 1, shares_of(g), err)) != TARN_OK)
         return status;
     const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
 
     if (g->model->arch.config.frames == 0 && together > 1 &&
-        (status = lane_create(g, &own->many, together, err)) != TARN_OK)
+        (status = tn_lane_create(&own->many, g, together, 1, err)) != TARN_OK)
         return status;
     return hold_weights(g, own, err);
 }
@@ -358,8 +361,8 @@ static void destroy(tarn_generator *g)
         return;
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
         tn_attention_clear(&own->attentions[layer]);
-    lane_free(g, &own->one);
-    lane_free(g, &own->many);
+    tn_lane_clear(&own->one, g);
+    tn_lane_clear(&own->many, g);
     tn_release(g->allocator, own->memory);
     tn_release(g->allocator, own);
 }

@@ -1,29 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* recurrent.h - what the method `recurrent` keeps, for its steps (method_recurrent.c) and for its
- * states in files (recurrent_state.c). */
+/* recurrent.h - what the method `recurrent` keeps, for its steps (method_recurrent.c), the
+ * memory they work in (recurrent_lane.c) and its states in files (recurrent_state.c). */
 #ifndef TN_RECURRENT_H
 #define TN_RECURRENT_H
 
 #include "generate/generator.h"
 
-/* The model for n positions of every stream. */
+/* Where a worker has the rows of some streams, n of each. */
+struct tn_desk {
+    struct tn_block_plan block; /* the lane's, with scratch of its own */
+    struct tn_block_tape tape;
+    float *x;         /* rows x F */
+    float *frames;    /* rows x floats of a stack */
+    float *positions; /* n rows of a sinusoid */
+    float *normed;    /* of the last position: streams x F */
+    int32_t *symbols; /* streams x n */
+    int32_t *context; /* rows of its tables */
+    void *scratch, *work;
+};
+
+/* The model for n positions of every stream: shares of them one after the other, each on one
+ * thread, or all as one share of which every product is everyone's. */
 struct tn_lane {
     size_t n;
-    bool together; /* its products are all ours, so that one parallel region does */
+    size_t shares, streams; /* of a share; the last one may have fewer */
+    size_t threads;         /* of a share */
+    bool
+        together; /* products of the one share are all ours, so that one parallel region does */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */
-    struct tn_block_tape tape;
-    float *x;                /* B n x F */
-    float *frames;           /* B n x floats of a stack */
-    float *positions;        /* n rows of a sinusoid */
-    float *normed, *outputs; /* of the last position: B x F, B x O */
-    int32_t *symbols;        /* B x n */
-    int32_t *context;        /* rows of its tables */
-    void *scratch, *work;
-    void *memory; /* that holds all of it */
+    struct tn_desk *desks;      /* as many as work at once */
+    float *outputs;             /* of the last position: shares streams x O */
+    void *memory;               /* that holds all of it */
     size_t bytes;
 };
+
+/* n positions of the generator's streams, in about so many shares. Also what failed is to be
+ * cleared. */
+tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t n,
+                           size_t shares, tarn_error *err);
+void tn_lane_clear(struct tn_lane *lane, const tarn_generator *g); /* accepts zeros */
+
+static inline bool tn_lane_is_whole(const struct tn_lane *lane)
+{
+    return lane->shares == 1;
+}
 
 struct tn_recurrent {
     tarn_attention *attentions; /* one per layer */

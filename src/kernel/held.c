@@ -2,8 +2,12 @@
 #include "kernel/held.h"
 
 enum {
-    DEPTH = 256, /* of a piece of the sum: a panel of b takes half of the first cache */
-    STEPS = 16   /* of a panel that are narrowed at a time */
+    /* Of a piece of the sum. A panel of b that was packed for this product alone takes half of
+     * the first cache. One that is held passes through it: few rows are multiplied with it, and
+     * to add another piece to c costs more than reading it from the second one again. */
+    DEPTH = 256,
+    DEPTH_HELD = 1024,
+    STEPS = 16 /* of a panel that are narrowed at a time */
 };
 
 bool tn_held(const struct tn_matmul_desc *desc)
@@ -13,9 +17,11 @@ bool tn_held(const struct tn_matmul_desc *desc)
 
 /* ---- Layout ------------------------------------------------------------- */
 
-size_t tn_held_piece(size_t k)
+size_t tn_held_piece(const struct tn_matmul *plan)
 {
-    return tn_blocks(k, tn_blocks(k, DEPTH));
+    const size_t k = plan->desc.k, depth = plan->desc.held ? DEPTH_HELD : DEPTH;
+
+    return tn_blocks(k, tn_blocks(k, depth));
 }
 
 size_t tn_held_width(const struct tn_matmul *plan)
@@ -44,7 +50,7 @@ static size_t panels_across(const struct tn_matmul *plan)
 
 size_t tn_held_panels(const struct tn_matmul *plan)
 {
-    return panels_across(plan) * tn_blocks(plan->desc.k, tn_held_piece(plan->desc.k));
+    return panels_across(plan) * tn_blocks(plan->desc.k, tn_held_piece(plan));
 }
 
 struct panel {
@@ -55,7 +61,7 @@ struct panel {
 static struct panel panel_of(const struct tn_matmul *plan, size_t index)
 {
     const size_t across = panels_across(plan), wide = tn_panel_size(plan->kernels, true);
-    const size_t k = plan->desc.k, piece = tn_held_piece(k);
+    const size_t k = plan->desc.k, piece = tn_held_piece(plan);
     struct panel panel = {.col = index % across * wide, .p = index / across * piece};
 
     panel.cols = tn_min(wide, plan->desc.n - panel.col);

@@ -18,7 +18,7 @@ void tn_held_hold(const struct tn_matmul *plan, void *held, const float *b);
 
 /* ---- Layout, in elements ------------------------------------------------ */
 
-size_t tn_held_piece(size_t k);                     /* of a sum of k */
+size_t tn_held_piece(const struct tn_matmul *plan); /* of the sum */
 size_t tn_held_width(const struct tn_matmul *plan); /* columns of b in whole panels */
 
 /* What lies before the panel from column `col` on in the piece from p on, `depth` long. */

@@ -204,9 +204,11 @@ struct panel_pair {
     size_t row, col;
 };
 
-FORCE_INLINE void panel_product_rows(const struct tn_panels *p, const struct panel_pair *pair,
-                                     struct asking *asking, int rows)
+FORCE_INLINE void panel_product_rows(const struct tn_panels *panels,
+                                     const struct panel_pair *pair, struct asking *asking,
+                                     int rows)
 {
+    const struct tn_panels copy = *panels, *const p = &copy; /* that no store can change */
     float *const c = p->c + (ptrdiff_t)pair->row * p->ldc + pair->col;
     vec sum[PANEL_ROWS][PAIR];
 

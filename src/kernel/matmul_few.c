@@ -68,7 +68,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
                           .lda = (ptrdiff_t)d->lda,
                           .m = d->m,
                           .k = d->k,
-                          .piece = tn_held_piece(d->k),
+                          .piece = tn_held_piece(plan),
                           .width = tn_held_width(plan),
                           .bf16 = d->elements == TN_BF16,
                           .add = d->add,

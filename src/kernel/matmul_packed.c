@@ -54,11 +54,12 @@ static void cut_shared(struct packed *own, const struct tn_matmul *plan)
 
 static void cut(struct packed *own, const struct tn_matmul *plan)
 {
-    const size_t n = plan->desc.n, k = plan->desc.k, pieces = tn_blocks(k, tn_held_piece(k));
+    const size_t n = plan->desc.n, k = plan->desc.k, piece = tn_held_piece(plan);
+    const size_t pieces = tn_blocks(k, piece);
     const size_t wide = tn_panel_size(plan->kernels, true);
 
-    *own = (struct packed){
-        .cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = tn_held_piece(k)};
+    *own =
+        (struct packed){.cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = piece};
     cut_rows(own, plan, ROWS);
     if (plan->desc.held || (own->down < TASKS_WANTED && pieces <= PIECES_SHARED)) {
         cut_shared(own, plan);

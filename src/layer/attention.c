@@ -273,6 +273,25 @@ tarn_status tarn_attention_backward(const tarn_attention *attention,
     return TARN_OK;
 }
 
+void tn_attention_step_streams(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                               void *state, void *workspace, struct tn_streams streams)
+{
+    const tarn_attention_arrays used = walked(plan, arrays, 1, 1);
+
+    plan->kind->step(&(struct tn_attention_call){
+        .plan = plan,
+        .arrays = &used,
+        .state = state,
+        .work = aligned(workspace),
+        .streams = streams,
+    });
+}
+
+void tn_attention_advance(const tarn_attention *plan, void *state)
+{
+    plan->kind->advance(state);
+}
+
 tarn_status tarn_attention_step(const tarn_attention *attention,
                                 const tarn_attention_arrays *arrays, void *state,
                                 void *workspace, tarn_error *err)
@@ -281,14 +300,9 @@ tarn_status tarn_attention_step(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
-    const tarn_attention_arrays used = walked(attention, arrays, 1, 1);
-
-    attention->kind->step(&(struct tn_attention_call){
-        .plan = attention,
-        .arrays = &used,
-        .state = state,
-        .work = aligned(workspace),
-    });
+    tn_attention_step_streams(attention, arrays, state, workspace,
+                              (struct tn_streams){0, attention->B});
+    tn_attention_advance(attention, state);
     return TARN_OK;
 }
 

@@ -27,13 +27,19 @@ struct tarn_attention {
     tarn_allocator allocator_copy;
 };
 
+/* Sequences first .. first + count - 1 of a plan's B. */
+struct tn_streams {
+    size_t first, count;
+};
+
 /* One call: the caller's arrays, and memory that is large enough and aligned. */
 struct tn_attention_call {
     const tarn_attention *plan;
     const tarn_attention_arrays *arrays;
-    float *saved; /* kind->saved() floats; NULL in a forward without a backward */
-    void *state;  /* kind->state() bytes */
-    void *work;   /* what kind->work() carved */
+    float *saved;              /* kind->saved() floats; NULL in a forward without a backward */
+    void *state;               /* kind->state() bytes */
+    void *work;                /* what kind->work() carved */
+    struct tn_streams streams; /* a step's; its arrays begin with the first of them */
 };
 
 struct tn_attention_kind {
@@ -56,7 +62,11 @@ struct tn_attention_kind {
 
     void (*forward)(const struct tn_attention_call *call);
     void (*backward)(const struct tn_attention_call *call);
-    void (*step)(const struct tn_attention_call *call); /* NULL: no recurrent form */
+
+    /* A position of the call's streams, which leaves the state's count of positions as it is,
+     * and the count moved on, when all streams had theirs. NULL: no recurrent form. */
+    void (*step)(const struct tn_attention_call *call);
+    void (*advance)(void *state);
 
     /* Positions in a growing cache, which is kv_cache.h's; NULL: the state does not grow. */
     size_t (*cached)(const struct tn_attention_call *call);
@@ -73,6 +83,12 @@ extern const tarn_table_row *const tn_attention_rows[];
 tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
                               tarn_error *err);
 void tn_attention_clear(tarn_attention *plan);
+
+/* tarn_attention_step() in pieces, unchecked: any threads may step streams at once, each with its
+ * own workspace, if no stream has two; then one of them advances. */
+void tn_attention_step_streams(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                               void *state, void *workspace, struct tn_streams streams);
+void tn_attention_advance(const tarn_attention *plan, void *state);
 
 static inline const float *tn_in(tarn_input a, size_t b, size_t h, size_t n)
 {

@@ -265,7 +265,7 @@ static void forward(const struct tn_attention_call *call)
 
 static void step(const struct tn_attention_call *call)
 {
-    for (size_t b = 0; b < call->plan->B; b++)
+    for (size_t b = 0; b < call->streams.count; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
             struct head head = head_of(call, b, h);
 
@@ -277,7 +277,6 @@ static void step(const struct tn_attention_call *call)
             head.causal = false; /* the cache holds no later keys */
             forward_head(&head);
         }
-    tn_kv_cache_advance(call);
 }
 
 /* ---- backward ----------------------------------------------------------- */
@@ -417,5 +416,6 @@ const struct tn_attention_kind tn_attn_kernel = {
     .forward = forward,
     .backward = backward,
     .step = step,
+    .advance = tn_kv_cache_advance,
     .cached = tn_kv_cache_length,
 };

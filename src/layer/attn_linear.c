@@ -369,6 +369,7 @@ const struct tn_attention_kind tn_attn_linear = {
     .forward = forward,
     .backward = backward,
     .step = tn_linear_step,
+    .advance = tn_linear_advance,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

@@ -286,6 +286,7 @@ const struct tn_attention_kind tn_attn_softmax = {
     .forward = forward,
     .backward = backward,
     .step = tn_softmax_step,
+    .advance = tn_kv_cache_advance,
     .cached = tn_kv_cache_length,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,

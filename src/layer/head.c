@@ -49,3 +49,15 @@ void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss)
 {
     call->head->row->loss(call, loss);
 }
+
+struct tn_loss tn_loss_sum(const struct tn_loss *of_blocks, size_t blocks)
+{
+    struct tn_loss sum = {0};
+
+    for (size_t i = 0; i < blocks; i++) {
+        sum.loss += of_blocks[i].loss;
+        sum.weight += of_blocks[i].weight;
+        sum.correct += of_blocks[i].correct;
+    }
+    return sum;
+}

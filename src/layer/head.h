@@ -92,4 +92,7 @@ size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r,
 /* Fills *loss, and doutputs where they are wanted. */
 void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss);
 
+/* For heads: what their blocks of rows gave, first to last. */
+struct tn_loss tn_loss_sum(const struct tn_loss *of_blocks, size_t blocks);
+
 #endif

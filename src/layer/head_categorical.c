@@ -99,12 +99,7 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 
     work.call = call;
     tn_parallel(r->threads, blocks, run_block, &work);
-    *loss = (struct tn_loss){0};
-    for (size_t i = 0; i < blocks; i++) {
-        loss->loss += work.of_blocks[i].loss;
-        loss->weight += work.of_blocks[i].weight;
-        loss->correct += work.of_blocks[i].correct;
-    }
+    *loss = tn_loss_sum(work.of_blocks, blocks);
 }
 
 /* ---- the row ------------------------------------------------------------ */

@@ -148,11 +148,8 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 
     work.call = call;
     tn_parallel(r->threads, blocks, run_block, &work);
-    *loss = (struct tn_loss){.correct = (double)NAN};
-    for (size_t i = 0; i < blocks; i++) {
-        loss->loss += work.of_blocks[i].loss;
-        loss->weight += work.of_blocks[i].weight;
-    }
+    *loss = tn_loss_sum(work.of_blocks, blocks);
+    loss->correct = (double)NAN;
 }
 
 /* ---- choosing ----------------------------------------------------------- */

@@ -19,24 +19,24 @@ size_t tn_kv_cache_bytes(const tarn_attention *plan)
 }
 
 /* Through memcpy: the block may be aligned for floats only. */
-static uint64_t count_read(const struct tn_attention_call *call)
+static uint64_t count_of(const void *state)
 {
     uint64_t count;
 
-    memcpy(&count, call->state, sizeof count);
+    memcpy(&count, state, sizeof count);
     return count;
 }
 
 size_t tn_kv_cache_length(const struct tn_attention_call *call)
 {
-    return (size_t)count_read(call);
+    return (size_t)count_of(call->state);
 }
 
-void tn_kv_cache_advance(const struct tn_attention_call *call)
+void tn_kv_cache_advance(void *state)
 {
-    const uint64_t count = count_read(call) + 1;
+    const uint64_t count = count_of(state) + 1;
 
-    memcpy(call->state, &count, sizeof count);
+    memcpy(state, &count, sizeof count);
 }
 
 static float *key_rows(const struct tn_attention_call *call, size_t b, size_t h)
@@ -57,20 +57,22 @@ static float *value_rows(const struct tn_attention_call *call, size_t b, size_t 
 
 const float *tn_kv_cache_keys(const struct tn_attention_call *call, size_t b, size_t h)
 {
-    return key_rows(call, b, h);
+    return key_rows(call, call->streams.first + b, h);
 }
 
 const float *tn_kv_cache_values(const struct tn_attention_call *call, size_t b, size_t h)
 {
-    return value_rows(call, b, h);
+    return value_rows(call, call->streams.first + b, h);
 }
 
 void tn_kv_cache_append(const struct tn_attention_call *call, size_t b, size_t h)
 {
     const size_t D = call->plan->D, M = call->plan->M, n = tn_kv_cache_length(call);
 
-    memcpy(key_rows(call, b, h) + n * D, tn_in(call->arrays->k, b, h, 0), D * sizeof(float));
-    memcpy(value_rows(call, b, h) + n * M, tn_in(call->arrays->v, b, h, 0), M * sizeof(float));
+    memcpy(key_rows(call, call->streams.first + b, h) + n * D, tn_in(call->arrays->k, b, h, 0),
+           D * sizeof(float));
+    memcpy(value_rows(call, call->streams.first + b, h) + n * M,
+           tn_in(call->arrays->v, b, h, 0), M * sizeof(float));
 }
 
 /* ---- Without what is empty ---------------------------------------------- */

@@ -20,6 +20,8 @@ size_t tn_kv_cache_bytes(const tarn_attention *plan);
 /* Positions held, before the call's own. As kind->cached. */
 size_t tn_kv_cache_length(const struct tn_attention_call *call);
 
+/* Below, b counts from the call's first stream. */
+
 /* Copies k and v of the call's position of head h of sequence b to row `length`, which must be
  * below Nk. */
 void tn_kv_cache_append(const struct tn_attention_call *call, size_t b, size_t h);
@@ -28,8 +30,8 @@ void tn_kv_cache_append(const struct tn_attention_call *call, size_t b, size_t h
 const float *tn_kv_cache_keys(const struct tn_attention_call *call, size_t b, size_t h);
 const float *tn_kv_cache_values(const struct tn_attention_call *call, size_t b, size_t h);
 
-/* One position more. */
-void tn_kv_cache_advance(const struct tn_attention_call *call);
+/* One position more. As kind->advance. */
+void tn_kv_cache_advance(void *state);
 
 /* The rows 0 .. n-1 alone, without the count, as they go to a file: keys (B, H, n, D), then
  * values (B, H, n, M). n is at most Nk, so that the bytes fit wherever the cache does. `packed`

@@ -87,9 +87,11 @@ struct head_state {
     float *near, *far; /* far is NULL where there is none */
 };
 
-static struct head_state state_of(const struct tn_attention_call *call, size_t head)
+/* Of a head of the call's streams. */
+static struct head_state state_of(const struct tn_attention_call *call, size_t index)
 {
     const size_t heads = call->plan->B * call->plan->H, floats = sum_floats(call->plan);
+    const size_t head = call->streams.first * call->plan->H + index;
     float *const sums = (float *)call->state + STATE_PAD;
 
     return (struct head_state){sums + head * floats,
@@ -168,19 +170,33 @@ static void group_step(void *arg, size_t task, size_t thread)
     const tarn_attention *const plan = step->call->plan;
     const struct rows *const rows = &step->rows[thread];
     const size_t first = task * step->group;
-    const size_t last = tn_min(plan->B * plan->H, first + step->group);
+    const size_t last = tn_min(step->call->streams.count * plan->H, first + step->group);
 
     memset(rows->q, 0, 2 * (padded(plan->map.C) + padded(plan->M)) * sizeof(float));
     for (size_t head = first; head < last; head++)
         head_step(step, rows, head);
 }
 
-/* The count is the 32 bits of the state's first float. From BLOCK on it says where in a block we
- * are. */
+/* The 32 bits of the state's first float. From BLOCK on they say where in a block we are. */
+static uint32_t count_of(const void *state)
+{
+    uint32_t count;
+
+    memcpy(&count, state, sizeof count);
+    return count;
+}
+
+void tn_linear_advance(void *state)
+{
+    const uint32_t count = count_of(state), next = count + 1 < 2 * BLOCK ? count + 1 : BLOCK;
+
+    memcpy(state, &next, sizeof next);
+}
+
 void tn_linear_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const size_t heads = plan->B * plan->H;
+    const size_t heads = call->streams.count * plan->H;
     const bool alone = heads < FLOATS_ALONE / sum_floats(plan);
     const size_t threads = alone ? 1 : plan->threads;
     struct tn_arena arena = tn_arena_over(call->work);
@@ -188,11 +204,8 @@ void tn_linear_step(const struct tn_attention_call *call)
         .call = call,
         .rows = lay_out(plan, &arena),
         .group = tn_blocks(heads, threads * GROUPS),
+        .count = count_of(call->state),
     };
 
-    memcpy(&step.count, call->state, sizeof step.count);
     tn_parallel(threads, tn_blocks(heads, step.group), group_step, &step);
-    const uint32_t next = step.count + 1 < 2 * BLOCK ? step.count + 1 : BLOCK;
-
-    memcpy(call->state, &next, sizeof next);
 }

@@ -5,9 +5,10 @@
 
 #include "layer/attn.h"
 
-/* As a kind's state, work and step. */
+/* As a kind's state, work, step and advance. */
 size_t tn_linear_step_state(const tarn_attention *plan);
 void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena);
 void tn_linear_step(const struct tn_attention_call *call);
+void tn_linear_advance(void *state);
 
 #endif

@@ -91,8 +91,7 @@ const struct tn_feature_row tn_map_positive = {
               (const tarn_option_info[]){
                   [FEATURES] = {"features", "how many; 0: 2 D", 0.0, 1048576.0, 0.0, true,
                                 NULL},
-                  [ORTHOGONAL] = {"orthogonal", "draws orthogonal within blocks of D", 0.0, 1.0,
-                                  1.0, true, (const char *const[]){"no", "yes", NULL}},
+                  [ORTHOGONAL] = TN_ORTHOGONAL_OPTION,
                   {0},
               }},
     .features = features,

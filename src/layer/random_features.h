@@ -18,6 +18,16 @@ enum { TN_RANDOM_WIDTH = 4096 };
 /* Rows that one projection yields at most: what fits on a stack, whole vectors anywhere. */
 enum { TN_PROJECTION = 64 };
 
+/* What such maps are asked: tn_random_rows_draw()'s `orthogonal`. */
+#define TN_ORTHOGONAL_OPTION                                                                   \
+    {                                                                                          \
+        "orthogonal", "draws orthogonal within blocks of D", 0.0, 1.0, 1.0, true,              \
+            (const char *const[])                                                              \
+        {                                                                                      \
+            "no", "yes", NULL                                                                  \
+        }                                                                                      \
+    }
+
 /* Floats of draws for R rows; SIZE_MAX if they do not fit. */
 size_t tn_random_rows_floats(const struct tn_feature_map *map, size_t R);
 

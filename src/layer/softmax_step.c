@@ -64,11 +64,10 @@ static void head_step(void *arg, size_t task, size_t thread)
 void tn_softmax_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const size_t heads = plan->B * plan->H, n = tn_kv_cache_length(call) + 1;
+    const size_t heads = call->streams.count * plan->H, n = tn_kv_cache_length(call) + 1;
     const bool alone = heads * n < PRODUCTS_ALONE / (plan->D + plan->M);
     struct tn_arena arena = tn_arena_over(call->work);
     struct step step = {call, lay_out(plan, &arena)};
 
     tn_parallel(alone ? 1 : plan->threads, heads, head_step, &step);
-    tn_kv_cache_advance(call);
 }

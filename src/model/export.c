@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - a model in a file for other programs: the same tensors and names as in its own. */
+/* export.c - a model in a file for other programs: the same tensors and names as in its own, and
+ * the sinusoid that other programs keep. */
 #include <string.h>
 
 #include "file/npz.h"
@@ -13,9 +14,12 @@ static bool ends_in(const char *path, const char *end)
     return length >= tail && strcmp(path + length - tail, end) == 0;
 }
 
+enum { POSITIONS = 5000, POSITIONS_MOST = 1 << 24 };
+
 tarn_status tarn_model_export(const tarn_model *model, const char *path, const char *precision,
-                              tarn_error *err)
+                              size_t positions, tarn_error *err)
 {
+    const size_t rows = positions ? positions : POSITIONS;
     enum tn_element elements = TN_F32;
     tarn_status status;
 
@@ -23,9 +27,12 @@ tarn_status tarn_model_export(const tarn_model *model, const char *path, const c
         return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
     if ((status = tn_element_named(&elements, precision, err)) != TARN_OK)
         return status;
+    if (rows > POSITIONS_MOST)
+        return tn_fail(err, TARN_EINVAL, "positions: %zu; expected %d at most", positions,
+                       POSITIONS_MOST);
     if (!ends_in(path, ".npz"))
-        return tn_model_write(model, path, elements, tn_safetensors_write, err);
+        return tn_model_write(model, path, elements, rows, tn_safetensors_write, err);
     if (elements != TN_F32)
         return tn_fail(err, TARN_EINVAL, "precision: bf16; expected f32: NumPy has no other");
-    return tn_model_write(model, path, elements, tn_npz_write, err);
+    return tn_model_write(model, path, elements, rows, tn_npz_write, err);
 }

@@ -30,7 +30,7 @@ static bool is_sinusoid(const float *table, size_t n, size_t width,
 static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *model)
 {
     const struct tn_position *const position = &model->arch.position;
-    const struct tn_safetensor *const pe = tn_import_find(m, m->outer, "pos_embedding.pe");
+    const struct tn_safetensor *const pe = tn_import_find(m, m->outer, tn_sinusoid_name);
     size_t count = 0;
     bool same = false;
 
@@ -43,7 +43,7 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
 
     if (!table)
         return tn_fail(m->err, TARN_ENOMEM, "%s: no memory for %s", tn_path_shown(m->path),
-                       "pos_embedding.pe");
+                       tn_sinusoid_name);
     same = tn_safetensor_floats(pe, table) &&
            is_sinusoid(table, count / position->table, position->table, position);
     free(table);

@@ -185,7 +185,7 @@ static tarn_status infer_position(struct tn_importing *m)
                                 "is neither as wide as the model nor half");
     else if (learned)
         kind = "learned";
-    else if (tn_import_find(m, m->outer, "pos_embedding.pe"))
+    else if (tn_import_find(m, m->outer, tn_sinusoid_name))
         kind = "add";
     snprintf(c->position, sizeof c->position, "%s", kind);
     if (width == c->width && learned && learned->rank == 2)

@@ -9,6 +9,7 @@
 #include "file/fields_json.h"
 
 const char tn_model_key[] = "tarn", tn_note_key[] = "tarn_task";
+const char tn_sinusoid_name[] = "pos_embedding.pe";
 
 enum { NOTE_MOST = 1 << 26 }; /* bytes */
 
@@ -47,30 +48,49 @@ static void narrow(struct tn_safetensor *rows, uint16_t *halves, const tarn_mode
     }
 }
 
-tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
-                           tn_tensors_writer *write, tarn_error *err)
+/* In the shape of the authors' buffer, 1 x positions x width, and in f32: it is no weight. */
+static void put_sinusoid(struct tn_safetensor *row, float *table,
+                         const struct tn_position *position, size_t positions)
 {
-    const bool narrows = elements == TN_BF16;
+    tn_position_fill(position, table, 0, positions);
+    *row = (struct tn_safetensor){.name = tn_sinusoid_name,
+                                  .dtype = TN_DTYPE_F32,
+                                  .rank = 3,
+                                  .shape = {1, positions, position->table},
+                                  .data = table};
+}
+
+tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
+                           size_t positions, tn_tensors_writer *write, tarn_error *err)
+{
+    const struct tn_position *const position = &model->arch.position;
+    const bool narrows = elements == TN_BF16, has_table = positions > 0 && position->row->fill;
+    const size_t count = model->tensor_count + has_table;
     char *const config = tn_fields_write(tn_config_fields, &model->arch.config);
-    struct tn_safetensor *const rows = calloc(model->tensor_count, sizeof *rows);
+    struct tn_safetensor *const rows = calloc(count, sizeof *rows);
     struct tn_tensor_text *const names = calloc(model->tensor_count, sizeof *names);
     uint16_t *const halves = calloc(narrows ? model->count : 1, sizeof *halves);
+    float *const table =
+        calloc(has_table ? positions : 1, (position->table + 1) * sizeof *table);
     tarn_status status;
 
-    if (!config || !rows || !names || !halves) {
+    if (!config || !rows || !names || !halves || !table) {
         status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", tn_path_shown(path));
         goto done;
     }
     tn_model_tensors(rows, names, model, "", model->values);
     if (narrows)
         narrow(rows, halves, model);
-    status = write(path, rows, model->tensor_count,
+    if (has_table)
+        put_sinusoid(&rows[count - 1], table, position, positions);
+    status = write(path, rows, count,
                    (const struct tn_safetensors_entry[]){
                        {tn_model_key, config},
                        {tn_note_key, model->note},
                    },
                    model->note ? 2 : 1, err);
 done:
+    free(table);
     free(halves);
     free(names);
     free(rows);
@@ -82,7 +102,7 @@ tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_erro
 {
     if (!model || !path)
         return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
-    return tn_model_write(model, path, TN_F32, tn_safetensors_write, err);
+    return tn_model_write(model, path, TN_F32, 0, tn_safetensors_write, err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */

@@ -24,9 +24,11 @@ typedef tarn_status tn_tensors_writer(const char *path, const struct tn_safetens
                                       size_t count, const struct tn_safetensors_entry *metadata,
                                       size_t entries, tarn_error *err);
 
-/* All tensors and the configuration; matrices in f32 or bf16. */
+/* All tensors and the configuration; matrices in f32 or bf16. With `positions` above 0, so many
+ * rows of the model's sinusoid, if it has one, as pos_embedding.pe. */
+extern const char tn_sinusoid_name[];
 tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
-                           tn_tensors_writer *write, tarn_error *err);
+                           size_t positions, tn_tensors_writer *write, tarn_error *err);
 
 /* The other way: every tensor must be there, in its shape, finite. */
 tarn_status tn_model_read_tensors(float *values, const tarn_model *model,

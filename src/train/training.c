@@ -345,6 +345,23 @@ static void take_over(tarn_config *config, const char *task_before, size_t symbo
         config->symbols = tn_task_symbols(task);
 }
 
+/* All of the data is fine for an evaluation. */
+static tarn_status check_validation(const tarn_settings *settings, tarn_error *err)
+{
+    const tarn_table_row *about = NULL;
+    const tarn_status status = tn_option_row(&about, tn_task_rows, "task", settings->task, err);
+
+    if (status != TARN_OK)
+        return status;
+    const struct tn_task_row *const row = (const struct tn_task_row *)about; /* first */
+
+    if (settings->validation < 1.0 || !row->reads_data)
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "validation: is %g, which leaves nothing to train on; expected less than 1",
+                   settings->validation);
+}
+
 static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_error *err)
 {
     tarn_settings *const settings = &t->state.settings;
@@ -358,7 +375,8 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
     size_t symbols;
     tarn_status status;
 
-    if ((status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK ||
+    if ((status = check_validation(settings, err)) != TARN_OK ||
+        (status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK ||
         (status = tn_lesson_open(&t->lesson, settings, &desc, err)) != TARN_OK)
         return status;
     take_over(config, before.task, symbols, t->lesson.task);

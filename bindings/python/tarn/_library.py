@@ -55,7 +55,7 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_model_import": (_STATUS, (c.POINTER(_P), c.c_char_p, c.POINTER(s.tarn_import_desc),
                                     _E)),
     "tarn_model_save": (_STATUS, (_P, c.c_char_p, _E)),
-    "tarn_model_export": (_STATUS, (_P, c.c_char_p, c.c_char_p, _E)),
+    "tarn_model_export": (_STATUS, (_P, c.c_char_p, c.c_char_p, _S, _E)),
     "tarn_model_free": (None, (_P,)),
     "tarn_model_config": (c.POINTER(s.tarn_config), (_P,)),
     "tarn_model_parameters": (_S, (_P,)),

@@ -151,10 +151,13 @@ class Model:
         with self._handle.use() as model:
             call("tarn_model_save", model, path_bytes(path))
 
-    def export(self, path: PathLike, precision: Optional[str] = None) -> None:
-        """As .npz where the name ends so, else safetensors; precision "bf16": half the bytes."""
+    def export(self, path: PathLike, precision: Optional[str] = None,
+               positions: int = 0) -> None:
+        """As .npz where the name ends so, else safetensors; precision "bf16": half the bytes.
+        pos_embedding.pe, the sinusoid of the authors' module, has so many positions; 0: 5000."""
         with self._handle.use() as model:
-            call("tarn_model_export", model, path_bytes(path), text("precision", precision))
+            call("tarn_model_export", model, path_bytes(path), text("precision", precision),
+                 count("positions", positions))
 
     # ---- Questions ----
 

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""install.py FOLDER - packages of the subjects into the environment that runs this, each as the
+index has it; FOLDER/installed.jsonl says what came of it, FOLDER/install.log everything."""
+import importlib.metadata
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+from subjects import SUBJECTS
+
+# Ways to ask for a package, until one works: sources that are compiled against what is already
+# installed must be built beside it.
+WAYS = [[], ["--no-build-isolation"]]
+BASE = ["numpy", "setuptools", "wheel", "ninja"]  # what a build outside of isolation finds
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def reason(text):
+    """The first line that tells of an error, without the folders of this machine."""
+    told = r"(?m)^\s*(?:\S*: )?((?:fatal )?error: .*|\w*Error: .*|#error .*)$"
+    found = re.findall(told, text)
+    return re.sub(r"(/[\w.+-]+)+/", "", (found or text.strip().splitlines())[0])[:200]
+
+
+def install(package, log):
+    failures = []
+    for way in WAYS:
+        command = [sys.executable, "-m", "pip", "install", *way, package]
+        done = subprocess.run(command, text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+        log.write(done.stdout)
+        if done.returncode == 0:
+            break
+        failures.append({"way": " ".join(["pip install", *way]), "why": reason(done.stdout)})
+    return {"package": package, "installed": version(package), "failures": failures}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    wanted = list(dict.fromkeys(need for subject in SUBJECTS for need in subject.needs))
+    made = folder / "installed.jsonl"
+    with open(folder / "install.log", "w") as log, open(f"{made}.part", "w") as records:
+        for package in BASE:
+            if not version(package):
+                install(package, log)
+        for package in wanted:
+            print(f"installing {package}", file=sys.stderr)
+            row = install(package, log)
+            print(json.dumps(row), file=records, flush=True)
+            print(json.dumps(row), file=sys.stderr)
+    pathlib.Path(f"{made}.part").rename(made)  # there when all of it is
+
+
+if __name__ == "__main__":
+    main()

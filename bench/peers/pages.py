@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""pages.py RECORDS PAGE... - the records of compare.py into pages, between marks such as
+<!-- begin: peers ratios --> and <!-- end: peers ratios -->."""
+import pathlib
+import statistics
+import sys
+
+from subjects import SUBJECTS
+from workloads import WORKLOADS
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+from paper_pages import fill_blocks, number, read_lines, table  # noqa: E402
+
+TARN = SUBJECTS[0].name
+ABSENT = "–"
+
+
+def turns(records, work, subject):
+    """Seconds a call, by round."""
+    return {row["round"]: row["seconds"] / row["calls"] for row in records
+            if "calls" in row and (row["workload"], row["subject"]) == (work.name, subject)}
+
+
+def ratios_of(records, work, subject):
+    """How many times as long as tarn, in every round."""
+    ours = turns(records, work, TARN)
+    return [seconds / ours[number] for number, seconds
+            in turns(records, work, subject).items()]
+
+
+def speed(work, seconds):
+    if work.unit.endswith("/s"):
+        return f"{number(work.per_call / seconds)} {work.unit}"
+    return f"{1e3 * seconds / work.per_call:.3g} {work.unit}"
+
+
+def of_workloads(records, cell):
+    """Rows of workloads, columns of subjects; cell: from the ratios."""
+    lines = []
+    for work in WORKLOADS:
+        ours = turns(records, work, TARN)
+        if not ours:
+            continue
+        cells = [work.title, speed(work, statistics.median(ours.values()))]
+        for subject in SUBJECTS[1:]:
+            found = ratios_of(records, work, subject.name)
+            cells.append(cell(found) if found else ABSENT)
+        lines.append(cells)
+    return table(["", TARN] + [f"{subject.name}" for subject in SUBJECTS[1:]], lines)
+
+
+def ratios(records):
+    return of_workloads(records, lambda found: f"{statistics.median(found):.3g}×")
+
+
+def spread(records):
+    return of_workloads(records, lambda found: f"{min(found):.3g} to {max(found):.3g}")
+
+
+def versions(records):
+    """Of everything that was measured."""
+    found = {}
+    for row in records:
+        found.update(row.get("versions", {}))
+    return ", ".join(f"{name} {value}" for name, value in sorted(found.items()))
+
+
+def machine(records):
+    row = records[0]
+    return (f"{row['date']}, {row['processor']}, {row['processors']} processors, "
+            f"{row['threads']} threads each; tarn {row['tarn']} ({row['commit']}), "
+            f"{versions(records)}, NumPy {row['numpy']}, Python {row['python']}. "
+            f"{row['rounds']} rounds of turns of {row['seconds']:g} s.\n")
+
+
+def absent(records):
+    """What was not measured, and why."""
+    lines = []
+    for row in records:
+        for failure in row.get("failures", []):
+            lines.append(f"- `{failure['way']} {row['package']}`: {failure['why']}")
+    for row in records:
+        if row.get("ready") is False:
+            lines.append(f"- {row['subject']}, {row['workload']}: {row['why']}")
+    text = "".join(line + "\n" for line in dict.fromkeys(lines))
+    return text or "Nothing: all installed, all agreed.\n"
+
+
+BLOCKS = {"ratios": ratios, "spread": spread, "machine": machine, "absent": absent}
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    records = read_lines(sys.argv[1])
+    known = [("peers", name) for name in BLOCKS]
+    for page in sys.argv[2:]:
+        fill_blocks(page, known, lambda _, name: BLOCKS[name](records))
+
+
+if __name__ == "__main__":
+    main()

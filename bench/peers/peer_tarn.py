@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""tarn, through its Python package: the calls a user of it writes."""
+import pathlib
+import tempfile
+
+import numpy as np
+import tarn
+
+from subjects import Made
+from tarn_trainer import Trainer
+from workloads import CHECK_RATE, CLIP, RATE
+
+
+def model_of(weights, heads):
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "weights.npz"
+        np.savez(path, **weights)
+        return tarn.Model.import_(path, heads=heads, attention="linear", task="text")
+
+
+def train(weights, given, sizes, threads):
+    model = model_of(weights, sizes["heads"])
+
+    def trainer(rate):
+        return Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
+                       clip=f"global:norm={CLIP}".encode(), rate=rate, threads=threads)
+
+    def answer():
+        loss = trainer(CHECK_RATE).update()
+        after = model.tensors()
+        return {"loss": np.array(loss), **{name: after[name] - weights[name] for name in after}}
+
+    return Made(answer, trainer(RATE).update)
+
+
+def generate(weights, given, sizes, threads, precision="f32"):
+    model = model_of(weights, sizes["heads"])
+    state = model.state(sizes["batch"], precision=precision, threads=threads)
+    start = given["start"].reshape(-1, 1)
+
+    def run():
+        state.reset()
+        return state.generate(start, sizes["steps"], greedy=True)
+
+    def answer():
+        state.reset()
+        return {"outputs": np.stack([state.step(symbols) for symbols in given["forced"]]),
+                "symbols": run()}
+
+    return Made(answer, run)
+
+
+def attention(weights, given, sizes, threads):
+    def run():
+        y, backward = tarn.attention_vjp(given["q"], given["k"], given["v"], sizes["attention"],
+                                         sizes["causal"], threads=threads)
+        return (y, *backward(given["dy"]))
+
+    return Made(lambda: dict(zip(("y", "dq", "dk", "dv"), run())), run)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""tarn/train.h by ctypes, as far as the bench needs it: updates of a tarn.Model.
+
+A struct that is described wrongly here shows: an update is compared with those of the peers."""
+import ctypes as c
+
+import numpy as np
+from tarn._library import Handle, call, create, lib
+
+lib.tarn_trainer_free.restype, lib.tarn_trainer_free.argtypes = None, [c.c_void_p]
+
+
+class tarn_trainer_desc(c.Structure):
+    _fields_ = [("batch", c.c_size_t), ("length", c.c_size_t), ("optimizer", c.c_char_p),
+                ("schedule", c.c_char_p), ("clip", c.c_char_p), ("rate", c.c_double),
+                ("precision", c.c_char_p), ("recompute", c.c_bool), ("varies", c.c_bool),
+                ("skip", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
+                ("cpu", c.c_char_p), ("allocator", c.c_void_p)]
+
+
+class tarn_batch(c.Structure):
+    _fields_ = [("inputs", c.c_void_p), ("targets", c.c_void_p), ("weights", c.c_void_p),
+                ("frames", c.c_void_p), ("lengths", c.c_void_p), ("counts", c.c_void_p),
+                ("length", c.c_size_t)]
+
+
+class tarn_report(c.Structure):
+    _fields_ = [("update", c.c_uint64), ("loss", c.c_double), ("accuracy", c.c_double),
+                ("rate", c.c_double), ("norm", c.c_double), ("skipped", c.c_bool),
+                ("tokens", c.c_size_t)]
+
+
+class Trainer:
+    """Updates on one batch: inputs and targets (B, N)."""
+
+    def __init__(self, model, inputs, targets, **settings):
+        self._inputs, self._targets = (np.ascontiguousarray(a, np.int32)
+                                       for a in (inputs, targets))
+        desc = tarn_trainer_desc(batch=inputs.shape[0], length=inputs.shape[1], **settings)
+        model = model._handle
+        with model.use() as pointer:
+            made = create("tarn_trainer_create", c.c_void_p(pointer), c.byref(desc))
+        self._handle = Handle("trainer", made, lib.tarn_trainer_free, model, desc.threads)
+
+    def update(self):
+        """The loss before it."""
+        batch = tarn_batch(inputs=self._inputs.ctypes.data, targets=self._targets.ctypes.data)
+        report = tarn_report()
+        with self._handle.use() as trainer:
+            call("tarn_trainer_update", c.c_void_p(trainer), c.byref(report), c.byref(batch),
+                 c.c_size_t(1))
+        return report.loss

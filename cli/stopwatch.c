@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#include "stopwatch.h"
+
+#include <time.h>
+
+double stopwatch_seconds(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
