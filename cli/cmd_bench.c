@@ -9,6 +9,8 @@ static const struct command benches[] = {
     {"generate", "what a step of generation costs, beside what it must", bench_generate},
     {"image", "how long whole images take by each method: Tables 1, 2, 4 and 5 of the paper",
      bench_image},
+    {"speech", "how long training on utterances takes by each method: Table 3 of the paper",
+     bench_speech},
     {0},
 };
 

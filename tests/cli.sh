@@ -15,7 +15,7 @@ expect 0 'usage: tarn COMMAND' --help
 expect 2 'usage: tarn COMMAND'
 expect 2 "no command 'benhc'.*did you mean bench" benhc
 expect 0 'attention ' bench --help
-expect 2 "no command 'foo'; there are peak attention train generate image" bench foo
+expect 2 "no command 'foo'; there are peak attention train generate image speech" bench foo
 expect 0 '--threads N' bench peak --help
 expect 2 'did you mean --threads' bench peak --thread 2
 expect 2 "--threads: '-1'; expected a whole number" bench peak --threads=-1
@@ -107,6 +107,24 @@ grep '"method":"stateful-softmax"' "$out" |
     grep -q '"state_first_bytes_per_image":\([0-9.]*\),"state_last_bytes_per_image":\1,' &&
     fail "the state of stateful-softmax: $(cat "$out")"
 expect 0 'random weights' bench image --help
+
+# Updates on speech.
+speech() {
+    code=$1
+    pattern=$2
+    shift 2
+    expect "$code" "$pattern" bench speech --preset speech-tiny --threads 1 --repeat 1 "$@"
+}
+
+speech 0 "^1 utterances of 24 frames, at most .* ms of an update are ctc's" --lengths 16,24 --frames 33
+prints '^2 utterances of 16 frames' '^  bi-lstm  .* [0-9]' '^  softmax ' '^  lsh-4 ' '^  linear '
+speech 0 '"method":"linear","precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
+prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
+for wrong in x 0 8, ,8 8.5 ''; do
+    speech 2 "--lengths: '.*'; expected whole numbers" --lengths "$wrong"
+done
+expect 2 "no 'foo'" bench speech --preset foo
+expect 0 'Table 3' bench speech --help
 expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
 image 2 "--method: 'foo'; expected names of linear" --method foo
 image 2 '--method' --method linear,

@@ -51,8 +51,10 @@ disjoint 5 one
 "$maker" --no-setup --out two --utterances 12 --test 4 --seed 7 --jobs 1 >out 2>&1 ||
     fail "make_speech again: $(cat out)"
 diff -r one two >out || fail "the same seed: $(cat out)"
-"$maker" --no-setup --out three --utterances 12 --test 4 --seed 8 --tools flite >out 2>&1 ||
-    fail "make_speech by flite: $(cat out)"
+"$maker" --no-setup --out three --utterances 12 --test 4 --seed 8 --tools flite --same-voices \
+    >out 2>&1 || fail "make_speech by flite: $(cat out)"
+disjoint 5 three
+[ "$(column 3 three/train.tsv)" = "$(column 3 three/test.tsv)" ] || fail "voices are not the same"
 cmp -s one/train.tsv three/train.tsv && fail "another seed made the same"
 
 printf 'The cat sat on the mat. A dog, too!\nIn 1999 it rained\nWhere did they go?\n' >text

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/speech_order.h"
 #include "model/run_ladder.h"
 #include "support/layer_case.h"
 #include "support/model_case.h"
@@ -190,6 +191,68 @@ static void the_shortest_run_that_is_long_enough_is_taken(void **state)
     tarn_model_free(model);
 }
 
+/* Lengths as read sentences have them: log-normal, 2 to 20 seconds, the middle one of 4.3. */
+static void draw_lengths(struct tn_length *order, size_t count, uint64_t seed)
+{
+    struct tn_random random;
+
+    tn_random_seed(&random, seed);
+    for (size_t i = 0; i < count; i++) {
+        const double seconds = 4.3 * exp(0.45 * tn_random_normal(&random));
+
+        order[i] = (struct tn_length){(size_t)(100.0 * fmin(fmax(seconds, 2.0), 20.0)), i};
+    }
+    order[0].frames = 1990;
+}
+
+/* Frames that are computed but not there, of all: to the longest of a batch, from there to the
+ * run's, and whole sequences of the last batch. */
+static double wasted(const struct tn_ladder *ladder, const struct tn_length *order,
+                     size_t count)
+{
+    const size_t batch = ladder->runs[0]->B;
+    size_t computed = 0, real = 0;
+
+    for (size_t first = 0; first < count; first += batch) {
+        size_t longest = 0;
+
+        for (size_t i = first; i < tn_min(first + batch, count); i++) {
+            longest = tn_max(longest, order[i].frames);
+            real += order[i].frames;
+        }
+        computed += batch * tn_ladder_run(ladder, longest)->T;
+    }
+    return 1.0 - (double)real / (double)computed;
+}
+
+static void padding_and_rungs_waste_less_than_15_percent(void **state)
+{
+    enum { COUNT = 700 };
+    static const size_t sizes[] = {4, 8, 16, 32};
+    tarn_model *const model = model_of(frame_variant_at(0));
+    struct tn_length *const order = take(COUNT, sizeof *order);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const struct tn_run_desc desc = {
+            .B = sizes[i], .N = 1990, .threads = 1, .cpu = forced_cpu()};
+        struct tn_ladder ladder;
+        tarn_error err;
+
+        check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, &err), &err);
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            draw_lengths(order, COUNT, seed);
+            tn_speech_order_shuffle(order, COUNT, sizes[i], seed);
+            if (wasted(&ladder, order, COUNT) >= 0.15)
+                fail_msg("batches of %zu: %.1f %% are padding", sizes[i],
+                         100 * wasted(&ladder, order, COUNT));
+        }
+        tn_ladder_free(&ladder);
+    }
+    free(order);
+    tarn_model_free(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +261,7 @@ int main(void)
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(symbols_have_one_length),
         cmocka_unit_test(the_shortest_run_that_is_long_enough_is_taken),
+        cmocka_unit_test(padding_and_rungs_waste_less_than_15_percent),
     };
 
     return cmocka_run_group_tests_name("run ladder", tests, NULL, NULL);

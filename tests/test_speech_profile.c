@@ -96,6 +96,7 @@ static void what_is_no_profile_is_refused(void **state)
     check_refused("\"mean\":[-7.0", "\"mean\":[1e300,-7.0", "40 means");
     check_refused("\"scale\":[0.3", "\"scale\":[-0.3", "40 means");
     check_refused("\"scale\":[0.333333343", "\"scale\":[0", "40 means");
+    check_refused("\"scale\":[0.333333343", "\"scale\":[1e-50", "40 means"); /* 0 as a float */
     check_refused("\"scale\"", "\"scales\"", "40 means");
     check_refused("\"zz\"", "\"\"", "symbols");
     check_refused("\"zz\"", "7", "symbols");

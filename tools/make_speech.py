@@ -5,8 +5,8 @@
     tools/make_speech.py --out DIR [--utterances N] [--test N] [--seed S] [--text FILE] ...
 
 writes DIR/train.tsv, DIR/test.tsv and the audio files that they name. Test sentences are not
-among those to train on, and test voices are others. Sentences come from a small grammar, or from
-a text. Phones are 39 of ARPAbet: flite prints those of its voices, espeak-ng's are translated.
+among those to train on, and test voices are others unless --same-voices. Sentences come from a
+small grammar, or from a text. Phones are 39 of ARPAbet: flite prints those of its voices, espeak-ng's are translated.
 The same seed and versions of the tools make the same corpus.
 """
 import argparse
@@ -153,9 +153,13 @@ PHONES = set("""AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG 
     UH UW V W Y Z ZH""".split())
 
 
-def choose_voices(tools, chance):
-    """(training, test): of each tool's voices a quarter, and one at least, is for the test."""
+def choose_voices(tools, chance, same):
+    """(training, test): of each tool's voices a quarter, and one at least, is for the test only;
+    or all are for both."""
     parts = ([], [])
+    if same:
+        voices = [(tool, voice) for tool in tools for voice in TOOLS[tool][0]]
+        return voices, voices
     for tool in tools:
         voices = list(TOOLS[tool][0])
         chance.shuffle(voices)
@@ -216,6 +220,8 @@ def arguments():
     parser.add_argument("--text", metavar="FILE", help="take the sentences from a text in UTF-8")
     parser.add_argument("--tools", default="flite,espeak-ng", metavar="NAMES",
                         help="flite, espeak-ng or both [what is there of both]")
+    parser.add_argument("--same-voices", action="store_true",
+                        help="test with the voices that are trained on: other sentences only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
                         help="how many speak at once [one for each processor]")
     parser.add_argument("--no-setup", action="store_true", help="install nothing")
@@ -244,7 +250,7 @@ def main():
     if options.text and not pathlib.Path(options.text).is_file():
         stop(f"{options.text}: no such file")
     chance = random.Random(options.seed)
-    training, test = choose_voices(tools, chance)
+    training, test = choose_voices(tools, chance, options.same_voices)
     sentences = draw_sentences(options.utterances + options.test, chance, options.text)
     make_part(out, "train", sentences[:options.utterances], training, options.seed, options.jobs)
     make_part(out, "test", sentences[options.utterances:], test, options.seed, options.jobs)

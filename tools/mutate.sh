@@ -554,6 +554,29 @@ mutations() {
     mutate "speech: padding is what was there" $batch \
         's/(batch->N - count) \* TN_MEL_BANDS \* sizeof \*to/0/' $set
     mutate "speech: labels of files that vanished" $batch 's/^\( *\)continue;/\1;/' $set
+    profile=src/data/speech_profile.c
+    mutate "speech profile: a scale that is 0 as a float" $profile \
+        's/!(values\[b\] > 0.0f)/!(number > 0.0)/' test_speech_profile
+    mutate "speech profile: names in any order" $profile \
+        's/ \&\& strcmp(before, name) < 0//' test_speech_profile
+    mutate "speech profile: features of any version" $profile \
+        's/strcmp(features, tn_features_version) != 0/false/' test_speech_profile
+    mutate "ladder: rungs of an eighth" src/model/run_ladder.c \
+        's|rung.N / 16|rung.N / 8|' test_run_ladder
+    mutate "ladder: a quarter of the longest is the shortest" src/model/run_ladder.h \
+        's/TN_RUNGS = 40/TN_RUNGS = 12/' test_run_ladder
+    mutate "ladder: a run that is too short" src/model/run_ladder.c \
+        's/runs\[i\]->T < T)/runs[i]->T + 1 < T)/' test_run_ladder
+    mutate "edit distance: insertions are free" src/data/edit_distance.c \
+        's/inserted.insertions++;//' test_edit_distance
+    mutate "ctc: no blank between equal labels" src/layer/ctc.c \
+        's/i > 0 \&\& labels\[i\] != labels\[i - 1\] ? -1 : 0/i > 0 ? -1 : 0/' test_ctc
+    mutate "ctc: the last label cannot end" src/layer/ctc.c \
+        's/label = L > 0 ? end.labels.m\[L - 1\] : 0.0f/label = 0.0f/' test_ctc
+    mutate "ctc: greedy tells a symbol once a frame" src/layer/ctc_greedy.c \
+        's/if (symbol == was.symbol) {/if (false) {/' test_ctc_decode
+    mutate "lstm: cells start from zero at every frame" src/layer/lstm.c \
+        's/return step == 0 ? call->work->zeros/return true ? call->work->zeros/' test_lstm
 }
 
 # ---- Doing it ---------------------------------------------------------------------------------

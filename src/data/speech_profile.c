@@ -105,9 +105,9 @@ static bool read_bands(float *values, const json_t *list, bool positive)
         const json_t *const value = json_array_get(list, b);
         const double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
 
-        if (!(fabs(number) <= 1e9) || (positive && !(number > 0.0)))
+        values[b] = fabs(number) <= 1e9 ? (float)number : NAN;
+        if (isnan(values[b]) || (positive && !(values[b] > 0.0f)))
             return false;
-        values[b] = (float)number;
     }
     return true;
 }

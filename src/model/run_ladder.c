@@ -22,9 +22,9 @@ static tarn_status plan(struct tn_ladder *ladder, const tarn_model *model,
             ladder->count++;
             ladder->bytes = tn_max(ladder->bytes, ladder->runs[i]->bytes);
         }
-        if (rung.N < 8)
+        if (rung.N == 1)
             break;
-        rung.N -= rung.N / 8;
+        rung.N -= tn_max(1, rung.N / 16);
     }
     return status;
 }

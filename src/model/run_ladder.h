@@ -2,14 +2,14 @@
 /* run_ladder.h - runs of several lengths in one memory, for batches of frames that are not equally
  * long: what is padded costs as much as what is there.
  *
- * The longest takes T frames, each other one an eighth less than the one before it. All are planned
+ * The longest takes T frames, each other one a sixteenth less than the one before it. All are planned
  * at once, so that nothing is allocated in use; one of them is used at a time. */
 #ifndef TN_RUN_LADDER_H
 #define TN_RUN_LADDER_H
 
 #include "model/run.h"
 
-enum { TN_RUNGS = 12 }; /* the shortest has a quarter of the frames of the longest */
+enum { TN_RUNGS = 40 }; /* the shortest has a twelfth of the frames of the longest */
 
 struct tn_ladder {
     tarn_run *runs[TN_RUNGS]; /* from the longest down */

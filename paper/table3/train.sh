@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# train.sh - the error rates of Table 3, small: four methods in equal processor time, one thread
+# each, on recorded and on synthetic speech; curves; the page.
+#
+#     TARN=build/release/tarn REAL=data/speech RUNS=runs/table3 paper/table3/train.sh
+#
+# SPOKEN is the synthetic corpus, by default RUNS/spoken, made if it is not there. MINUTES_REAL and
+# MINUTES_SPOKEN are of a core, for each method. What is there already is not trained again;
+# what was interrupted begins anew.
+set -eu
+page=$(cd "$(dirname "$0")" && pwd)
+tools=$page/../../tools
+tarn=${TARN:-$page/../../build/release/tarn}
+runs=${RUNS:?"is not set: the folder for what is learnt"}
+real=${REAL:?"is not set: the folder with recorded speech"}
+spoken=${SPOKEN:-$runs/spoken}
+methods="linear softmax lsh-4 bi-lstm"
+mkdir -p "$runs"
+
+[ -e "$spoken/test.tsv" ] || "$tools/make_speech.py" --out "$spoken" --tools flite --same-voices \
+    --utterances 2000 --test 250 --seed 3
+
+# form METHOD DROPOUT: 4 layers of 4 heads of 32 and RAdam; or 3 layers of 128 each way and Adam, of
+# about as many parameters, which knows no dropout.
+form() {
+    case $1 in
+    bi-lstm) echo "--body lstm --layers 3 --heads 8 --optimizer adam" ;;
+    lsh-*) echo "--attention lsh:rounds=${1#lsh-} --dropout $2" ;;
+    *) echo "--attention $1 --dropout $2" ;;
+    esac
+}
+
+# train DATA FOLDER SECONDS METHOD TASK DROPOUT: the rate falls by validations, which all make.
+train() {
+    out=$runs/$1-$4
+    [ -e "$out/loss.svg" ] && return # which is written last
+    rm -rf "$out"
+    (
+        ulimit -S -t "$3"
+        # shellcheck disable=SC2046 # words
+        "$tarn" train "$5" --data "$2" --preset speech-small $(form "$4" "$6") --batch 8 \
+            --lr 0.001 --schedule plateau:factor=0.5,patience=2 --steps 100000000 \
+            --eval-every 200 --save-every 1000 --keep 1 --threads 1 --out "$out"
+    )
+}
+
+# record DATA FOLDER: what was learnt, decoded with a beam of 8, and what costs nothing to guess.
+record() {
+    for method in $methods; do
+        "$tarn" eval "$runs/$1-$method" --beam 8 --threads 1 --json |
+            "$tools/paper_speech.py" rate "$1" "$method" "$runs/$1-$method/log.jsonl" "$2"
+    done >>"$runs/rates.jsonl"
+    "$tools/paper_speech.py" guess "$1" "$2" >>"$runs/rates.jsonl"
+    "$tools/paper_speech.py" evolution "$1" "$runs" "$page"
+}
+
+for method in $methods; do
+    train spoken "$spoken" $((60 * ${MINUTES_SPOKEN:-6})) "$method" speech 0
+done
+for method in $methods; do
+    train real "$real" $((60 * ${MINUTES_REAL:-3})) "$method" speech:masks=2 0.1
+done
+
+: >"$runs/rates.jsonl"
+record real "$real"
+record spoken "$spoken"
+cp "$runs/rates.jsonl" "$page/rates.jsonl"
+"$page/plot.sh"
+"$tools/paper_speech.py" write "$page"
