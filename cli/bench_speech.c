@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "args.h"
 #include "bench_model.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "stopwatch.h"
 #include "tarn/tarn.h"
 
 static const char program[] = "tarn bench speech";
@@ -162,12 +162,6 @@ static tarn_status open_subject(struct bench *b, size_t method, tarn_error *err)
     return status;
 }
 
-/* What this process took, which other work on the machine changes less than the clock. */
-static double cpu_seconds(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
-
 static tarn_status measure_peak(struct bench *b, tarn_error *err)
 {
     double gflops = 0.0;
@@ -185,14 +179,14 @@ static tarn_status measure_turn(struct bench *b, bool counts, tarn_error *err)
 
     for (size_t i = 0; i < METHODS && status == TARN_OK; i++) {
         struct subject *const s = &b->subjects[i];
-        const double start = bench_seconds(), cpu_start = cpu_seconds();
+        const double start = stopwatch_seconds(), cpu_start = stopwatch_cpu_seconds();
         tarn_report report;
 
         status = tarn_trainer_update(s->trainer, &report, &batch, 1, err);
         if (!counts)
             continue;
-        s->seconds = fmin(s->seconds, bench_seconds() - start);
-        s->cpu_seconds = fmin(s->cpu_seconds, cpu_seconds() - cpu_start);
+        s->seconds = fmin(s->seconds, stopwatch_seconds() - start);
+        s->cpu_seconds = fmin(s->cpu_seconds, stopwatch_cpu_seconds() - cpu_start);
     }
     return status;
 }
