@@ -153,7 +153,9 @@ def latency(page, preset):
 
 
 def machine(page, _preset):
-    rows = read_lines(os.path.join(page, "throughput.jsonl"))
+    names = sorted(name for name in os.listdir(page) if name.endswith(".jsonl"))
+    rows = [row for name in names for row in read_lines(os.path.join(page, name))
+            if row.get("precision") == "f32" and "processor" in row]
     if not rows:
         return ABSENT + "\n"
     peak = max(row["fma_f32_gflops"] for row in rows)
