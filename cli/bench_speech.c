@@ -263,6 +263,18 @@ static void print_json(const struct bench *b, size_t method)
     json_print_line(object);
 }
 
+static void print_row(const struct bench *b, size_t method)
+{
+    const double peak = of_peak(b, method);
+
+    printf("  %-10s %10.3f %10.0f %16.1f", methods[method].name, b->subjects[method].seconds,
+           frames_per_s(b, method), 3600.0 * FRAMES_A_SECOND / frames_per_s(b, method));
+    if (isfinite(peak))
+        printf(" %8.2f\n", peak);
+    else
+        printf(" %8s\n", "-");
+}
+
 static void report(const struct bench *b)
 {
     if (!b->values->json)
@@ -274,9 +286,7 @@ static void report(const struct bench *b)
         if (b->values->json)
             print_json(b, i);
         else
-            printf("  %-10s %10.3f %10.0f %16.1f %8.2f\n", methods[i].name,
-                   b->subjects[i].seconds, frames_per_s(b, i),
-                   3600.0 * FRAMES_A_SECOND / frames_per_s(b, i), of_peak(b, i));
+            print_row(b, i);
 }
 
 /* ---- The command -------------------------------------------------------- */
@@ -327,7 +337,8 @@ int bench_speech(int argc, char **argv)
         return EXIT_USAGE;
     if (!read_lengths(lengths, &count, values.lengths)) {
         fprintf(stderr,
-                "%s: --lengths: '%.80s'; expected whole numbers from 1, as in 800,2400\n",
+                "%s: --lengths: '%.80s'; expected up to 16 whole numbers from 1 to 16777216, "
+                "as in 800,2400\n",
                 program, values.lengths);
         return EXIT_USAGE;
     }

@@ -25,8 +25,8 @@ static const struct args_option rows[] = {
      "of matrices; bf16 takes half the bytes, and NumPy has none"},
     {"positions", "N", ARGS_COUNT, "0", AT(positions), 0, POSITIONS_MOST,
      "of the authors' sinusoid, pos_embedding.pe, as long as sequences were for the module "
-     "that "
-     "is to load it; 0: as an image of the model has bytes, or 5000"},
+     "that is to "
+     "load it; 0: as an image of the model has bytes, or 5000"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
     {0},

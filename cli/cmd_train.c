@@ -18,7 +18,7 @@
 
 /* ---- Stopping ----------------------------------------------------------- */
 
-static volatile sig_atomic_t stop_asked;
+static volatile sig_atomic_t stop_asked, limit_reached;
 
 /* The first one asks; who asks twice does not want to wait. */
 static void on_signal(int number)
@@ -38,7 +38,7 @@ static void on_signal(int number)
 static void on_limit(int number)
 {
     (void)number;
-    stop_asked = 1;
+    limit_reached = 1;
 }
 
 static void listen_for(int number, void (*handler)(int))
@@ -51,7 +51,7 @@ static void listen_for(int number, void (*handler)(int))
 
 static bool must_stop(void *context)
 {
-    return stop_asked != 0 || train_progress_is_over(context);
+    return stop_asked != 0 || limit_reached != 0 || train_progress_is_over(context);
 }
 
 /* ---- The end ------------------------------------------------------------ */

@@ -6,7 +6,7 @@
 #
 #     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=10 JOBS=1 paper/table1/train.sh
 #
-# What is there already is not trained again. JOBS=2 trains two at a time, each on its own core.
+# What is there already is not trained again, what was interrupted begins anew. JOBS=2 trains two at a time, each on its own core.
 # TEST_BATCHES=N evaluates N batches, 0 all test images.
 set -eu
 tarn=${TARN:-$page/../../build/release/tarn}
@@ -25,12 +25,14 @@ attention() {
 
 # The rate is constant: a schedule by updates would favour who makes many.
 train() {
-    [ -e "$runs/$1/model.safetensors" ] && return
+    [ -e "$runs/$1/trained" ] && return
+    rm -rf "${runs:?}/$1"
     ulimit -S -t $((60 * ${MINUTES:-$minutes}))
     "$tarn" train image --data "$data" --preset "$preset" --attention "$(attention "$1")" \
         --batch "$batch" --lr 0.001 --schedule constant --steps 100000000 \
         --eval-every "${EVAL_EVERY:-500}" --eval-batches 20 --save-every 500 --keep 1 \
         --threads 1 --out "$runs/$1"
+    touch "$runs/$1/trained"
 }
 
 # Recomputed, an image takes minutes.

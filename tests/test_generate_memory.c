@@ -7,6 +7,7 @@
 
 #include "kernel/matmul.h"
 #include "support/count_calls.h"
+#include "support/ledger.h"
 #include "support/model_case.h"
 #include "tarn/generate.h"
 
@@ -116,6 +117,49 @@ static void what_a_generator_holds_is_what_it_asked_for(void **state)
         check_held(model, tarn_method(m)->name, 1);
         check_held(model, tarn_method(m)->name, 100);
     }
+    tarn_model_free(model);
+}
+
+/* ---- Memory that is not there ------------------------------------------- */
+
+/* Whether a generator could be made; nothing stays allocated either way. */
+static bool survives(const tarn_model *model, const char *method, size_t batch, size_t allowed)
+{
+    struct ledger ledger = {.allowed = allowed};
+    const tarn_allocator allocator = ledger_allocator(&ledger);
+    const tarn_generator_desc desc = {.batch = batch,
+                                      .longest = 30,
+                                      .method = method,
+                                      .cpu = forced_cpu(),
+                                      .allocator = &allocator};
+    tarn_generator *g = NULL;
+    tarn_error err = {0};
+    const tarn_status status = tarn_generator_create(&g, model, &desc, &err);
+
+    if (status == TARN_OK) {
+        tarn_generator_free(g);
+    } else {
+        assert_null(g);
+        assert_int_equal(status, TARN_ENOMEM);
+        assert_non_null(strstr(err.text, "memory"));
+    }
+    assert_int_equal(ledger.out, 0);
+    return status == TARN_OK;
+}
+
+static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+{
+    tarn_model *const model = model_of(model_variant_at(0));
+
+    (void)state;
+    for (size_t m = 0; tarn_method(m); m++)
+        for (size_t batch = 1; batch <= 200; batch += 199) {
+            size_t n = 0;
+
+            while (!survives(model, tarn_method(m)->name, batch, n))
+                assert_true(++n < 200);
+            assert_true(n > 1);
+        }
     tarn_model_free(model);
 }
 
@@ -247,6 +291,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_caches_grow_with_the_length),
         cmocka_unit_test(what_a_generator_holds_is_what_it_asked_for),
+        cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
 #ifdef COUNTS_CALLS
         cmocka_unit_test(allocations_are_counted),
         cmocka_unit_test(a_step_allocates_nothing),

@@ -4,44 +4,13 @@
 #include <string.h>
 
 #include "support/attention_case.h"
-
-/* ---- an allocator that fails -------------------------------------------- */
-
-struct ledger {
-    size_t allowed; /* requests that succeed */
-    size_t made, out;
-};
-
-static void *allocate(void *context, size_t bytes)
-{
-    struct ledger *const ledger = context;
-
-    if (ledger->made++ >= ledger->allowed)
-        return NULL;
-    void *const memory = malloc(bytes);
-
-    assert_non_null(memory);
-    memset(memory, 0xff, bytes);
-    ledger->out++;
-    return memory;
-}
-
-static void release(void *context, void *memory)
-{
-    struct ledger *const ledger = context;
-
-    if (memory) {
-        assert_true(ledger->out > 0);
-        ledger->out--;
-    }
-    free(memory);
-}
+#include "support/ledger.h"
 
 /* Whether a plan could be made; nothing stays allocated either way. */
 static bool survives(const struct attention_case *is, size_t allowed)
 {
     struct ledger ledger = {.allowed = allowed};
-    tarn_allocator allocator = {allocate, release, &ledger};
+    tarn_allocator allocator = ledger_allocator(&ledger);
     tarn_attention_desc desc = is->desc;
     tarn_attention *plan = NULL;
     tarn_error err = {0};
@@ -88,7 +57,7 @@ static void refused_plans_leak_nothing(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         struct ledger ledger = {.allowed = SIZE_MAX};
-        const tarn_allocator allocator = {allocate, release, &ledger};
+        const tarn_allocator allocator = ledger_allocator(&ledger);
         const tarn_attention_desc desc = {.kind = kinds[i],
                                           .batch = 1,
                                           .heads = 1,

@@ -126,7 +126,7 @@ mutations() {
     mutate "softmax: step without the scale" src/layer/softmax_step.c \
         's/s\[j\] = scale \* kernels/s[j] = 1.0f * kernels/' test_recurrent
     mutate "cache: a key overwrites the one before" src/layer/kv_cache.c \
-        's/key_rows(call, b, h) + n \* D/key_rows(call, b, h) + (n - n % 2) * D/' test_recurrent
+        's/b, h) + n \* D/b, h) + (n - n % 2) * D/' test_recurrent
     mutate "cache: never full" src/layer/attention_check.c \
         's/>= plan->Nk)/> plan->Nk)/' test_recurrent
 
@@ -215,14 +215,22 @@ mutations() {
     mutate "few: panels that are left over" $few \
         's/panels > 1 \&\& col < end/panels > 2 \&\& col < end/' test_kernel_few
     mutate "held: pieces of few rows and many are not the same" src/kernel/matmul_few.c \
-        's/.piece = tn_held_piece(d->k)/.piece = d->k/' test_matmul_few
+        's/.piece = tn_held_piece(plan)/.piece = d->k/' test_matmul_few
     mutate "context: the past of another stream" src/layer/context.c \
         's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context test_generate
     mutate "context: the beginning is symbol 0" src/layer/context.c \
         's/return (int32_t)context->symbols;/return 0;/' test_context
     mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
         's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
-    mutate "generate: f32 whatever the precision" src/generate/method_recurrent.c \
+    mutate "generate: shares step the first streams" src/layer/linear_step.c \
+        's/head = call->streams.first \* call->plan->H + index;/head = index;/' test_generate_shares
+    mutate "generate: shares cache the first streams" src/layer/kv_cache.c \
+        's/return key_rows(call, call->streams.first + b, h)/return key_rows(call, b, h)/' test_generate_shares
+    mutate "generate: shares are not counted" src/generate/method_recurrent.c \
+        's/^        advance(round);//' test_generate_shares
+    mutate "generate: a share has the first streams past" src/generate/method_recurrent.c \
+        's/ + turn->streams.first \* context->reach//' test_generate_shares
+    mutate "generate: f32 whatever the precision" src/generate/recurrent_lane.c \
         's/        .elements = g->elements,//' test_generate_bf16
     mutate "dot: the last few elements" $body_rows \
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \

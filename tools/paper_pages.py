@@ -127,7 +127,8 @@ def bits(page, preset):
         elif row:
             ours = [f"{row['bits_per_dim']:.3f}", f"{row['updates']:,}", f"{row['minutes']:.0f}"]
         lines.append([method, str(PAPER[preset][method][0])] + ours)
-    return table(["method", "paper, bits/dim", "tarn, bits/dim", "updates", "minutes"], lines)
+    return table(["method", "paper, bits/dim", "tarn, bits/dim", "updates",
+                  "minutes of a core"], lines)
 
 
 def latency(page, preset):

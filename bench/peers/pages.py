@@ -25,8 +25,8 @@ def turns(records, work, subject):
 def ratios_of(records, work, subject):
     """How many times as long as tarn, in every round."""
     ours = turns(records, work, TARN)
-    return [seconds / ours[number] for number, seconds
-            in turns(records, work, subject).items()]
+    return [seconds / ours[turn] for turn, seconds
+            in turns(records, work, subject).items() if turn in ours]
 
 
 def speed(work, seconds):
@@ -69,7 +69,7 @@ def versions(records):
 def machine(records):
     row = records[0]
     return (f"{row['date']}, {row['processor']}, {row['processors']} processors, "
-            f"{row['threads']} threads each; tarn {row['tarn']} ({row['commit']}), "
+            f"{row['threads']} threads for each subject; tarn {row['tarn']} ({row['commit']}), "
             f"{versions(records)}, NumPy {row['numpy']}, Python {row['python']}. "
             f"{row['rounds']} rounds of turns of {row['seconds']:g} s.\n")
 

@@ -197,7 +197,8 @@ typedef struct tarn_train_desc {
 } tarn_train_desc;
 
 /* Trains until settings->updates are done or a stop is asked for. The folder has
- *     log.jsonl                         one object per update and validation
+ *     log.jsonl                         one object per update and validation; `seconds` and
+ *                                       `cpu_seconds` count from the run's start or resumption
  *     checkpoint-0000001000.safetensors the last `keep` of them
  *     model.safetensors                 the model of the last checkpoint
  *     best.safetensors                  the model of the best validation

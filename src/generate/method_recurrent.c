@@ -31,7 +31,6 @@ struct turn {
     const struct tn_desk *desk;
     struct tn_streams streams;
     struct tn_state *state;
-    bool last;
 };
 
 struct mixing {
@@ -199,13 +198,12 @@ static void take_turn(void *arg, size_t share, size_t thread)
         .desk = &lane->desks[thread],
         .streams = {first, tn_min(lane->streams, round->g->B - first)},
         .state = round->state,
-        .last = round->last,
     };
 
     take_inputs(&turn, &round->inputs);
     embed(&turn);
     layers_forward(&turn);
-    if (turn.last)
+    if (round->last)
         predict(&turn);
 }
 
@@ -291,16 +289,17 @@ static tarn_status attentions_create(const tarn_generator *g, struct tn_recurren
     return status;
 }
 
-/* Both lanes share them. */
+/* Both lanes share them; that of prompts has all threads to pack them with. */
 static void hold(const tarn_generator *g, struct tn_recurrent *own, struct tn_arena *arena)
 {
     const struct tn_weights *const w = &g->model->weights;
+    const struct tn_lane *const lane = own->many.n > 0 ? &own->many : &own->one;
 
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
-        own->blocks[layer] = tn_block_hold(&own->one.block, &w->blocks[layer], arena);
-    own->predictor = tn_dense_hold(&own->one.predictor, w->predictor, arena);
+        own->blocks[layer] = tn_block_hold(&lane->block, &w->blocks[layer], arena);
+    own->predictor = tn_dense_hold(&lane->predictor, w->predictor, arena);
     if (w->frames)
-        own->projection = tn_dense_hold(&own->one.projection, w->frames, arena);
+        own->projection = tn_dense_hold(&lane->projection, w->frames, arena);
 }
 
 static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *own,

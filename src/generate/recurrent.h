@@ -19,14 +19,13 @@ struct tn_desk {
     void *scratch, *work;
 };
 
-/* The model for n positions of every stream: shares of them one after the other, each on one
- * thread, or all as one share of which every product is everyone's. */
+/* The model for n positions of every stream: shares of them, each on one thread, as many at once as
+ * there are desks, or all as one share of which every product is everyone's. */
 struct tn_lane {
     size_t n;
     size_t shares, streams; /* of a share; the last one may have fewer */
     size_t threads;         /* of a share */
-    bool
-        together; /* products of the one share are all ours, so that one parallel region does */
+    bool together;          /* its products are all ours, so that one parallel region does */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */

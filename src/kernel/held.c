@@ -4,7 +4,7 @@
 enum {
     /* Of a piece of the sum. A panel of b that was packed for this product alone takes half of
      * the first cache. One that is held passes through it: few rows are multiplied with it, and
-     * to add another piece to c costs more than reading it from the second one again. */
+     * to add another piece to c costs more than reading the panel from the second cache. */
     DEPTH = 256,
     DEPTH_HELD = 1024,
     STEPS = 16 /* of a panel that are narrowed at a time */

@@ -3,8 +3,8 @@
  * which includes it and explains how it is compiled.
  *
  * Read in place, rows that lie a power of two apart share a few sets of the cache and push each
- * other out. Packed, both operands stream: a panel of b stays in the first cache while all
- * panels of a pass by, and PANEL_ROWS x two vectors of c stay in registers for the sum over k. */
+ * other out. Packed, both operands stream: a panel of b stays in the first cache, one that is
+ * held in the second (held.c), while all panels of a pass by, and PANEL_ROWS x two vectors of c stay in registers for the sum over k. */
 
 enum {
     A_WIDTH = (PANEL_ROWS + LANES - 1) / LANES * LANES, /* floats of a panel's row */

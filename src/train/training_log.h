@@ -11,8 +11,7 @@
 struct tn_log {
     FILE *file;
     char *path;
-    double start,
-        cpu_start; /* seconds on the clock, and of the processors, when it was opened */
+    double start, cpu_start; /* seconds of the clock and of the processors when it was opened */
 };
 
 /* Goes on behind the last line of an update up to `updates`; what lies behind it, from updates
