@@ -121,7 +121,7 @@ prints '^2 utterances of 16 frames' '^  bi-lstm  .* [0-9]' '^  softmax ' '^  lsh
 speech 0 '"method":"linear","precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
 prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
 for wrong in x 0 8, ,8 8.5 ''; do
-    speech 2 "--lengths: '.*'; expected whole numbers" --lengths "$wrong"
+    speech 2 "--lengths: '.*'; expected up to 16 whole numbers" --lengths "$wrong"
 done
 expect 2 "no 'foo'" bench speech --preset foo
 expect 0 'Table 3' bench speech --help
