@@ -27,17 +27,8 @@ curves() {
 
 {
     cat <<EOD
-set terminal pngcairo size 1100,480 font 'sans,11' background rgb 'white'
-set output 'evolution.png'
-set datafile separator ','
-set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5
-set border 3
-set tics nomirror
+load '../style.gp'
 set key top right
-set style line 1 lc rgb '#d55e00' lw 2
-set style line 2 lc rgb '#0072b2' lw 2
-set style line 3 lc rgb '#009e73' lw 2
-set style line 4 lc rgb '#cc79a7' lw 2
 set multiplot layout 1,2 title '$2'
 set ylabel 'bits/dim'
 set logscale y

@@ -110,17 +110,26 @@ static void an_audio_file_that_changed_is_read_again(void **state)
     close_fixture(&f);
 }
 
+/* What a first reading leaves, to be damaged. */
+static struct tn_bytes fresh_entry(struct fixture *f, char path[FOLDER_PATH])
+{
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    check_read(f, 1.0, 0, 1);
+    entry_path(f, path);
+    check_ok(tn_bytes_read(&bytes, path, 1 << 20, &err), &err);
+    return bytes;
+}
+
 static void damage_anywhere_is_noticed(void **state)
 {
     struct fixture f = open_fixture();
     char path[FOLDER_PATH];
     struct tn_bytes bytes;
-    tarn_error err;
 
     (void)state;
-    check_read(&f, 1.0, 0, 1);
-    entry_path(&f, path);
-    check_ok(tn_bytes_read(&bytes, path, 1 << 20, &err), &err);
+    bytes = fresh_entry(&f, path);
     for (size_t i = 0; i < bytes.size; i += i < 64 ? 1 : 61) {
         bytes.data[i] ^= 0x10;
         file_put(path, bytes.data, bytes.size);
@@ -158,12 +167,9 @@ static void entries_that_tell_another_length_are_not_believed(void **state)
     struct fixture f = open_fixture();
     char path[FOLDER_PATH];
     struct tn_bytes bytes;
-    tarn_error err;
 
     (void)state;
-    check_read(&f, 1.0, 0, 1);
-    entry_path(&f, path);
-    check_ok(tn_bytes_read(&bytes, path, 1 << 20, &err), &err);
+    bytes = fresh_entry(&f, path);
     forge(path, &bytes, SAMPLES, 8000);
     check_read(&f, 1.0, 1, 0);
     forge(path, &bytes, SAMPLES, 80000);
