@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_speech.c - how long training takes on utterances of a length, by the paper's four methods,
- * which take turns, and by a model that is little else than its CTC loss. */
+/* bench_speech.c - how long training takes on utterances of a length, by the paper's four
+ * methods, which take turns, and by a model that is little else than its CTC loss. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ enum { BANDS = 40, SYMBOLS = 40, FRAMES_A_LABEL = 8, LENGTHS_MAX = 16, FRAMES_A_
 
 /* ---- Methods ------------------------------------------------------------ */
 
-/* What is changed in the preset. The last one's width is the least that there is: its updates are
- * the loss, and a little. */
+/* What is changed in the preset. The last one's width is the least that there is: its updates
+ * are the loss, and a little. */
 static const struct method {
     const char *name, *fields[6][2];
 } methods[] = {

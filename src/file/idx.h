@@ -4,7 +4,8 @@
  *     0, 0, 8 (bytes), 3 (dimensions), count, height, width (32 bits, big-endian), pixels
  *
  * A plain file has on the disk what its header promises. A packed one may keep its promise and
- * still be a thousandth of it: what is more than TN_IDX_UNPACKED is refused by the header alone. */
+ * still be a thousandth of it: what is more than TN_IDX_UNPACKED is refused by the header
+ * alone. */
 #ifndef TN_IDX_H
 #define TN_IDX_H
 

@@ -19,8 +19,8 @@ struct tn_desk {
     void *scratch, *work;
 };
 
-/* The model for n positions of every stream: shares of them, each on one thread, as many at once as
- * there are desks, or all as one share of which every product is everyone's. */
+/* The model for n positions of every stream: shares of them, each on one thread, as many at
+ * once as there are desks, or all as one share of which every product is everyone's. */
 struct tn_lane {
     size_t n;
     size_t shares, streams; /* of a share; the last one may have fewer */

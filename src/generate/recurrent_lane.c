@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* recurrent_lane.c - the plans of the model for some positions of every stream, and the desks that
- * shares of streams are worked on at. */
+/* recurrent_lane.c - the plans of the model for some positions of every stream, and the desks
+ * that shares of streams are worked on at. */
 #include <string.h>
 
 #include "generate/recurrent.h"

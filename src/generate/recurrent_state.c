@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* recurrent_state.c - what a file keeps of a recurrent state, layer after layer: sums as they are,
- * of a cache what is filled, and the symbols that the context reaches back to. */
+/* recurrent_state.c - what a file keeps of a recurrent state, layer after layer: sums as they
+ * are, of a cache what is filled, and the symbols that the context reaches back to. */
 #include "generate/recurrent.h"
 
 #include <string.h>
 
 #include "layer/kv_cache.h"
 
-/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that one
- * with an end can go on in one without. */
+/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that
+ * one with an end can go on in one without. */
 static size_t layer_packed(const tarn_generator *g, size_t n)
 {
     const struct tn_recurrent *const own = g->own;

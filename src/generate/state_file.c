@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* state_file.c - a state in a safetensors file, or in the bytes of one: as many of its bytes as mean something, the
- * symbols that come next, and in the metadata whose they are and how far they got.
+/* state_file.c - a state in a safetensors file, or in the bytes of one: as many of its bytes as
+ * mean something, the symbols that come next, and in the metadata whose they are and how far
+ * they got.
  *
  * What is written does not depend on how long the generator's sequences may become, so that
  * another one can go on further. */

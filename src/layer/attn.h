@@ -84,8 +84,8 @@ tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *d
                               tarn_error *err);
 void tn_attention_clear(tarn_attention *plan);
 
-/* tarn_attention_step() in pieces, unchecked: any threads may step streams at once, each with its
- * own workspace, if no stream has two; then one of them advances. */
+/* tarn_attention_step() in pieces, unchecked: any threads may step streams at once, each with
+ * its own workspace, if no stream has two; then one of them advances. */
 void tn_attention_step_streams(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                                void *state, void *workspace, struct tn_streams streams);
 void tn_attention_advance(const tarn_attention *plan, void *state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* export.c - a model in a file for other programs: the same tensors and names as in its own, and
- * the sinusoid that other programs keep. */
+/* export.c - a model in a file for other programs: the same tensors and names as in its own,
+ * and the sinusoid that other programs keep. */
 #include <string.h>
 
 #include "file/npz.h"

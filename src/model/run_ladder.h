@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* run_ladder.h - runs of several lengths in one memory, for batches of frames that are not equally
- * long: what is padded costs as much as what is there.
+/* run_ladder.h - runs of several lengths in one memory, for batches of frames that are not
+ * equally long: what is padded costs as much as what is there.
  *
- * The longest takes T frames, each other one a sixteenth less than the one before it. All are planned
- * at once, so that nothing is allocated in use; one of them is used at a time. */
+ * The longest takes T frames, each other one a sixteenth less than the one before it. All are
+ * planned at once, so that nothing is allocated in use; one of them is used at a time. */
 #ifndef TN_RUN_LADDER_H
 #define TN_RUN_LADDER_H
 
@@ -18,8 +18,8 @@ struct tn_ladder {
     const tarn_allocator *allocator;
 };
 
-/* Of one run, or `rungs` at most; desc->allocator must live as long as the ladder. On failure it is
- * empty. */
+/* Of one run, or `rungs` at most; desc->allocator must live as long as the ladder. On failure
+ * it is empty. */
 tarn_status tn_ladder_create(struct tn_ladder *ladder, const tarn_model *model,
                              const struct tn_run_desc *desc, size_t rungs, tarn_error *err);
 
