@@ -17,7 +17,12 @@
 
 static const char program[] = "tarn bench generate";
 
-enum { PLACES = 8, STRETCH = 16 }; /* at most; steps that are measured at a time */
+enum { PLACES = 8 }; /* at most */
+
+/* Steps that are measured at a time take about this long, as one look at the limits does
+ * (machine.h): the best of long looks beside the best of short ones would be no fraction of a
+ * limit, since where others share the machine few long looks are undisturbed. */
+static const double look_s = 0.025;
 
 struct values {
     struct bench_model model;
@@ -47,7 +52,7 @@ static const struct args_option options[] = {
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all"},
     {"repeat", "N", ARGS_COUNT, "3", offsetof(struct values, repeat), 1, 1000,
-     "runs; of each stretch of 16 steps the best counts"},
+     "runs; of each stretch of 25 ms, at least a step, the best counts"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
     {0},
 };
@@ -76,6 +81,7 @@ static const struct args_command command = {
 struct place {
     size_t from;
     void *before;              /* the state there */
+    size_t stretch;            /* steps that are measured at a time */
     double *stretch_s;         /* each the best of its runs */
     double step_s, multiply_s; /* of a step; its limit */
 };
@@ -115,14 +121,12 @@ static bool read_places(struct bench *b, const char *text)
 
 static bool make_places(struct bench *b, size_t state_bytes)
 {
-    const size_t stretches = b->values->length / STRETCH + 1;
-
     for (struct place *at = b->places; at < b->places + b->count; at++) {
         at->before = bench_block_new(state_bytes);
-        at->stretch_s = calloc(stretches, sizeof *at->stretch_s);
+        at->stretch_s = calloc(b->values->length, sizeof *at->stretch_s);
         if (!at->before || !at->stretch_s)
             return false;
-        for (size_t i = 0; i < stretches; i++)
+        for (size_t i = 0; i < b->values->length; i++)
             at->stretch_s[i] = (double)INFINITY;
         at->multiply_s = (double)INFINITY;
     }
@@ -181,11 +185,12 @@ static tarn_status measure_run(struct bench *b, struct place *place, tarn_error 
     tarn_status status = TARN_OK;
 
     memcpy(b->state, place->before, tarn_generator_state_size(b->generator));
-    for (size_t at = 0; at < length && status == TARN_OK; at += STRETCH) {
-        double *const best = &place->stretch_s[at / STRETCH];
+    for (size_t at = 0; at < length && status == TARN_OK; at += place->stretch) {
+        const size_t left = length - at;
+        double *const best = &place->stretch_s[at / place->stretch];
         const double start = stopwatch_seconds();
 
-        status = steps(b, b->state, length - at < STRETCH ? length - at : STRETCH, err);
+        status = steps(b, b->state, left < place->stretch ? left : place->stretch, err);
         *best = fmin(*best, stopwatch_seconds() - start);
     }
     return status;
@@ -213,6 +218,11 @@ static tarn_status measure_limits(struct bench *b, tarn_error *err)
     return TARN_OK;
 }
 
+static double limit_of(const struct bench *b, const struct place *at)
+{
+    return fmax(b->read_s, at->multiply_s);
+}
+
 /* Steps and limits in turns, since a shared machine is not equally fast at all times. */
 static tarn_status measure(struct bench *b, tarn_error *err)
 {
@@ -224,11 +234,15 @@ static tarn_status measure(struct bench *b, tarn_error *err)
         status = steps(b, b->places[p].before, b->places[p].from, err);
     for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
         status = measure_limits(b, err);
-        for (size_t p = 0; p < b->count && status == TARN_OK; p++)
-            status = measure_run(b, &b->places[p], err);
+        for (size_t p = 0; p < b->count && status == TARN_OK; p++) {
+            struct place *const at = &b->places[p];
+
+            at->stretch = i > 0 ? at->stretch : (size_t)fmax(1.0, look_s / limit_of(b, at));
+            status = measure_run(b, at, err);
+        }
     }
     for (struct place *at = b->places; at < b->places + b->count; at++)
-        for (size_t i = 0; i < (v->length + STRETCH - 1) / STRETCH; i++)
+        for (size_t i = 0; i * at->stretch < v->length && status == TARN_OK; i++)
             at->step_s += at->stretch_s[i] / (double)v->length;
     return status;
 }
@@ -242,7 +256,7 @@ static const char *limit_name(const struct bench *b, const struct place *at)
 
 static double of_limit(const struct bench *b, const struct place *at)
 {
-    return fmax(b->read_s, at->multiply_s) / at->step_s;
+    return limit_of(b, at) / at->step_s;
 }
 
 static void print_json(const struct bench *b, const struct place *at)
