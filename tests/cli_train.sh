@@ -107,8 +107,8 @@ grep -q "TARN_CPU is 'z80'" err || fail "TARN_CPU=z80 is not named"
 
 # ---- Learning -------------------------------------------------------------------------------
 
-"$tarn" train copy:symbols=4 --preset tiny --length 16 --batch 16 --steps 300 --lr 0.005 \
-    --eval-every 100 --out learns --json >out 2>err || fail "learning: $(cat err)"
+"$tarn" train copy:symbols=4 --preset tiny --layers 1 --length 16 --batch 16 --steps 300 \
+    --lr 0.005 --threads 1 --eval-every 100 --out learns --json >out 2>err || fail "learning: $(cat err)"
 [ "$(grep -c '^{"event":"update"' out)" -eq 300 ] || fail "not 300 updates in JSON"
 [ "$(grep -c '^{"event":"validation"' out)" -eq 3 ] || fail "not 3 validations in JSON"
 tail -n 1 out | grep -q '^{"event":"done","update":300,"stopped":false' || fail "no end in JSON"
