@@ -366,6 +366,50 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
                         awkward_threads[i % AWKWARD_THREADS]);
 }
 
+/* Every case by the plan of the first. */
+static void run_by_first(void *arg, size_t i, size_t thread)
+{
+    struct lstm_case *const cases = arg;
+    struct lstm_case c = cases[i];
+
+    (void)thread;
+    c.lstm = cases[0].lstm;
+    run(&c);
+}
+
+static void threads_may_share_a_plan(void **state)
+{
+    enum { SHARERS = 4 };
+
+    (void)state;
+    for (size_t k = 0; k < BACKENDS; k++) {
+        const struct tn_lstm_desc d = {.backend = backends[k],
+                                       .B = 9,
+                                       .N = 300,
+                                       .in = 30,
+                                       .units = 64,
+                                       .threads = 1,
+                                       .cpu = forced_cpu()};
+        struct lstm_case cases[SHARERS];
+
+        for (size_t i = 0; i < SHARERS; i++) {
+            struct tn_random random;
+
+            tn_random_seed(&random, 510);
+            cases[i] = case_open(d, &random);
+        }
+        tn_parallel(SHARERS, SHARERS, run_by_first, cases);
+        for (size_t i = 1; i < SHARERS; i++) {
+            check_bits("y", cases[0].y.at, cases[i].y.at, cases[0].y.n);
+            check_bits("dx", cases[0].dx.at, cases[i].dx.at, cases[0].dx.n);
+            check_bits("dweights", cases[0].dweights.at, cases[i].dweights.at,
+                       cases[0].dweights.n);
+        }
+        for (size_t i = 0; i < SHARERS; i++)
+            case_close(&cases[i]);
+    }
+}
+
 /* Chunks of sequences, whose gradients are summed, the last of them not full. */
 static void backends_agree(void **state)
 {
@@ -518,6 +562,7 @@ int main(void)
         cmocka_unit_test(gradients_are_slopes),
         cmocka_unit_test(padded_equals_unpadded),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(threads_may_share_a_plan),
         cmocka_unit_test(backends_agree),
         cmocka_unit_test(gradients_of_weights_are_added),
         cmocka_unit_test(without_training_outputs_are_the_same),
