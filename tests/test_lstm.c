@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lstm.c - the LSTM against PyTorch, against its equations in double, and against itself:
- * lengths, threads, slopes. */
+/* test_lstm.c - the LSTM of every backend against PyTorch, against its equations in double, and
+ * against itself: lengths, threads, slopes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,16 @@
 #include "vectors/lstm_torch.h"
 
 enum { ARRAYS = 4 };
+
+/* Of this build. */
+static const char *const backends[] = {
+    "portable",
+#ifdef TN_HAVE_ONEDNN
+    "onednn",
+#endif
+};
+
+enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 struct lstm_case {
     struct tn_lstm lstm;
@@ -120,6 +130,27 @@ static void check_torch(const char *what, const struct floats *got, const float 
     free(exact);
 }
 
+static void compare_with_torch(struct tn_lstm_desc d, struct tn_random *random)
+{
+    d.B = TORCH_B;
+    d.N = TORCH_N;
+    d.in = TORCH_IN;
+    d.units = TORCH_H;
+    struct lstm_case c = case_open(d, random);
+
+    assert_string_equal(tn_lstm_name(&c.lstm), d.backend);
+    assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
+    memcpy(c.x.at, torch_x, sizeof torch_x);
+    memcpy(c.dy.at, torch_dy, sizeof torch_dy);
+    memcpy(c.weights.at, torch_weights, sizeof torch_weights);
+    memcpy(c.lengths, torch_lengths, sizeof torch_lengths);
+    run(&c);
+    check_torch("y", &c.y, torch_y);
+    check_torch("dx", &c.dx, torch_dx);
+    check_torch("dweights", &c.dweights, torch_dweights);
+    case_close(&c);
+}
+
 static void pytorch_computes_the_same(void **state)
 {
     const struct tn_kernels *kernels;
@@ -127,22 +158,10 @@ static void pytorch_computes_the_same(void **state)
 
     (void)state;
     tn_random_seed(&random, 501);
-    for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++) {
-        const struct tn_lstm_desc d = {
-            .B = TORCH_B, .N = TORCH_N, .in = TORCH_IN, .units = TORCH_H, .cpu = kernels->name};
-        struct lstm_case c = case_open(d, &random);
-
-        assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
-        memcpy(c.x.at, torch_x, sizeof torch_x);
-        memcpy(c.dy.at, torch_dy, sizeof torch_dy);
-        memcpy(c.weights.at, torch_weights, sizeof torch_weights);
-        memcpy(c.lengths, torch_lengths, sizeof torch_lengths);
-        run(&c);
-        check_torch("y", &c.y, torch_y);
-        check_torch("dx", &c.dx, torch_dx);
-        check_torch("dweights", &c.dweights, torch_dweights);
-        case_close(&c);
-    }
+    for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
+        for (size_t i = 0; i < BACKENDS; i++)
+            compare_with_torch(
+                (struct tn_lstm_desc){.backend = backends[i], .cpu = kernels->name}, &random);
 }
 
 /* ---- the equations ------------------------------------------------------ */
@@ -207,8 +226,9 @@ static void every_instruction_set_equals_the_equations(void **state)
     (void)state;
     tn_random_seed(&random, 502);
     for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
-        for (size_t i = 0; i < 12; i++) {
-            const struct tn_lstm_desc d = {.B = 1 + below(&random, 20),
+        for (size_t i = 0; i < 12 * BACKENDS; i++) {
+            const struct tn_lstm_desc d = {.backend = backends[i / 12],
+                                           .B = 1 + below(&random, 20),
                                            .N = 1 + below(&random, 12),
                                            .in = 1 + below(&random, 20),
                                            .units = ONE_OF(&random, 1, 3, 8, 16, 21),
@@ -238,8 +258,9 @@ static void gradients_are_slopes(void **state)
 
     (void)state;
     tn_random_seed(&random, 503);
-    for (size_t i = 0; i < 6; i++) {
-        const struct tn_lstm_desc d = {.B = 3,
+    for (size_t i = 0; i < 6 * BACKENDS; i++) {
+        const struct tn_lstm_desc d = {.backend = backends[i / 6],
+                                       .B = 3,
                                        .N = 9,
                                        .in = 7,
                                        .units = 5,
@@ -257,16 +278,15 @@ static void gradients_are_slopes(void **state)
 }
 
 /* What is beyond a length changes nothing, and gets no gradient. */
-static void padded_equals_unpadded(void **state)
+static void compare_with_unpadded(const char *backend)
 {
     enum { B = 4, N = 10, IN = 6, H = 5 };
+    struct tn_lstm_desc d = {
+        .backend = backend, .B = B, .N = N, .in = IN, .units = H, .cpu = forced_cpu()};
     struct tn_random random;
 
-    (void)state;
     tn_random_seed(&random, 504);
-    struct lstm_case all = case_open(
-        (struct tn_lstm_desc){.B = B, .N = N, .in = IN, .units = H, .cpu = forced_cpu()},
-        &random);
+    struct lstm_case all = case_open(d, &random);
     double *const sum = take(all.dweights.n, sizeof *sum);
 
     all.lengths[1] = 1;
@@ -281,9 +301,9 @@ static void padded_equals_unpadded(void **state)
             assert_true(all.dx.at[b * N * IN + i] == 0.0f);
         if (T == 0)
             continue;
-        struct lstm_case one = case_open(
-            (struct tn_lstm_desc){.B = 1, .N = T, .in = IN, .units = H, .cpu = forced_cpu()},
-            &random);
+        d.B = 1;
+        d.N = T;
+        struct lstm_case one = case_open(d, &random);
 
         memcpy(one.weights.at, all.weights.at, all.weights.n * sizeof(float));
         memcpy(one.x.at, all.x.at + b * N * IN, one.x.n * sizeof(float));
@@ -305,28 +325,184 @@ static void padded_equals_unpadded(void **state)
     case_close(&all);
 }
 
+static void padded_equals_unpadded(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BACKENDS; i++)
+        compare_with_unpadded(backends[i]);
+}
+
+static void compare_threads(struct tn_lstm_desc d, size_t threads)
+{
+    struct tn_random random;
+
+    d.threads = 1;
+    tn_random_seed(&random, 505);
+    struct lstm_case one = case_open(d, &random);
+
+    d.threads = threads;
+    tn_random_seed(&random, 505);
+    struct lstm_case many = case_open(d, &random);
+
+    run(&one);
+    run(&many);
+    check_bits("y", one.y.at, many.y.at, one.y.n);
+    check_bits("dx", one.dx.at, many.dx.at, one.dx.n);
+    check_bits("dweights", one.dweights.at, many.dweights.at, one.dweights.n);
+    case_close(&one);
+    case_close(&many);
+}
+
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < AWKWARD_THREADS; i++) {
+    for (size_t i = 0; i < AWKWARD_THREADS * BACKENDS; i++)
+        compare_threads((struct tn_lstm_desc){.backend = backends[i / AWKWARD_THREADS],
+                                              .B = 21,
+                                              .N = 13,
+                                              .in = 30,
+                                              .units = 33,
+                                              .cpu = forced_cpu()},
+                        awkward_threads[i % AWKWARD_THREADS]);
+}
+
+/* Every case by the plan of the first. */
+static void run_by_first(void *arg, size_t i, size_t thread)
+{
+    struct lstm_case *const cases = arg;
+    struct lstm_case c = cases[i];
+
+    (void)thread;
+    c.lstm = cases[0].lstm;
+    run(&c);
+}
+
+static void threads_may_share_a_plan(void **state)
+{
+    enum { SHARERS = 4 };
+
+    (void)state;
+    for (size_t k = 0; k < BACKENDS; k++) {
+        const struct tn_lstm_desc d = {.backend = backends[k],
+                                       .B = 9,
+                                       .N = 300,
+                                       .in = 30,
+                                       .units = 64,
+                                       .threads = 1,
+                                       .cpu = forced_cpu()};
+        struct lstm_case cases[SHARERS];
+
+        for (size_t i = 0; i < SHARERS; i++) {
+            struct tn_random random;
+
+            tn_random_seed(&random, 510);
+            cases[i] = case_open(d, &random);
+        }
+        tn_parallel(SHARERS, SHARERS, run_by_first, cases);
+        for (size_t i = 1; i < SHARERS; i++) {
+            check_bits("y", cases[0].y.at, cases[i].y.at, cases[0].y.n);
+            check_bits("dx", cases[0].dx.at, cases[i].dx.at, cases[0].dx.n);
+            check_bits("dweights", cases[0].dweights.at, cases[i].dweights.at,
+                       cases[0].dweights.n);
+        }
+        for (size_t i = 0; i < SHARERS; i++)
+            case_close(&cases[i]);
+    }
+}
+
+/* Chunks of sequences, whose gradients are summed, the last of them not full. */
+static void backends_agree(void **state)
+{
+    struct tn_lstm_desc d = {.B = 21, .N = 7, .in = 10, .units = 12, .cpu = forced_cpu()};
+    struct tn_random random;
+
+    (void)state;
+    d.backend = backends[0];
+    tn_random_seed(&random, 507);
+    struct lstm_case first = case_open(d, &random);
+
+    run(&first);
+    double *const y = doubles_of(first.y.at, first.y.n);
+    double *const dx = doubles_of(first.dx.at, first.dx.n);
+    double *const dweights = doubles_of(first.dweights.at, first.dweights.n);
+
+    for (size_t i = 1; i < BACKENDS; i++) {
+        d.backend = backends[i];
+        tn_random_seed(&random, 507);
+        struct lstm_case other = case_open(d, &random);
+
+        run(&other);
+        check_floats("y", other.y.at, y, other.y.n, 1e-5);
+        check_floats("dx", other.dx.at, dx, other.dx.n, 1e-5);
+        check_floats("dweights", other.dweights.at, dweights, other.dweights.n, 2e-5);
+        case_close(&other);
+    }
+    free(y);
+    free(dx);
+    free(dweights);
+    case_close(&first);
+}
+
+/* Gradients are added to what was there, and dx need not be wanted. */
+static void gradients_of_weights_are_added(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 508);
+    for (size_t i = 0; i < BACKENDS; i++) {
+        const struct tn_lstm_desc d = {
+            .backend = backends[i], .B = 17, .N = 5, .in = 3, .units = 4, .cpu = forced_cpu()};
+        struct lstm_case c = case_open(d, &random);
+        struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
+
+        run(&c);
+        double *const twice = doubles_of(c.dweights.at, c.dweights.n);
+
+        for (size_t k = 0; k < c.dweights.n; k++)
+            twice[k] *= 2.0;
+        carve(w, &d, c.weights.at);
+        carve(dw, &d, c.dweights.at);
+        forward(&c);
+        tn_lstm_backward(&c.lstm, &c.tape, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
+                         c.scratch);
+        check_floats("dweights", c.dweights.at, twice, c.dweights.n, 1e-5);
+        free(twice);
+        case_close(&c);
+    }
+}
+
+/* A plan that does not train has no tape. */
+static void without_training_outputs_are_the_same(void **state)
+{
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 509);
+    for (size_t i = 0; i < BACKENDS; i++) {
         struct tn_lstm_desc d = {
-            .B = 21, .N = 13, .in = 30, .units = 33, .threads = 1, .cpu = forced_cpu()};
-        struct tn_random random;
+            .backend = backends[i], .B = 11, .N = 9, .in = 7, .units = 13, .cpu = forced_cpu()};
+        struct lstm_case c = case_open(d, &random);
+        struct tn_lstm_weights w[TN_LSTM_WAYS];
+        struct tn_arena arena = tn_arena_over(NULL);
+        struct tn_lstm plain;
+        tarn_error err;
 
-        tn_random_seed(&random, 505);
-        struct lstm_case one = case_open(d, &random);
+        forward(&c);
+        double *const y = doubles_of(c.y.at, c.y.n);
 
-        d.threads = awkward_threads[i];
-        tn_random_seed(&random, 505);
-        struct lstm_case many = case_open(d, &random);
+        check_ok(tn_lstm_init(&plain, &d, &err), &err);
+        void *const scratch = take(tn_lstm_scratch_size(&plain), 1);
+        const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
 
-        run(&one);
-        run(&many);
-        check_bits("y", one.y.at, many.y.at, one.y.n);
-        check_bits("dx", one.dx.at, many.dx.at, one.dx.n);
-        check_bits("dweights", one.dweights.at, many.dweights.at, one.dweights.n);
-        case_close(&one);
-        case_close(&many);
+        assert_int_equal(arena.used, 0);
+        carve(w, &d, c.weights.at);
+        tn_lstm_forward(&plain, &tape, c.y.at, c.x.at, w, c.lengths, scratch);
+        check_floats("y", c.y.at, y, c.y.n, 1e-6);
+        tn_lstm_clear(&plain);
+        free(scratch);
+        free(y);
+        case_close(&c);
     }
 }
 
@@ -337,18 +513,20 @@ static void extreme_inputs_give_finite_gradients(void **state)
 
     (void)state;
     tn_random_seed(&random, 506);
-    struct lstm_case c = case_open(
-        (struct tn_lstm_desc){.B = 2, .N = 6, .in = 4, .units = 9, .cpu = forced_cpu()},
-        &random);
+    for (size_t k = 0; k < BACKENDS; k++) {
+        const struct tn_lstm_desc d = {
+            .backend = backends[k], .B = 2, .N = 6, .in = 4, .units = 9, .cpu = forced_cpu()};
+        struct lstm_case c = case_open(d, &random);
 
-    for (size_t i = 0; i < c.x.n; i++)
-        c.x.at[i] *= 1e6f;
-    run(&c);
-    for (size_t i = 0; i < c.y.n; i++)
-        assert_true(fabsf(c.y.at[i]) <= 1.0f);
-    for (size_t i = 0; i < c.dweights.n; i++)
-        assert_true(isfinite(c.dweights.at[i]));
-    case_close(&c);
+        for (size_t i = 0; i < c.x.n; i++)
+            c.x.at[i] *= 1e6f;
+        run(&c);
+        for (size_t i = 0; i < c.y.n; i++)
+            assert_true(fabsf(c.y.at[i]) <= 1.0f);
+        for (size_t i = 0; i < c.dweights.n; i++)
+            assert_true(isfinite(c.dweights.at[i]));
+        case_close(&c);
+    }
 }
 
 static void sizes_of_nothing_are_refused(void **state)
@@ -369,6 +547,11 @@ static void sizes_of_nothing_are_refused(void **state)
             &lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1, .units = 1, .cpu = "abacus"},
             &err),
         TARN_EUNKNOWN);
+    assert_int_equal(tn_lstm_init(&lstm,
+                                  &(struct tn_lstm_desc){
+                                      .B = 1, .N = 1, .in = 1, .units = 1, .backend = "abacus"},
+                                  &err),
+                     TARN_EUNKNOWN);
 }
 
 int main(void)
@@ -379,6 +562,10 @@ int main(void)
         cmocka_unit_test(gradients_are_slopes),
         cmocka_unit_test(padded_equals_unpadded),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(threads_may_share_a_plan),
+        cmocka_unit_test(backends_agree),
+        cmocka_unit_test(gradients_of_weights_are_added),
+        cmocka_unit_test(without_training_outputs_are_the_same),
         cmocka_unit_test(extreme_inputs_give_finite_gradients),
         cmocka_unit_test(sizes_of_nothing_are_refused),
     };

@@ -4,15 +4,12 @@
  * oneDNN's own threads may split the sum over k, so that its results depend on their number.
  * Here c is cut into rectangles by the shape alone and oneDNN makes each of them on one thread.
  * That costs a few per cent against its own splitting: the operands are packed once per
- * rectangle.
- *
- * A primitive may run on several threads at once if the scratchpad is the caller's. The small
- * objects that say where the arrays are belong to one run; oneDNN takes them from malloc. */
-#include <oneapi/dnnl/dnnl.h>
+ * rectangle. */
 #include <string.h>
 
 #include "kernel/matmul.h"
 #include "kernel/matmul_tile.h"
+#include "kernel/onednn.h"
 
 enum {
     TILES_WANTED = 64, /* so many threads find work */
@@ -20,13 +17,11 @@ enum {
     WORK_MIN = 1 << 18 /* multiply-adds: below, starting a thread takes longer */
 };
 
-enum { A, B, C, BIAS, SCRATCH, ARGUMENTS };
+enum { A, B, C, BIAS, DESCRIBED };
 
 /* ---- what differs between version 2 and 3 ------------------------------- */
 
 #if DNNL_VERSION_MAJOR >= 3
-
-typedef const_dnnl_memory_desc_t layout; /* owned by the primitive */
 
 static dnnl_status_t append_sum(dnnl_post_ops_t ops)
 {
@@ -38,28 +33,15 @@ static dnnl_status_t append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind)
     return dnnl_post_ops_append_eltwise(ops, kind, 0.0f, 0.0f);
 }
 
-static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t dims,
-                              dnnl_data_type_t type, const dnnl_dims_t strides)
-{
-    return dnnl_memory_desc_create_with_strides(md, 2, dims, type, strides);
-}
-
-/* Takes the four descriptions over. */
 static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                  dnnl_memory_desc_t md[4], bool bias,
+                                  dnnl_memory_desc_t md[DESCRIBED], bool bias,
                                   const_dnnl_primitive_attr_t attr)
 {
-    const dnnl_status_t status = dnnl_matmul_primitive_desc_create(
-        pd, engine, md[A], md[B], bias ? md[BIAS] : NULL, md[C], attr);
-
-    for (int i = 0; i < 4; i++)
-        dnnl_memory_desc_destroy(md[i]);
-    return status;
+    return dnnl_matmul_primitive_desc_create(pd, engine, md[A], md[B], bias ? md[BIAS] : NULL,
+                                             md[C], attr);
 }
 
 #else
-
-typedef const dnnl_memory_desc_t *layout; /* owned by the primitive */
 
 static dnnl_status_t append_sum(dnnl_post_ops_t ops)
 {
@@ -71,14 +53,8 @@ static dnnl_status_t append_eltwise(dnnl_post_ops_t ops, dnnl_alg_kind_t kind)
     return dnnl_post_ops_append_eltwise(ops, 1.0f, kind, 0.0f, 0.0f);
 }
 
-static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t dims,
-                              dnnl_data_type_t type, const dnnl_dims_t strides)
-{
-    return dnnl_memory_desc_init_by_strides(md, 2, dims, type, strides);
-}
-
 static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                  dnnl_memory_desc_t md[4], bool bias,
+                                  dnnl_memory_desc_t md[DESCRIBED], bool bias,
                                   const_dnnl_primitive_attr_t attr)
 {
     dnnl_matmul_desc_t desc;
@@ -93,18 +69,12 @@ static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engin
 
 /* ---- planning ----------------------------------------------------------- */
 
-/* The product for rectangles of one size. */
-struct product {
-    dnnl_primitive_t primitive;
-    layout layouts[ARGUMENTS];
-};
-
 struct onednn {
     dnnl_engine_t engine;
-    size_t rows, cols;             /* of a rectangle */
-    size_t down, across;           /* rectangles */
-    size_t scratch;                /* bytes per thread, aligned */
-    struct product products[2][2]; /* [last row of rectangles][last column of them] */
+    size_t rows, cols;               /* of a rectangle */
+    size_t down, across;             /* rectangles */
+    size_t scratch;                  /* bytes per thread, aligned */
+    dnnl_primitive_t products[2][2]; /* [last row of rectangles][last column of them] */
 };
 
 /* Halves the longer side while that is worth another thread. */
@@ -128,10 +98,8 @@ static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attr,
                                      const struct tn_matmul_desc *desc)
 {
     dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(attr);
+    dnnl_status_t status = tn_onednn_attributes(attr);
 
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
     if (status == dnnl_success)
         status = dnnl_post_ops_create(&ops);
     if (status == dnnl_success && desc->add)
@@ -153,7 +121,7 @@ static dnnl_status_t describe_matrix(dnnl_memory_desc_t *md, size_t rows, size_t
     const dnnl_dims_t strides = {transposed ? 1 : (dnnl_dim_t)ld,
                                  transposed ? (dnnl_dim_t)ld : 1};
 
-    return describe(md, dims, type, strides);
+    return tn_onednn_describe(md, 2, dims, type, strides);
 }
 
 static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -161,7 +129,7 @@ static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t e
                                       const_dnnl_primitive_attr_t attr)
 {
     const dnnl_data_type_t type = d->elements == TN_BF16 ? dnnl_bf16 : dnnl_f32;
-    dnnl_memory_desc_t md[4] = {0};
+    dnnl_memory_desc_t md[DESCRIBED] = {0};
     dnnl_status_t status = describe_matrix(&md[A], rows, d->k, type, d->lda, d->transpose_a);
 
     if (status == dnnl_success)
@@ -170,9 +138,10 @@ static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t e
         status = describe_matrix(&md[C], rows, cols, dnnl_f32, d->ldc, false);
     if (status == dnnl_success)
         status = describe_matrix(&md[BIAS], 1, cols, dnnl_f32, cols, false);
-    const dnnl_status_t planned = plan_product(pd, engine, md, d->bias, attr);
-
-    return status == dnnl_success ? planned : status;
+    if (status == dnnl_success)
+        status = plan_product(pd, engine, md, d->bias, attr);
+    tn_onednn_forget(md, DESCRIBED);
+    return status;
 }
 
 /* oneDNN's plain loops, named "ref:...", are slower than ours. */
@@ -184,27 +153,7 @@ static bool is_fast(const_dnnl_primitive_desc_t pd)
            strncmp(name, "ref", 3) != 0;
 }
 
-static dnnl_status_t find_layouts(struct product *product)
-{
-    static const struct {
-        dnnl_query_t what;
-        int index;
-    } of[ARGUMENTS] = {
-        [A] = {dnnl_query_src_md, 0},
-        [B] = {dnnl_query_weights_md, 0},
-        [C] = {dnnl_query_dst_md, 0},
-        [BIAS] = {dnnl_query_weights_md, 1},
-        [SCRATCH] = {dnnl_query_scratchpad_md, 0},
-    };
-    const_dnnl_primitive_desc_t pd;
-    const dnnl_status_t status = dnnl_primitive_get_primitive_desc(product->primitive, &pd);
-
-    for (int i = 0; status == dnnl_success && i < ARGUMENTS; i++)
-        product->layouts[i] = dnnl_primitive_desc_query_md(pd, of[i].what, of[i].index);
-    return status;
-}
-
-static dnnl_status_t make_product(struct product *product, dnnl_engine_t engine,
+static dnnl_status_t make_product(dnnl_primitive_t *product, dnnl_engine_t engine,
                                   const struct tn_matmul_desc *desc, size_t rows, size_t cols)
 {
     dnnl_primitive_attr_t attr = NULL;
@@ -214,10 +163,7 @@ static dnnl_status_t make_product(struct product *product, dnnl_engine_t engine,
     if (status == dnnl_success)
         status = make_description(&pd, engine, desc, rows, cols, attr);
     if (status == dnnl_success)
-        status =
-            is_fast(pd) ? dnnl_primitive_create(&product->primitive, pd) : dnnl_unimplemented;
-    if (status == dnnl_success)
-        status = find_layouts(product);
+        status = is_fast(pd) ? dnnl_primitive_create(product, pd) : dnnl_unimplemented;
     dnnl_primitive_desc_destroy(pd);
     dnnl_primitive_attr_destroy(attr);
     return status;
@@ -229,15 +175,14 @@ static dnnl_status_t make_products(struct onednn *own, const struct tn_matmul_de
 
     for (size_t i = 0; status == dnnl_success && i < 4; i++) {
         const bool last_row = i / 2, last_col = i % 2;
-        struct product *const product = &own->products[last_row][last_col];
+        dnnl_primitive_t *const product = &own->products[last_row][last_col];
 
         status = make_product(product, own->engine, d,
                               last_row ? d->m - (own->down - 1) * own->rows : own->rows,
                               last_col ? d->n - (own->across - 1) * own->cols : own->cols);
         if (status == dnnl_success)
-            own->scratch = tn_max(
-                own->scratch,
-                tn_round_up(dnnl_memory_desc_get_size(product->layouts[SCRATCH]), TN_ALIGN));
+            own->scratch =
+                tn_max(own->scratch, tn_onednn_bytes_of(*product, DNNL_ARG_SCRATCHPAD));
     }
     return status;
 }
@@ -249,7 +194,7 @@ static void release(struct tn_matmul *plan)
     if (!own)
         return;
     for (size_t i = 0; i < 4; i++)
-        dnnl_primitive_destroy(own->products[i / 2][i % 2].primitive);
+        dnnl_primitive_destroy(own->products[i / 2][i % 2]);
     dnnl_engine_destroy(own->engine);
     tn_release(plan->desc.allocator, own);
     plan->own = NULL;
@@ -288,57 +233,30 @@ struct job {
     const struct tn_matmul_arrays *arrays;
 };
 
-/* oneDNN takes every address as writable; inputs it only reads. */
-static void *element_at(const void *matrix, size_t index, size_t size)
+static const void *element_at(const void *matrix, size_t index, size_t size)
 {
-    return (void *)((uintptr_t)matrix + index * size);
+    return (const char *)matrix + index * size;
 }
 
-static void find_handles(void *handles[ARGUMENTS], const struct job *job,
-                         struct tn_rectangle part, size_t thread)
+static dnnl_status_t run_product(dnnl_primitive_t product, const struct job *job,
+                                 struct tn_rectangle part, size_t thread)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const struct tn_matmul_arrays *const arrays = job->arrays;
     const struct onednn *const own = job->plan->own;
     const size_t size = d->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
-
-    handles[A] = element_at(arrays->a, d->transpose_a ? part.row : part.row * d->lda, size);
-    handles[B] = element_at(arrays->b, d->transpose_b ? part.col * d->ldb : part.col, size);
-    handles[C] = arrays->c + part.row * d->ldc + part.col;
-    handles[BIAS] = d->bias ? element_at(arrays->bias, part.col, sizeof(float)) : NULL;
-    handles[SCRATCH] =
-        own->scratch ? tn_arena_over(arrays->scratch).base + thread * own->scratch : NULL;
-}
-
-static dnnl_status_t execute(const struct product *product, dnnl_engine_t engine,
-                             void *const handles[ARGUMENTS])
-{
-    static const int names[ARGUMENTS] = {
-        [A] = DNNL_ARG_SRC,     [B] = DNNL_ARG_WEIGHTS,          [C] = DNNL_ARG_DST,
-        [BIAS] = DNNL_ARG_BIAS, [SCRATCH] = DNNL_ARG_SCRATCHPAD,
+    const size_t in_a = d->transpose_a ? part.row : part.row * d->lda;
+    const size_t in_b = d->transpose_b ? part.col * d->ldb : part.col;
+    const struct tn_onednn_array of[] = {
+        {DNNL_ARG_SRC, element_at(arrays->a, in_a, size)},
+        {DNNL_ARG_WEIGHTS, element_at(arrays->b, in_b, size)},
+        {DNNL_ARG_DST, arrays->c + part.row * d->ldc + part.col},
+        {DNNL_ARG_BIAS, d->bias ? arrays->bias + part.col : NULL},
+        {DNNL_ARG_SCRATCHPAD,
+         own->scratch ? tn_arena_over(arrays->scratch).base + thread * own->scratch : NULL},
     };
-    dnnl_exec_arg_t args[ARGUMENTS];
-    int count = 0;
-    dnnl_stream_t stream = NULL;
-    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
 
-    for (int i = 0; status == dnnl_success && i < ARGUMENTS; i++) {
-        if (!handles[i])
-            continue;
-        args[count].arg = names[i];
-        status =
-            dnnl_memory_create(&args[count].memory, product->layouts[i], engine, handles[i]);
-        if (status == dnnl_success)
-            count++;
-    }
-    if (status == dnnl_success)
-        status = dnnl_primitive_execute(product->primitive, stream, count, args);
-    if (status == dnnl_success)
-        status = dnnl_stream_wait(stream);
-    while (count > 0)
-        dnnl_memory_destroy(args[--count].memory);
-    dnnl_stream_destroy(stream);
-    return status;
+    return tn_onednn_run(product, own->engine, of, sizeof of / sizeof of[0]);
 }
 
 static void run_part(void *arg, size_t index, size_t thread)
@@ -350,15 +268,10 @@ static void run_part(void *arg, size_t index, size_t thread)
     const size_t row = i * own->rows, col = j * own->cols;
     const struct tn_rectangle part = {row, col, tn_min(own->rows, d->m - row),
                                       tn_min(own->cols, d->n - col)};
-    const struct product *const product =
-        &own->products[i == own->down - 1][j == own->across - 1];
-    const size_t allowed = tn_threads_allow(1);
-    void *handles[ARGUMENTS];
+    const dnnl_primitive_t product = own->products[i == own->down - 1][j == own->across - 1];
 
-    find_handles(handles, job, part, thread);
-    if (execute(product, own->engine, handles) != dnnl_success)
+    if (run_product(product, job, part, thread) != dnnl_success)
         tn_matmul_rectangle(job->plan, job->arrays, part); /* no memory: ours needs none */
-    tn_threads_allow(allowed);
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)

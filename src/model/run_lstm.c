@@ -40,13 +40,10 @@ tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn
     return status;
 }
 
-/* One tape is enough where there is no way back. */
 void tn_run_lstm_take(tarn_run *run, struct tn_arena *arena)
 {
     for (size_t layer = 0; layer < run->model->arch.config.layers; layer++)
-        run->lstm_tapes[layer] = layer == 0 || run->trains
-                                     ? tn_lstm_tape_take(lstm_of(run, layer), arena)
-                                     : run->lstm_tapes[0];
+        run->lstm_tapes[layer] = tn_lstm_tape_take(lstm_of(run, layer), arena);
     if (run->trains)
         run->lstm_d = tn_arena_floats(arena, run->R * run->model->arch.config.width);
 }
