@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_image.c - images per second by the paper's five methods, which take turns, so that a slow
- * minute of the machine hits none of them alone. */
+/* bench_image.c - images per second by the paper's five methods, which take turns, so that a
+ * slow minute of the machine hits none of them alone. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

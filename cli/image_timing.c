@@ -185,8 +185,8 @@ static tarn_generator_desc generator_desc(const struct image_timing *t, size_t l
                                  .cpu = d->cpu};
 }
 
-/* A state that grows cannot be of streams without end, and is at its first step what it would be
- * were there no second. */
+/* A state that grows cannot be of streams without end, and is at its first step what it would
+ * be were there no second. */
 static tarn_status find_first_state(struct image_timing *t, tarn_error *err)
 {
     tarn_generator_desc desc = generator_desc(t, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* image_timing.h - how long a model takes for whole images, a batch of them at once.
  *
- * An image of n bytes takes n - 1 steps: each reads a byte and draws the next one, which is part
- * of its time. Where all steps fit into the budget all are measured. Otherwise the image is cut
- * into equal pieces, the step in the middle of each is measured and stands for its piece; where
- * no step costs more than the first, the first ones stand for all. To get to a step, those before
- * are fed many at a time, which is not measured. */
+ * An image of n bytes takes n - 1 steps: each reads a byte and draws the next one, which is
+ * part of its time. Where all steps fit into the budget all are measured. Otherwise the image
+ * is cut into equal pieces, the step in the middle of each is measured and stands for its
+ * piece; where no step costs more than the first, the first ones stand for all. To get to a
+ * step, those before are fed many at a time, which is not measured. */
 #ifndef IMAGE_TIMING_H
 #define IMAGE_TIMING_H
 
@@ -47,8 +47,8 @@ tarn_status image_timing_open(struct image_timing *timing, const struct image_ti
                               tarn_error *err);
 void image_timing_close(struct image_timing *timing);
 
-/* A new pass over the image begins; it goes on to the piece `until`. Of each piece the best pass
- * counts. */
+/* A new pass over the image begins; it goes on to the piece `until`. Of each piece the best
+ * pass counts. */
 void image_timing_restart(struct image_timing *timing);
 tarn_status image_timing_advance(struct image_timing *timing, size_t until, tarn_error *err);
 

@@ -79,7 +79,8 @@ struct colour {
     int r, g, b;
 };
 
-/* Pixel (y, x) of the shown images, which have a gap of one pixel between them as the file has. */
+/* Pixel (y, x) of the shown images, which have a gap of one pixel between them as the file
+ * has. */
 static struct colour pixel(const struct picture *p, size_t y, size_t x)
 {
     const tarn_image_size s = p->size;

@@ -12,8 +12,8 @@ bool plot_name_is_fit(const char *path);
 /* So that a wrong folder is known before the work and not after it. Sets errno. */
 bool plot_is_writable(const char *path);
 
-/* A gnuplot that draws to `path`, a picture of that many points; NULL, and said why, if there is
- * none. */
+/* A gnuplot that draws to `path`, a picture of that many points; NULL, and said why, if there
+ * is none. */
 FILE *plot_open(const char *path, int width, int height);
 
 /* False, and said, if gnuplot could not write the picture. */

@@ -5,7 +5,8 @@
 
 #include "train_options.h"
 
-/* DIR/loss.csv and, with gnuplot, DIR/loss.svg. False, and said, if one could not be written. */
+/* DIR/loss.csv and, with gnuplot, DIR/loss.svg. False, and said, if one could not be
+ * written. */
 bool train_curve_write(const struct train_options *options);
 
 #endif

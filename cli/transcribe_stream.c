@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* transcribe_stream.c - tarn transcribe --stream: symbols are told as soon as they have ended. */
+/* transcribe_stream.c - tarn transcribe --stream: symbols are told as soon as they have
+ * ended. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

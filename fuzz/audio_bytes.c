@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* audio_bytes.c - whatever stands in an audio file must end in frames that are all finite and as
- * many as its samples make, or in a sentence. */
+/* audio_bytes.c - whatever stands in an audio file must end in frames that are all finite and
+ * as many as its samples make, or in a sentence. */
 #define _GNU_SOURCE /* memfd_create() */
 #include <math.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_json.c - whatever a model file tells of speech must end in a profile that is whole and
- * can be used, written and read again, or in a sentence. */
+/* profile_json.c - whatever a model file tells of speech must end in a profile that is whole
+ * and can be used, written and read again, or in a sentence. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_bytes.c - whatever stands in a file must end in tensors that lie within it or in a
- * sentence. */
+/* safetensors_bytes.c - whatever stands in a file must end in tensors that lie within it or in
+ * a sentence. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

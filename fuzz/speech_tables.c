@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* speech_tables.c - whatever stands in the files that tell of speech must end in utterances whose
- * texts are whole, in reasons, or in a sentence. The first byte says which files the rest is; a
- * byte of 1 goes on to the next. */
+/* speech_tables.c - whatever stands in the files that tell of speech must end in utterances
+ * whose texts are whole, in reasons, or in a sentence. The first byte says which files the rest
+ * is; a byte of 1 goes on to the next. */
 #define _XOPEN_SOURCE 700
 #include <stdint.h>
 #include <stdio.h>

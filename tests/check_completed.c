@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* check_completed.c GRID DATA FIRST SAMPLES KEPT - whether the picture that tarn complete made of
- * the images in DATA has the bytes that it must: KEPT of every image in all cells of its row, and
- * the whole image in the last. */
+/* check_completed.c GRID DATA FIRST SAMPLES KEPT - whether the picture that tarn complete made
+ * of the images in DATA has the bytes that it must: KEPT of every image in all cells of its
+ * row, and the whole image in the last. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -2,8 +2,9 @@
 /* make_tones.c FOLDER TRAINING TEST - a folder of speech in which each phone is a tone, for
  * scripts: train.tsv, test.tsv, and WAV files that they name; and files that are like no other:
  *
- *     odd/eight.wav 8 bits, odd/float.wav floats, odd/slow.wav 8 kHz, odd/stereo.wav two channels:
- *     the tones AA B; odd/silence.wav half a second of zeros; odd/none.wav no sample */
+ *     odd/eight.wav 8 bits, odd/float.wav floats, odd/slow.wav 8 kHz, odd/stereo.wav two
+ *     channels: the tones AA B; odd/silence.wav half a second of zeros; odd/none.wav no
+ *     sample */
 #include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* struct_layouts.c - sizes and offsets of public structs, for bindings that describe them again:
- * lines "struct size" and "struct.field offset size". */
+/* struct_layouts.c - sizes and offsets of public structs, for bindings that describe them
+ * again: lines "struct size" and "struct.field offset size". */
 #include <stdio.h>
 
 #include "tarn/tarn.h"

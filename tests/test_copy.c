@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* test_copy.c - small models learn the copy task, and then copy: whole sequences at once, and as
- * recurrent networks on the same weights.
+/* test_copy.c - small models learn the copy task, and then copy: whole sequences at once, and
+ * as recurrent networks on the same weights.
  *
- * test_copy [UPDATES]: with fewer than it takes to learn, they need only have begun to. Builds with
- * sanitizers look for wrong accesses and take minutes to learn. */
+ * test_copy [UPDATES]: with fewer than it takes to learn, they need only have begun to. Builds
+ * with sanitizers look for wrong accesses and take minutes to learn. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,8 @@ static size_t copied(const struct tn_batch *batch, size_t b)
     return n;
 }
 
-/* s 0 s 0 ..., targets one ahead, weights on what follows position n - 1 up to the copy's end. */
+/* s 0 s 0 ..., targets one ahead, weights on what follows position n - 1 up to the copy's
+ * end. */
 static void check_sequence(const struct tn_batch *batch, size_t b)
 {
     const size_t N = batch->N, n = copied(batch, b);

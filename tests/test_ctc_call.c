@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ctc_call.c - CTC as it is called: its gradient is the slope, bits do not depend on threads,
- * and what is beyond lengths or no number does no harm. test_ctc.c has the values. */
+/* test_ctc_call.c - CTC as it is called: its gradient is the slope, bits do not depend on
+ * threads, and what is beyond lengths or no number does no harm. test_ctc.c has the values. */
 #include <math.h>
 #include <string.h>
 
@@ -60,7 +60,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
-/* What is beyond lengths may be no numbers, and so may be all of a sequence that is left out. */
+/* What is beyond lengths may be no numbers, and so may be all of a sequence that is left
+ * out. */
 static void frames_beyond_lengths_are_not_looked_at(void **state)
 {
     struct tn_random random;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ctc_decode.c - greedy and beam against all paths and all label sequences, on cases that are
- * small enough to try them all; streaming against the whole. */
+/* test_ctc_decode.c - greedy and beam against all paths and all label sequences, on cases that
+ * are small enough to try them all; streaming against the whole. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

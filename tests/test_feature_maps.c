@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_feature_maps.c - every row of feature_maps.def: gradients, instruction sets, refusals. */
+/* test_feature_maps.c - every row of feature_maps.def: gradients, instruction sets,
+ * refusals. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -224,8 +224,8 @@ static void write_often(const char *path, char letter, int times, size_t size)
 }
 
 /* Whoever gets the lock of a temporary that was renamed in the meantime must not write to it:
- * what is opened can be committed. In a folder that is no disk, where syncing is quick, if there
- * is one. */
+ * what is opened can be committed. In a folder that is no disk, where syncing is quick, if
+ * there is one. */
 static void writers_in_a_race_leave_whole_files(void **state)
 {
     enum { WRITERS = 4, SIZE = 5000 };

@@ -19,8 +19,8 @@ static struct flops flops_of(const struct attention_case *is)
     return flops;
 }
 
-/* S and its use, then S again, the sum over queries, dq, dk and dv: 14 D M causal, 12 D M where S
- * is not needed again. */
+/* S and its use, then S again, the sum over queries, dq, dk and dv: 14 D M causal, 12 D M where
+ * S is not needed again. */
 static void linear_counts_multiply_adds_per_position(void **state)
 {
     const struct variant linear = variant_of("linear", "elu");

@@ -85,7 +85,8 @@ static void check_near(const char *what, const float *got, const float *want, si
 
 /* ---- lengths ------------------------------------------------------------ */
 
-/* Each sequence in a run of its own length, against all together; what pads them is no number. */
+/* Each sequence in a run of its own length, against all together; what pads them is no
+ * number. */
 static void check_padding(const struct model_variant *variant)
 {
     tarn_model *const model = model_of(variant);

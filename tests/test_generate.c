@@ -108,8 +108,8 @@ static void check_same(const char *name, const float *got, const float *want, si
 }
 
 /* A prompt in pieces of any size leaves the state that its symbols do: to the last bit, or near
- * enough where steps are computed anew, which costs the square of their number: there the pieces go
- * past two plans only. */
+ * enough where steps are computed anew, which costs the square of their number: there the
+ * pieces go past two plans only. */
 static void check_prefill(const struct model_variant *variant, const char *method)
 {
     static const size_t pieces[] = {1, 70, 2, 64, 13};

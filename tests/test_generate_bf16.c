@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_generate_bf16.c - weights that are held in bf16 are the model whose matrices were rounded,
- * and nothing else is. */
+/* test_generate_bf16.c - weights that are held in bf16 are the model whose matrices were
+ * rounded, and nothing else is. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

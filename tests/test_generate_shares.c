@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_generate_shares.c - streams that are stepped in shares, each on one thread, are what they
- * are alone. */
+/* test_generate_shares.c - streams that are stepped in shares, each on one thread, are what
+ * they are alone. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -358,7 +358,8 @@ static void draws_are_as_likely_as_the_loss_says(void **state)
 }
 
 /* One logistic where rounding the wrong way, a scale of its own or tails cut off would show: on
- * a value, on an edge, at and beyond the ends, with all of the mass in two bins, and clamped. */
+ * a value, on an edge, at and beyond the ends, with all of the mass in two bins, and
+ * clamped. */
 static void draws_of_one_logistic_are_as_likely_as_the_loss_says(void **state)
 {
     static const float cases[][3] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_image_set.c - images as sequences: every one once an epoch to train on, once to validate;
- * the folders that are known; on real data where TARN_DATA names some. */
+/* test_image_set.c - images as sequences: every one once an epoch to train on, once to
+ * validate; the folders that are known; on real data where TARN_DATA names some. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -147,8 +147,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
-/* A b that is held is packed before the first run instead of in each, and nothing else where the
- * sum is of one piece in both; any number of threads gives the same bits. */
+/* A b that is held is packed before the first run instead of in each, and nothing else where
+ * the sum is of one piece in both; any number of threads gives the same bits. */
 static void check_held(struct tn_matmul_desc desc, struct tn_random *random)
 {
     struct matmul_problem p;

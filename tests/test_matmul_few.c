@@ -156,8 +156,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
-/* The plan chosen by default: a sequence alone equals that sequence in a batch, on both sides of
- * what are few rows, and where the sum is long enough to be cut otherwise. */
+/* The plan chosen by default: a sequence alone equals that sequence in a batch, on both sides
+ * of what are few rows, and where the sum is long enough to be cut otherwise. */
 static void a_row_does_not_depend_on_its_batch(void **state)
 {
     enum { ALL = 150 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_model_gradients.c - the slope of the loss along random directions of every tensor against
- * its gradient, for models of every shape. */
+/* test_model_gradients.c - the slope of the loss along random directions of every tensor
+ * against its gradient, for models of every shape. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

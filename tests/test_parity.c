@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_parity.c - an image model of the paper's authors computes here what it computes there:
- * bits/dim of images in a file, byte by byte too, and the gradient of every parameter, with linear
- * and softmax attention, causal and not. vectors/parity.py computed it. */
+ * bits/dim of images in a file, byte by byte too, and the gradient of every parameter, with
+ * linear and softmax attention, causal and not. vectors/parity.py computed it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,8 +149,8 @@ static void bits_per_dim_are_the_authors(void **state)
 
 /* ---- Gradients ---------------------------------------------------------- */
 
-/* The largest are 1.2. Theirs are off by 1.5e-5 themselves, where the middle of a bin stands for
- * it, and by 8e-5 in floats. */
+/* The largest are 1.2. Theirs are off by 1.5e-5 themselves, where the middle of a bin stands
+ * for it, and by 8e-5 in floats. */
 
 /* d(bits/dim) by every parameter into gradients[model->count], zeros before. */
 static void gradients_of(float *gradients, const tarn_model *model, const unsigned char *pixels)

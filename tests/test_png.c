@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_png.c - PNG files: there and back, the forms that become 8 bits, and those that do not. */
+/* test_png.c - PNG files: there and back, the forms that become 8 bits, and those that do
+ * not. */
 #include <png.h>
 #include <stdlib.h>
 #include <string.h>

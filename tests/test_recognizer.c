@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_recognizer.c - what is heard as it arrives is what a whole recording gives; and what cannot
- * be heard is refused. */
+/* test_recognizer.c - what is heard as it arrives is what a whole recording gives; and what
+ * cannot be heard is refused. */
 #include <math.h>
 #include <sndfile.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_run_ladder.c - batches of frames that are shorter than others go through runs of their own
- * length, in one memory, and learn what they would alone. */
+/* test_run_ladder.c - batches of frames that are shorter than others go through runs of their
+ * own length, in one memory, and learn what they would alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

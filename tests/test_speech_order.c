@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_speech_order.c - batches of like lengths: every utterance once, little padding. Masks and
- * normalisation, which are as small. */
+/* test_speech_order.c - batches of like lengths: every utterance once, little padding. Masks
+ * and normalisation, which are as small. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_speech_profile.c - what a model knows of its data comes back as it was, and nothing that is
- * damaged does. */
+/* test_speech_profile.c - what a model knows of its data comes back as it was, and nothing that
+ * is damaged does. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

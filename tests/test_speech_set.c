@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_speech_set.c - speech as batches: what is left out and why, every utterance once, the same
- * to the bit however it is read; on real speech where TARN_DATA names some. */
+/* test_speech_set.c - speech as batches: what is left out and why, every utterance once, the
+ * same to the bit however it is read; on real speech where TARN_DATA names some. */
 #include <math.h>
 #include <sndfile.h>
 #include <stdio.h>
@@ -201,8 +201,8 @@ static void augment(struct tn_speech_settings *settings)
     settings->mask = (struct tn_spec_mask){2, 5, 0.0, 2, 8};
 }
 
-/* Kept in memory, read again, from a cache cold and warm, by one thread or four; filled in order
- * or not: the same batches. */
+/* Kept in memory, read again, from a cache cold and warm, by one thread or four; filled in
+ * order or not: the same batches. */
 static void a_batch_is_the_same_however_it_is_read(void **state)
 {
     static const uint64_t places[] = {9, 0, 3, 4, 3, 11};

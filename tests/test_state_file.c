@@ -103,8 +103,8 @@ static void a_state_goes_on_in_a_longer_generator(void **unused)
     folder_close(&folder);
 }
 
-/* A stream that ends before its 1024th step keeps half as much as one without end; in a file they
- * are the same, and each goes on as the other. */
+/* A stream that ends before its 1024th step keeps half as much as one without end; in a file
+ * they are the same, and each goes on as the other. */
 static void short_and_endless_streams_are_one_in_a_file(void **unused)
 {
     enum { FED = 1020, MORE = 9, REST = 3 };
@@ -211,7 +211,8 @@ static void bytes_in_memory_are_those_of_a_file(void **unused)
     folder_close(&folder);
 }
 
-/* A state ends with the symbols that its context reaches back to, which choose rows of a table. */
+/* A state ends with the symbols that its context reaches back to, which choose rows of a
+ * table. */
 static void symbols_of_the_past_that_are_none_are_refused(void **unused)
 {
     const struct model_variant variant = {"context", {{"context", "2"}, {0}}};

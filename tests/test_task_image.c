@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_task_image.c - images as a task: what the data says of itself, bits/dim against its plain
- * definition, step by step and in parallel, in a state that does not grow; pictures of them. */
+/* test_task_image.c - images as a task: what the data says of itself, bits/dim against its
+ * plain definition, step by step and in parallel, in a state that does not grow; pictures of
+ * them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

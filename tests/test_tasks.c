@@ -57,8 +57,8 @@ static const char *put_speech(const struct folder *folder)
     return made.path;
 }
 
-/* The path of what a task reads, with sequences of 24 if its data does not say how long they are,
- * or NULL for those that read none. */
+/* The path of what a task reads, with sequences of 24 if its data does not say how long they
+ * are, or NULL for those that read none. */
 static const char *data_for(const struct tn_task_row *row, const struct folder *folder)
 {
     const char *const path = folder_file(folder, "data");

@@ -24,9 +24,9 @@ typedef struct tarn_data_file {
     const char *sha256; /* 64 digits, small letters */
 } tarn_data_file;
 
-/* A row of the table, or one of your own. A file comes from address/NAME, where NAME is the last
- * part of its path; or out of the archive, a tar file in gzip, where it has its whole path as its
- * name. */
+/* A row of the table, or one of your own. A file comes from address/NAME, where NAME is the
+ * last part of its path; or out of the archive, a tar file in gzip, where it has its whole path
+ * as its name. */
 typedef struct tarn_data_set {
     const char *name;
     const char *about;
@@ -62,10 +62,10 @@ typedef struct tarn_data_events {
 TARN_API bool tarn_data_can_fetch(void);
 
 /* Gets what is not there. `folder` is the folder of all sets and is made if need be; `from` is
- * another address than the set's (NULL: the set's). A download that was cut is kept as NAME.part,
- * and the next call goes on behind it. A file that is there and right is left alone; one that is
- * wrong is replaced once a right one has come. Proxies are what libcurl finds in the
- * environment. */
+ * another address than the set's (NULL: the set's). A download that was cut is kept as
+ * NAME.part, and the next call goes on behind it. A file that is there and right is left alone;
+ * one that is wrong is replaced once a right one has come. Proxies are what libcurl finds in
+ * the environment. */
 TARN_API tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folder,
                                      const char *from, const tarn_data_events *events,
                                      tarn_error *err);

@@ -87,8 +87,8 @@ TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
 /* Feeds the next symbol of every stream (B of them); outputs (B, O), the generator's memory,
  * good until it is next used. Fails, with nothing changed, on symbols that the model does not
  * know and where `longest` or the learned positions end. Allocates nothing but with the method
- * recompute, which grows with the sequence, and what oneDNN takes for itself where it multiplies,
- * above 16 streams. */
+ * recompute, which grows with the sequence, and what oneDNN takes for itself where it
+ * multiplies, above 16 streams. */
 TARN_API tarn_status tarn_generator_step(tarn_generator *generator, void *state,
                                          const float **outputs, const int32_t *symbols,
                                          tarn_error *err);
@@ -99,17 +99,18 @@ TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *sta
                                             const float **outputs, const int32_t *symbols,
                                             size_t n, tarn_error *err);
 
-/* The same as a step for models of frames, by the method recurrent: the next config.stack frames
- * of every stream, (B, stack, config.frames), finite; what the last stack of a sequence lacks is
- * zeros. */
+/* The same as a step for models of frames, by the method recurrent: the next config.stack
+ * frames of every stream, (B, stack, config.frames), finite; what the last stack of a sequence
+ * lacks is zeros. */
 TARN_API tarn_status tarn_generator_frames(tarn_generator *generator, void *state,
                                            const float **outputs, const float *frames,
                                            tarn_error *err);
 
 /* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
  * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, its
- * number sampling.stream + b and the position alone: not on the size of the batch, nor on earlier
- * draws. Of equally likely symbols the first counts as the more likely one. Allocates nothing. */
+ * number sampling.stream + b and the position alone: not on the size of the batch, nor on
+ * earlier draws. Of equally likely symbols the first counts as the more likely one. Allocates
+ * nothing. */
 TARN_API void tarn_sampler_draw(tarn_sampler *sampler, int32_t *symbols, const float *outputs,
                                 size_t batch, uint64_t position);
 
@@ -155,8 +156,8 @@ TARN_API size_t tarn_generator_weight_bytes(const tarn_generator *generator);
 TARN_API double tarn_generator_flops(const tarn_generator *generator, uint64_t position);
 
 /* All that it holds now besides the model and states: activations, and copies of weights. It
- * changes with the method recompute only, which holds more as a sequence grows. What oneDNN takes
- * for itself is not among it. */
+ * changes with the method recompute only, which holds more as a sequence grows. What oneDNN
+ * takes for itself is not among it. */
 TARN_API size_t tarn_generator_bytes(const tarn_generator *generator);
 
 /* Methods of generation; NULL past the last. */

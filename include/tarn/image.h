@@ -6,8 +6,8 @@
  *     const unsigned char *pixels = tarn_images_at(images, 7);
  *     tarn_png_write("seven.png", pixels, tarn_images_size(images), 1, 1, &err);
  *
- * Pixels are bytes, height x width x channels, row by row; channels are 1 (grey) or 3 (red, green,
- * blue). */
+ * Pixels are bytes, height x width x channels, row by row; channels are 1 (grey) or 3 (red,
+ * green, blue). */
 #ifndef TARN_IMAGE_H
 #define TARN_IMAGE_H
 
@@ -31,9 +31,9 @@ TARN_API bool tarn_task_image(tarn_image_size *size, const char *task);
 
 /* ---- Images in files ---------------------------------------------------- */
 
-/* Images that a model is tried on: of a folder with MNIST's or CIFAR-10's files the test images,
- * of everything else that the task `image` reads all images. Any number of threads may look at
- * them at once. */
+/* Images that a model is tried on: of a folder with MNIST's or CIFAR-10's files the test
+ * images, of everything else that the task `image` reads all images. Any number of threads may
+ * look at them at once. */
 typedef struct tarn_images tarn_images;
 
 TARN_API tarn_status tarn_images_open(tarn_images **images, const char *path, tarn_error *err);
@@ -49,10 +49,10 @@ TARN_API const unsigned char *tarn_images_at(const tarn_images *images, size_t i
 
 enum { TARN_PNG_GAP = 1, TARN_PNG_GREY = 128, TARN_PNG_SIDE_MOST = 1000000 };
 
-/* `count` images behind each other become a grid of `columns` in a PNG file. Between images lies
- * a gap of TARN_PNG_GAP pixels of TARN_PNG_GREY, which is also where the last row has none. A side
- * of the grid has TARN_PNG_SIDE_MOST pixels at most. The file is replaced as a whole or not at
- * all. */
+/* `count` images behind each other become a grid of `columns` in a PNG file. Between images
+ * lies a gap of TARN_PNG_GAP pixels of TARN_PNG_GREY, which is also where the last row has
+ * none. A side of the grid has TARN_PNG_SIDE_MOST pixels at most. The file is replaced as a
+ * whole or not at all. */
 TARN_API tarn_status tarn_png_write(const char *path, const unsigned char *pixels,
                                     tarn_image_size size, size_t count, size_t columns,
                                     tarn_error *err);

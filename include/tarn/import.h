@@ -49,10 +49,10 @@ TARN_API tarn_status tarn_model_import(tarn_model **model, const char *path,
                                        const tarn_import_desc *desc, tarn_error *err);
 
 /* Every tensor under its name, and the configuration: by the end of `path`, .npz for NumPy,
- * else safetensors, as tarn_model_save(). `precision` of matrices is "f32", or "bf16" in half the
- * bytes, which safetensors have; NULL: f32. Of a model whose positions are a sinusoid,
- * pos_embedding.pe holds it for `positions` of them, as the authors' module keeps it: as many as
- * that module was made for; 0: 5000. Replaces `path` as a whole or not at all. */
+ * else safetensors, as tarn_model_save(). `precision` of matrices is "f32", or "bf16" in half
+ * the bytes, which safetensors have; NULL: f32. Of a model whose positions are a sinusoid,
+ * pos_embedding.pe holds it for `positions` of them, as the authors' module keeps it: as many
+ * as that module was made for; 0: 5000. Replaces `path` as a whole or not at all. */
 TARN_API tarn_status tarn_model_export(const tarn_model *model, const char *path,
                                        const char *precision, size_t positions,
                                        tarn_error *err);

@@ -18,9 +18,9 @@ extern "C" {
  * "portable"; NULL beyond it. */
 TARN_API const char *tarn_cpu_name(size_t index);
 
-/* The library that multiplies matrices where it is the fastest to: "oneDNN 2.6.3", or "portable"
- * in a build without. Products that tarn does faster by its own loops (docs/decisions.md) do not
- * go there. */
+/* The library that multiplies matrices where it is the fastest to: "oneDNN 2.6.3", or
+ * "portable" in a build without. Products that tarn does faster by its own loops
+ * (docs/decisions.md) do not go there. */
 TARN_API const char *tarn_matmul_backend(void);
 
 /* Threads that a plan with `threads = 0` uses. */

@@ -34,9 +34,9 @@ typedef struct tarn_config {
     char head[TARN_NAME_SIZE];        /* what is predicted: a row of tarn_head_kind() */
     char norm[TARN_NAME_SIZE];        /* "post", as the authors, or "pre" */
     char activation[TARN_NAME_SIZE];  /* of the feed-forward layer: "relu" or "gelu" */
-    char body[TARN_NAME_SIZE]; /* what mixes positions: "transformer" or "lstm", layers of
-                                         `width` outputs, both ways along a sequence unless causal;
-                                         all of attention, heads, feed is then not looked at */
+    char body[TARN_NAME_SIZE];        /* what mixes positions: "transformer" or "lstm", layers
+                                         of `width` outputs, both ways along a sequence unless
+                                         causal; then attention, heads, feed do not count */
     bool causal;
     size_t symbols;   /* different inputs, and what is predicted of */
     size_t frames;    /* floats of an input frame, for models of such inputs; 0: symbols */
@@ -138,8 +138,9 @@ TARN_API tarn_status tarn_run_forward(tarn_run *run, const float **outputs,
                                       tarn_error *err);
 
 /* The same for a model of frames: frames (B, T, config.frames), finite, T the run's length,
- * -> outputs (B, N, O), N = T / config.stack, rounded up, as lengths in frames are. What a stack
- * lacks is zeros, and frames beyond lengths are not looked at; neither should outputs be. */
+ * -> outputs (B, N, O), N = T / config.stack, rounded up, as lengths in frames are. What a
+ * stack lacks is zeros, and frames beyond lengths are not looked at; neither should outputs
+ * be. */
 TARN_API tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *frames,
                                      const size_t *lengths, tarn_error *err);
 

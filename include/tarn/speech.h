@@ -87,8 +87,8 @@ TARN_API tarn_status tarn_recognizer_end(tarn_recognizer *recognizer,
 /* Samples of a file or a pipe, mixed to one channel. */
 typedef struct tarn_audio tarn_audio;
 
-/* A file by its path; or, where the path is NULL, what arrives at a descriptor: WAV, or with a rate
- * raw samples of 16 bits, low byte first, of one channel. */
+/* A file by its path; or, where the path is NULL, what arrives at a descriptor: WAV, or with a
+ * rate raw samples of 16 bits, low byte first, of one channel. */
 TARN_API tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
                                      size_t raw_rate, tarn_error *err);
 TARN_API void tarn_audio_close(tarn_audio *audio); /* accepts NULL */

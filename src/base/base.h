@@ -96,8 +96,8 @@ typedef void tn_work(void *arg, size_t i, size_t thread);
 void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg);
 
 /* Calls part(arg). Every tn_parallel() in it, which may not use more threads, finds them awake:
- * worth it for many short ones behind each other. Libraries that use OpenMP themselves run on one
- * thread meanwhile. */
+ * worth it for many short ones behind each other. Libraries that use OpenMP themselves run on
+ * one thread meanwhile. */
 void tn_together(size_t threads, void (*part)(void *arg), void *arg);
 
 /* What "all threads" means: OpenMP's number when it was first asked, so that sizes asked for

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* parallel.c - the only file that knows OpenMP. Without it everything runs, on one thread.
  *
- * Every thread does its own share of the indices first, and the same one when it is called again
- * with as many indices: where cores have caches of their own, what an index reads is then still
- * in the cache of the core that comes back to it. A thread that is done takes from the others'
- * shares, since one of them may have been taken off its core. */
+ * Every thread does its own share of the indices first, and the same one when it is called
+ * again with as many indices: where cores have caches of their own, what an index reads is then
+ * still in the cache of the core that comes back to it. A thread that is done takes from the
+ * others' shares, since one of them may have been taken off its core. */
 #include "base/base.h"
 
 #ifdef _OPENMP
@@ -72,8 +72,8 @@ static void finish(struct share *share, const struct region *region, size_t thre
     }
 }
 
-/* All shares, from a thread's own on. One that nobody has opened is left to its thread, which is
- * waited for anyway. */
+/* All shares, from a thread's own on. One that nobody has opened is left to its thread, which
+ * is waited for anyway. */
 static void finish_all(struct share *shares, const struct region *region, size_t thread,
                        unsigned job)
 {

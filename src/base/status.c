@@ -30,8 +30,8 @@ const char *tarn_status_name(tarn_status status)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
 }
 
-/* Sentences quote what callers and files hold, and end on terminals, to which control characters
- * are commands. */
+/* Sentences quote what callers and files hold, and end on terminals, to which control
+ * characters are commands. */
 static void make_printable(char *text)
 {
     for (; *text; text++)

@@ -2,8 +2,8 @@
 /* batch.h - what a model reads at once, and the random numbers of which it is made.
  *
  * A set keeps no position. Batch number `index` of a split is a function of the set, its seed,
- * the split and the index alone, so that to resume is to remember an index, and any batch can be
- * made again, by any thread, in any order. */
+ * the split and the index alone, so that to resume is to remember an index, and any batch can
+ * be made again, by any thread, in any order. */
 #ifndef TN_BATCH_H
 #define TN_BATCH_H
 

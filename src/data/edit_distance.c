@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* edit_distance.c - d(i, j), the edits of the first i wanted symbols into the first j found ones:
+/* edit_distance.c - d(i, j), the edits of the first i wanted symbols into the first j found
+ * ones:
  *
  *     d(i, j) = least of  d(i-1, j-1) + [w_i != f_j],   d(i, j-1) + 1 inserted,
  *                         d(i-1, j) + 1 deleted

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* edit_distance.h - how far symbols that were found are from those that were wanted.
  *
- * The fewest substitutions, insertions and deletions that make the wanted symbols into the found
- * ones (Levenshtein 1965); of several ways that are equally short, one with the most
+ * The fewest substitutions, insertions and deletions that make the wanted symbols into the
+ * found ones (Levenshtein 1965); of several ways that are equally short, one with the most
  * substitutions. */
 #ifndef TN_EDIT_DISTANCE_H
 #define TN_EDIT_DISTANCE_H

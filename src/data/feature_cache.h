@@ -2,9 +2,9 @@
 /* feature_cache.h - features kept in a folder, a file for each audio file and speed.
  *
  * A file is named by a hash of the audio file's full path, the speed and the version of the
- * features, and tells the size and the time of the audio file that it was made from: where these
- * have changed, or a byte of the entry itself, it is made anew. Entries are replaced as a whole,
- * so that any number of processes may share a folder. */
+ * features, and tells the size and the time of the audio file that it was made from: where
+ * these have changed, or a byte of the entry itself, it is made anew. Entries are replaced as a
+ * whole, so that any number of processes may share a folder. */
 #ifndef TN_FEATURE_CACHE_H
 #define TN_FEATURE_CACHE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* image_set.h - images as sequences of bytes, row by row, each pixel's channels in turn.
  *
- * Of the n = height x width x channels bytes of an image, all but the last are inputs and all but
- * the first are targets, as the authors have it: N = n - 1 positions, each of which counts. */
+ * Of the n = height x width x channels bytes of an image, all but the last are inputs and all
+ * but the first are targets, as the authors have it: N = n - 1 positions, each of which
+ * counts. */
 #ifndef TN_IMAGE_SET_H
 #define TN_IMAGE_SET_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* log_mel.h - what a model hears: the logarithms of 40 bands of the mel scale, every 10 ms.
  *
- * Frame t is of the 25 ms of samples that begin at 10 t ms, so that nothing waits for what comes
- * later: n samples have floor((n - 400) / 160) + 1 frames, or none if they are fewer than 400.
- * The definition is Kaldi's (compute-fbank-feats with 40 bins and no dither), with 1 for full
- * scale, where Kaldi has 32768: see log_mel.c. */
+ * Frame t is of the 25 ms of samples that begin at 10 t ms, so that nothing waits for what
+ * comes later: n samples have floor((n - 400) / 160) + 1 frames, or none if they are fewer than
+ * 400. The definition is Kaldi's (compute-fbank-feats with 40 bins and no dither), with 1 for
+ * full scale, where Kaldi has 32768: see log_mel.c. */
 #ifndef TN_LOG_MEL_H
 #define TN_LOG_MEL_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* speech_batch.c - batches of a speech set. Everything drawn for an utterance, its speed and its
- * masks, is a function of seed, epoch and utterance. */
+/* speech_batch.c - batches of a speech set. Everything drawn for an utterance, its speed and
+ * its masks, is a function of seed, epoch and utterance. */
 #include <string.h>
 
 #include "data/shuffle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* speech_kaldi.c - folders as Kaldi's recipes make them: `wav.scp` gives each utterance its audio
- * file, `text` its words, which may be phones, and `utt2spk`, if it is there, its speaker. They
- * lie in the folder itself, or in train/ and test/ (or dev/) below it.
+/* speech_kaldi.c - folders as Kaldi's recipes make them: `wav.scp` gives each utterance its
+ * audio file, `text` its words, which may be phones, and `utt2spk`, if it is there, its
+ * speaker. They lie in the folder itself, or in train/ and test/ (or dev/) below it.
  *
  * Paths are relative to the folder that wav.scp is in. Commands in place of paths are refused:
  * data does not run programs. */

@@ -61,8 +61,8 @@ struct tn_speech_format {
     const char *holds; /* what tells it, for messages */
     bool (*fits)(const char *folder);
 
-    /* Nothing for a part that the folder does not have. If it has no parts at all, everything is
-     * its training part. */
+    /* Nothing for a part that the folder does not have. If it has no parts at all, everything
+     * is its training part. */
     tarn_status (*list)(struct tn_speech_list *list, const char *folder, enum tn_split split,
                         enum tn_symbol_kind kind, tarn_error *err);
 };
@@ -89,8 +89,8 @@ struct tn_line {
 /* *line is the one before, zeros at first. False at the end. */
 bool tn_line_next(struct tn_line *line, const char *text, size_t size);
 
-/* A line's first word; what follows the spaces behind it is left in *line. Its length is 0 where
- * there is none. */
+/* A line's first word; what follows the spaces behind it is left in *line. Its length is 0
+ * where there is none. */
 struct tn_line tn_line_word(struct tn_line *line);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* speech_profile.h - what a model of speech must know of the data that it learnt from, to be used
- * without them: its symbols, and how its features were made and normalised. Kept with the model as
- * JSON:
+/* speech_profile.h - what a model of speech must know of the data that it learnt from, to be
+ * used without them: its symbols, and how its features were made and normalised. Kept with the
+ * model as JSON:
  *
  *     {"version": 1, "features": "log-mel 1", "kind": "phones", "normalise": "global",
  *      "mean": [...], "scale": [...], "symbols": ["AA", "AE", ...]}
@@ -39,7 +39,8 @@ tarn_status tn_speech_profile_read(struct tn_speech_profile *profile, const char
 /* Leaves it empty; accepts what is empty. */
 void tn_speech_profile_free(struct tn_speech_profile *profile);
 
-/* What features of one recording, `count` frames as they are, become for the model, in place. */
+/* What features of one recording, `count` frames as they are, become for the model, in
+ * place. */
 void tn_speech_profile_apply(const struct tn_speech_profile *profile, float *frames,
                              size_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* speech_set.h - recorded utterances and their transcripts, as batches of features and labels.
  *
- *     folder -> list (speech_list.h) -> symbols -> every audio file is read once -> normalisation
+ *     folder -> list (speech_list.h) -> symbols -> every audio file, once -> normalisation
  *
  * Reading everything once finds what is wrong with a file before training begins, and gives
  * exact lengths and statistics. Features stay in memory as far as they are allowed to; the rest
@@ -50,8 +50,8 @@ struct tn_speech_settings {
     struct tn_spec_mask mask;
 };
 
-/* Phones, a tenth to validate on, 1 GB of memory, up to 60 seconds, normalised over everyone, no
- * speeds and no masks. */
+/* Phones, a tenth to validate on, 1 GB of memory, up to 60 seconds, normalised over everyone,
+ * no speeds and no masks. */
 void tn_speech_settings_default(struct tn_speech_settings *settings);
 
 /* ---- The set ------------------------------------------------------------ */
@@ -85,8 +85,8 @@ struct tn_speech_set {
 };
 
 /* Parts are what the folder's format says. On failure *set is empty. It is a failure if nothing
- * is left to train on (unless validation is 1, or it is to evaluate) or to validate on; problems with single utterances
- * are in set->list.skipped. */
+ * is left to train on (unless validation is 1, or it is to evaluate) or to validate on;
+ * problems with single utterances are in set->list.skipped. */
 tarn_status tn_speech_set_read(struct tn_speech_set *set, const char *folder,
                                const struct tn_speech_settings *settings, tarn_error *err);
 
@@ -112,21 +112,22 @@ struct tn_speech_batch {
     size_t failed;      /* utterances that could not be read again */
     tarn_error problem; /* of the first of them */
 
-    /* The order of the epoch that was filled last, kept because batches of one epoch follow each
-     * other. */
+    /* The order of the epoch that was filled last, kept because batches of one epoch follow
+     * each other. */
     struct tn_length *order;
     tarn_error *problems; /* B */
     uint64_t seed, epoch;
     int ordered; /* split + 1; 0: none yet */
 };
 
-/* Lays it out, twice: see tn_arena. It serves batches of up to B of this set, of both splits. */
+/* Lays it out, twice: see tn_arena. It serves batches of up to B of this set, of both
+ * splits. */
 void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_set *set,
                           size_t B, struct tn_arena *arena);
 
 /* Training goes over all utterances once an epoch, each batch of like lengths, in an order that
- * seed and epoch give. Validation goes from long to short; behind its end there is nothing. Fails
- * only if the set is strict: else what cannot be read any more is empty, and counted. */
+ * seed and epoch give. Validation goes from long to short; behind its end there is nothing.
+ * Fails only if the set is strict: else what cannot be read any more is empty, and counted. */
 tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech_batch *batch,
                                enum tn_split split, uint64_t index, tarn_error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* speech_timit.c - audio files with their phones beside them, in any folders below, as TIMIT has
- * them: NAME.phn with lines "first-sample last-sample phone" beside NAME.wav (or .flac, .sph),
- * and NAME.txt with one line "first-sample last-sample words" where the text is asked for. Names
- * may be in capitals. Folders train and test are the parts; a file's folder is its speaker. */
+/* speech_timit.c - audio files with their phones beside them, in any folders below, as TIMIT
+ * has them: NAME.phn with lines "first-sample last-sample phone" beside NAME.wav (or .flac,
+ * .sph), and NAME.txt with one line "first-sample last-sample words" where the text is asked
+ * for. Names may be in capitals. Folders train and test are the parts; a file's folder is its
+ * speaker. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,8 +21,8 @@ struct tn_text_set {
 };
 
 /* The last `validation` (above 0, up to 1) of the file is the validation part; with 1 there is
- * nothing to train on. Refuses files whose training part has no window, or whose validation part
- * has no byte to predict. On failure *set is empty. */
+ * nothing to train on. Refuses files whose training part has no window, or whose validation
+ * part has no byte to predict. On failure *set is empty. */
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
                              double validation, uint64_t seed, tarn_error *err);
 

@@ -61,8 +61,8 @@ static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error 
     return TARN_OK;
 }
 
-/* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it cannot
- * is left unsaid: it keeps the reason in one place for all threads. */
+/* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it
+ * cannot is left unsaid: it keeps the reason in one place for all threads. */
 static tarn_status open_form(struct tn_audio *audio, int file, SF_INFO info, tarn_error *err)
 {
     const bool raw = info.format != 0;

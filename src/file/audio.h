@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* audio.h - the samples of an audio file, mixed to one channel, piece by piece.
  *
- * By libsndfile: WAV, FLAC, NIST SPHERE and whatever else it knows by what is in the file, never
- * by its name alone. A sample of full scale is 1, whatever the file's width; floats are taken as
- * they are. Channels are mixed by their mean.
+ * By libsndfile: WAV, FLAC, NIST SPHERE and whatever else it knows by what is in the file,
+ * never by its name alone. A sample of full scale is 1, whatever the file's width; floats are
+ * taken as they are. Channels are mixed by their mean.
  *
  * Only a buffer of fixed size is in memory, however long the file. The length that a header
  * claims is never allocated, and may be wrong: programs that write to pipes cannot know it. */
@@ -26,8 +26,8 @@ struct tn_audio {
 /* What is no regular file is refused, and an empty one. On failure *audio is closed. */
 tarn_status tn_audio_open(struct tn_audio *audio, const char *path, tarn_error *err);
 
-/* What arrives at a descriptor, which stays the caller's: a pipe of WAV, or with a raw rate samples
- * of 16 bits, low byte first, of one channel. `name` stands for it in messages. */
+/* What arrives at a descriptor, which stays the caller's: a pipe of WAV, or with a raw rate
+ * samples of 16 bits, low byte first, of one channel. `name` stands for it in messages. */
 tarn_status tn_audio_open_stream(struct tn_audio *audio, int file, size_t raw_rate,
                                  const char *name, tarn_error *err);
 

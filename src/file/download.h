@@ -23,8 +23,8 @@ struct tn_download {
 bool tn_download_possible(void);
 
 /* A server that cannot go on in the middle is asked for all; a connection that was cut is made
- * again, as long as each brings something. TARN_EFORMAT: what came is not what was expected, and
- * PATH.part is removed. Proxies are what libcurl finds in the environment. */
+ * again, as long as each brings something. TARN_EFORMAT: what came is not what was expected,
+ * and PATH.part is removed. Proxies are what libcurl finds in the environment. */
 tarn_status tn_download(const struct tn_download *download, tarn_error *err);
 
 #endif

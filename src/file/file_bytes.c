@@ -17,8 +17,8 @@ const char *tn_path_shown(const char *path)
     return length > most ? path + (length - most) : path;
 }
 
-/* Not aligned_alloc(), which wants multiples of 64: a size of its own lets sanitizers see a read
- * of the byte behind the last. */
+/* Not aligned_alloc(), which wants multiples of 64: a size of its own lets sanitizers see a
+ * read of the byte behind the last. */
 tarn_status tn_bytes_take(struct tn_bytes *out, size_t size, tarn_error *err)
 {
     void *data = NULL;

@@ -5,18 +5,18 @@
  * fails or whoever is killed before that leaves the old PATH as it was.
  *
  * The temporary's name is fixed, so that what a killed process left behind is used again by the
- * next writer instead of gathering for ever, as names made unique would. Two writers at once are
- * kept apart by a lock on the temporary: the second is refused. The system drops the lock of a
- * process that dies.
+ * next writer instead of gathering for ever, as names made unique would. Two writers at once
+ * are kept apart by a lock on the temporary: the second is refused. The system drops the lock
+ * of a process that dies.
  *
  *     struct tn_file_writer writer;
  *     if ((status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
  *         (status = tn_file_writer_put(&writer, data, bytes, err)) == TARN_OK)
  *         status = tn_file_writer_commit(&writer, err);
  *
- * What comes from far away is worth keeping: tn_file_writer_resume() writes to PATH.part instead
- * and goes on behind what an earlier writer left there.
- */
+ * What comes from far away is worth keeping: tn_file_writer_resume() writes to PATH.part
+ * instead and goes on behind what an earlier writer left
+ * there. */
 #ifndef TN_FILE_WRITER_H
 #define TN_FILE_WRITER_H
 

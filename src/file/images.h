@@ -26,8 +26,8 @@ static inline unsigned char *tn_images_at(const struct tn_images *images, size_t
     return images->pixels + i * tn_images_size(images);
 }
 
-/* Uninitialised pixels for the sizes in *images, of which none may be 0; `path` is for messages.
- * On failure, here and below, *images is empty. */
+/* Uninitialised pixels for the sizes in *images, of which none may be 0; `path` is for
+ * messages. On failure, here and below, *images is empty. */
 tarn_status tn_images_take(struct tn_images *images, const char *path, tarn_error *err);
 
 /* Leaves it empty; accepts what is empty. */

@@ -40,8 +40,8 @@ static void on_warning(png_structp png, png_const_charp text)
 
 /* ---- Reading ------------------------------------------------------------ */
 
-/* Of pixels: a palette's bits become 32 times as much, which a file of a megabyte could turn into
- * more memory than there is. */
+/* Of pixels: a palette's bits become 32 times as much, which a file of a megabyte could turn
+ * into more memory than there is. */
 enum { BYTES_MOST = 1 << 30 };
 
 struct reading {

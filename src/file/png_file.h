@@ -2,9 +2,9 @@
 /* png_file.h - one image in a PNG file, by libpng.
  *
  * The numbers are taken as they stand in the file: no gamma, no colour profile. Palettes and
- * grey of fewer than 8 bits are widened, which loses nothing. An alpha channel that hides nothing
- * is dropped, since many programs write one always; one that does is refused, because what lies
- * below is for nobody to guess. 16 bits are refused: half of them would be lost. */
+ * grey of fewer than 8 bits are widened, which loses nothing. An alpha channel that hides
+ * nothing is dropped, since many programs write one always; one that does is refused, because
+ * what lies below is for nobody to guess. 16 bits are refused: half of them would be lost. */
 #ifndef TN_PNG_FILE_H
 #define TN_PNG_FILE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors.c - reading. jansson parses the header and refuses what is no JSON, not UTF-8, has
- * a key twice, a number beyond 64 bits or a zero byte in a text; here is what it cannot know. */
+/* safetensors.c - reading. jansson parses the header and refuses what is no JSON, not UTF-8,
+ * has a key twice, a number beyond 64 bits or a zero byte in a text; here is what it cannot
+ * know. */
 #include "file/safetensors.h"
 
 #include <jansson.h>

@@ -10,8 +10,8 @@
  * Little-endian throughout; offsets count from the end of the header, end not included. The
  * tensors cover the bytes behind the header once each: no gap, no overlap, nothing left over.
  *
- * The reader distrusts every byte. What it accepts is a subset of what the official reader does:
- * a tensor's object holds nothing but its three keys, and the limits below hold. */
+ * The reader distrusts every byte. What it accepts is a subset of what the official reader
+ * does: a tensor's object holds nothing but its three keys, and the limits below hold. */
 #ifndef TN_SAFETENSORS_H
 #define TN_SAFETENSORS_H
 
@@ -74,9 +74,9 @@ tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *by
 void tn_safetensors_free(struct tn_safetensors *s);
 
 /* Replaces `path` as a whole or not at all. Equal arguments give equal bytes. Tensors stand in
- * the order given, but wide numbers before narrow ones: then each is aligned to its width, since
- * the first begins at a multiple of 64 bytes. TARN_EINVAL: names, shapes or texts that a file
- * cannot hold. */
+ * the order given, but wide numbers before narrow ones: then each is aligned to its width,
+ * since the first begins at a multiple of 64 bytes. TARN_EINVAL: names, shapes or texts that a
+ * file cannot hold. */
 tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *tensors,
                                  size_t n, const struct tn_safetensors_entry *metadata,
                                  size_t entries, tarn_error *err);

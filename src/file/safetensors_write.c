@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors_write.c - the header is made in memory, the tensors go straight to the file, or to
- * the caller's memory. */
+/* safetensors_write.c - the header is made in memory, the tensors go straight to the file, or
+ * to the caller's memory. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>

@@ -209,8 +209,8 @@ const char *tarn_generator_method(const tarn_generator *g)
     return g->method->about.name;
 }
 
-/* What a step reads of the weights: all but the tables in which symbols and positions are looked
- * up. */
+/* What a step reads of the weights: all but the tables in which symbols and positions are
+ * looked up. */
 struct reading {
     const tarn_generator *g;
     size_t floats, bytes;

@@ -49,8 +49,9 @@ struct tn_method {
     void (*hear)(tarn_generator *g, struct tn_state *state, const float **outputs,
                  const float *frames);
 
-    /* What a file keeps of a state at position n, which is not beyond the end: bytes, which have no alignment,
-     * to it and from it into zeros. The position itself is not among them. */
+    /* What a file keeps of a state at position n, which is not beyond the end: bytes, which
+     * have no alignment, to it and from it into zeros. The position itself is not among
+     * them. */
     size_t (*packed)(const tarn_generator *g, size_t n);
     void (*pack)(const tarn_generator *g, void *packed, const struct tn_state *state);
     void (*unpack)(const tarn_generator *g, struct tn_state *state, const void *packed);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* recognizer_stream.c - sounds that arrive: what a frame needs has come before it, so that the
- * model steps from stack to stack of frames, (18)-(20), and a symbol is told when the next begins.
+ * model steps from stack to stack of frames, (18)-(20), and a symbol is told when the next
+ * begins.
  *
- * What is held does not grow: features hold back what frames are not complete, the model its state,
- * the decoder its open symbol. */
+ * What is held does not grow: features hold back what frames are not complete, the model its
+ * state, the decoder its open symbol. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler.c - symbols of all streams from their outputs.
  *
- * A choice takes its random numbers from a generator that is seeded by a hash of seed, stream and
- * position: nothing has to be kept from one to the next, and a state that was saved goes on as it
- * would have gone.
+ * A choice takes its random numbers from a generator that is seeded by a hash of seed, stream
+ * and position: nothing has to be kept from one to the next, and a state that was saved goes on
+ * as it would have gone.
  *
  * Temperature, top-k, top-p and greed are the same for every head, since they look at
- * log-probabilities of symbols (sampling.c). A head that has a faster way to draw a symbol just as
- * likely as it says is asked for that where nothing of this is wanted. */
+ * log-probabilities of symbols (sampling.c). A head that has a faster way to draw a symbol just
+ * as likely as it says is asked for that where nothing of this is wanted. */
 #include "generate/sampling.h"
 #include "model/transformer.h"
 #include "tarn/generate.h"

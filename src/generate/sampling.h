@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sampling.h - from the logits of n symbols, log-probabilities less any constant, to one of them.
+/* sampling.h - from the logits of n symbols, log-probabilities less any constant, to one of
+ * them.
  * */
 #ifndef TN_SAMPLING_H
 #define TN_SAMPLING_H

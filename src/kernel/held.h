@@ -2,9 +2,9 @@
 /* held.h - a b that is packed once for many products: the panels of kernel_body_packed.h, piece
  * after piece of the sum, each piece panel after panel, in f32 or narrowed to bf16.
  *
- * One form for every backend, processor by processor, whatever m is, and one order of summation:
- * along a piece from zero, multiply-add by multiply-add, then piece after piece. So a step of one
- * stream, one of a thousand and a prompt share a copy, and give the same bits. */
+ * One form for every backend, processor by processor, whatever m is, and one order of
+ * summation: along a piece from zero, multiply-add by multiply-add, then piece after piece. So
+ * a step of one stream, one of a thousand and a prompt share a copy, and give the same bits. */
 #ifndef TN_HELD_H
 #define TN_HELD_H
 

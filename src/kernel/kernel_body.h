@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body.h - every vector loop, written once with GCC's and clang's vector types: the words
- * that they are written in, the loops that measure the machine, and the table. The others are in
- * the parts kernel_body_*.h, which it includes.
+/* kernel_body.h - every vector loop, written once with GCC's and clang's vector types: the
+ * words that they are written in, the loops that measure the machine, and the table. The others
+ * are in the parts kernel_body_*.h, which it includes.
  *
  * Included by one file per instruction set, which defines
  *   TN_TABLE      the table to define          TN_NAME    its name
@@ -137,8 +137,8 @@ static const float exp_shift = 12582912.0f; /* 1.5 * 2^23 */
  * in the low bits of the float. For x within -87.33 .. 88.37, where 2^n is a normal float; NaN
  * stays NaN. exp_split leaves exp(r) in x and n in shifted, for any x above -1e6.
  *
- * Up to four vectors step by step: each step waits for the one before it, so chains side by side
- * keep the multipliers busy where one would leave them idle. */
+ * Up to four vectors step by step: each step waits for the one before it, so chains side by
+ * side keep the multipliers busy where one would leave them idle. */
 FORCE_INLINE void exp_split(vec *x, vec *shifted, int count)
 {
     static const float coefficients[] = {0.0418981612f, 0.166676387f, 0.499991477f,

@@ -2,14 +2,15 @@
 /* kernel_body_few.h - products of few rows with weights that are read once: the part of
  * kernel_body.h for generating one position at a time, and included by it.
  *
- * The weights lie in panels of two vectors of columns, as for product_packed(), and every sum is
- * formed as it is there, so that a row is the same to the last bit beside fifteen others or
+ * The weights lie in panels of two vectors of columns, as for product_packed(), and every sum
+ * is formed as it is there, so that a row is the same to the last bit beside fifteen others or
  * fifteen thousand. What differs is what waits: a panel by one row is two chains of additions,
- * which cannot keep up with memory, so that up to four panels go side by side, eight chains. Each
- * is a stream of its own, read front to back.
+ * which cannot keep up with memory, so that up to four panels go side by side, eight chains.
+ * Each is a stream of its own, read front to back.
  *
- * In bf16 a panel's step is one vector of 32-bit words, the columns of its first vector in their
- * lower halves, the others in the upper ones: a shift makes floats of those, a mask of these. */
+ * In bf16 a panel's step is one vector of 32-bit words, the columns of its first vector in
+ * their lower halves, the others in the upper ones: a shift makes floats of those, a mask of
+ * these. */
 
 enum { FEW_PANELS = 4, FEW_SUMS = 12 }; /* side by side; vectors in registers */
 
@@ -80,8 +81,8 @@ FORCE_INLINE void few_sums(vec sum[FEW_SUMS], const struct tn_few *few, struct f
 
 /* ---- tiles -------------------------------------------------------------- */
 
-/* The old c goes first into the sum over pieces, bias last, as in product_packed(). Where there is
- * none, -0 changes no number; 0 would turn -0, to which a product may underflow, into 0. */
+/* The old c goes first into the sum over pieces, bias last, as in product_packed(). Where there
+ * is none, -0 changes no number; 0 would turn -0, to which a product may underflow, into 0. */
 FORCE_INLINE void few_start(vec *total, const struct tn_few *few, const float *c, size_t left,
                             int rows, int vecs)
 {
@@ -135,7 +136,8 @@ FORCE_INLINE void few_tile(const struct tn_few *few, size_t row, size_t col, int
     few_finish(few, total, c, few->bias ? few->bias + col : NULL, left, rows, vecs);
 }
 
-/* Columns col to end, whole panels but for the last of c: `panels` at a time, then one by one. */
+/* Columns col to end, whole panels but for the last of c: `panels` at a time, then one by
+ * one. */
 FORCE_INLINE void few_strip(const struct tn_few *few, size_t row, size_t col, size_t end,
                             int rows, int panels, bool bf16)
 {

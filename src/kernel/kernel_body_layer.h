@@ -228,8 +228,8 @@ static void relu_slope(float *dx, const float *dy, const float *y, size_t n)
  *
  * where m, Mills' ratio over sqrt(2 pi), falls slowly from 1/2 as 1 / (z sqrt(2 pi)). It is t
  * times the polynomial of degree 7 in t = 1 / (1 + 0.304 z) that makes the largest relative
- * error over 0 <= z <= 13.25 smallest: 9e-8. Beyond, e is 0. In floats Phi is right to 2e-7, and
- * its lower tail relatively to 1e-6 down to x = -6; further down x^2 rounds. */
+ * error over 0 <= z <= 13.25 smallest: 9e-8. Beyond, e is 0. In floats Phi is right to 2e-7,
+ * and its lower tail relatively to 1e-6 down to x = -6; further down x^2 rounds. */
 FORCE_INLINE void phi_of(vec *phi, vec *e, const vec *x, int count)
 {
     static const float coefficients[] = {-0.155318022f, 0.19222112f,  -0.0431591533f,
@@ -306,7 +306,8 @@ static void gelu_slope(float *dx, const float *dy, const float *x, size_t n)
 
 /* ---- dropout ------------------------------------------------------------ */
 
-/* A hash of 32 bits in three rounds (triple32 of Wellons' hash prospector), a key before each. */
+/* A hash of 32 bits in three rounds (triple32 of Wellons' hash prospector), a key before
+ * each. */
 FORCE_INLINE uvec hash(uvec x, const uint32_t key[3])
 {
     x += key[0];

@@ -3,12 +3,13 @@
  * says how likely a value is, and included by it.
  *
  * K logistics with logits l, means m and log-scales r, of which those below -7 count as -7. A
- * value of `values` stands at x in [-1, 1], h = 1 / (values - 1) from the edges of its bin. With
+ * value of `values` stands at x in [-1, 1], h = 1 / (values - 1) from the edges of its
+ * bin. With
  *
  *     a = (x + h - m) / s     b = (x - h - m) / s     d = a - b = 2 h / s     s = exp(r)
  *
- * a logistic gives the bin sigma(a) - sigma(b) = sigma(a) sigma(-b) (1 - exp(-d)): three factors
- * none of which cancels. As a number and an exponent, p = R exp(E),
+ * a logistic gives the bin sigma(a) - sigma(b) = sigma(a) sigma(-b) (1 - exp(-d)): three
+ * factors none of which cancels. As a number and an exponent, p = R exp(E),
  *
  *     R = g / ((1 + exp(-|a|)) (1 + exp(-|b|)))      E = min(a, 0) + min(-b, 0) + e
  *     d < 1/2:  g = (1 - exp(-d)) / d                e = log(2 h) - r

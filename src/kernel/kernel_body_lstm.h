@@ -4,8 +4,8 @@
  *
  *     i, f, o = sigma(z)   g = tanh(z)        c' = f c + i g       h = o tanh(c')
  *
- *     dc' += dh o (1 - tanh^2(c'))            dz_i = dc' g i (1 - i)    dz_f = dc' c f (1 - f)
- *     dc   = dc' f                            dz_g = dc' i (1 - g^2)    dz_o = dh tanh(c') o (1 - o)
+ *     dc' += dh o (1 - tanh^2(c'))     dz_i = dc' g i (1 - i)    dz_f = dc' c f (1 - f)
+ *     dc   = dc' f                     dz_g = dc' i (1 - g^2)    dz_o = dh tanh(c') o (1 - o)
  */
 
 /* sigma of three and tanh of the last; four chains side by side. */

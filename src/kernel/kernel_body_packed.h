@@ -4,7 +4,8 @@
  *
  * Read in place, rows that lie a power of two apart share a few sets of the cache and push each
  * other out. Packed, both operands stream: a panel of b stays in the first cache, one that is
- * held in the second (held.c), while all panels of a pass by, and PANEL_ROWS x two vectors of c stay in registers for the sum over k. */
+ * held in the second (held.c), while all panels of a pass by, and PANEL_ROWS x two vectors of c
+ * stay in registers for the sum over k. */
 
 enum {
     A_WIDTH = (PANEL_ROWS + LANES - 1) / LANES * LANES, /* floats of a panel's row */
@@ -56,8 +57,8 @@ FORCE_INLINE void pack_across_panel(float *panel, size_t width, const float *x, 
     }
 }
 
-/* A few rows of x at a time, from end to end: down one panel after the other, every row would be
- * visited for a single line of the cache, many times over. */
+/* A few rows of x at a time, from end to end: down one panel after the other, every row would
+ * be visited for a single line of the cache, many times over. */
 FORCE_INLINE void pack_across(float *panels, struct panel_cut cut, size_t width, const float *x,
                               ptrdiff_t ld, size_t n, size_t k)
 {

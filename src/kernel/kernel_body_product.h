@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_product.h - matrices in registers, small enough to be read where they lie: the part
- * of kernel_body.h for attention's tiles and states, and included by it.
+/* kernel_body_product.h - matrices in registers, small enough to be read where they lie: the
+ * part of kernel_body.h for attention's tiles and states, and included by it.
  *
  *     product    c_ij (+)= sum_p a_ip b_pj
  *     recur      S += k_i v_i^T,  o_i = q_i^T S, position after position

@@ -57,9 +57,10 @@ struct tn_update {
     float step, root, eps;
 };
 
-/* Columns from .. to - 1 of c = a b + bias + c, then zero where that is negative; each of the last
- * three is optional. a is m x k; b is packed by pack(), or narrowed by narrow_panel(), piece after
- * piece of the sum, and read once. `from` is the first column of a panel, `to` of one or c's end. */
+/* Columns from .. to - 1 of c = a b + bias + c, then zero where that is negative; each of the
+ * last three is optional. a is m x k; b is packed by pack(), or narrowed by narrow_panel(),
+ * piece after piece of the sum, and read once. `from` is the first column of a panel, `to` of
+ * one or c's end. */
 struct tn_few {
     float *c;
     const float *a;
@@ -85,9 +86,8 @@ struct tn_panels {
 };
 
 /* How likely symbols are by a mixture of K logistics over `values` values placed evenly on
- * [-1, 1] (kernel_body_logistic.h). x is n rows of K logits, K means, K log-scales. Symbol i has
- *     -log p = log(ratio[i]) - peak[i]
- * and dx_i is slopes[i] times its gradient. */
+ * [-1, 1] (kernel_body_logistic.h). x is n rows of K logits, K means, K log-scales. Symbol i
+ * has -log p = log(ratio[i]) - peak[i] and dx_i is slopes[i] times its gradient. */
 #define TN_LOGISTIC_LEAST (-7.0f) /* log-scales below count as this, as the authors clamp */
 struct tn_logistics {
     float *dx; /* n x 3 K without gaps; NULL: not wanted; may be x */
@@ -101,8 +101,9 @@ struct tn_logistics {
 };
 
 enum { TN_LANES_MOST = 16 };
-/* Probabilities of any size as m 2^e, m in [1, 2) or, with e = TN_WIDE_NONE, 0: a float's relative
- * precision however small they are, and sums without a logarithm (kernel_body_ctc.h). */
+/* Probabilities of any size as m 2^e, m in [1, 2) or, with e = TN_WIDE_NONE, 0: a float's
+ * relative precision however small they are, and sums without a logarithm
+ * (kernel_body_ctc.h). */
 #define TN_WIDE_NONE (-(1 << 30))
 struct tn_wide {
     float *m;
@@ -223,8 +224,8 @@ struct tn_kernels {
 
     void (*logistics)(const struct tn_logistics *to);
 
-    /* One row of a step of an LSTM (lstm.h). z: 4 H floats of x, which become the gates i, f, g,
-     * o; more: 4 H floats of h. c may be c_before. */
+    /* One row of a step of an LSTM (lstm.h). z: 4 H floats of x, which become the gates i, f,
+     * g, o; more: 4 H floats of h. c may be c_before. */
     void (*lstm)(float *z, float *c, float *h, const float *more, const float *c_before,
                  size_t H);
 
@@ -250,8 +251,8 @@ struct tn_kernels {
     void (*ctc_backward)(struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
                          const int32_t *skips, size_t L);
 
-    /* before after 2^-e of the labels into shares (whole vectors); sums[0] of the blanks, sums[1]
-     * of all. */
+    /* before after 2^-e of the labels into shares (whole vectors); sums[0] of the blanks,
+     * sums[1] of all. */
     void (*ctc_shares)(float *shares, float sums[2], struct tn_ctc_states before,
                        struct tn_ctc_states after, int32_t e, size_t L);
 
@@ -298,7 +299,8 @@ static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t 
     return 5 * mixtures * kernels->lanes;
 }
 
-/* Floats of an array of struct tn_ctc_states, whose first state is one vector behind its start. */
+/* Floats of an array of struct tn_ctc_states, whose first state is one vector behind its
+ * start. */
 static inline size_t tn_ctc_width(const struct tn_kernels *kernels, size_t labels)
 {
     return tn_padded(kernels, labels + 1) + 2 * kernels->lanes;
@@ -315,8 +317,8 @@ static inline size_t tn_panels(const struct tn_kernels *kernels, bool of_b, size
     return tn_blocks(items, tn_panel_size(kernels, of_b));
 }
 
-/* The first of the rows of a panel of a: as few panels as hold them all, and as equal as can be,
- * since a kernel serves full panels and those that lack one row. */
+/* The first of the rows of a panel of a: as few panels as hold them all, and as equal as can
+ * be, since a kernel serves full panels and those that lack one row. */
 static inline size_t tn_panel_row(const struct tn_kernels *kernels, size_t rows, size_t panel)
 {
     const size_t panels = tn_panels(kernels, false, rows);

@@ -10,8 +10,8 @@
  * shape alone and sums a tile on one thread, so results are the same to the last bit for any
  * number of threads; between backends and instruction sets they differ by rounding.
  *
- * With a b that is held, as when generating, a row of c is the same to the last bit whatever m is:
- * a sequence alone equals that sequence in a batch. */
+ * With a b that is held, as when generating, a row of c is the same to the last bit whatever m
+ * is: a sequence alone equals that sequence in a batch. */
 #ifndef TN_MATMUL_H
 #define TN_MATMUL_H
 
@@ -91,8 +91,8 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
                    const float *bias, void *scratch);
 
 /* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. They are made of
- * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor: plans
- * that agree in these may share one. */
+ * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor:
+ * plans that agree in these may share one. */
 size_t tn_matmul_held_size(const struct tn_matmul *plan);
 void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b);
 

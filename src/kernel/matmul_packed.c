@@ -4,8 +4,8 @@
  *
  * c is cut into rectangles. Where rows are many, b is packed once for all of them, by all
  * threads, and each rectangle packs its rows of a. Where they are few, all threads pack a too,
- * and a rectangle is a single panel of b wide. Where both are few and the sum is long, as in the
- * gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
+ * and a rectangle is a single panel of b wide. Where both are few and the sum is long, as in
+ * the gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
  * own from what it packs itself, and these are added in order. All cuts are by the shape alone.
  *
  * A b that is held is packed already. */
@@ -108,8 +108,8 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
     return work;
 }
 
-/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. A b that is held
- * costs no packing, and gives the bits that it gives to a few rows. */
+/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. A b that is
+ * held costs no packing, and gives the bits that it gives to a few rows. */
 static bool is_worth_it(const struct tn_matmul *plan)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
@@ -204,7 +204,8 @@ static struct tn_ahead ahead_of(struct piece piece)
 
 /* ---- packing ------------------------------------------------------------ */
 
-/* Where the panels of a rectangle's rows and the piece of the sum from p on are, in all of a. */
+/* Where the panels of a rectangle's rows and the piece of the sum from p on are, in all of
+ * a. */
 static float *shared_a(const struct job *job, size_t row, size_t p)
 {
     const struct packed *const own = job->own;
@@ -266,8 +267,8 @@ static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
                                  tn_min(own->cols, job->plan->desc.n - col)};
 }
 
-/* The panel of b that comes after the sum's piece from p on: of the same columns, or of the next
- * ones, which this thread takes next while it has some of its own. */
+/* The panel of b that comes after the sum's piece from p on: of the same columns, or of the
+ * next ones, which this thread takes next while it has some of its own. */
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
     const struct packed *const own = job->own;

@@ -72,7 +72,8 @@ struct work {
     size_t slopes_ld;              /* of a head: N, or a segment, or none */
 };
 
-/* Between tasks: causal, no segment starts from the sum over the last (of R: over the first). */
+/* Between tasks: causal, no segment starts from the sum over the last (of R: over the
+ * first). */
 static struct sums sums_take(const tarn_attention *plan, struct tn_linear_cut cut,
                              struct tn_arena *arena)
 {
@@ -132,7 +133,8 @@ static struct work work_open(const struct tn_attention_call *call)
 
 /* ---- Tasks: segment by segment, sequence by sequence, group by group ---- */
 
-/* A group of heads with the segments from .. to: one of them where they are shared, else all. */
+/* A group of heads with the segments from .. to: one of them where they are shared, else
+ * all. */
 struct task {
     const struct work *work;
     struct tn_linear_group group;

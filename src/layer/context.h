@@ -4,9 +4,9 @@
  *   x_n = E[s_n] + sum_j C_j[s_(n - d_j)]
  *
  * Linear attention blurs: with C features it cannot tell hundreds of positions apart, so that a
- * pixel's upper neighbour, a width back, is the hardest thing for it to see and the most telling
- * one. A table per distance d_j gives it to the first layer. Before a sequence begins stands a
- * symbol of its own, the last row of each table.
+ * pixel's upper neighbour, a width back, is the hardest thing for it to see and the most
+ * telling one. A table per distance d_j gives it to the first layer. Before a sequence begins
+ * stands a symbol of its own, the last row of each table.
  *
  * One after the other the tables are one tensor, in which a row is looked up. The state that a
  * step needs is the last d symbols, d the longest distance. */

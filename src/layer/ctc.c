@@ -4,16 +4,16 @@
  * With L labels l_i there are states a_i (label i) and b_i (the blank before it; b_L is behind
  * the last). With y of frame t and s_i = 1 where l_i differs from l_(i-1), else 0,
  *
- *     a_i(t) = y_(l_i) (a_i(t-1) + b_i(t-1) + s_i a_(i-1)(t-1))      b_0(-1) = 1, all others 0
- *     b_i(t) = y_0     (b_i(t-1) + a_(i-1)(t-1))                     Z = a_(L-1)(T-1) + b_L(T-1)
+ *     a_i(t) = y_(l_i) (a_i(t-1) + b_i(t-1) + s_i a_(i-1)(t-1))   b_0(-1) = 1, all others 0
+ *     b_i(t) = y_0     (b_i(t-1) + a_(i-1)(t-1))                  Z = a_(L-1)(T-1) + b_L(T-1)
  *
- * and a'(t), b'(t), the probability of the frames after t, by the same steps backwards. The share
- * of paths in a state is a a' / Z at every frame; dividing by the sum of all a a' and b b' of the
- * frame, which is Z, rounds less.
+ * and a'(t), b'(t), the probability of the frames after t, by the same steps backwards. The
+ * share of paths in a state is a a' / Z at every frame; dividing by the sum of all a a' and b
+ * b' of the frame, which is Z, rounds less.
  *
  * Only every K-th frame is kept on the way forwards; on the way back the K frames behind it are
- * formed again. With K = sqrt N that takes 2 sqrt N frames of memory for half as much work again,
- * and all of it stays in a cache. */
+ * formed again. With K = sqrt N that takes 2 sqrt N frames of memory for half as much work
+ * again, and all of it stays in a cache. */
 #include "layer/ctc.h"
 
 #include <math.h>
@@ -236,7 +236,8 @@ static void write_gradient(const struct job *job, size_t t, struct tn_ctc_states
         dx[job->work.symbols[i]] -= share * shares[i];
 }
 
-/* Frames from .. to - 1, whose states are formed again from those that were kept before them. */
+/* Frames from .. to - 1, whose states are formed again from those that were kept before
+ * them. */
 static void run_back(const struct job *job, size_t from, size_t to)
 {
     const struct tn_ctc_states after = states_at(job, job->work.after, 0);

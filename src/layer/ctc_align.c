@@ -3,11 +3,11 @@
  *
  * States are numbered 0 .. 2 L, even ones are blanks. With log-probabilities y,
  *
- *     v_s(t) = y_s(t) + max of v_s(t-1), v_(s-1)(t-1), and v_(s-2)(t-1) where the labels of s and
- *              s - 2 differ
+ *     v_s(t) = y_s(t) + max of v_s(t-1), v_(s-1)(t-1), and v_(s-2)(t-1) where the labels of
+ *              s and s - 2 differ
  *
- * and the path is read off backwards. As in ctc.c, every K-th frame is kept and the steps between
- * two of them are formed again. */
+ * and the path is read off backwards. As in ctc.c, every K-th frame is kept and the steps
+ * between two of them are formed again. */
 #include <math.h>
 #include <string.h>
 
@@ -141,7 +141,8 @@ static const double *run_forward(const struct path *p)
     return at;
 }
 
-/* The path over frames from .. to - 1, that ends in state s; returns the state before `from`. */
+/* The path over frames from .. to - 1, that ends in state s; returns the state before
+ * `from`. */
 static size_t read_back(const struct path *p, struct tn_ctc_symbol *symbols, size_t from,
                         size_t to, size_t s)
 {

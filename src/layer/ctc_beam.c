@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* ctc_beam.c - prefix beam search (Graves 2012, Hannun et al. 2014), in logarithms.
  *
- * Of labels so far, a prefix p, two numbers are kept: how likely they are with a blank in the last
- * frame, b, and without, n; a = b + n. With y of the next frame and l the last label of p,
+ * Of labels so far, a prefix p, two numbers are kept: how likely they are with a blank in the
+ * last frame, b, and without, n; a = b + n. With y of the next frame and l the last label of p,
  *
  *     b'(p)  = a(p) y_0
  *     n'(p)  = n(p) y_l + n of p without its last label l, as below
  *     n'(pc) = y_c a(p), but y_c b(p) if c = l
  *
  * and of all p and pc the `width` likeliest go on. Prefixes are nodes of a tree, found by their
- * parent and last label in a table of hashes, so that a prefix that was dropped and comes again is
- * the one that its continuations have as parent. */
+ * parent and last label in a table of hashes, so that a prefix that was dropped and comes again
+ * is the one that its continuations have as parent. */
 #include <math.h>
 #include <string.h>
 

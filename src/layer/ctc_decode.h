@@ -54,9 +54,9 @@ double tn_ctc_align(const struct tn_ctc_frames *frames, struct tn_ctc_symbol *sy
 
 /* ---- ctc_beam.c --------------------------------------------------------- */
 
-/* Likely labels, where `width` beginnings of labels, at least 1, are kept from frame to frame; at
- * least as likely as greedy's. Fills up to T symbols, *count says how many, and returns their
- * tn_ctc_score(). */
+/* Likely labels, where `width` beginnings of labels, at least 1, are kept from frame to frame;
+ * at least as likely as greedy's. Fills up to T symbols, *count says how many, and returns
+ * their tn_ctc_score(). */
 size_t tn_ctc_beam_scratch(const struct tn_ctc_frames *frames, size_t width);
 double tn_ctc_beam(const struct tn_ctc_frames *frames, size_t width,
                    struct tn_ctc_symbol *symbols, size_t *count, const float *x, size_t T,

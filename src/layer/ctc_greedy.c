@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ctc_greedy.c - the best path. A symbol ends with the first frame that has another one, so that
- * it is told one frame late: only then is its confidence known. */
+/* ctc_greedy.c - the best path. A symbol ends with the first frame that has another one, so
+ * that it is told one frame late: only then is its confidence known. */
 #include <math.h>
 
 #include "layer/ctc_decode.h"

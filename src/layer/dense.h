@@ -8,8 +8,8 @@
  * the gradient of y through it first.
  *
  * With elements TN_BF16, x, W and dy are rounded to bf16 on the way into the three products;
- * sums, and everything that is stored, stay f32. Weights that are held are rounded once, and x is
- * then left as it is: generation is as fast as they can be read. */
+ * sums, and everything that is stored, stay f32. Weights that are held are rounded once, and x
+ * is then left as it is: generation is as fast as they can be read. */
 #ifndef TN_DENSE_H
 #define TN_DENSE_H
 
@@ -58,7 +58,8 @@ bool tn_dense_forks(const struct tn_dense *d); /* forward, as tn_matmul_forks() 
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,
                       const float *b, void *scratch);
 
-/* dx NULL: not wanted. db is NULL in a plan without bias. No output may overlap another array. */
+/* dx NULL: not wanted. db is NULL in a plan without bias. No output may overlap another
+ * array. */
 void tn_dense_backward(const struct tn_dense *d, float *dx, float *dW, float *db,
                        const float *dy, const float *x, const float *W, void *scratch);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* dropout.c - the keys of the hash, and the work spread over threads.
  *
- * The kernels hash 32 bits of an element's index. The rest of the index goes into the keys, with
- * the seed; a stretch of elements is cut where that changes. */
+ * The kernels hash 32 bits of an element's index. The rest of the index goes into the keys,
+ * with the seed; a stretch of elements is cut where that changes. */
 #include "layer/dropout.h"
 
 /* Of splitmix64: every bit of x decides about every bit of the result. */

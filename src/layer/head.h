@@ -21,11 +21,10 @@ struct tn_head {
 
 /* Sums over rows, each times its weight, in a fixed order. */
 struct tn_loss {
-    double loss;   /* in nats */
-    double weight; /* the mean is loss / weight */
-    double
-        correct; /* rows whose most probable symbol, the first of equals, is the target; not a
-                       number if the head does not count them */
+    double loss;    /* in nats */
+    double weight;  /* the mean is loss / weight */
+    double correct; /* rows whose most probable symbol, the first of equals, is the target; not
+                       a number if the head does not count them */
     double impossible; /* weight of sequences whose targets no outputs could give: they are in
                           neither loss nor weight, and have no gradient */
 };

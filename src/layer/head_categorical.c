@@ -3,8 +3,8 @@
  *
  *     loss = log(sum exp x) - x[target]       dx = weight scale (softmax(x) - onehot(target))
  *
- * The largest x is subtracted first, so that no exp overflows. Losses are summed in double over a
- * block of rows, then over blocks in order. */
+ * The largest x is subtracted first, so that no exp overflows. Losses are summed in double over
+ * a block of rows, then over blocks in order. */
 #include <math.h>
 #include <string.h>
 

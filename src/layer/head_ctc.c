@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* head_ctc.c - sequences of labels without saying where they stand (ctc.h): one output per symbol,
- * of which 0 is the blank and the others are labels.
+/* head_ctc.c - sequences of labels without saying where they stand (ctc.h): one output per
+ * symbol, of which 0 is the blank and the others are labels.
  *
  * The loss of a sequence is in nats for all of its labels together. Sequences are summed in
  * order. */

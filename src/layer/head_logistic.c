@@ -3,20 +3,22 @@
  * logistics over them (Salimans et al. 2017): K logits of weights, K means, K log-scales.
  *
  *     x_t = -1 + 2 t / (S - 1)     h = 1 / (S - 1)     s_k = exp(max(log-scale_k, -7))
- *     p(t) = sum_k softmax(logits)_k [sigma((x_t + h - m_k) / s_k) - sigma((x_t - h - m_k) / s_k)]
+ *     p(t) = sum_k softmax(logits)_k
+ *                  [sigma((x_t + h - m_k) / s_k) - sigma((x_t - h - m_k) / s_k)]
  *     loss = -log p(t)
  *
  * where the first sigma of the last symbol is 1 and the second of symbol 0 is 0: the first and
  * the last bin have the tails, and all p sum to 1, since upper edges are the next one's lower
- * edges. Loss and gradient are a kernel's (kernel_body_logistic.h); so are the log-probabilities
- * of all symbols, which are losses.
+ * edges. Loss and gradient are a kernel's (kernel_body_logistic.h); so are the
+ * log-probabilities of all symbols, which are losses.
  *
  * A draw picks logistic k by its weight and then v = m_k + s_k log(u / (1 - u)), u uniform, and
- * gives the symbol whose x is nearest, which is 0 or S - 1 for v beyond them. This is p exactly:
- * v <= y just if u <= sigma((y - m_k) / s_k), so that v falls between the edges x_t - h and
- * x_t + h with the probability in brackets above, below the first upper edge with sigma of it and
- * above the last lower edge with 1 - sigma of it; and the nearest x is x_t just between these edges.
- * An edge itself, at equal distance from two, has probability 0 and goes up.
+ * gives the symbol whose x is nearest, which is 0 or S - 1 for v beyond them. This is p
+ * exactly: v <= y just if u <= sigma((y - m_k) / s_k), so that v falls between the edges
+ * x_t - h and x_t + h with the probability in brackets above, below the first upper edge with
+ * sigma of it and above the last lower edge with 1 - sigma of it; and the nearest x is x_t just
+ * between these edges. An edge itself, at equal distance from two, has probability 0 and goes
+ * up.
  *
  * Which symbol is the most probable one is not counted: that needs all S of them for every
  * position, a hundred times the work of the loss, and says little of values that are near each

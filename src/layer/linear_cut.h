@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* linear_cut.h - how linear attention cuts sequences into segments, by the sizes alone: never by
- * the number of threads, which keeps results equal to the last bit.
+/* linear_cut.h - how linear attention cuts sequences into segments, by the sizes alone: never
+ * by the number of threads, which keeps results equal to the last bit.
  *
  * Causal, segments are for the cache: backward passes over each of them twice. They are no
  * shorter than the sums that are kept for each, which then cost at most a float for each

@@ -6,12 +6,13 @@
  *
  * A float that holds a sum of a million terms rounds every further one, and rounds equal ones
  * the same way: a stream that repeats itself was wrong by half a percent after a million steps.
- * So the sums are of two parts, s = far + near: near has the last steps, up to BLOCK of them, and
- * is then added to far. Until then far is zero and not looked at.
+ * So the sums are of two parts, s = far + near: near has the last steps, up to BLOCK of them,
+ * and is then added to far. Until then far is zero and not looked at.
  *
- * The state is a count of steps, near s (C x M) and near z (C) of every head, then far s and far z
- * of every head. Streams that end before the first block does have no far: half of the state. Rows
- * are padded to STATE_PAD floats: whole vectors on every machine, so that a state can move to another one. */
+ * The state is a count of steps, near s (C x M) and near z (C) of every head, then far s and
+ * far z of every head. Streams that end before the first block does have no far: half of the
+ * state. Rows are padded to STATE_PAD floats: whole vectors on every machine, so that a state
+ * can move to another one. */
 #include "layer/linear_step.h"
 
 #include <string.h>

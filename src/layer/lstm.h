@@ -5,9 +5,9 @@
  *     z = W x_t + b + U h + b'       i, f, g, o are z's quarters, in PyTorch's order
  *     c = sigma(f) c + sigma(i) tanh(g)     h = sigma(o) tanh(c)     from c = h = 0
  *
- * The first direction runs from frame 0 on, the second from each sequence's last frame back. The
- * output of a frame is h of the first direction, then that of the second; beyond a sequence's
- * length it is 0.
+ * The first direction runs from frame 0 on, the second from each sequence's last frame back.
+ * The output of a frame is h of the first direction, then that of the second; beyond a
+ * sequence's length it is 0.
  *
  * Who computes it is a row of the table in lstm.c. Results are the same to the last bit for any
  * number of threads; between backends and instruction sets they differ by rounding. */
@@ -29,8 +29,8 @@ struct tn_lstm_desc {
     const tarn_allocator *allocator;
 };
 
-/* Of one direction, as PyTorch stores them: weight_ih (4H x in), weight_hh (4H x H), bias_ih and
- * bias_hh (4H). */
+/* Of one direction, as PyTorch stores them: weight_ih (4H x in), weight_hh (4H x H), bias_ih
+ * and bias_hh (4H). */
 struct tn_lstm_weights {
     float *in, *hidden, *in_bias, *hidden_bias;
 };

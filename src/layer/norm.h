@@ -10,7 +10,8 @@
 
 #define TN_NORM_EPS 1e-5f /* PyTorch's, and the authors' */
 
-/* stats: mean and scale of every row (kernels.h), for backward; NULL: not wanted. y == x is allowed. */
+/* stats: mean and scale of every row (kernels.h), for backward; NULL: not wanted. y == x is
+ * allowed. */
 void tn_norm_forward(const struct tn_rows *r, float *y, struct tn_norm_stats *stats,
                      const float *x, const float *gain, const float *bias, float eps);
 

@@ -50,7 +50,8 @@ tarn_status tn_position_init(struct tn_position *position, const char *spec, siz
 void tn_position_fill(const struct tn_position *position, float *table, size_t from, size_t n);
 
 /* r->rows rows of y, of r->width = F floats, ldy apart: sequences of n positions, one after the
- * other. `table` points at the row of a sequence's first position; NULL if there is no table. */
+ * other. `table` points at the row of a sequence's first position; NULL if there is no
+ * table. */
 void tn_position_apply(const struct tn_position *position, const struct tn_rows *r, float *y,
                        size_t ldy, const float *table, size_t n);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* position_concat.c - the authors': half a row is the embedding, the other half the sinusoid. */
+/* position_concat.c - the authors': half a row is the embedding, the other half the
+ * sinusoid. */
 #include <string.h>
 
 #include "layer/position.h"

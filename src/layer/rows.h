@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rows.h - the activations of a layer, row by row, and who works on them.
  *
- * A layer without plans is functions over a `struct tn_rows`, which the caller fills and changes
- * as it likes. Rows are cut into blocks by their number and width alone, so that sums over rows
- * are the same to the last bit for any number of threads. */
+ * A layer without plans is functions over a `struct tn_rows`, which the caller fills and
+ * changes as it likes. Rows are cut into blocks by their number and width alone, so that sums
+ * over rows are the same to the last bit for any number of threads. */
 #ifndef TN_ROWS_H
 #define TN_ROWS_H
 

@@ -32,7 +32,8 @@ void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
     }
 }
 
-/* Matrices rounded to nearest, one after the other; vectors, which are few, stay as they are. */
+/* Matrices rounded to nearest, one after the other; vectors, which are few, stay as they
+ * are. */
 static void narrow(struct tn_safetensor *rows, uint16_t *halves, const tarn_model *model)
 {
     for (size_t i = 0; i < model->tensor_count; i++) {

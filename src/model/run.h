@@ -66,12 +66,13 @@ struct tarn_run {
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, tarn_error *err);
 
-/* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does the
- * table of positions. Nothing is kept there from one pass to the next, so that runs may share it. */
+/* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does
+ * the table of positions. Nothing is kept there from one pass to the next, so that runs may
+ * share it. */
 void tn_run_place(tarn_run *run, void *memory, float *positions);
 
-/* The sinusoid of the run's positions, which serves shorter runs too; NULL: the model has learned
- * them, or the arena measures. */
+/* The sinusoid of the run's positions, which serves shorter runs too; NULL: the model has
+ * learned them, or the arena measures. */
 float *tn_run_positions(const tarn_run *run, struct tn_arena *arena);
 
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
@@ -90,8 +91,8 @@ void tn_run_forward_frames(tarn_run *run, const float *frames);
 void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
                  const float *weights, float scale);
 
-/* The same for a head of sequences: targets behind each other, counts[b] of each, weights NULL or
- * B of them; losses NULL or B of them, as in struct tn_head_sequences. */
+/* The same for a head of sequences: targets behind each other, counts[b] of each, weights NULL
+ * or B of them; losses NULL or B of them, as in struct tn_head_sequences. */
 void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
                           const int32_t *targets, const size_t *counts, const float *weights,
                           float scale);
@@ -112,7 +113,8 @@ void tn_run_lstm_backward(tarn_run *run, const struct tn_weights *gradients);
 
 /* ---- Checks ------------------------------------------------------------- */
 
-/* Refuses the first float of frames (B, T, ...) within lengths (NULL: all) that is not finite. */
+/* Refuses the first float of frames (B, T, ...) within lengths (NULL: all) that is not
+ * finite. */
 tarn_status tn_frames_check(const tarn_run *run, const float *frames, size_t T,
                             const size_t *lengths, tarn_error *err);
 tarn_status tn_lengths_check(const tarn_run *run, size_t T, const size_t *lengths,

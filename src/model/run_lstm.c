@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* run_lstm.c - an LSTM as the body of a model: what comes out of layer l is what goes into layer
- * l + 1, and the last one's goes to the predictor. The paper's baseline for speech is three layers
- * over frames as they are. */
+/* run_lstm.c - an LSTM as the body of a model: what comes out of layer l is what goes into
+ * layer l + 1, and the last one's goes to the predictor. The paper's baseline for speech is
+ * three layers over frames as they are. */
 #include "model/run.h"
 
 /* The first layer may read another width than the others. */

@@ -180,7 +180,8 @@ size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors)
     struct total two = {0, 0}, one = {0, 0};
     const size_t more = arch->config.layers - 1;
 
-    /* The blocks are alike, but for the first: a model of one, and another for what one adds. */
+    /* The blocks are alike, but for the first: a model of one, and another for what one
+     * adds. */
     some.config.layers = 2;
     tn_weights_visit(&(struct tn_weights){.blocks = blocks}, &some, count, &two);
     some.config.layers = 1;

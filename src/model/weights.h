@@ -10,8 +10,8 @@
 #include "layer/lstm.h"
 #include "model/config.h"
 
-/* Sizes of layer i of an LSTM: directions, units of each, and inputs, which are frames as they are
- * in the first layer of a model of these. */
+/* Sizes of layer i of an LSTM: directions, units of each, and inputs, which are frames as they
+ * are in the first layer of a model of these. */
 size_t tn_lstm_ways(const struct tn_arch *arch);
 size_t tn_lstm_units(const struct tn_arch *arch);
 size_t tn_lstm_inputs(const struct tn_arch *arch, size_t layer);

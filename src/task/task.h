@@ -119,9 +119,9 @@ void tn_task_free(struct tn_task *task); /* accepts NULL */
 
 size_t tn_task_symbols(const struct tn_task *task);
 
-/* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works on
- * any number of threads at once, on batches of their own; it fails where files that it must read
- * again have become others. */
+/* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works
+ * on any number of threads at once, on batches of their own; it fails where files that it must
+ * read again have become others. */
 void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
                   struct tn_arena *arena);
 tarn_status tn_task_fill(const struct tn_task *task, struct tn_batch *batch,
@@ -139,8 +139,8 @@ const struct tn_metric *tn_task_metric(const struct tn_task *task);
 tarn_status tn_task_encode(const struct tn_task *task, int32_t *symbols, size_t *count,
                            const char *text, size_t length, tarn_error *err);
 
-/* Text of n symbols, n * TN_TASK_TEXT bytes at most and no zero behind them; returns how many. A
- * symbol that the task does not have becomes '?'. */
+/* Text of n symbols, n * TN_TASK_TEXT bytes at most and no zero behind them; returns how many.
+ * A symbol that the task does not have becomes '?'. */
 size_t tn_task_decode(const struct tn_task *task, char *text, const int32_t *symbols, size_t n);
 
 #endif

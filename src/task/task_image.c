@@ -2,12 +2,12 @@
 /* task_image.c - predict the next byte of an image, row by row, each pixel's channels in turn
  * (4.2).
  *
- * Of an image's n = height x width x channels bytes the first is given and N = n - 1 are predicted.
- * The metric is the mean loss in bits, loss / ln 2, a predicted byte: bits/dim. An image that is
- * drawn from nothing begins with 0, black. Symbols look like numbers.
+ * Of an image's n = height x width x channels bytes the first is given and N = n - 1 are
+ * predicted. The metric is the mean loss in bits, loss / ln 2, a predicted byte: bits/dim. An
+ * image that is drawn from nothing begins with 0, black. Symbols look like numbers.
  *
- * The size is an option of the task, so that a model's configuration knows it: whoever draws from
- * the model has no data. Where it is 0 it is as the data has it. */
+ * The size is an option of the task, so that a model's configuration knows it: whoever draws
+ * from the model has no data. Where it is 0 it is as the data has it. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* task_public.c - the part of tasks that programs see: names, symbols, text, what suits them. */
+/* task_public.c - the part of tasks that programs see: names, symbols, text, what suits
+ * them. */
 #include "task/task.h"
 
 #include <math.h>

@@ -2,10 +2,10 @@
 /* task_speech.c - from the frames of an utterance to its phones, characters or words (4.3).
  *
  * The metric is the error rate: substitutions, insertions and deletions of all utterances, over
- * all their labels. It decides which model is the best: the loss of one that gets surer gets worse
- * where it errs, long before it errs more often. What a model learnt to say is up to the data: how many symbols there are is an
- * option of the task, so that a model's configuration knows it, and which they are is in the
- * model's note (speech_profile.h). */
+ * all their labels. It decides which model is the best: the loss of one that gets surer gets
+ * worse where it errs, long before it errs more often. What a model learnt to say is up to the
+ * data: how many symbols there are is an option of the task, so that a model's configuration
+ * knows it, and which they are is in the model's note (speech_profile.h). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,8 +196,8 @@ static void take_batch(const struct tn_task *task, struct tn_batch *batch, size_
     batch->counts = laid.label_counts;
 }
 
-/* An utterance that cannot be read any more counts for nothing; it is a failure if it is the last
- * of its batch. */
+/* An utterance that cannot be read any more counts for nothing; it is a failure if it is the
+ * last of its batch. */
 static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err)
 {
@@ -226,8 +226,8 @@ static double error_rate(const tarn_score *sums)
 
 /* ---- The row ------------------------------------------------------------ */
 
-/* The paper's optimizer and schedule. Its rate, 1e-4, is for days; a laptop's few thousand updates
- * learn more from ten times that. */
+/* The paper's optimizer and schedule. Its rate, 1e-4, is for days; a laptop's few thousand
+ * updates learn more from ten times that. */
 static const struct tn_task_setting settings[] = {
     {"batch", "16"},
     {"updates", "5000"},

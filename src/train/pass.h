@@ -16,8 +16,8 @@ struct tn_pass {
     const tarn_allocator *allocator;
 };
 
-/* With `rungs` runs for batches of different lengths, 1: of one. desc->allocator must live as long
- * as the pass; beam: see sequence_score.h. On failure it is empty. */
+/* With `rungs` runs for batches of different lengths, 1: of one. desc->allocator must live as
+ * long as the pass; beam: see sequence_score.h. On failure it is empty. */
 tarn_status tn_pass_create(struct tn_pass *pass, const tarn_model *model,
                            const struct tn_run_desc *desc, size_t rungs, size_t beam,
                            tarn_error *err);

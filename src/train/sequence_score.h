@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sequence_score.h - what the outputs of a head of sequences say, against what they should: edits,
- * from which the error rate comes. */
+/* sequence_score.h - what the outputs of a head of sequences say, against what they should:
+ * edits, from which the error rate comes. */
 #ifndef TN_SEQUENCE_SCORE_H
 #define TN_SEQUENCE_SCORE_H
 
@@ -21,8 +21,8 @@ struct tn_sequence_score {
 void tn_sequence_score_take(struct tn_sequence_score *score, const tarn_run *longest,
                             size_t beam, struct tn_arena *arena);
 
-/* Adds the edits between run->outputs and the targets; sequences of weight 0 are left out, weights
- * NULL: none is. */
+/* Adds the edits between run->outputs and the targets; sequences of weight 0 are left out,
+ * weights NULL: none is. */
 void tn_sequence_score_add(const struct tn_sequence_score *score, tarn_score *sums,
                            const tarn_run *run, const int32_t *targets, const size_t *counts,
                            const float *weights);

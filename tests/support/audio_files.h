@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* audio_files.h - sounds, and files of them in the forms that are read, made here so that no test
- * needs a file. */
+/* audio_files.h - sounds, and files of them in the forms that are read, made here so that no
+ * test needs a file. */
 #ifndef AUDIO_FILES_H
 #define AUDIO_FILES_H
 

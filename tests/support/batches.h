@@ -24,7 +24,8 @@ bool batch_equal(const struct tn_batch *a, const struct tn_batch *b);
 void batch_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
                 uint64_t index);
 
-/* Symbols within 0 .. symbols - 1, weights 0 or 1, frames finite, labels no blanks. Returns the sum of the weights. */
+/* Symbols within 0 .. symbols - 1, weights 0 or 1, frames finite, labels no blanks. Returns the
+ * sum of the weights. */
 size_t batch_check(const struct tn_batch *batch, size_t symbols);
 
 #endif

@@ -61,8 +61,8 @@ void folder_close(struct folder *folder)
     assert_int_equal(rmdir(folder->path), 0);
 }
 
-/* A file that is cut to nothing and written again is on its way to the disk when it is closed, as
- * ext4 has it, and the next one waits for that: a new file in its place does not. */
+/* A file that is cut to nothing and written again is on its way to the disk when it is closed,
+ * as ext4 has it, and the next one waits for that: a new file in its place does not. */
 void file_put(const char *path, const void *data, size_t size)
 {
     remove(path);

@@ -6,7 +6,8 @@
 #include "support/testing.h"
 #include "tarn/tarn.h"
 
-/* The mean over all bytes of `images` images but the first of each, which are fed one by one. */
+/* The mean over all bytes of `images` images but the first of each, which are fed one by
+ * one. */
 double bits_by_steps(const tarn_model *model, const unsigned char *pixels, size_t images,
                      size_t bytes);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* image_files.h - images in the formats that are read, made here so that no test needs a file. */
+/* image_files.h - images in the formats that are read, made here so that no test needs a
+ * file. */
 #ifndef IMAGE_FILES_H
 #define IMAGE_FILES_H
 

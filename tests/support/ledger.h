@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ledger.h - an allocator that fails when it is to, fills what it gives with nonsense, and knows
- * what was given back. */
+/* ledger.h - an allocator that fails when it is to, fills what it gives with nonsense, and
+ * knows what was given back. */
 #ifndef LEDGER_H
 #define LEDGER_H
 

@@ -31,7 +31,8 @@ void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
                          struct tn_random *random);
 void matmul_problem_clear(struct matmul_problem *p);
 
-/* Runs the plan, with misaligned scratch and b held if it wants that, on a copy of the old c in `c`: p->c or its like. */
+/* Runs the plan, with misaligned scratch and b held if it wants that, on a copy of the old c in
+ * `c`: p->c or its like. */
 void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c);
 
 /* p->c against three plain loops in double; nothing between its rows was written. */
