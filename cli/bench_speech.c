@@ -44,7 +44,7 @@ enum { METHODS = sizeof methods / sizeof methods[0], CTC = METHODS - 1 };
 /* ---- Options ------------------------------------------------------------ */
 
 struct values {
-    const char *preset, *lengths;
+    const char *preset, *lengths, *lstm;
     size_t frames, threads, repeat;
     bool json;
 };
@@ -57,6 +57,8 @@ static const struct args_option options[] = {
     {"lengths", "N,...", ARGS_TEXT, "800,2400", AT(lengths), 0, 0, "frames of an utterance"},
     {"frames", "N", ARGS_COUNT, "8000", AT(frames), 1, 1 << 24,
      "of a batch: as many utterances as they hold, one at least"},
+    {"lstm", "NAME", ARGS_TEXT, "portable", AT(lstm), 0, 0,
+     "who computes it: portable, tarn's own loops, or onednn"},
     {"repeat", "N", ARGS_COUNT, "3", AT(repeat), 1, 1000,
      "updates of each, of which the best counts; one more comes before them"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
@@ -150,6 +152,7 @@ static tarn_status open_subject(struct bench *b, size_t method, tarn_error *err)
         .rate = 1e-4,
         .threads = b->values->threads,
         .cpu = b->cpu,
+        .lstm = b->values->lstm,
     };
     tarn_config config;
     tarn_status status = configure(&config, b->values->preset, &methods[method], err);
@@ -242,6 +245,8 @@ static void print_json(const struct bench *b, size_t method)
     hardware_name(processor, sizeof processor);
     json_put_text(object, "preset", b->values->preset);
     json_put_text(object, "method", methods[method].name);
+    if (strcmp(methods[method].name, "bi-lstm") == 0)
+        json_put_text(object, "lstm", b->values->lstm);
     json_put_text(object, "precision", "f32");
     json_put_count(object, "length", b->length);
     json_put_count(object, "batch", b->batch);

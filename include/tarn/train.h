@@ -33,12 +33,14 @@ typedef struct tarn_trainer_desc {
     double rate;           /* learning rate that the schedule starts from; 0: 1e-3 */
     const char *precision; /* of the dense products: "f32" or "bf16"; NULL: f32 */
     bool recompute;        /* keep the layers' inputs only: less memory, a third more time */
-    bool varies;     /* batches of frames differ in length: plans for several lengths in the
-                              same memory */
-    bool skip;       /* leave out updates whose numbers are not finite, instead of failing */
-    uint64_t seed;   /* of dropout */
-    size_t threads;  /* 0: all */
-    const char *cpu; /* instruction set, as tarn_cpu_name() lists; NULL: best */
+    bool varies;      /* batches of frames differ in length: plans for several lengths in the
+                               same memory */
+    bool skip;        /* leave out updates whose numbers are not finite, instead of failing */
+    uint64_t seed;    /* of dropout */
+    size_t threads;   /* 0: all */
+    const char *cpu;  /* instruction set, as tarn_cpu_name() lists; NULL: best */
+    const char *lstm; /* who computes the layers of an lstm: "portable", tarn's own loops, or
+                         "onednn", where it was built with; NULL: the first */
     const tarn_allocator *allocator;
 } tarn_trainer_desc;
 

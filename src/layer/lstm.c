@@ -79,7 +79,7 @@ static tarn_status choose(struct tn_lstm *lstm, tarn_error *err)
             break;
     }
     if (status == TARN_EUNKNOWN)
-        return tn_fail(err, status, "backend: this build has no '%.40s'", name ? name : "");
+        return tn_fail(err, status, "lstm: this build has no '%.40s'", name ? name : "");
     return status;
 }
 

@@ -17,6 +17,7 @@ struct tn_run_desc {
     size_t B, N;    /* N: of symbols or frames */
     size_t threads; /* 0: all */
     const char *cpu;
+    const char *lstm; /* as tn_lstm_desc.backend */
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
     bool unplaced;            /* memory comes later, by tn_run_place() */

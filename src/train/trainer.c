@@ -64,6 +64,7 @@ static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tar
         .N = desc->length,
         .threads = desc->threads,
         .cpu = desc->cpu,
+        .lstm = desc->lstm,
         .trains = true,
         .recompute = desc->recompute,
         .allocator = t->allocator,
