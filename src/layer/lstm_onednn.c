@@ -24,8 +24,8 @@ enum {
 struct onednn {
     struct tn_lstm_sweep *sweep;
     struct tn_lstm_sweep_sizes sizes;
-    size_t chunk,
-        chunks; /* sequences that go together; the last may lack some, which are zeros */
+    size_t chunk;  /* sequences that go together; what the last chunk lacks is zeros */
+    size_t chunks; /* how many such */
 };
 
 static tarn_status create(struct tn_lstm *lstm, tarn_error *err)
