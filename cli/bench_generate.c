@@ -24,6 +24,10 @@ enum { PLACES = 8 }; /* at most */
  * limit, since where others share the machine few long looks are undisturbed. */
 static const double look_s = 0.025;
 
+/* And as many looks at each, where that does not take too long. */
+static const double enough_s = 20.0;
+enum { RUNS_LEAST = 3, RUNS_MOST = 48, LOOKS = 16 }; /* LOOKS: at a state that does not grow */
+
 struct values {
     struct bench_model model;
     const char *method, *precision, *from;
@@ -45,14 +49,15 @@ static const struct args_option options[] = {
     {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1 << 20,
      "sequences at once"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
-     "steps that are measured"},
+     "steps of a sequence; where all cost the same, the first 16 stretches stand for all"},
     {"from", "P,...", ARGS_TEXT, "0", offsetof(struct values, from), 0, 0,
      "position of the first of them; those before are fed, not measured. Several take turns in "
      "one run"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
      "threads; 0: all"},
-    {"repeat", "N", ARGS_COUNT, "3", offsetof(struct values, repeat), 1, 1000,
-     "runs; of each stretch of 25 ms, at least a step, the best counts"},
+    {"repeat", "N", ARGS_COUNT, "0", offsetof(struct values, repeat), 0, 1000,
+     "runs, of which the best counts for each stretch of 25 ms, at least a step; 0: for 20 s, "
+     "3 to 48"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
     {0},
 };
@@ -81,7 +86,7 @@ static const struct args_command command = {
 struct place {
     size_t from;
     void *before;              /* the state there */
-    size_t stretch;            /* steps that are measured at a time */
+    size_t stretch, steps;     /* that are measured at a time; in all */
     double *stretch_s;         /* each the best of its runs */
     double step_s, multiply_s; /* of a step; its limit */
 };
@@ -97,6 +102,7 @@ struct bench {
     void *block;      /* as large as the weights */
     int32_t *symbols; /* one per sequence */
     double read_s;
+    size_t runs;
 };
 
 /* "100,100000" */
@@ -181,12 +187,11 @@ static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error 
 /* One run over the sequence; each stretch of it counts with the best of its runs so far. */
 static tarn_status measure_run(struct bench *b, struct place *place, tarn_error *err)
 {
-    const size_t length = b->values->length;
     tarn_status status = TARN_OK;
 
     memcpy(b->state, place->before, tarn_generator_state_size(b->generator));
-    for (size_t at = 0; at < length && status == TARN_OK; at += place->stretch) {
-        const size_t left = length - at;
+    for (size_t at = 0; at < place->steps && status == TARN_OK; at += place->stretch) {
+        const size_t left = place->steps - at;
         double *const best = &place->stretch_s[at / place->stretch];
         const double start = stopwatch_seconds();
 
@@ -223,27 +228,49 @@ static double limit_of(const struct bench *b, const struct place *at)
     return fmax(b->read_s, at->multiply_s);
 }
 
+/* What stands for the whole sequence: all of it if its last step computes more than its first.
+ */
+static void choose_steps(const struct bench *b, struct place *at)
+{
+    const size_t length = b->values->length;
+    const bool grows = tarn_generator_flops(b->generator, at->from + length - 1) >
+                       tarn_generator_flops(b->generator, at->from);
+
+    at->stretch = (size_t)fmax(1.0, look_s / limit_of(b, at));
+    at->steps = !grows && LOOKS * at->stretch < length ? LOOKS * at->stretch : length;
+}
+
+static bool is_enough(size_t wanted, size_t runs, double seconds)
+{
+    if (wanted > 0)
+        return runs >= wanted;
+    return runs >= RUNS_MOST || (runs >= RUNS_LEAST && seconds > enough_s);
+}
+
 /* Steps and limits in turns, since a shared machine is not equally fast at all times. */
 static tarn_status measure(struct bench *b, tarn_error *err)
 {
-    const struct values *const v = b->values;
     tarn_status status = TARN_OK;
 
     b->read_s = (double)INFINITY;
     for (size_t p = 0; p < b->count && status == TARN_OK; p++)
         status = steps(b, b->places[p].before, b->places[p].from, err);
-    for (size_t i = 0; i < v->repeat && status == TARN_OK; i++) {
-        status = measure_limits(b, err);
-        for (size_t p = 0; p < b->count && status == TARN_OK; p++) {
-            struct place *const at = &b->places[p];
+    const double start = stopwatch_seconds();
 
-            at->stretch = i > 0 ? at->stretch : (size_t)fmax(1.0, look_s / limit_of(b, at));
-            status = measure_run(b, at, err);
+    for (; status == TARN_OK &&
+           !is_enough(b->values->repeat, b->runs, stopwatch_seconds() - start);
+         b->runs++) {
+        if (b->runs % LOOKS == 0)
+            status = measure_limits(b, err);
+        for (size_t p = 0; p < b->count && status == TARN_OK; p++) {
+            if (b->runs == 0)
+                choose_steps(b, &b->places[p]);
+            status = measure_run(b, &b->places[p], err);
         }
     }
     for (struct place *at = b->places; at < b->places + b->count; at++)
-        for (size_t i = 0; i * at->stretch < v->length && status == TARN_OK; i++)
-            at->step_s += at->stretch_s[i] / (double)v->length;
+        for (size_t i = 0; i * at->stretch < at->steps && status == TARN_OK; i++)
+            at->step_s += at->stretch_s[i] / (double)at->steps;
     return status;
 }
 
@@ -271,6 +298,8 @@ static void print_json(const struct bench *b, const struct place *at)
     json_put_count(object, "batch", v->batch);
     json_put_count(object, "from", at->from);
     json_put_count(object, "length", v->length);
+    json_put_count(object, "steps", at->steps);
+    json_put_count(object, "runs", b->runs);
     json_put_count(object, "threads", v->threads ? v->threads : tarn_threads_default());
     json_put_number(object, "ms_per_step", 1e3 * at->step_s);
     json_put_number(object, "sequences_per_s",
