@@ -12,6 +12,7 @@
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "model_open.h"
 #include "stopwatch.h"
 #include "tarn/tarn.h"
 
@@ -162,10 +163,8 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
     b->symbols = calloc(v->batch, sizeof *b->symbols);
     if (b->state && b->block && b->symbols && make_places(b, bytes))
         return TARN_OK;
-    snprintf(err->text, sizeof err->text,
-             "no memory for %zu states of %zu bytes and %zu bytes to read", b->count + 1, bytes,
-             weights);
-    return TARN_ENOMEM;
+    return bench_no_memory(err, "%zu states of %zu bytes and %zu bytes to read", b->count + 1,
+                           bytes, weights);
 }
 
 /* Symbols that vary, so that no branch is learnt. */
@@ -357,10 +356,8 @@ int bench_generate(int argc, char **argv)
                 program, values.from, PLACES);
         return EXIT_USAGE;
     }
-    const tarn_status status = run(&bench, &err);
+    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(program, &err);
 
-    if (status != TARN_OK)
-        fprintf(stderr, "%s: %s\n", program, err.text);
     for (size_t p = 0; p < bench.count; p++) {
         free(bench.places[p].stretch_s);
         free(bench.places[p].before);
@@ -370,5 +367,5 @@ int bench_generate(int argc, char **argv)
     free(bench.state);
     tarn_generator_free(bench.generator);
     tarn_model_free(bench.model);
-    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+    return end;
 }

@@ -349,14 +349,12 @@ int bench_image(int argc, char **argv)
     bench.image.budget = values.budget;
     bench.image.repeat = values.repeat;
     bench.image.json = values.json;
-    const tarn_status status = measure(&bench, &err);
-
-    if (status == TARN_OK)
+    if (measure(&bench, &err) == TARN_OK) {
         image_report(&bench.image);
-    else
-        fprintf(stderr, "%s: %s\n", program, err.text);
+        code = EXIT_DONE;
+    } else {
+        code = model_refused(program, &err);
+    }
     tear_down(&bench);
-    if (status == TARN_EINVAL || status == TARN_EUNKNOWN)
-        return EXIT_USAGE;
-    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+    return code;
 }

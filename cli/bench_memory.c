@@ -2,7 +2,9 @@
 #define _DEFAULT_SOURCE /* madvise */
 #include "bench_memory.h"
 
+#include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +31,18 @@ void *bench_block_new(size_t bytes)
 #endif
     memset(block, 0, bytes);
     return block;
+}
+
+tarn_status bench_no_memory(tarn_error *err, const char *format, ...)
+{
+    const int begun = snprintf(err->text, sizeof err->text, "no memory for ");
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(err->text + begun, sizeof err->text - (size_t)begun, format, args);
+    va_end(args);
+    err->status = TARN_ENOMEM;
+    return err->status;
 }
 
 double bench_resident_bytes(void)

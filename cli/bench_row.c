@@ -2,7 +2,6 @@
 #include "bench_row.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench_memory.h"
@@ -144,12 +143,9 @@ static tarn_status memory_init(struct memory *memory, const struct bench_row *ro
             row->forward_only ? NULL : bench_block_new(tarn_attention_saved_size(attention)),
         .work = bench_block_new(tarn_attention_workspace_size(attention)),
     };
-    if (!memory->block || !memory->work || (!memory->saved && !row->forward_only)) {
-        err->status = TARN_ENOMEM;
-        snprintf(err->text, sizeof err->text, "%s at length %zu: no memory for %zu bytes",
-                 row->label, row->desc.queries, bench_row_peak_bytes(row));
-        return TARN_ENOMEM;
-    }
+    if (!memory->block || !memory->work || (!memory->saved && !row->forward_only))
+        return bench_no_memory(err, "the %zu bytes of %s at length %zu",
+                               bench_row_peak_bytes(row), row->label, row->desc.queries);
     const float *const outputs = lay_out_arrays(row, memory);
     for (float *x = memory->block; x < outputs; x++)
         *x = draw(&state);

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "args.h"
+#include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "model_open.h"
 #include "stopwatch.h"
 #include "tarn/tarn.h"
 
@@ -318,10 +320,8 @@ static tarn_status run_length(struct bench *b, size_t length, tarn_error *err)
 
     b->length = length;
     b->batch = b->values->frames > length ? b->values->frames / length : 1;
-    if (!make_data(b)) {
-        snprintf(err->text, sizeof err->text, "no memory for the frames");
-        status = TARN_ENOMEM;
-    } else if ((status = measure(b, err)) == TARN_OK)
+    status = make_data(b) ? measure(b, err) : bench_no_memory(err, "the frames");
+    if (status == TARN_OK)
         report(b);
     close_length(b);
     return status;
@@ -349,9 +349,5 @@ int bench_speech(int argc, char **argv)
     }
     for (size_t i = 0; i < count && status == TARN_OK; i++)
         status = run_length(&bench, lengths[i], &err);
-    if (status != TARN_OK)
-        fprintf(stderr, "%s: %s\n", program, err.text);
-    if (status == TARN_EINVAL || status == TARN_EUNKNOWN)
-        return EXIT_USAGE;
-    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+    return status == TARN_OK ? EXIT_DONE : model_refused(program, &err);
 }

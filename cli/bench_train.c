@@ -11,6 +11,7 @@
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
+#include "model_open.h"
 #include "stopwatch.h"
 #include "tarn/tarn.h"
 #include "words.h"
@@ -184,10 +185,8 @@ static tarn_status run(struct bench *b, tarn_error *err)
     if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
         (status = make_trainer(b, err)) != TARN_OK)
         return status;
-    if (!make_symbols(b)) {
-        snprintf(err->text, sizeof err->text, "no memory for the symbols");
-        return TARN_ENOMEM;
-    }
+    if (!make_symbols(b))
+        return bench_no_memory(err, "the symbols");
     if ((status = measure(b, err)) == TARN_OK)
         report(b);
     return status;
@@ -204,12 +203,10 @@ int bench_train(int argc, char **argv)
         return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
-    const tarn_status status = run(&bench, &err);
+    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(program, &err);
 
-    if (status != TARN_OK)
-        fprintf(stderr, "%s: %s\n", program, err.text);
     tarn_trainer_free(bench.trainer);
     tarn_model_free(bench.model);
     free(bench.symbols);
-    return status == TARN_OK ? EXIT_DONE : EXIT_FAILED;
+    return end;
 }

@@ -2,7 +2,6 @@
 #include "image_timing.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -167,10 +166,8 @@ static bool choose_pieces(struct image_timing *t, double mean)
 
 static tarn_status no_memory(const struct image_timing *t, tarn_error *err)
 {
-    snprintf(err->text, sizeof err->text,
-             "no memory for %zu images at once, with a state of %zu bytes", t->desc.batch,
-             tarn_generator_state_size(t->generator));
-    return TARN_ENOMEM;
+    return bench_no_memory(err, "%zu images at once, with a state of %zu bytes", t->desc.batch,
+                           tarn_generator_state_size(t->generator));
 }
 
 static tarn_generator_desc generator_desc(const struct image_timing *t, size_t longest)
