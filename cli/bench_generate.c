@@ -319,8 +319,9 @@ static void print_text(const struct bench *b, const struct place *at)
     printf("%s, %s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
            v->model.attention, tarn_generator_method(b->generator), v->precision, v->batch,
            v->length, at->from);
-    printf("  %.4f ms a step, %.4g sequences/s\n", 1e3 * at->step_s,
-           (double)v->batch / (at->step_s * (double)v->length));
+    printf("  %.4f ms a step, %.4g sequences/s; the best of %zu runs of %zu steps\n",
+           1e3 * at->step_s, (double)v->batch / (at->step_s * (double)v->length), b->runs,
+           at->steps);
     printf("  %zu bytes of state, %zu bytes of weights\n",
            tarn_generator_state_size(b->generator), tarn_generator_weight_bytes(b->generator));
     printf("  limits: %.4f ms to read the weights, %.4f ms to multiply: %.2f of the limit "
