@@ -31,8 +31,8 @@ load '../style.gp'
 set key top right
 set multiplot layout 1,2 title '$2'
 set ylabel 'bits/dim'
-set logscale y
-set yrange [*:*]
+set autoscale yfix
+set offsets 0, 0, 0, graph 0.05
 set xlabel 'minutes of a core'
 EOD
     printf 'plot '
