@@ -43,10 +43,11 @@ struct tn_lstm_sweep_arrays {
     void *scratch;
 };
 
-/* These are false where oneDNN found no memory for its small objects. W and U are PyTorch's;
+/* These are false where oneDNN found no memory for its small objects. Weights are PyTorch's;
  * ways back hold them otherwise than ways forth. */
 bool tn_lstm_sweep_hold(const struct tn_lstm_sweep *sweep, void *in, void *hidden,
-                        const float *W, const float *U, bool back, void *scratch);
+                        const float *weights_in, const float *weights_hidden, bool back,
+                        void *scratch);
 bool tn_lstm_sweep_forward(const struct tn_lstm_sweep *sweep,
                            const struct tn_lstm_sweep_arrays *arrays);
 bool tn_lstm_sweep_backward(const struct tn_lstm_sweep *sweep,
