@@ -64,7 +64,7 @@ for method in $methods; do
     train spoken "$spoken" $((60 * ${MINUTES_SPOKEN:-6})) "$method" speech 0
 done
 for method in $methods; do
-    train real "$real" $((60 * ${MINUTES_REAL:-3})) "$method" speech:masks=2 0.1
+    train real "$real" $((60 * ${MINUTES_REAL:-8})) "$method" speech:masks=2 0.1
 done
 
 : >"$runs/rates.jsonl"
