@@ -15,7 +15,8 @@ class tarn_trainer_desc(c.Structure):
                 ("schedule", c.c_char_p), ("clip", c.c_char_p), ("rate", c.c_double),
                 ("precision", c.c_char_p), ("recompute", c.c_bool), ("varies", c.c_bool),
                 ("skip", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
-                ("cpu", c.c_char_p), ("allocator", c.c_void_p)]
+                ("cpu", c.c_char_p), ("lstm", c.c_char_p),
+                ("allocator", c.c_void_p)]
 
 
 class tarn_batch(c.Structure):
