@@ -339,53 +339,48 @@ bool tn_lstm_sweep_hold(const struct tn_lstm_sweep *sweep, void *in, void *hidde
            hold_one(sweep, way->hold_hidden, hidden, weights_hidden, scratch);
 }
 
+/* Forth there are no gradients. */
+static bool run_way(const struct tn_lstm_sweep *sweep, const struct tn_lstm_sweep_arrays *a,
+                    bool back)
+{
+    const struct states states = states_in(sweep, a->scratch);
+    const struct tn_onednn_array of[] = {
+        {DNNL_ARG_SRC_LAYER, a->x},
+        {DNNL_ARG_SRC_ITER, states.zeros},
+        {DNNL_ARG_SRC_ITER_C, states.zeros},
+        {DNNL_ARG_WEIGHTS_LAYER, a->in},
+        {DNNL_ARG_WEIGHTS_ITER, a->hidden},
+        {DNNL_ARG_BIAS, a->bias},
+        {DNNL_ARG_DST_LAYER, a->y},
+        {DNNL_ARG_WORKSPACE, sweep->desc.trains ? a->tape : NULL},
+        {DNNL_ARG_DIFF_DST_LAYER, back ? a->dy : NULL},
+        {DNNL_ARG_DIFF_SRC_LAYER, back ? a->dx : NULL},
+        {DNNL_ARG_DIFF_SRC_ITER, back ? states.dh : NULL},
+        {DNNL_ARG_DIFF_SRC_ITER_C, back ? states.dc : NULL},
+        {DNNL_ARG_DIFF_WEIGHTS_LAYER, back ? a->din : NULL},
+        {DNNL_ARG_DIFF_WEIGHTS_ITER, back ? a->dhidden : NULL},
+        {DNNL_ARG_DIFF_BIAS, back ? a->dbias : NULL},
+        {DNNL_ARG_SCRATCHPAD, a->scratch},
+    };
+    const struct way *const way = back ? &sweep->back : &sweep->forth;
+
+    return tn_onednn_run(way->primitive, sweep->engine, of, sizeof of / sizeof of[0]) ==
+           dnnl_success;
+}
+
 bool tn_lstm_sweep_forward(const struct tn_lstm_sweep *sweep,
                            const struct tn_lstm_sweep_arrays *arrays)
 {
-    const struct states states = states_in(sweep, arrays->scratch);
-    const struct tn_onednn_array of[] = {
-        {DNNL_ARG_SRC_LAYER, arrays->x},
-        {DNNL_ARG_SRC_ITER, states.zeros},
-        {DNNL_ARG_SRC_ITER_C, states.zeros},
-        {DNNL_ARG_WEIGHTS_LAYER, arrays->in},
-        {DNNL_ARG_WEIGHTS_ITER, arrays->hidden},
-        {DNNL_ARG_BIAS, arrays->bias},
-        {DNNL_ARG_DST_LAYER, arrays->y},
-        {DNNL_ARG_WORKSPACE, sweep->desc.trains ? arrays->tape : NULL},
-        {DNNL_ARG_SCRATCHPAD, arrays->scratch},
-    };
-
-    return tn_onednn_run(sweep->forth.primitive, sweep->engine, of, sizeof of / sizeof of[0]) ==
-           dnnl_success;
+    return run_way(sweep, arrays, false);
 }
 
 bool tn_lstm_sweep_backward(const struct tn_lstm_sweep *sweep,
                             const struct tn_lstm_sweep_arrays *arrays)
 {
     const size_t H = sweep->desc.units;
-    const struct states states = states_in(sweep, arrays->scratch);
-    const struct tn_onednn_array of[] = {
-        {DNNL_ARG_SRC_LAYER, arrays->x},
-        {DNNL_ARG_SRC_ITER, states.zeros},
-        {DNNL_ARG_SRC_ITER_C, states.zeros},
-        {DNNL_ARG_WEIGHTS_LAYER, arrays->in},
-        {DNNL_ARG_WEIGHTS_ITER, arrays->hidden},
-        {DNNL_ARG_BIAS, arrays->bias},
-        {DNNL_ARG_DST_LAYER, arrays->y},
-        {DNNL_ARG_WORKSPACE, arrays->tape},
-        {DNNL_ARG_DIFF_DST_LAYER, arrays->dy},
-        {DNNL_ARG_DIFF_SRC_LAYER, arrays->dx},
-        {DNNL_ARG_DIFF_SRC_ITER, states.dh},
-        {DNNL_ARG_DIFF_SRC_ITER_C, states.dc},
-        {DNNL_ARG_DIFF_WEIGHTS_LAYER, arrays->din},
-        {DNNL_ARG_DIFF_WEIGHTS_ITER, arrays->dhidden},
-        {DNNL_ARG_DIFF_BIAS, arrays->dbias},
-        {DNNL_ARG_SCRATCHPAD, arrays->scratch},
-    };
 
     memset(arrays->din, 0, 4 * H * sweep->desc.in * sizeof(float));
     memset(arrays->dhidden, 0, 4 * H * H * sizeof(float));
     memset(arrays->dbias, 0, 4 * H * sizeof(float));
-    return tn_onednn_run(sweep->back.primitive, sweep->engine, of, sizeof of / sizeof of[0]) ==
-           dnnl_success;
+    return run_way(sweep, arrays, true);
 }
