@@ -171,7 +171,7 @@ mutations() {
     mutate "positive: gradient where capped" src/layer/map_positive.c \
         's/g\[i\] = exponent\[i\] < cap ?/g[i] = exponent[i] <= cap ?/' test_feature_maps
 
-    lsh=test_lsh
+    lsh="test_lsh test_lsh_properties"
     mutate "lsh: no gradient of the division by the length" src/layer/attn_lsh.c \
         's/-(c \* c \* c)/0.0f * -(c * c * c)/' $lsh
     mutate "lsh: keys' gradients not divided" src/layer/attn_lsh.c \

@@ -5,8 +5,7 @@
 
 #include "kernel/kernels.h"
 
-/* Those of tarn_cpu_name(), then the one of 16 lanes that needs no AVX-512; NULL past the last.
- * */
+/* Those of tarn_cpu_name(), then the one of 16 lanes without AVX-512; NULL past the last. */
 const struct tn_kernels *kernels_at(size_t i);
 
 #endif
