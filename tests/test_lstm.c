@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer/lstm.h"
-#include "support/layer_case.h"
+#include "support/lstm_case.h"
 #include "vectors/lstm_torch.h"
-
-enum { ARRAYS = 4 };
 
 /* Of this build. */
 static const char *const backends[] = {
@@ -20,105 +17,6 @@ static const char *const backends[] = {
 };
 
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
-
-struct lstm_case {
-    struct tn_lstm lstm;
-    struct floats x, y, dx, dy, weights, dweights;
-    size_t *lengths;
-    void *tape_memory, *scratch;
-    struct tn_lstm_tape tape;
-};
-
-static size_t array_size(const struct tn_lstm_desc *d, size_t array)
-{
-    const size_t H = d->units, sizes[ARRAYS] = {4 * H * d->in, 4 * H * H, 4 * H, 4 * H};
-
-    return sizes[array];
-}
-
-static size_t weight_count(const struct tn_lstm_desc *d)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < ARRAYS; i++)
-        count += (d->one_way ? 1 : 2) * array_size(d, i);
-    return count;
-}
-
-/* All arrays lie behind each other, direction by direction. */
-static void carve(struct tn_lstm_weights *w, const struct tn_lstm_desc *d, float *at)
-{
-    for (size_t way = 0; way < (d->one_way ? 1 : 2); way++) {
-        float **const arrays[ARRAYS] = {&w[way].in, &w[way].hidden, &w[way].in_bias,
-                                        &w[way].hidden_bias};
-
-        for (size_t i = 0; i < ARRAYS; i++) {
-            *arrays[i] = at;
-            at += array_size(d, i);
-        }
-    }
-}
-
-static struct lstm_case case_open(struct tn_lstm_desc d, struct tn_random *random)
-{
-    const size_t rows = d.B * d.N, ways = d.one_way ? 1 : 2;
-    struct tn_arena arena = tn_arena_over(NULL);
-    struct lstm_case c;
-    tarn_error err;
-
-    d.trains = true;
-    check_ok(tn_lstm_init(&c.lstm, &d, &err), &err);
-    c.x = floats_open(rows * d.in, 1.0, random);
-    c.dx = floats_open(rows * d.in, 1.0, random);
-    c.y = floats_open(rows * ways * d.units, 1.0, random);
-    c.dy = floats_open(rows * ways * d.units, 1.0, random);
-    c.weights = floats_open(weight_count(&d), 0.5, random);
-    c.dweights = floats_open(weight_count(&d), 1.0, random);
-    c.lengths = take(d.B, sizeof *c.lengths);
-    for (size_t b = 0; b < d.B; b++)
-        c.lengths[b] = b == 0 ? d.N : below(random, d.N + 1);
-    tn_lstm_tape_take(&c.lstm, &arena);
-    c.tape_memory = take(tn_arena_bytes(&arena), 1);
-    arena = tn_arena_over(c.tape_memory);
-    c.tape = tn_lstm_tape_take(&c.lstm, &arena);
-    c.scratch = take(tn_lstm_scratch_size(&c.lstm), 1);
-    return c;
-}
-
-static void case_close(struct lstm_case *c)
-{
-    tn_lstm_clear(&c->lstm);
-    floats_close(&c->x);
-    floats_close(&c->dx);
-    floats_close(&c->y);
-    floats_close(&c->dy);
-    floats_close(&c->weights);
-    floats_close(&c->dweights);
-    free(c->lengths);
-    free(c->tape_memory);
-    free(c->scratch);
-}
-
-static void forward(struct lstm_case *c)
-{
-    struct tn_lstm_weights w[TN_LSTM_WAYS];
-
-    carve(w, &c->lstm.desc, c->weights.at);
-    tn_lstm_forward(&c->lstm, &c->tape, c->y.at, c->x.at, w, c->lengths, c->scratch);
-}
-
-/* Gradients of the weights from zero. */
-static void run(struct lstm_case *c)
-{
-    struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
-
-    carve(w, &c->lstm.desc, c->weights.at);
-    carve(dw, &c->lstm.desc, c->dweights.at);
-    memset(c->dweights.at, 0, c->dweights.n * sizeof(float));
-    forward(c);
-    tn_lstm_backward(&c->lstm, &c->tape, c->dx.at, dw, c->dy.at, c->y.at, c->x.at, w,
-                     c->lengths, c->scratch);
-}
 
 /* ---- PyTorch ------------------------------------------------------------ */
 
@@ -136,7 +34,7 @@ static void compare_with_torch(struct tn_lstm_desc d, struct tn_random *random)
     d.N = TORCH_N;
     d.in = TORCH_IN;
     d.units = TORCH_H;
-    struct lstm_case c = case_open(d, random);
+    struct lstm_case c = lstm_open(d, random);
 
     assert_string_equal(tn_lstm_name(&c.lstm), d.backend);
     assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
@@ -144,11 +42,11 @@ static void compare_with_torch(struct tn_lstm_desc d, struct tn_random *random)
     memcpy(c.dy.at, torch_dy, sizeof torch_dy);
     memcpy(c.weights.at, torch_weights, sizeof torch_weights);
     memcpy(c.lengths, torch_lengths, sizeof torch_lengths);
-    run(&c);
+    lstm_run(&c);
     check_torch("y", &c.y, torch_y);
     check_torch("dx", &c.dx, torch_dx);
     check_torch("dweights", &c.dweights, torch_dweights);
-    case_close(&c);
+    lstm_close(&c);
 }
 
 static void pytorch_computes_the_same(void **state)
@@ -180,7 +78,7 @@ static void define(double *y, const struct lstm_case *c, size_t b, size_t way)
     double *const h = take(H, sizeof *h), *const cell = take(H, sizeof *cell);
     double *const z = take(4 * H, sizeof *z);
 
-    carve(w, d, c->weights.at);
+    lstm_carve(w, d, c->weights.at);
     for (size_t step = 0; step < T; step++) {
         const size_t t = way ? T - 1 - step : step;
         const float *const x = c->x.at + (b * d->N + t) * d->in;
@@ -206,7 +104,7 @@ static void check_definition(struct lstm_case *c)
 {
     const size_t N = c->lstm.desc.N, H = c->lstm.desc.units, ways = c->lstm.ways;
 
-    forward(c);
+    lstm_forward(c);
     for (size_t b = 0; b < c->lstm.desc.B; b++)
         for (size_t way = 0; way < ways; way++) {
             double *const y = take(N * H, sizeof *y); /* 0 beyond the length */
@@ -235,10 +133,10 @@ static void every_instruction_set_equals_the_equations(void **state)
                                            .one_way = i % 3 == 0,
                                            .threads = 1 + i % 3,
                                            .cpu = kernels->name};
-            struct lstm_case c = case_open(d, &random);
+            struct lstm_case c = lstm_open(d, &random);
 
             check_definition(&c);
-            case_close(&c);
+            lstm_close(&c);
         }
 }
 
@@ -248,7 +146,7 @@ static double loss_at(void *arg)
 {
     struct lstm_case *const c = arg;
 
-    forward(c);
+    lstm_forward(c);
     return dot_product(c->y.at, c->dy.at, c->y.n);
 }
 
@@ -267,13 +165,13 @@ static void gradients_are_slopes(void **state)
                                        .one_way = i % 3 == 0,
                                        .threads = 2,
                                        .cpu = forced_cpu()};
-        struct lstm_case c = case_open(d, &random);
+        struct lstm_case c = lstm_open(d, &random);
 
-        run(&c);
+        lstm_run(&c);
         check_slope("x", loss_at, &c, c.x.at, c.dx.at, c.x.n, 1e-3, &random);
         check_slope("weights", loss_at, &c, c.weights.at, c.dweights.at, c.weights.n, 1e-3,
                     &random);
-        case_close(&c);
+        lstm_close(&c);
     }
 }
 
@@ -286,14 +184,14 @@ static void compare_with_unpadded(const char *backend)
     struct tn_random random;
 
     tn_random_seed(&random, 504);
-    struct lstm_case all = case_open(d, &random);
+    struct lstm_case all = lstm_open(d, &random);
     double *const sum = take(all.dweights.n, sizeof *sum);
 
     all.lengths[1] = 1;
     for (size_t b = 0; b < B; b++)
         for (size_t i = all.lengths[b] * 2 * H; i < N * 2 * H; i++)
             all.dy.at[b * N * 2 * H + i] = NAN;
-    run(&all);
+    lstm_run(&all);
     for (size_t b = 0; b < B; b++) {
         const size_t T = all.lengths[b];
 
@@ -303,12 +201,12 @@ static void compare_with_unpadded(const char *backend)
             continue;
         d.B = 1;
         d.N = T;
-        struct lstm_case one = case_open(d, &random);
+        struct lstm_case one = lstm_open(d, &random);
 
         memcpy(one.weights.at, all.weights.at, all.weights.n * sizeof(float));
         memcpy(one.x.at, all.x.at + b * N * IN, one.x.n * sizeof(float));
         memcpy(one.dy.at, all.dy.at + b * N * 2 * H, one.dy.n * sizeof(float));
-        run(&one);
+        lstm_run(&one);
         double *const y = doubles_of(one.y.at, one.y.n), *const dx =
                                                              doubles_of(one.dx.at, one.dx.n);
 
@@ -318,11 +216,11 @@ static void compare_with_unpadded(const char *backend)
             sum[i] += (double)one.dweights.at[i];
         free(y);
         free(dx);
-        case_close(&one);
+        lstm_close(&one);
     }
     check_floats("dweights", all.dweights.at, sum, all.dweights.n, 1e-5);
     free(sum);
-    case_close(&all);
+    lstm_close(&all);
 }
 
 static void padded_equals_unpadded(void **state)
@@ -338,19 +236,19 @@ static void compare_threads(struct tn_lstm_desc d, size_t threads)
 
     d.threads = 1;
     tn_random_seed(&random, 505);
-    struct lstm_case one = case_open(d, &random);
+    struct lstm_case one = lstm_open(d, &random);
 
     d.threads = threads;
     tn_random_seed(&random, 505);
-    struct lstm_case many = case_open(d, &random);
+    struct lstm_case many = lstm_open(d, &random);
 
-    run(&one);
-    run(&many);
+    lstm_run(&one);
+    lstm_run(&many);
     check_bits("y", one.y.at, many.y.at, one.y.n);
     check_bits("dx", one.dx.at, many.dx.at, one.dx.n);
     check_bits("dweights", one.dweights.at, many.dweights.at, one.dweights.n);
-    case_close(&one);
-    case_close(&many);
+    lstm_close(&one);
+    lstm_close(&many);
 }
 
 static void any_number_of_threads_gives_the_same_bits(void **state)
@@ -374,7 +272,7 @@ static void run_by_first(void *arg, size_t i, size_t thread)
 
     (void)thread;
     c.lstm = cases[0].lstm;
-    run(&c);
+    lstm_run(&c);
 }
 
 static void threads_may_share_a_plan(void **state)
@@ -396,7 +294,7 @@ static void threads_may_share_a_plan(void **state)
             struct tn_random random;
 
             tn_random_seed(&random, 510);
-            cases[i] = case_open(d, &random);
+            cases[i] = lstm_open(d, &random);
         }
         tn_parallel(SHARERS, SHARERS, run_by_first, cases);
         for (size_t i = 1; i < SHARERS; i++) {
@@ -406,7 +304,7 @@ static void threads_may_share_a_plan(void **state)
                        cases[0].dweights.n);
         }
         for (size_t i = 0; i < SHARERS; i++)
-            case_close(&cases[i]);
+            lstm_close(&cases[i]);
     }
 }
 
@@ -419,9 +317,9 @@ static void backends_agree(void **state)
     (void)state;
     d.backend = backends[0];
     tn_random_seed(&random, 507);
-    struct lstm_case first = case_open(d, &random);
+    struct lstm_case first = lstm_open(d, &random);
 
-    run(&first);
+    lstm_run(&first);
     double *const y = doubles_of(first.y.at, first.y.n);
     double *const dx = doubles_of(first.dx.at, first.dx.n);
     double *const dweights = doubles_of(first.dweights.at, first.dweights.n);
@@ -429,18 +327,18 @@ static void backends_agree(void **state)
     for (size_t i = 1; i < BACKENDS; i++) {
         d.backend = backends[i];
         tn_random_seed(&random, 507);
-        struct lstm_case other = case_open(d, &random);
+        struct lstm_case other = lstm_open(d, &random);
 
-        run(&other);
+        lstm_run(&other);
         check_floats("y", other.y.at, y, other.y.n, 1e-5);
         check_floats("dx", other.dx.at, dx, other.dx.n, 1e-5);
         check_floats("dweights", other.dweights.at, dweights, other.dweights.n, 2e-5);
-        case_close(&other);
+        lstm_close(&other);
     }
     free(y);
     free(dx);
     free(dweights);
-    case_close(&first);
+    lstm_close(&first);
 }
 
 /* Gradients are added to what was there, and dx need not be wanted. */
@@ -453,22 +351,22 @@ static void gradients_of_weights_are_added(void **state)
     for (size_t i = 0; i < BACKENDS; i++) {
         const struct tn_lstm_desc d = {
             .backend = backends[i], .B = 17, .N = 5, .in = 3, .units = 4, .cpu = forced_cpu()};
-        struct lstm_case c = case_open(d, &random);
+        struct lstm_case c = lstm_open(d, &random);
         struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
 
-        run(&c);
+        lstm_run(&c);
         double *const twice = doubles_of(c.dweights.at, c.dweights.n);
 
         for (size_t k = 0; k < c.dweights.n; k++)
             twice[k] *= 2.0;
-        carve(w, &d, c.weights.at);
-        carve(dw, &d, c.dweights.at);
-        forward(&c);
+        lstm_carve(w, &d, c.weights.at);
+        lstm_carve(dw, &d, c.dweights.at);
+        lstm_forward(&c);
         tn_lstm_backward(&c.lstm, &c.tape, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
                          c.scratch);
         check_floats("dweights", c.dweights.at, twice, c.dweights.n, 1e-5);
         free(twice);
-        case_close(&c);
+        lstm_close(&c);
     }
 }
 
@@ -482,13 +380,13 @@ static void without_training_outputs_are_the_same(void **state)
     for (size_t i = 0; i < BACKENDS; i++) {
         struct tn_lstm_desc d = {
             .backend = backends[i], .B = 11, .N = 9, .in = 7, .units = 13, .cpu = forced_cpu()};
-        struct lstm_case c = case_open(d, &random);
+        struct lstm_case c = lstm_open(d, &random);
         struct tn_lstm_weights w[TN_LSTM_WAYS];
         struct tn_arena arena = tn_arena_over(NULL);
         struct tn_lstm plain;
         tarn_error err;
 
-        forward(&c);
+        lstm_forward(&c);
         double *const y = doubles_of(c.y.at, c.y.n);
 
         check_ok(tn_lstm_init(&plain, &d, &err), &err);
@@ -496,13 +394,13 @@ static void without_training_outputs_are_the_same(void **state)
         const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
 
         assert_int_equal(arena.used, 0);
-        carve(w, &d, c.weights.at);
+        lstm_carve(w, &d, c.weights.at);
         tn_lstm_forward(&plain, &tape, c.y.at, c.x.at, w, c.lengths, scratch);
         check_floats("y", c.y.at, y, c.y.n, 1e-6);
         tn_lstm_clear(&plain);
         free(scratch);
         free(y);
-        case_close(&c);
+        lstm_close(&c);
     }
 }
 
@@ -516,16 +414,16 @@ static void extreme_inputs_give_finite_gradients(void **state)
     for (size_t k = 0; k < BACKENDS; k++) {
         const struct tn_lstm_desc d = {
             .backend = backends[k], .B = 2, .N = 6, .in = 4, .units = 9, .cpu = forced_cpu()};
-        struct lstm_case c = case_open(d, &random);
+        struct lstm_case c = lstm_open(d, &random);
 
         for (size_t i = 0; i < c.x.n; i++)
             c.x.at[i] *= 1e6f;
-        run(&c);
+        lstm_run(&c);
         for (size_t i = 0; i < c.y.n; i++)
             assert_true(fabsf(c.y.at[i]) <= 1.0f);
         for (size_t i = 0; i < c.dweights.n; i++)
             assert_true(isfinite(c.dweights.at[i]));
-        case_close(&c);
+        lstm_close(&c);
     }
 }
 

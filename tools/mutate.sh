@@ -548,7 +548,7 @@ mutations() {
         's/mask->time_share <= 0.0/true/' test_speech_order
     mutate "normalisation: the mean stays" src/data/feature_norm.c \
         's/(from\[i\] - norm->mean\[b\])/from[i]/' test_speech_order test_speech_set
-    set=test_speech_set
+    set="test_speech_set test_speech_set_hostile"
     mutate "speech: no blank between equal labels" src/layer/ctc.c \
         's/frames += labels\[i\] == labels\[i - 1\];/frames += 0;/' $set
     mutate "speech: speakers are one" src/data/speech_scan.c \
