@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "data/speech_set.h"
-#include "support/audio_files.h"
 #include "support/speech_batches.h"
 #include "support/speech_folder.h"
 
