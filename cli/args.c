@@ -14,14 +14,14 @@
 
 /* ---- help --------------------------------------------------------------- */
 
-static bool is_operand(const struct args_option *option)
+bool args_is_operand(const struct args_option *option)
 {
     return option->type == ARGS_OPERAND || option->type == ARGS_OPERANDS;
 }
 
 const char *args_dashes(const struct args_option *option)
 {
-    if (is_operand(option))
+    if (args_is_operand(option))
         return "";
     return option->name[1] == '\0' ? "-" : "--";
 }
@@ -47,7 +47,7 @@ static void print_help(const struct args_command *command)
 {
     printf("usage: %s", command->name);
     for (const struct args_option *option = command->options; option->name; option++)
-        if (is_operand(option)) {
+        if (args_is_operand(option)) {
             printf(option->minimum ? " %s" : " [%s]", option->name);
             printf("%s", option->type == ARGS_OPERANDS ? "..." : "");
         }
@@ -208,7 +208,7 @@ static int unknown_option(const struct args_command *command, const char *word,
     for (const struct args_option *option = command->options; option->name; option++) {
         const size_t distance = words_distance(name, option->name);
 
-        if (!is_operand(option) && option->name[1] && distance < least) {
+        if (!args_is_operand(option) && option->name[1] && distance < least) {
             least = distance;
             nearest = option;
         }
@@ -220,7 +220,7 @@ static int unknown_option(const struct args_command *command, const char *word,
     }
     fprintf(stderr, "; there are");
     for (const struct args_option *option = command->options; option->name; option++)
-        if (!is_operand(option))
+        if (!args_is_operand(option))
             fprintf(stderr, " %s%s", args_dashes(option), option->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
@@ -279,7 +279,7 @@ static int read_one(const struct args_command *command, void *values, int argc, 
 /* The next operand of the table from *option on. */
 static const struct args_option *next_operand(const struct args_option *option)
 {
-    while (option->name && !is_operand(option))
+    while (option->name && !args_is_operand(option))
         option++;
     return option->name ? option : NULL;
 }

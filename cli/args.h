@@ -67,6 +67,7 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
  * the reason why not was printed. */
 int args_read(const struct args_command *command, void *values, int argc, char **argv);
 
+bool args_is_operand(const struct args_option *option);    /* or all of them from there on */
 const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
 
 /* The table whose rows an option's values are; NULL: there is none. */

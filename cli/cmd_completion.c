@@ -70,7 +70,7 @@ static bool is_choice(const char *text)
 
 static enum completion_kind kind_of(const char *text)
 {
-    static const char *const files[] = {"FILE", "PATH", "MODEL", "OUT"};
+    static const char *const files[] = {"FILE", "PATH", "MODEL", "OUT", "AUDIO"};
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         if (strcmp(text, files[i]) == 0)
@@ -82,7 +82,7 @@ void completion_values(struct completion_values *values, const struct args_comma
                        const struct args_option *option)
 {
     const struct args_table *const table = args_table_of(of, option->name);
-    const char *text = option->type == ARGS_OPERAND ? option->name : option->argument;
+    const char *text = args_is_operand(option) ? option->name : option->argument;
 
     *values = (struct completion_values){.kind = COMPLETION_NOTHING};
     for (size_t i = 0; table && table->row(i); i++)
@@ -105,7 +105,7 @@ void completion_each(FILE *out, const struct catalog_entry *entry, bool operands
     if (!entry->command)
         return;
     for (const struct args_option *option = entry->command->options; option->name; option++)
-        if ((option->type == ARGS_OPERAND) == operands)
+        if (args_is_operand(option) == operands)
             put(out, entry, option);
 }
 

@@ -97,10 +97,7 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
             return status;
         settings->score_batches = 0;
     }
-    if ((status = apply(settings, o, err)) != TARN_OK)
-        return status;
-    settings->accumulate = 1; /* one batch at a time is enough here */
-    return TARN_OK;
+    return apply(settings, o, err);
 }
 
 /* ---- What came out ------------------------------------------------------ */

@@ -95,15 +95,16 @@ static void put_synopsis(FILE *page, const struct catalog_entry *entry)
         fputs(".I COMMAND\n", page);
     for (const struct args_option *option = entry->command ? entry->command->options : rows + 1;
          option->name; option++)
-        if (option->type == ARGS_OPERAND)
-            fprintf(page, option->minimum ? ".I %s\n" : ".RI [ %s ]\n", option->name);
+        if (args_is_operand(option))
+            fprintf(page, option->minimum ? ".IR %s%s\n" : ".RI [ %s ]%s\n", option->name,
+                    option->type == ARGS_OPERANDS ? " ..." : "");
     fputs(".RI [ options ]\n", page);
 }
 
 static void put_option(FILE *page, const struct args_option *option)
 {
     fputs(".TP\n", page);
-    if (option->type == ARGS_OPERAND) {
+    if (args_is_operand(option)) {
         fprintf(page, ".I %s\n", option->name);
     } else {
         fputs(option->argument ? ".BI " : ".B ", page);

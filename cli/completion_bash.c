@@ -71,7 +71,7 @@ static void put_operands(FILE *out, const struct catalog_entry *entry)
     const struct args_option *option = entry->command->options;
     struct completion_values values = {.kind = COMPLETION_NOTHING};
 
-    while (option->name && option->type != ARGS_OPERAND)
+    while (option->name && !args_is_operand(option))
         option++;
     if (option->name)
         completion_values(&values, entry->command, option);

@@ -52,11 +52,13 @@ static void put_option(FILE *out, const struct catalog_entry *entry,
     fputc('\'', out);
 }
 
-/* In the order of the table, optional ones with two colons. */
+/* In the order of the table, optional ones with two colons, the last of them for all that
+ * follow with a star. */
 static void put_operand(FILE *out, const struct catalog_entry *entry,
                         const struct args_option *option)
 {
-    fprintf(out, " \\\n        '%s", option->minimum ? "" : ":");
+    fprintf(out, " \\\n        '%s",
+            option->type == ARGS_OPERANDS ? "*" : (option->minimum ? "" : ":"));
     put_action(out, entry, option);
     fputc('\'', out);
 }

@@ -39,7 +39,7 @@ static void tell_end(const struct stream *s)
         json_decref(object);
         return;
     }
-    json_put_text(object, "file", s->path);
+    json_put_bytes(object, "file", s->path, strlen(s->path));
     json_put_number(object, "seconds", (double)s->samples / (double)tarn_audio_rate(s->audio));
     json_put_count(object, "count", s->symbols);
     json_print_line(object);

@@ -18,9 +18,9 @@ static void need(bool holds)
 
 static void check_symbols(const struct tn_symbols *symbols)
 {
-    need(symbols->count >= 2 && symbols->count <= TN_PROFILE_SYMBOLS);
+    need(symbols->count >= 2 && symbols->count <= TN_SYMBOLS_MOST);
     for (size_t i = 1; i < symbols->count; i++) {
-        need(*symbols->name[i] && strlen(symbols->name[i]) < TN_PROFILE_NAME);
+        need(*symbols->name[i] && strlen(symbols->name[i]) < TN_SYMBOL_BYTES);
         need(i < 2 || strcmp(symbols->name[i - 1], symbols->name[i]) < 0);
     }
 }

@@ -109,12 +109,12 @@ static void what_is_no_profile_is_refused(void **state)
 
 static void a_long_name_is_refused(void **state)
 {
-    char name[2 * TN_PROFILE_NAME];
+    char name[2 * TN_SYMBOL_BYTES];
 
     (void)state;
     memset(name, 'z', sizeof name);
-    name[0] = name[TN_PROFILE_NAME + 1] = '"';
-    name[TN_PROFILE_NAME + 2] = '\0';
+    name[0] = name[TN_SYMBOL_BYTES + 1] = '"';
+    name[TN_SYMBOL_BYTES + 2] = '\0';
     check_refused("\"zz\"", name, "symbols");
 }
 

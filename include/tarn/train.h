@@ -205,8 +205,10 @@ typedef struct tarn_train_desc {
  *     model.safetensors                 the model of the last checkpoint
  *     best.safetensors                  the model of the best validation
  * A folder with checkpoints is refused unless `resume`; then they must be of the same model and
- * settings, but for what does not change the updates: their number, and what is kept when. A
- * model to start with must be of the configuration, but for its task, dropout and seed.
+ * settings, but for what does not change the updates: their number, and what is kept when. One
+ * with models alone is refused too. A model to start with must be of the configuration, but for
+ * its task, dropout and seed. Where data or a validation fail, what was learnt is saved first;
+ * where numbers are not finite, the last checkpoint stays the last.
  *
  * What the data says of itself, a length or options of the task, is filled in before; a model
  * whose task is written as the settings' gets the same, and the symbols of the data. */

@@ -10,6 +10,7 @@
 
 #include "file/download.h"
 #include "file/file_bytes.h"
+#include "file/paths.h"
 #include "file/sha256.h"
 #include "file/unpack.h"
 #include "tarn/data.h"
@@ -111,20 +112,6 @@ bool tarn_data_can_fetch(void)
     return tn_download_possible();
 }
 
-static tarn_status make_folder(const char *path, tarn_error *err)
-{
-    struct stat about;
-
-    if (mkdir(path, 0777) == 0)
-        return TARN_OK;
-    const int why = errno;
-
-    if (why == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return TARN_OK;
-    return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one",
-                   tn_path_shown(path), strerror(why));
-}
-
 /* Where a file goes, in folders that are there. */
 static tarn_status make_place(char path[PATH_SIZE], const struct work *w,
                               const tarn_data_file *file)
@@ -134,7 +121,7 @@ static tarn_status make_place(char path[PATH_SIZE], const struct work *w,
     for (size_t i = strlen(w->folder) + 1; status == TARN_OK && path[i]; i++)
         if (path[i] == '/') {
             path[i] = '\0';
-            status = make_folder(path, w->err);
+            status = tn_make_folder(path, w->err);
             path[i] = '/';
         }
     return status;
@@ -257,7 +244,7 @@ tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folder, const 
                            .from = from ? from : set->address,
                            .events = events,
                            .err = err};
-    const tarn_status status = make_folder(folder, err);
+    const tarn_status status = tn_make_folder(folder, err);
 
     if (status != TARN_OK)
         return status;

@@ -39,11 +39,10 @@ tarn_status tn_feature_cache_open(struct tn_feature_cache *cache, const char *fo
     *cache = (struct tn_feature_cache){0};
     if (!folder)
         return TARN_OK;
-    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder), strerror(errno));
-    if (!tn_is_folder(folder))
-        return tn_fail(err, TARN_EIO, "%s: is no folder; expected one for features",
-                       tn_path_shown(folder));
+    const tarn_status status = tn_make_folder(folder, err);
+
+    if (status != TARN_OK)
+        return status;
     cache->folder = strdup(folder);
     if (!cache->folder)
         return tn_fail(err, TARN_ENOMEM, "no memory for a path");

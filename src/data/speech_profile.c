@@ -116,8 +116,8 @@ static bool is_name(const json_t *value, const char *before)
 {
     const char *const name = json_string_value(value);
 
-    return name && *name && strlen(name) == json_string_length(value) &&
-           strlen(name) < TN_PROFILE_NAME && strcmp(before, name) < 0;
+    return name && tn_symbol_is_name(name, json_string_length(value)) &&
+           strcmp(before, name) < 0;
 }
 
 static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
@@ -126,7 +126,7 @@ static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
     const size_t count = json_array_size(list);
     const char *before = "";
 
-    if (count == 0 || count >= TN_PROFILE_SYMBOLS)
+    if (count == 0 || count >= TN_SYMBOLS_MOST)
         return damaged(source, "has no list of symbols, or too long a one", err);
     const char **const names = malloc(count * sizeof *names);
     tarn_status status = names ? TARN_OK : tn_fail(err, TARN_ENOMEM, "no memory for symbols");

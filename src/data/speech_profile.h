@@ -20,8 +20,6 @@ enum tn_normalise { TN_NORMALISE_NONE, TN_NORMALISE_GLOBAL, TN_NORMALISE_SPEAKER
  * NULL. */
 extern const char *const tn_symbol_kinds[], *const tn_normalisations[];
 
-enum { TN_PROFILE_SYMBOLS = 1 << 20, TN_PROFILE_NAME = 256 }; /* at most; bytes of a name */
-
 struct tn_speech_profile {
     enum tn_symbol_kind kind;
     enum tn_normalise normalise;

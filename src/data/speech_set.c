@@ -156,11 +156,17 @@ static tarn_status gather_symbols(const char **names, struct tn_speech_list *tex
     size_t length;
 
     for (size_t i = 0; i < training; i++) {
-        const char *at = set->list.utterance[i].transcript;
+        const struct tn_utterance *const told = &set->list.utterance[i];
+        const char *at = told->transcript;
 
-        while (tn_symbol_next(&at, &symbol, &length, set->settings.kind))
+        while (tn_symbol_next(&at, &symbol, &length, set->settings.kind)) {
+            if (!tn_symbol_is_name(symbol, length))
+                return tn_speech_fail(err, TARN_EFORMAT, told->file, told->line,
+                                      "has a symbol of 256 bytes or more, or with control "
+                                      "characters");
             if (!(*names++ = tn_speech_text(texts, symbol, length)))
                 return tn_fail(err, TARN_ENOMEM, "no memory for symbols");
+        }
     }
     return TARN_OK;
 }
@@ -177,6 +183,11 @@ static tarn_status training_symbols(struct tn_speech_set *set, size_t training, 
         status = tn_symbols_of(&set->symbols, names, count, err);
     if (status == TARN_OK && count == 0)
         status = tn_fail(err, TARN_EFORMAT, "the transcripts to train on have no symbols");
+    if (status == TARN_OK && set->symbols.count >= TN_SYMBOLS_MOST)
+        status = tn_fail(err, TARN_EFORMAT,
+                         "the transcripts to train on have %zu symbols; "
+                         "expected fewer than %d",
+                         set->symbols.count, TN_SYMBOLS_MOST);
     tn_speech_list_free(&texts);
     free(names);
     return status;

@@ -14,6 +14,8 @@ enum tn_symbol_kind {
     TN_WORDS       /* words between spaces, of the text */
 };
 
+enum { TN_SYMBOLS_MOST = 1 << 20, TN_SYMBOL_BYTES = 256 }; /* fewer than these; of a name */
+
 struct tn_symbols {
     char **name;
     size_t count; /* with the blank; 0: empty */
@@ -26,6 +28,9 @@ tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, 
 
 /* Leaves it empty; accepts what is empty. */
 void tn_symbols_free(struct tn_symbols *symbols);
+
+/* What may be a name: not empty, not longer than that, and nothing that commands a terminal. */
+bool tn_symbol_is_name(const char *name, size_t length);
 
 /* A transcript's first symbol: its `length` bytes; behind it *at goes on. False at its end. */
 bool tn_symbol_next(const char **at, const char **symbol, size_t *length,

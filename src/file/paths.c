@@ -19,6 +19,18 @@ bool tn_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+tarn_status tn_make_folder(const char *path, tarn_error *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return TARN_OK;
+    const int why = errno;
+
+    if (why == EEXIST && tn_is_folder(path))
+        return TARN_OK;
+    return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one",
+                   tn_path_shown(path), strerror(why));
+}
+
 void tn_paths_free(struct tn_paths *paths)
 {
     for (size_t i = 0; i < paths->count; i++)

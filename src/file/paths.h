@@ -7,6 +7,9 @@
 
 bool tn_is_folder(const char *path);
 
+/* Makes a folder if it is not there; its parent must be. */
+tarn_status tn_make_folder(const char *path, tarn_error *err);
+
 /* Zeros are an empty one. */
 struct tn_paths {
     char **path;

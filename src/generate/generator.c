@@ -80,6 +80,10 @@ tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *
     *generator = NULL;
     if ((status = check(model, desc, err)) != TARN_OK)
         return status;
+    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
+
+    if (!kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
     tarn_generator *const g = tn_allocate(desc->allocator, sizeof *g);
 
     if (!g)
@@ -89,7 +93,7 @@ tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *
         .B = desc->batch,
         .longest = desc->longest,
         .threads = desc->threads ? desc->threads : tn_threads_available(),
-        .cpu = desc->cpu,
+        .cpu = kernels->name, /* the caller's may not live as long */
     };
     if (desc->allocator) {
         g->allocator_copy = *desc->allocator;

@@ -59,12 +59,17 @@ tarn_status tarn_recognizer_create(tarn_recognizer **recognizer, const tarn_mode
     if (!recognizer || !model || !desc)
         return tn_fail(err, TARN_EINVAL, "recognizer, model, desc: one is NULL; expected all");
     *recognizer = NULL;
+    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
+
+    if (!kernels)
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
     tarn_recognizer *const r = calloc(1, sizeof *r);
 
     if (!r)
         return tn_fail(err, TARN_ENOMEM, "no memory for a recognizer");
     r->model = model;
     r->desc = *desc;
+    r->desc.cpu = kernels->name; /* the caller's may not live as long */
     if (desc->longest == 0.0)
         r->desc.longest = usual_longest;
     if ((status = check_desc(&r->desc, err)) != TARN_OK ||
@@ -154,9 +159,12 @@ static tarn_status write_text(tarn_recognizer *r, tarn_error *err)
 
 /* ---- Recordings --------------------------------------------------------- */
 
+/* For at least so many frames and, where they are rounded up, not for more than are learned. */
 static tarn_status make_run(tarn_recognizer *r, size_t frames, tarn_error *err)
 {
-    const size_t T = tn_round_up(frames, ROUNDED);
+    const size_t learned = r->model->arch.config.positions * r->model->arch.config.stack;
+    const size_t rounded = tn_round_up(frames, ROUNDED);
+    const size_t T = learned > 0 && rounded > learned ? tn_max(frames, learned) : rounded;
     const struct tn_run_desc desc = {
         .B = 1, .N = T, .threads = r->desc.threads, .cpu = r->desc.cpu};
 

@@ -12,10 +12,10 @@
 /* ---- The sinusoid ------------------------------------------------------- */
 
 /* torch's was computed in floats, which at position 4096 are off by 1e-3. */
-static bool is_sinusoid(const float *table, size_t n, size_t width,
+static bool is_sinusoid(const float *table, size_t n, float *row,
                         const struct tn_position *position)
 {
-    float row[1024];
+    const size_t width = position->table;
 
     for (size_t p = 0; p < tn_min(n, 4096); p++) {
         tn_position_fill(position, row, p, 1);
@@ -34,18 +34,18 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
     size_t count = 0;
     bool same = false;
 
-    if (!pe || !position->row->fill || position->table > 1024)
+    if (!pe || !position->row->fill)
         return TARN_OK;
     if (pe->rank == 0 || pe->shape[pe->rank - 1] != position->table ||
         !tn_safetensor_count(&count, pe))
         return tn_import_refuse(m, pe->name, "is not as wide as the model's positions");
-    float *const table = malloc(count * sizeof *table + 1);
+    float *const table = malloc((count + position->table) * sizeof *table);
 
     if (!table)
         return tn_fail(m->err, TARN_ENOMEM, "%s: no memory for %s", tn_path_shown(m->path),
                        tn_sinusoid_name);
     same = tn_safetensor_floats(pe, table) &&
-           is_sinusoid(table, count / position->table, position->table, position);
+           is_sinusoid(table, count / position->table, table + count, position);
     free(table);
     if (!same)
         return tn_import_refuse(m, pe->name,

@@ -84,6 +84,9 @@ void tarn_model_free(tarn_model *model)
 tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err)
 {
     const size_t size = note ? strlen(note) + 1 : 0;
+    if (size > TN_NOTE_MOST)
+        return tn_fail(err, TARN_EINVAL, "note: has %zu bytes; expected at most %d", size - 1,
+                       TN_NOTE_MOST - 1);
     char *const copy = note ? tn_allocate(model->allocator, size) : NULL;
 
     if (note && !copy)

@@ -11,8 +11,6 @@
 const char tn_model_key[] = "tarn", tn_note_key[] = "tarn_task";
 const char tn_sinusoid_name[] = "pos_embedding.pe";
 
-enum { NOTE_MOST = 1 << 26 }; /* bytes */
-
 /* ---- Writing ------------------------------------------------------------ */
 
 void tn_model_tensors(struct tn_safetensor *rows, struct tn_tensor_text *names,
@@ -184,9 +182,10 @@ static tarn_status read_note(tarn_model *model, const struct tn_safetensors *fil
 {
     const char *const note = tn_safetensors_metadata(file, tn_note_key);
 
-    if (note && strlen(note) > NOTE_MOST)
-        return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes under the key '%s'; expected %d",
-                       path, strlen(note), tn_note_key, NOTE_MOST);
+    if (note && strlen(note) >= TN_NOTE_MOST)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has %zu bytes under the key '%s'; expected fewer than %d", path,
+                       strlen(note), tn_note_key, TN_NOTE_MOST);
     return tn_model_note(model, note, err);
 }
 

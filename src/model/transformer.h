@@ -25,6 +25,8 @@ struct tarn_model {
     tarn_allocator allocator_copy;
 };
 
+enum { TN_NOTE_MOST = 1 << 26 }; /* bytes */
+
 /* Keeps a copy of the note, which goes into the model's files; NULL: none. */
 tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layer/head.h"
+
 #define TN_TASK(name) extern const struct tn_task_row tn_task_##name;
 #include "task/tasks.def"
 #undef TN_TASK
@@ -87,6 +89,36 @@ void tn_task_free(struct tn_task *task)
 size_t tn_task_symbols(const struct tn_task *task)
 {
     return task->row->symbols(task);
+}
+
+static tarn_status check_head(const struct tn_task *task, const tarn_config *config,
+                              tarn_error *err)
+{
+    const tarn_table_row *about = NULL;
+    const tarn_status status = tn_option_row(&about, tn_head_rows, "head", config->head, err);
+
+    if (status != TARN_OK)
+        return status;
+    const struct tn_head_row *const head = (const struct tn_head_row *)about; /* first */
+
+    if (head->sequence != task->row->sequences)
+        return tn_fail(
+            err, TARN_EINVAL, "head: '%s'; expected one of %s, as task '%s' has", config->head,
+            task->row->sequences ? "sequences" : "a symbol for each position", task->spec);
+    return TARN_OK;
+}
+
+tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config, tarn_error *err)
+{
+    const size_t symbols = tn_task_symbols(task), frames = task->row->frames;
+
+    if (config->symbols != symbols)
+        return tn_fail(err, TARN_EINVAL, "symbols: %zu; expected %zu, as task '%s' has",
+                       config->symbols, symbols, task->spec);
+    if (config->frames != frames)
+        return tn_fail(err, TARN_EINVAL, "frames: %zu; expected %zu, as task '%s' has",
+                       config->frames, frames, task->spec);
+    return check_head(task, config, err);
 }
 
 void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,

@@ -62,6 +62,7 @@ struct tn_task_row {
     const char *preset; /* of the model */
     const char *head;   /* NULL: the preset's */
     size_t frames;      /* floats of an input frame; 0: inputs are symbols */
+    bool sequences;     /* targets are sequences, instead of one symbol for each position */
 
     /* task->set from the desc, whose fields are filled in, and the options; and its end, which
      * accepts NULL. Data that says more than they do is written to spec, options and N, so that
@@ -118,6 +119,10 @@ void tn_task_free(struct tn_task *task); /* accepts NULL */
 /* ---- Use ---------------------------------------------------------------- */
 
 size_t tn_task_symbols(const struct tn_task *task);
+
+/* Whether a model of this configuration reads and says what the task has. */
+tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config,
+                         tarn_error *err);
 
 /* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works
  * on any number of threads at once, on batches of their own; it fails where files that it must

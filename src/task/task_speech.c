@@ -272,6 +272,7 @@ const struct tn_task_row tn_task_speech = {
     .preset = "speech-small",
     .head = "ctc",
     .frames = TN_MEL_BANDS,
+    .sequences = true,
     .open = open_set,
     .close = close_set,
     .symbols = symbols,

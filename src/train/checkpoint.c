@@ -2,6 +2,7 @@
 /* checkpoint.c - a trainer in a file: the model's tensors under their names, so that any reader
  * of the model reads it, the moments beside them, and in the metadata the few numbers that are
  * left. One file is renamed at once, so what is there is whole. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static const char m_prefix[] = "optimizer.m.", v_prefix[] = "optimizer.v.";
 
 struct progress {
     char optimizer[TARN_NAME_SIZE]; /* whose moments these are */
-    uint64_t updates, seed;
+    uint64_t updates, skipped, seed;
     double best;
     uint64_t improved, stale, cuts;
 };
@@ -24,6 +25,7 @@ struct progress {
 static const struct tn_field fields[] = {
     TN_FIELD(struct progress, TEXT, optimizer, 0, 0, ""),
     TN_FIELD(struct progress, SEED, updates, 0, TN_FIELD_MOST, ""),
+    TN_FIELD_SINCE(struct progress, SEED, skipped, 0, TN_FIELD_MOST, "0", ""),
     TN_FIELD(struct progress, SEED, seed, 0, TN_FIELD_MOST, ""),
     TN_FIELD(struct progress, NUMBER, best, -1e300, 1e300, ""),
     TN_FIELD(struct progress, SEED, improved, 0, TN_FIELD_MOST, ""),
@@ -36,6 +38,7 @@ static struct progress progress_of(const tarn_trainer *t)
 {
     struct progress p = {
         .updates = t->updates,
+        .skipped = t->skipped,
         .seed = t->seed,
         .best = t->watched.best,
         .improved = t->watched.improved,
@@ -129,6 +132,10 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
         status =
             tn_fail(err, TARN_EINVAL, "%s: has the moments of '%s'; expected those of '%s'",
                     path, p->optimizer, t->optimizer.row->about.name);
+    if (status == TARN_OK && p->skipped > p->updates)
+        status = tn_fail(err, TARN_EFORMAT,
+                         "%s: its progress has skipped %" PRIu64 " of %" PRIu64 " updates",
+                         path, p->skipped, p->updates);
     return status;
 }
 
@@ -190,6 +197,7 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
     memcpy(t->m, arrays + n, n * sizeof *arrays);
     memcpy(t->v, arrays + 2 * n, n * sizeof *arrays);
     t->updates = p.updates;
+    t->skipped = p.skipped;
     t->seed = p.seed;
     t->watched = (struct tn_schedule_state){p.best, p.improved, p.stale, p.cuts};
 done:

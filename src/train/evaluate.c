@@ -191,11 +191,15 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                                         .threads = desc->threads,
                                         .skipped = desc->skipped,
                                         .context = desc->context};
-    tarn_settings filled = *settings;
+    struct tn_training state = {.settings = *settings};
 
     *validation = (tarn_validation){0};
-    if ((status = tn_lesson_open(&lesson, &filled, &data, err)) == TARN_OK)
-        status = evaluate(validation, model, &lesson, &filled, desc, err);
+    state.settings.accumulate = 1; /* one batch at a time is enough here */
+    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
+        (status = tn_lesson_open(&lesson, &state.settings, &data, err)) != TARN_OK)
+        return status;
+    if ((status = tn_task_fits(lesson.task, &model->arch.config, err)) == TARN_OK)
+        status = evaluate(validation, model, &lesson, &state.settings, desc, err);
     tn_lesson_close(&lesson);
     return status;
 }

@@ -182,7 +182,7 @@ static void apply(tarn_trainer *t, double rate)
         .w = t->model->values, .m = t->m, .v = t->v, .g = t->g, .n = t->model->count};
 
     tn_optimizer_update(&t->optimizer, &parameters, t->scales, t->tensors,
-                        t->model->tensor_count, rate, t->updates,
+                        t->model->tensor_count, rate, t->updates - t->skipped,
                         t->pass.run->block.rows.kernels, t->threads);
 }
 
@@ -225,7 +225,9 @@ tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
     t->updates++;
-    if (!report->skipped)
+    if (report->skipped)
+        t->skipped++;
+    else
         apply(t, report->rate);
     return TARN_OK;
 }

@@ -22,6 +22,7 @@ struct tarn_trainer {
 
     /* What the next update depends on, besides the weights. */
     uint64_t updates; /* done, skipped ones too */
+    uint64_t skipped; /* of these: the moments have not seen them */
     struct tn_schedule_state watched;
     float *m, *v; /* moments, a float per parameter */
 

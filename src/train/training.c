@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* training.c - a run of training from its first update, or its last checkpoint, to its end. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,7 @@ struct training {
     struct tn_lesson lesson;
     struct tn_log log;
     int lock;       /* of the folder */
-    uint64_t saved; /* updates of the last checkpoint */
+    uint64_t saved; /* updates that the last checkpoint has */
 };
 
 /* ---- Checkpoints -------------------------------------------------------- */
@@ -194,27 +193,36 @@ static bool must_stop(const struct training *t)
     return events->stop && events->stop(events->context);
 }
 
-static tarn_status loop(struct training *t, tarn_error *err)
+/* An update, and what is due after it. */
+static tarn_status go_on(struct training *t, bool *stop, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
+    tarn_report report;
+    tarn_status status;
+
+    if ((status = update(t, &report, err)) != TARN_OK)
+        return status;
+    const bool last = report.update == s->updates;
+
+    if (is_due(report.update, s->score_every, last) && (status = validate(t, err)) != TARN_OK)
+        return status;
+    *stop = must_stop(t);
+    return *stop || last || is_due(report.update, s->save_every, last) ? save(t, err) : TARN_OK;
+}
+
+/* Where data or a validation fail, what was learnt since the last checkpoint is kept. Numbers
+ * that ran away began to before they showed: the last checkpoint is the better place then. */
+static tarn_status loop(struct training *t, tarn_error *err)
+{
     tarn_status status = TARN_OK;
     bool stop = false;
 
-    while (!stop && tarn_trainer_updates(t->trainer) < s->updates) {
-        tarn_report report;
-
-        if ((status = update(t, &report, err)) != TARN_OK)
-            return status;
-        const bool last = report.update == s->updates;
-
-        if (is_due(report.update, s->score_every, last) &&
-            (status = validate(t, err)) != TARN_OK)
-            return status;
-        stop = must_stop(t);
-        if ((stop || last || is_due(report.update, s->save_every, last)) &&
-            (status = save(t, err)) != TARN_OK)
-            return status;
-    }
+    while (!stop && status == TARN_OK &&
+           tarn_trainer_updates(t->trainer) < t->state.settings.updates)
+        status = go_on(t, &stop, err);
+    if (status != TARN_OK && status != TARN_ENUMBER &&
+        tarn_trainer_updates(t->trainer) > t->saved)
+        save(t, NULL);
     return status;
 }
 
@@ -228,22 +236,12 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
 
     if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK)
         return status;
+    char *const json = tn_fields_write(tn_training_fields, &state);
+
+    free(json);
+    if (!json) /* as every checkpoint would say */
+        return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
     return config->stack > 0 ? TARN_OK : tn_fail(err, TARN_EINVAL, "stack: 0; expected 1");
-}
-
-/* Whether a model of this configuration reads and says what the task has. */
-static tarn_status check_model(const tarn_config *config, const struct tn_task *task,
-                               tarn_error *err)
-{
-    const size_t symbols = tn_task_symbols(task), frames = task->row->frames;
-
-    if (config->symbols != symbols)
-        return tn_fail(err, TARN_EINVAL, "symbols: %zu; expected %zu, as task '%s' has",
-                       config->symbols, symbols, task->spec);
-    if (config->frames != frames)
-        return tn_fail(err, TARN_EINVAL, "frames: %zu; expected %zu, as task '%s' has",
-                       config->frames, frames, task->spec);
-    return TARN_OK;
 }
 
 /* Whether a field of the configuration says what is computed with the weights. */
@@ -315,19 +313,12 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
 static tarn_status open_folder(struct training *t, tarn_error *err)
 {
     char path[TN_FOLDER_PATH];
-    uint64_t update;
     tarn_status status;
 
     if ((status = tn_folder_make(t->desc->folder, err)) != TARN_OK ||
         (status = tn_folder_lock(&t->lock, t->desc->folder, err)) != TARN_OK)
         return status;
-    if (t->desc->resume)
-        status = resume(t, err);
-    else if (tn_folder_last(t->desc->folder, &update))
-        status = tn_fail(err, TARN_EINVAL,
-                         "%s: has a checkpoint of %" PRIu64 " updates; expected to resume it, "
-                         "or another folder",
-                         t->desc->folder, update);
+    status = t->desc->resume ? resume(t, err) : tn_folder_check_new(t->desc->folder, err);
     if (status != TARN_OK)
         return status;
     tn_folder_path(path, t->desc->folder, "log.jsonl");
@@ -380,7 +371,7 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
         (status = tn_lesson_open(&t->lesson, settings, &desc, err)) != TARN_OK)
         return status;
     take_over(config, before.task, symbols, t->lesson.task);
-    return check_model(config, t->lesson.task, err);
+    return tn_task_fits(t->lesson.task, config, err);
 }
 
 /* By desc->epochs, of data that has an end. */

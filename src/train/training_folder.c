@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "file/file_bytes.h"
+#include "file/paths.h"
 
 void tn_folder_path(char path[TN_FOLDER_PATH], const char *folder, const char *name)
 {
@@ -33,19 +35,31 @@ void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_
 
 tarn_status tn_folder_make(const char *folder, tarn_error *err)
 {
-    struct stat about;
-
     if (strlen(folder) >= TARN_PATH_SIZE)
         return tn_fail(err, TARN_EINVAL, "folder: its path has %zu bytes; expected under %d",
                        strlen(folder), TARN_PATH_SIZE);
-    if (mkdir(folder, 0777) == 0)
-        return TARN_OK;
-    const int why = errno;
+    return tn_make_folder(folder, err);
+}
 
-    if (why == EEXIST && stat(folder, &about) == 0 && S_ISDIR(about.st_mode))
-        return TARN_OK;
-    return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one", folder,
-                   strerror(why));
+/* Models outlive checkpoints that somebody removed to save room. */
+tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
+{
+    static const char *const models[] = {"model.safetensors", "best.safetensors"};
+    char path[TN_FOLDER_PATH];
+    uint64_t update;
+
+    if (tn_folder_last(folder, &update))
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has a checkpoint of %" PRIu64 " updates; expected to resume it, "
+                       "or another folder",
+                       tn_path_shown(folder), update);
+    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
+        tn_folder_path(path, folder, models[i]);
+        if (access(path, F_OK) == 0)
+            return tn_fail(err, TARN_EINVAL, "%s: is there already; expected another folder",
+                           tn_path_shown(path));
+    }
+    return TARN_OK;
 }
 
 /* On the folder itself, so that no file of a lock stays behind. File systems without locks, or

@@ -17,6 +17,9 @@ void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_
 /* Makes it if it is not there; its parent must be. */
 tarn_status tn_folder_make(const char *folder, tarn_error *err);
 
+/* Refuses a folder with a checkpoint or a model. */
+tarn_status tn_folder_check_new(const char *folder, tarn_error *err);
+
 /* Keeps others out until tn_folder_unlock(), or until this process ends, however it does.
  * Refuses a folder that someone else has. */
 tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err);
