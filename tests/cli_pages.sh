@@ -42,6 +42,10 @@ for command in $(commands); do
     *) subs= ;;
     esac
     for option in $(options "$command"); do has "$page" "$option"; done
+    for operand in $("$tarn" "$command" --help | sed -n '1{s/--[a-z]* [A-Z]*//;s/[^A-Z ]//gp;}'); do
+        sed -n '/SYNOPSIS/,/DESCRIPTION/p' "$page" | grep -q "$operand" ||
+            fail "the synopsis of $command has no $operand"
+    done
     for sub in $subs; do
         has "$page" "$sub"
         for option in $(options "$command" "$sub"); do has "$page" "$option"; done
@@ -69,6 +73,7 @@ for shell in bash zsh fish; do
     if command -v $shell >/dev/null; then
         $shell -n "$folder/$shell" || fail "$shell does not read its script"
     fi
+    ! grep -e '--[A-Z]' -e "'[A-Z]*=" "$folder/$shell" || fail "$shell is offered an operand"
 done
 
 # offers SHELL LINE WORD...: exactly these, in any order.

@@ -20,7 +20,7 @@ static size_t copied(const struct tn_batch *batch, size_t b)
     const int32_t *const inputs = batch->inputs + b * batch->N;
     size_t n = 0;
 
-    while (n < batch->N && inputs[n] != TN_COPY_SEPARATOR)
+    while (n < batch->N && inputs[n] != 0)
         n++;
     return n;
 }

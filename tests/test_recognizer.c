@@ -249,7 +249,7 @@ static double rate_by_hand(const tarn_model *model, const struct folder *folder,
     tarn_recognizer *const r = recognizer_of(model, beam);
     char line[512], audio[64], labels[64];
     FILE *const table = fopen(folder_file(folder, "test.tsv"), "r");
-    struct tn_edits edits = {0};
+    size_t edits = 0;
     size_t wanted_all = 0;
     tarn_error err;
 
@@ -270,15 +270,14 @@ static double rate_by_hand(const tarn_model *model, const struct folder *folder,
                                         strlen(transcript.symbols[k].symbol)));
         void *const scratch = take(tn_edit_scratch_size(transcript.count), 1);
 
-        edits =
-            tn_edits_add(edits, tn_edit_distance(wanted, 3, found, transcript.count, scratch));
+        edits += tn_edits_sum(tn_edit_distance(wanted, 3, found, transcript.count, scratch));
         wanted_all += 3;
         free(scratch);
         free(found);
     }
     fclose(table);
     tarn_recognizer_free(r);
-    return tn_edit_rate(edits, wanted_all);
+    return (double)edits / (double)wanted_all;
 }
 
 /* A model as training leaves it, whose every file is transcribed alone. */
@@ -319,6 +318,30 @@ static void an_evaluation_has_the_edits_of_all_transcripts(void **state)
     tarn_model_free(model);
     tree_close(&data);
     folder_close(&out);
+}
+
+/* ---- Lengths ------------------------------------------------------------ */
+
+/* 148 frames by threes are 50 positions, though memory is taken for 192. */
+static void recordings_may_be_as_long_as_learned_positions(void **state)
+{
+    static const char *const settings[] = {"position", "learned", "positions", "50",
+                                           "stack",    "3",       NULL};
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "sound.wav");
+    tarn_model *const model = speech_model(settings);
+    tarn_recognizer *const r = recognizer_of(model, 0);
+    tarn_transcript transcript;
+    tarn_error err;
+
+    (void)state;
+    speech_put(path, 24000, 3);
+    check_ok(tarn_recognizer_file(r, &transcript, path, &err), &err);
+    speech_put(path, 32000, 3);
+    assert_int_equal(tarn_recognizer_file(r, &transcript, path, &err), TARN_EINVAL);
+    tarn_recognizer_free(r);
+    tarn_model_free(model);
+    folder_close(&folder);
 }
 
 /* ---- Refusals ----------------------------------------------------------- */
@@ -373,6 +396,9 @@ static void models_that_are_none_of_speech_are_refused(void **state)
 
     (void)state;
     check_refused(symbols, TARN_EINVAL, "reads 0 floats a frame");
+    assert_int_equal(tarn_recognizer_create(&(tarn_recognizer *){NULL}, model,
+                                            &(tarn_recognizer_desc){.cpu = "z80"}, &err),
+                     TARN_EUNKNOWN);
     give_note(model, TN_PHONES, TN_NORMALISE_GLOBAL, SYMBOLS - 1);
     check_refused(model, TARN_EFORMAT, "names 5 symbols; expected 6");
     check_ok(tn_model_note(model, "{}", &err), &err);
@@ -445,6 +471,7 @@ int main(void)
         cmocka_unit_test(sounds_that_arrive_are_heard_as_recordings_are),
         cmocka_unit_test(steps_give_the_outputs_of_a_run),
         cmocka_unit_test(an_evaluation_has_the_edits_of_all_transcripts),
+        cmocka_unit_test(recordings_may_be_as_long_as_learned_positions),
         cmocka_unit_test(a_file_that_cannot_be_read_leaves_the_recognizer_as_it_was),
         cmocka_unit_test(models_that_are_none_of_speech_are_refused),
         cmocka_unit_test(what_cannot_be_heard_as_it_arrives_is_refused),

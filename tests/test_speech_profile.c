@@ -103,6 +103,8 @@ static void what_is_no_profile_is_refused(void **state)
     check_refused("\"zz\"", "\"A\"", "in order");
     check_refused("\"zz\"", "\"zz\",\"zz\"", "in order");
     check_refused("\"zz\"", "\"z\\u0000z\"", "JSON");
+    check_refused("\"zz\"", "\"z\\u001b[2J\"", "symbols"); /* which would clear a screen */
+    check_refused("\"zz\"", "\"z\\u009b2J\"", "symbols");
     check_refused("{", "[", "JSON");
     check_refused("\"kind\"", "\"version\"", "JSON");
 }

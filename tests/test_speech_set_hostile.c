@@ -32,6 +32,30 @@ static void unknown_symbols_are_named_with_file_and_line(void **state)
     tree_close(&folder);
 }
 
+/* Training would end with a model that nobody can read. */
+static void symbols_that_no_model_can_hold_are_refused(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_speech_settings settings = speech_defaults();
+    char table[400] = "audio\ttext\ntrain/0.wav\t";
+
+    (void)state;
+    settings.kind = TN_WORDS;
+    speech_folder_fill(&folder, 2, 2, 2, 0.1);
+    memset(table + strlen(table), 'x', 255);
+    text_put(&folder, "train.tsv", table);
+    text_put(&folder, "test.tsv", table);
+    struct tn_speech_set set = speech_set_open(folder.path, &settings);
+
+    tn_speech_set_free(&set);
+    table[strlen(table)] = 'x';
+    text_put(&folder, "train.tsv", table);
+    check_speech_refused(folder.path, &settings, "train.tsv:2: has a symbol of 256 bytes");
+    text_put(&folder, "train.tsv", "audio\ttext\ntrain/0.wav\ta \x1b[2J\n");
+    check_speech_refused(folder.path, &settings, "control characters");
+    tree_close(&folder);
+}
+
 static void put_hard_files(const struct folder *folder)
 {
     float *const samples = sound(16000, 1), silence[8000] = {0};
@@ -174,6 +198,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_symbols_are_named_with_file_and_line),
+        cmocka_unit_test(symbols_that_no_model_can_hold_are_refused),
         cmocka_unit_test(one_bad_file_does_not_end_a_run),
         cmocka_unit_test(files_that_vanish_are_counted_or_a_failure),
         cmocka_unit_test(sets_that_cannot_be_used_are_refused),

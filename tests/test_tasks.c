@@ -253,10 +253,8 @@ static void metrics_are_computed_from_the_sums(void **state)
 
     (void)state;
     assert_string_equal(tn_task_metric(copy)->name, "accuracy");
-    assert_true(tn_task_metric(copy)->more_is_better);
     assert_true(fabs(tn_task_metric(copy)->value(&sums) - 0.8) < 1e-15);
     assert_string_equal(tn_task_metric(text)->name, "bits_per_byte");
-    assert_false(tn_task_metric(text)->more_is_better);
     assert_true(fabs(tn_task_metric(text)->value(&sums) - 2.0) < 1e-14);
     tn_task_free(copy);
     tn_task_free(text);

@@ -274,6 +274,52 @@ static void skipped_updates_count_but_change_nothing(void **state)
     tarn_model_free(model);
 }
 
+/* The moments correct for the gradients that they have seen, also after a resumption. */
+static void skipped_updates_are_nothing_to_the_moments(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "checkpoint");
+    struct lesson lesson;
+    const tarn_batch batch = lesson_of(&lesson, 1);
+    tarn_tensor tensor;
+    tarn_report report;
+    tarn_error err;
+
+    (void)state;
+    for (size_t o = 0; tarn_optimizer(o); o++) {
+        const tarn_trainer_desc desc = {.batch = B,
+                                        .length = N,
+                                        .skip = true,
+                                        .rate = 0.01,
+                                        .optimizer = tarn_optimizer(o)->name};
+        tarn_model *models[3];
+        tarn_trainer *trainers[3];
+
+        for (size_t i = 0; i < 3; i++) {
+            models[i] = model_of(model_variant_at(0));
+            check_ok(tarn_trainer_create(&trainers[i], models[i], &desc, &err), &err);
+        }
+        assert_true(tarn_model_tensor(models[1], 2, &tensor));
+        const float whole = tensor.values[0];
+
+        tensor.values[0] = NAN;
+        for (size_t i = 0; i < 6; i++)
+            check_ok(tarn_trainer_update(trainers[1], &report, &batch, 1, &err), &err);
+        tensor.values[0] = whole;
+        check_ok(tarn_trainer_save(trainers[1], path, &err), &err);
+        check_ok(tarn_trainer_load(trainers[2], path, &err), &err);
+        for (size_t i = 0; i < 3; i++)
+            check_ok(tarn_trainer_update(trainers[i], &report, &batch, 1, &err), &err);
+        check_same_weights(models[0], models[1]);
+        check_same_weights(models[0], models[2]);
+        for (size_t i = 0; i < 3; i++) {
+            tarn_trainer_free(trainers[i]);
+            tarn_model_free(models[i]);
+        }
+    }
+    folder_close(&folder);
+}
+
 static void what_cannot_be_learnt_from_is_refused(void **state)
 {
     tarn_model *const model = model_of(model_variant_at(0));
@@ -366,6 +412,7 @@ int main(void)
         cmocka_unit_test(every_model_learns),
         cmocka_unit_test(numbers_that_are_not_finite_change_nothing),
         cmocka_unit_test(skipped_updates_count_but_change_nothing),
+        cmocka_unit_test(skipped_updates_are_nothing_to_the_moments),
         cmocka_unit_test(what_cannot_be_learnt_from_is_refused),
         cmocka_unit_test(impossible_trainers_are_refused),
         cmocka_unit_test(a_checkpoint_of_another_training_is_refused),

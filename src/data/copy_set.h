@@ -5,11 +5,9 @@
 
 #include "data/batch.h"
 
-enum { TN_COPY_SEPARATOR = 0 }; /* also stands behind the end; symbols are 1 .. symbols */
-
 struct tn_copy_set {
     size_t N;       /* length of inputs and of targets */
-    size_t symbols; /* besides the separator */
+    size_t symbols; /* besides the separator, which is 0 and stands behind the end too */
     uint64_t seed;
 };
 

@@ -19,17 +19,6 @@ size_t tn_edit_scratch_size(size_t found)
     return tn_arena_bytes(&arena);
 }
 
-struct tn_edits tn_edits_add(struct tn_edits a, struct tn_edits b)
-{
-    return (struct tn_edits){a.substitutions + b.substitutions, a.insertions + b.insertions,
-                             a.deletions + b.deletions};
-}
-
-double tn_edit_rate(struct tn_edits edits, size_t wanted)
-{
-    return wanted > 0 ? (double)tn_edits_sum(edits) / (double)wanted : (double)NAN;
-}
-
 static struct tn_edits lesser(struct tn_edits a, struct tn_edits b)
 {
     const size_t sum_a = tn_edits_sum(a), sum_b = tn_edits_sum(b);

@@ -24,8 +24,4 @@ static inline size_t tn_edits_sum(struct tn_edits edits)
     return edits.substitutions + edits.insertions + edits.deletions;
 }
 
-/* Sums over sequences; the error rate is the sum of all edits over that of wanted symbols. */
-struct tn_edits tn_edits_add(struct tn_edits a, struct tn_edits b);
-double tn_edit_rate(struct tn_edits edits, size_t wanted); /* not a number for no symbols */
-
 #endif

@@ -32,8 +32,7 @@ struct tn_task_desc {
 };
 
 struct tn_metric {
-    const char *name; /* "accuracy" */
-    bool more_is_better;
+    const char *name;                        /* "accuracy" */
     double (*value)(const tarn_score *sums); /* not a number if nothing counted */
     bool decides; /* which validation is the best, and what a schedule watches, in the place of
                      the loss; less is better */

@@ -86,7 +86,7 @@ const struct tn_task_row tn_task_copy = {
                                10.0, true, NULL},
                   {0},
               }},
-    .metric = {"accuracy", true, accuracy, false},
+    .metric = {"accuracy", accuracy, false},
     .settings = settings,
     .preset = "copy-paper",
     .open = open_set,

@@ -172,7 +172,7 @@ const struct tn_task_row tn_task_image = {
               }},
     .reads_data = true,
     .has_length = true,
-    .metric = {"bits_per_dim", false, bits_per_dim, false},
+    .metric = {"bits_per_dim", bits_per_dim, false},
     .settings = settings,
     .preset = "small",
     .head = "logistic",

@@ -267,7 +267,7 @@ const struct tn_task_row tn_task_speech = {
               }},
     .reads_data = true,
     .has_length = true,
-    .metric = {"error_rate", false, error_rate, true},
+    .metric = {"error_rate", error_rate, true},
     .settings = settings,
     .preset = "speech-small",
     .head = "ctc",

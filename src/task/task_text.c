@@ -90,7 +90,7 @@ extern const struct tn_task_row tn_task_text;
 const struct tn_task_row tn_task_text = {
     .about = {"text", "predict the next byte of a file", (const tarn_option_info[]){{0}}},
     .reads_data = true,
-    .metric = {"bits_per_byte", false, bits_per_byte, false},
+    .metric = {"bits_per_byte", bits_per_byte, false},
     .settings = settings,
     .preset = "small",
     .open = open_set,

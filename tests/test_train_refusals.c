@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* test_train_refusals.c - runs of training that cannot be, or cannot go on: what they say, and
+ * what they leave. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "layer/head.h"
+#include "support/speech_folder.h"
+#include "tarn/train.h"
+#include "task/task.h"
+
+/* ---- Lessons of every task ---------------------------------------------- */
+
+struct lesson {
+    tarn_config config;
+    tarn_settings settings;
+};
+
+static void set(struct lesson *lesson, const char *name, const char *value)
+{
+    tarn_error err;
+
+    check_ok(tarn_settings_set(&lesson->settings, name, value, &err), &err);
+}
+
+static void put_data(const struct folder *folder)
+{
+    static unsigned char images[16 + 20 * 64] = {0, 0, 8, 3, 0, 0, 0, 20,
+                                                 0, 0, 0, 8, 0, 0, 0, 8};
+    char text[400];
+
+    memset(text, 'a', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    text_put(folder, "text", text);
+    file_put(folder_file(folder, "image"), images, sizeof images);
+    speech_folder_fill(folder, 6, 2, 2, 0.1);
+}
+
+/* On data by put_data(), a model of a few milliseconds. */
+static struct lesson lesson_of(const char *task, const struct folder *data)
+{
+    const bool speech = strncmp(task, "speech", 6) == 0;
+    struct lesson lesson;
+    tarn_error err;
+
+    check_ok(tarn_settings_start(&lesson.settings, task, &err), &err);
+    check_ok(tarn_config_start(&lesson.config, task, speech ? "speech-tiny" : "tiny", &err),
+             &err);
+    lesson.config.layers = 1;
+    set(&lesson, "batch", "2");
+    set(&lesson, "score_batches", "1");
+    lesson.settings.updates = 4;
+    if (strcmp(task, "text") == 0 || strcmp(task, "copy") == 0)
+        set(&lesson, "length", "9");
+    if (strcmp(task, "copy") != 0)
+        set(&lesson, "data", speech ? data->path : folder_file(data, task));
+    return lesson;
+}
+
+static tarn_status train(const struct lesson *lesson, const char *folder, bool resume,
+                         tarn_error *err)
+{
+    const tarn_train_desc desc = {
+        .folder = folder, .resume = resume, .threads = 1, .cpu = forced_cpu()};
+
+    return tarn_train(&lesson->config, &lesson->settings, &desc, err);
+}
+
+static void check_refused(const struct lesson *lesson, const char *folder, const char *says)
+{
+    tarn_error err;
+
+    assert_int_not_equal(train(lesson, folder, false, &err), TARN_OK);
+    if (!strstr(err.text, says))
+        fail_msg("'%s'; expected '%s'", err.text, says);
+}
+
+/* ---- What does not fit -------------------------------------------------- */
+
+static void a_head_trains_where_targets_are_its_own(void **state)
+{
+    struct folder data = folder_open();
+
+    (void)state;
+    put_data(&data);
+    for (size_t i = 0; tarn_task(i); i++)
+        for (size_t h = 0; tn_head_rows[h]; h++) {
+            const struct tn_task_row *const task = (const struct tn_task_row *)tn_task_rows[i];
+            const struct tn_head_row *const head = (const struct tn_head_row *)tn_head_rows[h];
+            struct lesson lesson = lesson_of(tarn_task(i)->name, &data);
+            struct folder out = folder_open();
+            const char *const run = folder_file(&out, "run");
+            tarn_error err;
+
+            check_ok(tarn_config_set(&lesson.config, "head", head->about.name, &err), &err);
+            if (head->sequence != task->sequences) {
+                check_refused(&lesson, run, "head: ");
+                assert_int_equal(folder_count(&out), 0);
+            } else {
+                check_ok(train(&lesson, run, false, &err), &err);
+            }
+            tree_close(&out);
+        }
+    tree_close(&data);
+}
+
+static tarn_status evaluate(const tarn_model *model, const struct lesson *lesson,
+                            tarn_error *err)
+{
+    const tarn_evaluate_desc desc = {.threads = 1, .cpu = forced_cpu()};
+    tarn_validation validation;
+
+    return tarn_evaluate(&validation, model, &lesson->settings, &desc, err);
+}
+
+static void a_model_of_other_data_is_not_evaluated(void **state)
+{
+    struct folder data = folder_open();
+    struct lesson lesson = lesson_of("text", &data);
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    put_data(&data);
+    check_ok(tarn_model_create(&model, &lesson.config, NULL, &err), &err);
+    lesson.settings.accumulate = 0; /* which an evaluation has no use for */
+    check_ok(evaluate(model, &lesson, &err), &err);
+    lesson.settings.batch = 0;
+    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
+    lesson = lesson_of("speech", &data);
+    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
+    lesson = lesson_of("copy", &data);
+    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "symbols: 256; expected 11"));
+    tarn_model_free(model);
+    tree_close(&data);
+}
+
+/* A checkpoint keeps all settings as JSON. */
+static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
+{
+    struct folder data = folder_open(), out = folder_open();
+    struct lesson lesson = lesson_of("text", &data);
+
+    (void)state;
+    file_put(folder_file(&data, "caf\xe9"), "abcdefghijklmnopqrstuvwxyz0123456789", 36);
+    set(&lesson, "data", folder_file(&data, "caf\xe9"));
+    check_refused(&lesson, folder_file(&out, "run"), "not UTF-8");
+    assert_int_equal(folder_count(&out), 0);
+    folder_close(&data);
+    folder_close(&out);
+}
+
+/* ---- Nothing is lost ---------------------------------------------------- */
+
+static void models_without_checkpoints_are_not_written_over(void **state)
+{
+    struct folder out = folder_open();
+    struct lesson lesson = lesson_of("copy", NULL);
+    tarn_error err;
+
+    (void)state;
+    check_ok(train(&lesson, out.path, false, &err), &err);
+    check_refused(&lesson, out.path, "has a checkpoint of 4 updates");
+    assert_int_equal(unlink(folder_file(&out, "checkpoint-0000000004.safetensors")), 0);
+    check_refused(&lesson, out.path, "model.safetensors: is there already");
+    assert_int_equal(unlink(folder_file(&out, "model.safetensors")), 0);
+    check_refused(&lesson, out.path, "best.safetensors: is there already");
+    assert_int_equal(unlink(folder_file(&out, "best.safetensors")), 0);
+    check_ok(train(&lesson, out.path, false, &err), &err);
+    folder_close(&out);
+}
+
+static void take_data_away(void *context, const tarn_report *report)
+{
+    if (report->update == 2)
+        for (size_t i = 0; i < 6; i++) {
+            char name[32];
+
+            snprintf(name, sizeof name, "train/%zu.wav", i);
+            assert_int_equal(unlink(folder_file(context, name)), 0);
+        }
+}
+
+/* Other speeds are made from the files, which are gone after two updates. */
+static void what_was_learnt_before_the_data_went_away_is_kept(void **state)
+{
+    struct folder data = folder_open(), out = folder_open();
+    tarn_train_desc desc = {.folder = out.path, .threads = 1, .cpu = forced_cpu()};
+    tarn_error err;
+
+    (void)state;
+    put_data(&data);
+    struct lesson lesson = lesson_of("speech:speed=0.1", &data);
+
+    set(&lesson, "strict", "true");
+    desc.events = (tarn_events){.context = &data, .update = take_data_away};
+    assert_int_not_equal(tarn_train(&lesson.config, &lesson.settings, &desc, &err), TARN_OK);
+    assert_non_null(strstr(err.text, "train/"));
+    assert_int_equal(access(folder_file(&out, "checkpoint-0000000002.safetensors"), F_OK), 0);
+    folder_close(&out);
+    tree_close(&data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_head_trains_where_targets_are_its_own),
+        cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
+        cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
+        cmocka_unit_test(models_without_checkpoints_are_not_written_over),
+        cmocka_unit_test(what_was_learnt_before_the_data_went_away_is_kept),
+    };
+
+    return cmocka_run_group_tests_name("train_refusals", tests, NULL, NULL);
+}
