@@ -173,35 +173,76 @@ static void models_without_checkpoints_are_not_written_over(void **state)
     folder_close(&out);
 }
 
-static void take_data_away(void *context, const tarn_report *report)
-{
-    if (report->update == 2)
-        for (size_t i = 0; i < 6; i++) {
-            char name[32];
+struct spoken {
+    struct folder data;
+    size_t left, told; /* files that take_away() leaves; utterances that were told of */
+};
 
-            snprintf(name, sizeof name, "train/%zu.wav", i);
-            assert_int_equal(unlink(folder_file(context, name)), 0);
-        }
+static void take_away(void *context, const tarn_report *report)
+{
+    const struct spoken *const spoken = context;
+
+    for (size_t i = spoken->left; i < 6 && report->update == 2; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "train/%zu.wav", i);
+        assert_int_equal(unlink(folder_file(&spoken->data, name)), 0);
+    }
 }
 
-/* Other speeds are made from the files, which are gone after two updates. */
+static void count_skipped(void *context, const tarn_skipped *skipped)
+{
+    struct spoken *const spoken = context;
+
+    assert_non_null(strstr(skipped->file, "train.tsv"));
+    assert_non_null(strstr(skipped->reason, ".wav: "));
+    spoken->told++;
+}
+
+/* Other speeds are made from the files, of which some are gone after two updates. */
+static tarn_status train_on_what_is_left(struct spoken *spoken, const struct folder *out,
+                                         bool strict, tarn_error *err)
+{
+    const tarn_train_desc desc = {
+        .folder = out->path,
+        .threads = 1,
+        .cpu = forced_cpu(),
+        .events = {.context = spoken, .update = take_away, .skipped = count_skipped},
+    };
+
+    put_data(&spoken->data);
+    struct lesson lesson = lesson_of("speech:speed=0.1", &spoken->data);
+
+    lesson.settings.updates = 8;
+    set(&lesson, "strict", strict ? "true" : "false");
+    return tarn_train(&lesson.config, &lesson.settings, &desc, err);
+}
+
 static void what_was_learnt_before_the_data_went_away_is_kept(void **state)
 {
-    struct folder data = folder_open(), out = folder_open();
-    tarn_train_desc desc = {.folder = out.path, .threads = 1, .cpu = forced_cpu()};
+    struct folder out = folder_open();
+    struct spoken spoken = {.data = folder_open()};
     tarn_error err;
 
     (void)state;
-    put_data(&data);
-    struct lesson lesson = lesson_of("speech:speed=0.1", &data);
-
-    set(&lesson, "strict", "true");
-    desc.events = (tarn_events){.context = &data, .update = take_data_away};
-    assert_int_not_equal(tarn_train(&lesson.config, &lesson.settings, &desc, &err), TARN_OK);
+    assert_int_not_equal(train_on_what_is_left(&spoken, &out, true, &err), TARN_OK);
     assert_non_null(strstr(err.text, "train/"));
     assert_int_equal(access(folder_file(&out, "checkpoint-0000000002.safetensors"), F_OK), 0);
     folder_close(&out);
-    tree_close(&data);
+    tree_close(&spoken.data);
+}
+
+static void utterances_that_went_away_are_told_of(void **state)
+{
+    struct folder out = folder_open();
+    struct spoken spoken = {.data = folder_open(), .left = 5};
+    tarn_error err;
+
+    (void)state;
+    check_ok(train_on_what_is_left(&spoken, &out, false, &err), &err);
+    assert_true(spoken.told > 0);
+    folder_close(&out);
+    tree_close(&spoken.data);
 }
 
 int main(void)
@@ -212,6 +253,7 @@ int main(void)
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
         cmocka_unit_test(models_without_checkpoints_are_not_written_over),
         cmocka_unit_test(what_was_learnt_before_the_data_went_away_is_kept),
+        cmocka_unit_test(utterances_that_went_away_are_told_of),
     };
 
     return cmocka_run_group_tests_name("train_refusals", tests, NULL, NULL);

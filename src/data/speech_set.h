@@ -109,13 +109,13 @@ struct tn_speech_batch {
     size_t *utterances;   /* count: which of set->spoken[split] */
     double *speed;        /* count: drawn for them */
 
-    size_t failed;      /* utterances that could not be read again */
-    tarn_error problem; /* of the first of them */
+    size_t failed;        /* utterances that could not be read again */
+    tarn_error *problems; /* count: why not, where a status says so */
+    tarn_error problem;   /* of the first of them */
 
     /* The order of the epoch that was filled last, kept because batches of one epoch follow
      * each other. */
     struct tn_length *order;
-    tarn_error *problems; /* B */
     uint64_t seed, epoch;
     int ordered; /* split + 1; 0: none yet */
 };

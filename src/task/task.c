@@ -155,6 +155,12 @@ bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *ski
     return task->row->skipped && task->row->skipped(task, index, skipped);
 }
 
+bool tn_task_lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+                  size_t b, tarn_skipped *skipped)
+{
+    return task->row->lost && task->row->lost(task, batch, split, b, skipped);
+}
+
 const struct tn_metric *tn_task_metric(const struct tn_task *task)
 {
     return &task->row->metric;

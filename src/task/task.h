@@ -89,6 +89,11 @@ struct tn_task_row {
     /* Sequence `index` of those that were left out; false behind the last. NULL: none ever. */
     bool (*skipped)(const struct tn_task *task, size_t index, tarn_skipped *skipped);
 
+    /* Whether sequence b of a batch could not be read again, so that it counts for nothing, and
+     * why. NULL: that never is. */
+    bool (*lost)(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+                 size_t b, tarn_skipped *skipped);
+
     /* Writes at most `length` symbols; *count says how many. This and decode are NULL where
      * symbols have no text without the data. */
     tarn_status (*encode)(const struct tn_task *task, int32_t *symbols, size_t *count,
@@ -136,6 +141,8 @@ size_t tn_task_batches(const struct tn_task *task, enum tn_split split, size_t B
 /* *note is NULL where the task has none; free() it. */
 tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *err);
 bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *skipped);
+bool tn_task_lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+                  size_t b, tarn_skipped *skipped);
 
 const struct tn_metric *tn_task_metric(const struct tn_task *task);
 

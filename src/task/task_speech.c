@@ -214,6 +214,20 @@ static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum
     return TARN_OK;
 }
 
+static bool lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+                 size_t b, tarn_skipped *out)
+{
+    const struct tn_speech_set *const set = task->set;
+    const struct tn_speech_batch *const own = batch->own;
+
+    if (b >= own->count || own->problems[b].status == TARN_OK)
+        return false;
+    const struct tn_utterance *const told = &set->spoken[split][own->utterances[b]].told;
+
+    *out = (tarn_skipped){told->file, told->line, own->problems[b].text};
+    return true;
+}
+
 static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
 {
     return tn_speech_set_batches(task->set, split, B);
@@ -281,4 +295,5 @@ const struct tn_task_row tn_task_speech = {
     .batches = batches,
     .note = note,
     .skipped = skipped,
+    .lost = lost,
 };

@@ -25,12 +25,24 @@ static void lay_out(struct tn_lesson *lesson, const tarn_settings *settings,
     }
 }
 
+static void tell_lost(const struct tn_lesson *lesson, const struct tn_batch *batch,
+                      enum tn_split split)
+{
+    tarn_skipped lost;
+
+    for (size_t b = 0; b < batch->B && lesson->skipped; b++)
+        if (tn_task_lost(lesson->task, batch, split, b, &lost))
+            lesson->skipped(lesson->context, &lost);
+}
+
 tarn_status tn_lesson_fill(const struct tn_lesson *lesson, size_t i, enum tn_split split,
                            uint64_t index, tarn_error *err)
 {
     struct tn_batch *const batch = &lesson->batches[i];
     const tarn_status status = tn_task_fill(lesson->task, batch, split, index, err);
 
+    if (status == TARN_OK)
+        tell_lost(lesson, batch, split);
     lesson->views[i] = (tarn_batch){
         .inputs = batch->inputs,
         .targets = batch->targets,
@@ -87,12 +99,12 @@ static tarn_status make_batches(struct tn_lesson *lesson, const tarn_settings *s
     return TARN_OK;
 }
 
-static void tell_skipped(const struct tn_lesson *lesson, const struct tn_lesson_desc *desc)
+static void tell_skipped(const struct tn_lesson *lesson)
 {
     tarn_skipped skipped;
 
-    for (size_t i = 0; desc->skipped && tn_task_skipped(lesson->task, i, &skipped); i++)
-        desc->skipped(desc->context, &skipped);
+    for (size_t i = 0; lesson->skipped && tn_task_skipped(lesson->task, i, &skipped); i++)
+        lesson->skipped(lesson->context, &skipped);
 }
 
 tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
@@ -100,9 +112,9 @@ tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
 {
     tarn_status status;
 
-    *lesson = (struct tn_lesson){0};
+    *lesson = (struct tn_lesson){.skipped = desc->skipped, .context = desc->context};
     if ((status = open_task(lesson, settings, desc, err)) == TARN_OK)
-        tell_skipped(lesson, desc);
+        tell_skipped(lesson);
     if (status != TARN_OK || (status = make_batches(lesson, settings, err)) != TARN_OK)
         tn_lesson_close(lesson);
     return status;

@@ -10,6 +10,8 @@ struct tn_lesson {
     struct tn_task *task;
     struct tn_batch *batches; /* settings->accumulate of them */
     tarn_batch *views;        /* the same, as trainers take them */
+    void (*skipped)(void *context, const tarn_skipped *skipped);
+    void *context;
     void *memory;
 };
 
