@@ -174,43 +174,28 @@ static tarn_status make_run(tarn_recognizer *r, size_t frames, tarn_error *err)
     return tn_run_create(&r->run, r->model, &desc, err);
 }
 
-static tarn_status search(tarn_recognizer *r, const struct tn_ctc_frames *frames, size_t *count,
-                          double *log_probability, size_t T, tarn_error *err)
-{
-    const size_t bytes = tn_ctc_beam_scratch(frames, r->desc.beam);
-    void *const scratch = bytes < SIZE_MAX ? malloc(bytes) : NULL;
-
-    if (!scratch)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a beam of %zu", r->desc.beam);
-    *log_probability =
-        tn_ctc_beam(frames, r->desc.beam, r->symbols, count, r->run->outputs, T, scratch);
-    free(scratch);
-    return TARN_OK;
-}
-
 /* T positions of outputs become symbols. */
 static tarn_status decode(tarn_recognizer *r, double *log_probability, size_t T,
                           tarn_error *err)
 {
     const struct tn_ctc_frames frames = {r->run->block.rows.kernels, T,
                                          r->model->arch.head.outputs};
-    struct tn_ctc_greedy greedy = {0};
-    size_t count = 0;
-    tarn_status status = tn_recognizer_room(r, T + 1, err);
+    const size_t bytes = tn_ctc_decode_scratch(&frames, r->desc.beam);
+    const tarn_status status = tn_recognizer_room(r, T + 1, err);
+    size_t count;
 
     if (status != TARN_OK)
         return status;
-    if (r->desc.beam > 0) {
-        status = search(r, &frames, &count, log_probability, T, err);
-    } else {
-        count = tn_ctc_greedy_push(&greedy, r->symbols, r->run->outputs, T, frames.S);
-        count += tn_ctc_greedy_end(&greedy, r->symbols + count);
-        *log_probability = greedy.log_probability;
-    }
+    void *const scratch = bytes < SIZE_MAX ? malloc(bytes + 1) : NULL;
+
     r->count = 0;
-    if (status == TARN_OK)
-        tn_recognizer_name(r, count);
-    return status;
+    if (!scratch)
+        return tn_fail(err, TARN_ENOMEM, "no memory for a beam of %zu", r->desc.beam);
+    *log_probability =
+        tn_ctc_decode(&frames, r->desc.beam, r->symbols, &count, r->run->outputs, T, scratch);
+    free(scratch);
+    tn_recognizer_name(r, count);
+    return TARN_OK;
 }
 
 static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const char *path,

@@ -62,4 +62,13 @@ double tn_ctc_beam(const struct tn_ctc_frames *frames, size_t width,
                    struct tn_ctc_symbol *symbols, size_t *count, const float *x, size_t T,
                    void *scratch);
 
+/* ---- ctc_decode.c ------------------------------------------------------- */
+
+/* A whole sequence by a beam so wide, or greedily if that is 0: up to T symbols, and the
+ * log-probability of the labels, or of greedy's path. */
+size_t tn_ctc_decode_scratch(const struct tn_ctc_frames *frames, size_t beam);
+double tn_ctc_decode(const struct tn_ctc_frames *frames, size_t beam,
+                     struct tn_ctc_symbol *symbols, size_t *count, const float *x, size_t T,
+                     void *scratch);
+
 #endif

@@ -7,7 +7,7 @@
 struct part {
     struct tn_ctc_symbol *symbols;
     int32_t *found;
-    void *edit_scratch, *beam_scratch;
+    void *edit_scratch, *decode_scratch;
 };
 
 static struct tn_ctc_frames frames_of(const struct tn_sequence_score *s, const tarn_run *run)
@@ -23,8 +23,7 @@ static struct part part_take(const struct tn_sequence_score *s,
     part.symbols = tn_arena_take(arena, s->N + 1, sizeof *part.symbols);
     part.found = tn_arena_take(arena, s->N + 1, sizeof *part.found);
     part.edit_scratch = tn_arena_take(arena, tn_edit_scratch_size(s->N + 1), 1);
-    part.beam_scratch =
-        tn_arena_take(arena, s->beam > 0 ? tn_ctc_beam_scratch(frames, s->beam) : 0, 1);
+    part.decode_scratch = tn_arena_take(arena, tn_ctc_decode_scratch(frames, s->beam), 1);
     return part;
 }
 
@@ -52,23 +51,6 @@ struct decoding {
     const size_t *counts;
 };
 
-static size_t decode(const struct tn_sequence_score *s, const struct part *part,
-                     const struct tn_ctc_frames *frames, const float *x, size_t T)
-{
-    struct tn_ctc_greedy greedy = {0};
-    size_t count = 0;
-
-    if (s->beam > 0) {
-        tn_ctc_beam(frames, s->beam, part->symbols, &count, x, T, part->beam_scratch);
-    } else {
-        count = tn_ctc_greedy_push(&greedy, part->symbols, x, T, frames->S);
-        count += tn_ctc_greedy_end(&greedy, part->symbols + count);
-    }
-    for (size_t i = 0; i < count; i++)
-        part->found[i] = part->symbols[i].symbol;
-    return count;
-}
-
 static void decode_one(void *arg, size_t b, size_t thread)
 {
     const struct decoding *const d = arg;
@@ -77,10 +59,13 @@ static void decode_one(void *arg, size_t b, size_t thread)
     struct tn_arena arena = tn_arena_over(s->parts + thread * s->part);
     const struct part part = part_take(s, &frames, &arena);
     const size_t T = d->run->lengths ? d->run->lengths[b] : d->run->N;
-    const size_t found =
-        decode(s, &part, &frames, d->run->outputs + b * d->run->N * frames.S, T);
+    const float *const outputs = d->run->outputs + b * d->run->N * frames.S;
     const int32_t *targets = d->targets;
+    size_t found;
 
+    tn_ctc_decode(&frames, s->beam, part.symbols, &found, outputs, T, part.decode_scratch);
+    for (size_t i = 0; i < found; i++)
+        part.found[i] = part.symbols[i].symbol;
     for (size_t i = 0; i < b; i++)
         targets += d->counts[i];
     s->edits[b] = tn_edit_distance(targets, d->counts[b], part.found, found, part.edit_scratch);
