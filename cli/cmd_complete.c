@@ -15,6 +15,7 @@
 #include "json_line.h"
 #include "model_open.h"
 #include "picture.h"
+#include "target.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -147,7 +148,7 @@ static int open_all(struct job *j)
         return EXIT_FAILED;
     j->size = draw_size(command.name, j->o.model, j->model);
     j->bytes = draw_bytes(j->size);
-    if (j->bytes == 0 || !picture_can_be(command.name, j->o.out))
+    if (j->bytes == 0 || !target_can_be(command.name, "-o", j->o.out))
         return EXIT_FAILED;
     if (tarn_images_open(&j->images, j->o.data, &err) != TARN_OK)
         return model_refused(command.name, &err);

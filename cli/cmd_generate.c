@@ -17,6 +17,7 @@
 #include "generate_sink.h"
 #include "model_open.h"
 #include "stopwatch.h"
+#include "target.h"
 #include "words.h"
 
 enum { USUAL = 256 }; /* symbols */
@@ -226,6 +227,8 @@ static int set_up(struct session *s)
 {
     int code;
 
+    if (s->o.save && !target_can_be(generate_name, "--save-state", s->o.save))
+        return EXIT_FAILED;
     if (s->o.count == 0)
         s->o.count = USUAL;
     if ((code = read_about(s)) != ARGS_GO_ON || (code = make_generator(s)) != ARGS_GO_ON)

@@ -13,6 +13,7 @@
 #include "draw.h"
 #include "json_line.h"
 #include "picture.h"
+#include "target.h"
 
 enum { USUAL = 16 }; /* images */
 
@@ -48,7 +49,8 @@ static int check(const struct generate_options *o, tarn_image_size size, size_t 
         return refuse("-o FILE is needed, a PNG file for the images");
     if (!o->out)
         return ARGS_GO_ON;
-    return (is_folder(o->out) ? folder_can_be(o->out) : picture_can_be(generate_name, o->out))
+    return (is_folder(o->out) ? folder_can_be(o->out)
+                              : target_can_be(generate_name, "-o", o->out))
                ? ARGS_GO_ON
                : EXIT_FAILED;
 }

@@ -1,39 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "picture.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ROWS = 64 }; /* of pixels that a terminal is shown at most, and one row of images */
 
 /* ---- A file ------------------------------------------------------------- */
-
-static bool complain(const char *command, const char *path, const char *why)
-{
-    fprintf(stderr, "%s: %s: %s\n", command, path, why);
-    return false;
-}
-
-bool picture_can_be(const char *command, const char *path)
-{
-    char folder[TARN_PATH_SIZE] = ".";
-    const char *const slash = strrchr(path, '/');
-    struct stat about;
-
-    if (!*path)
-        return complain(command, "-o", "''; expected the name of a file");
-    if (strlen(path) >= sizeof folder)
-        return complain(command, path, strerror(ENAMETOOLONG));
-    if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
-        return complain(command, path, strerror(EISDIR));
-    if (slash)
-        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-    return access(folder, W_OK) == 0 || complain(command, path, strerror(errno));
-}
 
 /* Side by side, with what is between them. */
 static bool side_fits(size_t images, size_t pixels)

@@ -15,11 +15,8 @@ struct picture {
     size_t count, columns;
 };
 
-/* Whether a file can be put there, which is better known before the work; false after a
- * message. */
-bool picture_can_be(const char *command, const char *path);
-
-/* Likewise, whether the grid is one that a PNG file holds; its pixels are not looked at. */
+/* Whether the grid is one that a PNG file holds, false after a message; its pixels are not
+ * looked at. */
 bool picture_fits(const struct picture *picture);
 
 /* To a PNG file, unless path is NULL; false after a message. */

@@ -218,14 +218,18 @@ done
 # ---- files that cannot be written ---------------------------------------------
 
 refuse 1 'none/text: No such file' generate "$linear" -o "$folder/none/text"
-expect 1 'none/state' generate "$linear" -n 5 --save-state "$folder/none/state"
+refuse 1 'none/state: No such file' generate "$linear" --save-state "$folder/none/state"
+refuse 1 "save-state: ''; expected the name of a file" generate "$linear" --save-state ''
 mkdir "$folder/locked"
 chmod a-w "$folder/locked"
 if ! : 2>/dev/null >"$folder/locked/try"; then # who is root may write anywhere
     refuse 1 'locked/text: Permission denied' generate "$linear" -o "$folder/locked/text"
-    expect 1 'locked/state' generate "$linear" -n 5 --save-state "$folder/locked/state"
+    refuse 1 'locked/state: Permission denied' generate "$linear" \
+        --save-state "$folder/locked/state"
 fi
 refuse 1 'locked: Is a directory' generate "$linear" -o "$folder/locked"
+refuse 1 'locked: Is a directory' generate "$linear" --save-state "$folder/locked"
+refuse 1 'pipe: is a device, pipe or socket' generate "$linear" --save-state "$folder/pipe"
 if [ -e /dev/full ]; then
     "$tarn" generate "$linear" >/dev/full 2>"$err"
     [ $? -eq 1 ] && grep -q 'standard output: No space' "$err" || fail 'a full device'
