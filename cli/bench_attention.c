@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "args.h"
@@ -33,9 +34,10 @@ struct bench {
     const struct bench_options *options;
     struct bench_machine machine;
     struct history history[METHODS_MAX];
-    struct bench_row *rows; /* one per length and method */
-    size_t count;           /* of those reported */
-    FILE *csv;              /* NULL: none */
+    struct bench_row *rows;             /* one per length and method */
+    size_t count;                       /* of those reported */
+    FILE *csv;                          /* NULL: none */
+    char temporary[PATH_MAX_CHARS + 8]; /* that becomes the CSV; "": it is written itself */
 };
 
 static void print_error(const tarn_error *err)
@@ -221,13 +223,26 @@ static bool check_methods(const struct bench *bench)
 
 /* ---- files and the command ---------------------------------------------- */
 
+/* Rows go beside the CSV until all are there: those of an earlier run stay until then. A device
+ * is written itself. */
+static FILE *open_csv(struct bench *bench)
+{
+    const char *const path = bench->options->csv;
+    struct stat about;
+
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        return fopen(path, "w");
+    snprintf(bench->temporary, sizeof bench->temporary, "%s.tmp", path);
+    return fopen(bench->temporary, "w");
+}
+
 /* Opens the CSV and tries the picture, so that a wrong folder is known before hours of work. */
 static bool open_files(struct bench *bench)
 {
     const struct bench_options *const o = bench->options;
     const char *wrong = NULL;
 
-    if (o->csv && !(bench->csv = fopen(o->csv, "w")))
+    if (o->csv && !(bench->csv = open_csv(bench)))
         wrong = o->csv;
     else if (o->plot && !plot_is_writable(o->plot))
         wrong = o->plot;
@@ -236,17 +251,24 @@ static bool open_files(struct bench *bench)
     return !wrong;
 }
 
-static bool close_csv(struct bench *bench)
+/* With all rows, or as if there had been none. */
+static bool close_csv(struct bench *bench, bool whole)
 {
+    const char *const temporary = bench->temporary;
+
     if (!bench->csv)
         return true;
     const bool written = !ferror(bench->csv);
-    const bool closed = fclose(bench->csv) == 0;
+    bool good = fclose(bench->csv) == 0 && written;
 
     bench->csv = NULL;
-    if (!written || !closed)
+    if (whole && good && *temporary)
+        good = rename(temporary, bench->options->csv) == 0;
+    if (!good)
         fprintf(stderr, "%s: %s could not be written\n", program, bench->options->csv);
-    return written && closed;
+    if (*temporary && !(whole && good))
+        remove(temporary);
+    return good;
 }
 
 static size_t count_runs(const struct bench *bench)
@@ -258,7 +280,7 @@ static size_t count_runs(const struct bench *bench)
     return runs;
 }
 
-/* The picture, and whether the whole can be called done. */
+/* The files, and whether the whole can be called done. */
 static bool finish(struct bench *bench)
 {
     const struct bench_options *const o = bench->options;
@@ -268,7 +290,8 @@ static bool finish(struct bench *bench)
                 program);
         return false;
     }
-    return !o->plot || plot_write(o->plot, &bench->machine, bench->rows, bench->count);
+    return close_csv(bench, true) &&
+           (!o->plot || plot_write(o->plot, &bench->machine, bench->rows, bench->count));
 }
 
 static int run(const struct bench_options *options)
@@ -290,8 +313,7 @@ static int run(const struct bench_options *options)
         else if (finish(&bench))
             code = EXIT_DONE;
     }
-    if (!close_csv(&bench))
-        code = EXIT_FAILED;
+    close_csv(&bench, false); /* unless it is there */
     free(bench.rows);
     return code;
 }

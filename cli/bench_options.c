@@ -124,6 +124,8 @@ static int read_lengths(struct bench_options *o)
 /* "fig1.svg" has its numbers in "fig1.csv". */
 static int read_files(struct bench_options *o)
 {
+    if (o->csv && (!*o->csv || strlen(o->csv) >= PATH_MAX_CHARS))
+        return refuse("csv", o->csv, "the name of a file, of fewer than 1024 letters");
     if (!o->plot)
         return ARGS_GO_ON;
     if (!plot_name_is_fit(o->plot) || strlen(o->plot) >= sizeof o->csv_beside_plot)

@@ -49,9 +49,12 @@ attention 2 'no method in --attention has one' --attention softmax --feature-map
 attention 2 'expected bnhd or bhnd' --layout nbhd
 attention 2 '--heads' --heads 0
 attention 2 'expected bytes' --memory-limit 5Q
-attention 1 'over the memory limit' --memory-limit 1K
-attention 1 'No such file' --csv "$folder/none/rows.csv"
+attention 1 'over the memory limit' --memory-limit 1K --csv "$folder/rows.csv"
+attention 2 "--csv: ''; expected the name of a file" --csv ''
+attention 1 'none/rows.csv: No such file' --csv "$folder/none/rows.csv"
 attention 1 'No such file' --csv "$folder/rows.csv" --plot "$folder/none/rows.png"
+[ "$(wc -l <"$folder/rows.csv")" -eq 3 ] && [ ! -e "$folder/rows.csv.tmp" ] ||
+    fail "a run that failed changed the CSV: $(ls "$folder") $(cat "$folder/rows.csv")"
 attention 2 '.svg or .png' --plot "$folder/rows.pdf"
 expect 2 'expected LO..HI' bench attention --lengths 8..4
 expect 2 'expected LO..HI' bench attention --lengths many
