@@ -142,7 +142,7 @@ static int train(const struct train_options *o)
     tarn_train_desc desc = {
         .folder = o->folder,
         .resume = o->resume,
-        .start = o->first,
+        .start = *o->first ? o->first : NULL,
         .epochs = o->epochs,
         .threads = o->threads,
         .cpu = o->cpu,

@@ -53,14 +53,14 @@ static void warn_of_end(const struct train_options *o, const tarn_settings *sett
 
 /* A cosine whose end nobody gave ends with the run: that is what --steps is asked for. The
  * task's own warmup gets shorter with it. */
-static void fit(const struct train_options *o, tarn_settings *settings)
+void train_cosine_fit(const struct train_options *o, tarn_settings *settings)
 {
     const double steps = (double)settings->updates;
     char spec[TARN_NAME_SIZE];
     bool fits = true;
 
     memcpy(spec, settings->schedule, sizeof spec);
-    if (!is_cosine(spec) ||
+    if (o->resume || !is_cosine(spec) ||
         (o->schedule_given ? spec_number(spec, "total") != NULL : !o->steps_given))
         return;
     if (!o->schedule_given && spec_number(spec, "total") && spec_number(spec, "warmup")) {
@@ -69,17 +69,15 @@ static void fit(const struct train_options *o, tarn_settings *settings)
         if (share < 1.0)
             fits = spec_set(spec, "warmup", floor(share * atof(spec_number(spec, "warmup"))));
     }
-    if (fits && spec_set(spec, "total", steps) && strcmp(spec, settings->schedule) != 0) {
+    if (fits && spec_set(spec, "total", steps))
         memcpy(settings->schedule, spec, sizeof spec);
-        fprintf(stderr, "%s: schedule %s, to end with the %.0f steps\n", o->program, spec,
-                steps);
-    }
 }
 
-void train_cosine_fit(const struct train_options *o, tarn_settings *settings)
+void train_cosine_tell(const struct train_options *o, const tarn_settings *settings)
 {
     if (o->resume)
         warn_of_end(o, settings);
-    else
-        fit(o, settings);
+    else if (strcmp(settings->schedule, o->settings.schedule) != 0)
+        fprintf(stderr, "%s: schedule %s, to end with the %zu step%s\n", o->program,
+                settings->schedule, settings->updates, settings->updates == 1 ? "" : "s");
 }

@@ -5,7 +5,10 @@
 
 #include "train_options.h"
 
-/* Once it is known how many updates there are; tells what was done. */
+/* Once it is known how many updates there are. */
 void train_cosine_fit(const struct train_options *options, tarn_settings *settings);
+
+/* Once the run has started: what was done, or that a schedule has ended before it. */
+void train_cosine_tell(const struct train_options *options, const tarn_settings *settings);
 
 #endif

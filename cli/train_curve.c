@@ -213,12 +213,10 @@ static void put_validations(FILE *gnuplot, const struct curve *c)
 
 static void put_title(FILE *gnuplot, const struct train_options *o)
 {
-    char title[3 * TARN_NAME_SIZE];
+    char model[TRAIN_MODEL_SIZE], title[TARN_NAME_SIZE + TRAIN_MODEL_SIZE + 2];
 
-    snprintf(title, sizeof title, "%s: %s attention, %zu layer%s, %zu heads of %zu",
-             o->settings.task, o->config.attention, o->config.layers,
-             o->config.layers == 1 ? "" : "s", o->config.heads,
-             o->config.width / o->config.heads);
+    train_options_model(model, &o->config);
+    snprintf(title, sizeof title, "%s: %s", o->settings.task, model);
     fprintf(gnuplot, "set title ");
     plot_quoted(gnuplot, title);
     fprintf(gnuplot, "\n");

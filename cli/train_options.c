@@ -73,8 +73,9 @@ enum { PRESET }; /* the row whose default depends on the task */
 static const struct args_option others[] = {
     [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
                 "model to start from; options change it"},
-    {"start", "FILE", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
-     "begin with a trained model, with its weights and its form, instead of a preset"},
+    {"start", "MODEL", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
+     "begin with the weights and the form of a trained model instead of a preset: a model, a "
+     "checkpoint, or a folder of training"},
     {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 0, 0,
      "needed: the folder for checkpoints, log, model and loss curve"},
     {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
@@ -151,20 +152,22 @@ static tarn_status start(struct train_options *o, const char *task, const char *
     return tarn_config_start(&o->config, task, preset, err);
 }
 
-/* The form of a trained model, for the task that was asked for. */
-static tarn_status start_with(struct train_options *o, const char *path, tarn_error *err)
+/* The form of a trained model, for the task that was asked for; false after a message. */
+static bool start_with(struct train_options *o, const char *given)
 {
     tarn_config own = o->config;
     tarn_model *model;
-    const tarn_status status = tarn_model_load(&model, path, NULL, err);
+    tarn_error err;
 
-    if (status != TARN_OK)
-        return status;
+    model_path(o->first, given, false);
+    if (tarn_model_load(&model, o->first, NULL, &err) != TARN_OK) {
+        fprintf(stderr, "%s: --start: %s\n", o->program, err.text);
+        return false;
+    }
     o->config = *tarn_model_config(model);
     memcpy(o->config.task, own.task, sizeof own.task);
-    o->first = path;
     tarn_model_free(model);
-    return TARN_OK;
+    return true;
 }
 
 static void field_text(const struct train_options *o, const struct field_option *option,
@@ -235,6 +238,20 @@ static bool is_given(const struct values *values, const struct table *table, con
         if (strcmp(fields[i].field, field) == 0)
             return given(values, table, i) != NULL;
     return false;
+}
+
+void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
+{
+    const char *const plural = c->layers == 1 ? "" : "s";
+
+    if (strcmp(c->body, "lstm") == 0)
+        snprintf(text, TRAIN_MODEL_SIZE, "lstm, %zu layer%s of %zu", c->layers, plural,
+                 c->width);
+    else
+        snprintf(text, TRAIN_MODEL_SIZE,
+                 "%s attention, %zu layer%s, %zu head%s of %zu, feed %zu", c->attention,
+                 c->layers, plural, c->heads, c->heads == 1 ? "" : "s", c->width / c->heads,
+                 c->feed);
 }
 
 /* ---- Refusals ----------------------------------------------------------- */
@@ -354,9 +371,10 @@ static int fill(struct train_options *o, const struct values *values, const stru
         return code;
     if (values->start && (o->resume || has_preset))
         return refuse(o->program, "--start: expected neither --resume nor --preset beside it");
-    if (!o->resume && (start(o, task, values->preset, &err) != TARN_OK ||
-                       (values->start && start_with(o, values->start, &err) != TARN_OK)))
+    if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
         return train_refused(o->program, &err);
+    if (values->start && !start_with(o, values->start))
+        return EXIT_FAILED;
     if (lay_over(o, values, table, &err) != TARN_OK)
         return train_refused(o->program, &err);
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;

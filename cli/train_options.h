@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "model_open.h"
 #include "tarn/tarn.h"
 
 enum { TRAIN_PROGRAM_SIZE = 16 + TARN_NAME_SIZE };
@@ -15,7 +16,7 @@ struct train_options {
     tarn_config config;
     tarn_settings settings;
     const char *folder, *cpu;
-    const char *first; /* a model to start with; NULL: random weights */
+    char first[MODEL_PATH]; /* a model to start with; "": random weights */
     size_t threads;
     double minutes; /* after which a run stops; 0: it does not */
     double epochs;  /* in the place of settings.updates; 0: by these */
@@ -28,6 +29,10 @@ int train_options_read(struct train_options *options, int argc, char **argv);
 
 /* For the catalog: TASK and the options that all tasks have. */
 int train_options_describe(void);
+
+/* What is trained, in a few words: "linear attention, 1 layer, 4 heads of 16, feed 256". */
+enum { TRAIN_MODEL_SIZE = 2 * TARN_NAME_SIZE };
+void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *config);
 
 /* Prints the library's sentence, about an option where it is about a field of one; the exit
  * code. */

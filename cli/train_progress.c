@@ -139,20 +139,20 @@ static void print_validation(const tarn_validation *validation)
 static void started(void *context, const tarn_settings *s, uint64_t from, size_t bytes)
 {
     struct train_progress *const p = context;
-    const tarn_config *const c = &p->options->config;
-    char memory[32];
+    char memory[32], model[TRAIN_MODEL_SIZE];
 
     p->started = true;
     p->settings = *s;
     p->from = p->report.update = from;
     p->bytes = bytes;
     words_bytes(memory, sizeof memory, (double)bytes);
+    train_options_model(model, &p->options->config);
+    train_cosine_tell(p->options, s);
     fprintf(stderr,
-            "%s: %s attention, %zu layers, %zu heads of %zu, feed %zu\n"
+            "%s: %s\n"
             "%s, rate %g, schedule %s, clip %s; batch %zu of length %zu; %s planned\n",
-            s->task, c->attention, c->layers, c->heads, c->width / c->heads, c->feed,
-            s->optimizer, s->rate, s->schedule, s->clip, s->batch * s->accumulate, s->length,
-            memory);
+            s->task, model, s->optimizer, s->rate, s->schedule, s->clip,
+            s->batch * s->accumulate, s->length, memory);
     if (from > 0)
         fprintf(stderr, "going on after update %" PRIu64 "\n", from);
     p->begin = p->shown = p->mark = stopwatch_seconds();

@@ -92,6 +92,8 @@ expect 2 '--data: none for task .text.' $text --out a
 expect 1 'missing: No such file' $text --out a --data missing
 expect 2 'short: has 5 bytes' $text --out a --data short
 expect 2 'none: ' $text --out a --data none
+expect 2 '^tarn train text: --norm: no .mid.' $text --out a --data data --steps 1 --norm mid
+[ "$(wc -l <err)" -eq 1 ] || fail "a refusal is not alone: $(cat err)"
 expect 1 '\.: is a folder\|\.: Is a directory' $text --out a --data .
 copy 1 'missing/a: No such file' --out missing/a --steps 1
 copy 1 'data/a: Not a directory' --out data/a --steps 1
@@ -113,6 +115,8 @@ grep -q "TARN_CPU is 'z80'" err || fail "TARN_CPU=z80 is not named"
 [ "$(grep -c '^{"event":"validation"' out)" -eq 3 ] || fail "not 3 validations in JSON"
 tail -n 1 out | grep -q '^{"event":"done","update":300,"stopped":false' || fail "no end in JSON"
 [ "$(grep -vc '^{' out)" -eq 0 ] || fail "not only JSON on standard output"
+grep -q '^copy:symbols=4: linear attention, 1 layer, 4 heads of 16, feed 256$' err ||
+    fail "the model is not told"
 grep -q '^update 300/300  loss .*accuracy .*tokens/s' err || fail "no progress on standard error"
 grep -q '^validation after update 200: loss .*, accuracy' err || fail "no validation there"
 awk -F, 'NR == 2 { first = $2 } { last = $4 } END { exit !(first > 1.5 && last < 0.7) }' \
@@ -122,6 +126,8 @@ head -n 1 learns/loss.csv | grep -q '^update,loss,rate,validation_loss,accuracy$
     fail "the CSV's head"
 if command -v gnuplot >/dev/null; then
     grep -q '</svg>' learns/loss.svg || fail "no picture of the loss"
+    grep -q 'copy:symbols=4: linear attention, 1 layer, 4 heads of 16, feed 256' learns/loss.svg ||
+        fail "the title of the picture"
 fi
 
 path=$folder/empty
@@ -156,6 +162,8 @@ expect 2 'with --resume the model is that of the folder' train copy --out thread
 expect 2 "was begun as task 'copy'" train text --out threads --resume
 expect 2 "was begun as task 'copy'" train copy:symbols=5 --out threads --resume
 copy 2 'has a checkpoint of 40 updates; expected to resume it' --out threads --steps 50
+
+copy 0 '^copy: lstm, 1 layer of 16$' --out lstm --steps 1 --body lstm
 
 # Without gnuplot the numbers are there and the picture is not.
 copy 0 'there is no gnuplot, so bare/loss.svg was not made' --out bare --steps 2
@@ -195,15 +203,19 @@ grep -q 'to go on: tarn train copy --out again --resume' err || fail "nothing sa
 
 # A run that begins with a trained model: its weights, its form, and no other.
 copy 0 '3 updates' --out first --steps 3
-expect 0 '1 updates' train copy --out second --start first/model.safetensors --steps 1 --lr 1e-12 \
-    --optimizer adam --length 16 --batch 2
+for start in first/model.safetensors first; do
+    rm -rf second
+    expect 0 '1 updates' train copy --out second --start $start --steps 1 --lr 1e-12 \
+        --optimizer adam --length 16 --batch 2
+done
 for run_of in first second; do
     "$tarn" eval $run_of --length 16 --batch 2 --batches 4 --seed 5 --json | sed 's/"model":"[^"]*",//; s/"positions_per_s".*//' >$run_of.eval
 done
 same first.eval second.eval
 copy 2 'expected neither --resume nor --preset' --out a --start first/model.safetensors --preset tiny
 expect 2 "--layers: '3'; expected" train copy --out a --start first/model.safetensors --layers 3
-expect 1 'No such file' train copy --out a --start nowhere
+expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
+expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
 head -c 5000 /dev/zero | tr '\0' a >bytes
 expect 2 'symbols: ' train text --out a --start first/model.safetensors --data bytes
 
