@@ -40,11 +40,6 @@ struct bench {
     char temporary[PATH_MAX_CHARS + 8]; /* that becomes the CSV; "": it is written itself */
 };
 
-static void print_error(const tarn_error *err)
-{
-    fprintf(stderr, "%s: %s\n", program, err->text);
-}
-
 /* ---- one row ------------------------------------------------------------ */
 
 static struct bench_row make_row(const struct bench *bench, size_t length, size_t method)
@@ -211,7 +206,7 @@ static bool check_methods(const struct bench *bench)
 
         row.desc.batch = 1;
         if (bench_row_measure_sizes(&row, &err) != TARN_OK) {
-            print_error(&err);
+            bench_options_refused(&err);
             return false;
         }
         has_map = has_map || o->methods[i].has_map;
@@ -309,7 +304,7 @@ static int run(const struct bench_options *options)
     }
     if (open_files(&bench)) {
         if (measure_all(&bench, &err) != TARN_OK)
-            print_error(&err);
+            bench_options_refused(&err);
         else if (finish(&bench))
             code = EXIT_DONE;
     }

@@ -357,7 +357,7 @@ int bench_generate(int argc, char **argv)
                 program, values.from, PLACES);
         return EXIT_USAGE;
     }
-    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(program, &err);
+    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
 
     for (size_t p = 0; p < bench.count; p++) {
         free(bench.places[p].stretch_s);

@@ -353,7 +353,7 @@ int bench_image(int argc, char **argv)
         image_report(&bench.image);
         code = EXIT_DONE;
     } else {
-        code = model_refused(program, &err);
+        code = model_refused(&command, &err);
     }
     tear_down(&bench);
     return code;

@@ -9,8 +9,8 @@
 #include "args.h"
 #include "bench_report.h"
 #include "hardware.h"
+#include "model_open.h"
 #include "plot.h"
-#include "tarn/tarn.h"
 
 #define AT(field) offsetof(struct bench_options, field)
 
@@ -195,4 +195,9 @@ size_t bench_options_batch(const struct bench_options *options, size_t length)
     if (options->batch > 0)
         return options->batch;
     return length < TOKENS ? TOKENS / length : 1;
+}
+
+int bench_options_refused(const tarn_error *err)
+{
+    return model_refused(&command, err);
 }

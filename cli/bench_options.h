@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "bench_methods.h"
+#include "tarn/tarn.h"
 
 enum { LENGTHS_MAX = 64, PATH_MAX_CHARS = 1024 };
 
@@ -35,5 +36,8 @@ int bench_options_read(struct bench_options *options, int argc, char **argv);
 /* Sequences at this length: those of --batch or, as in the paper's figure, so many that the
  * positions of all of them stay the same. */
 size_t bench_options_batch(const struct bench_options *options, size_t length);
+
+/* Prints the library's sentence; the exit code. */
+int bench_options_refused(const tarn_error *err);
 
 #endif

@@ -349,5 +349,5 @@ int bench_speech(int argc, char **argv)
     }
     for (size_t i = 0; i < count && status == TARN_OK; i++)
         status = run_length(&bench, lengths[i], &err);
-    return status == TARN_OK ? EXIT_DONE : model_refused(program, &err);
+    return status == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
 }

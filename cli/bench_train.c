@@ -16,8 +16,6 @@
 #include "tarn/tarn.h"
 #include "words.h"
 
-static const char program[] = "tarn bench train";
-
 struct values {
     struct bench_model model;
     const char *optimizer, *precision;
@@ -203,7 +201,7 @@ int bench_train(int argc, char **argv)
         return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
-    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(program, &err);
+    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
 
     tarn_trainer_free(bench.trainer);
     tarn_model_free(bench.model);

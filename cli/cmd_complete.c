@@ -151,7 +151,7 @@ static int open_all(struct job *j)
     if (j->bytes == 0 || !target_can_be(command.name, "-o", j->o.out))
         return EXIT_FAILED;
     if (tarn_images_open(&j->images, j->o.data, &err) != TARN_OK)
-        return model_refused(command.name, &err);
+        return model_refused(&command, &err);
     return check_images(j);
 }
 
@@ -179,7 +179,7 @@ static int draw(struct job *j)
 {
     const struct options *const o = &j->o;
     struct draw d = {
-        .command = command.name,
+        .command = &command,
         .model = j->model,
         .size = j->size,
         .sampling = {.temperature = o->temperature,

@@ -185,11 +185,11 @@ static int evaluate(struct options *o, const tarn_model *model)
     tarn_error err;
 
     if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
-        return model_refused(command.name, &err);
+        return model_refused(&command, &err);
     const double start = stopwatch_seconds();
 
     if (tarn_evaluate(&validation, model, &settings, &desc, &err) != TARN_OK)
-        return model_refused(command.name, &err);
+        return model_refused(&command, &err);
     const double seconds = stopwatch_seconds() - start;
 
     if (o->json)

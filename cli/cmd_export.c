@@ -66,7 +66,7 @@ int cmd_export(int argc, char **argv)
         printf("%s: %zu parameters\n", o.to, tarn_model_parameters(model));
         code = EXIT_DONE;
     } else {
-        code = model_refused(command.name, &err);
+        code = model_refused(&command, &err);
     }
     tarn_model_free(model);
     return code;

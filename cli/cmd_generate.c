@@ -55,7 +55,7 @@ static void listen_to_ctrl_c(void)
 
 static int refused(const tarn_error *err)
 {
-    return model_refused(generate_name, err);
+    return model_refused(&generate_command, err);
 }
 
 static int failed(const char *what, const char *why)

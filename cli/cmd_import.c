@@ -152,7 +152,7 @@ static int save(const tarn_model *model, const struct options *o)
     if (!task_fits(model, o->task))
         return EXIT_USAGE;
     if (tarn_model_save(model, o->to, &err) != TARN_OK)
-        return model_refused(command.name, &err);
+        return model_refused(&command, &err);
     printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
     return EXIT_DONE;
 }
@@ -172,7 +172,7 @@ int cmd_import(int argc, char **argv)
 
     if (listing.count[TARN_IMPORT_READ] + listing.count[TARN_IMPORT_MISSING] > 0)
         print_counts(&listing);
-    code = status == TARN_OK ? save(model, &o) : model_refused(command.name, &err);
+    code = status == TARN_OK ? save(model, &o) : model_refused(&command, &err);
     tarn_model_free(model);
     return code;
 }

@@ -134,11 +134,11 @@ static int transcribe(const struct transcribe_options *o, const tarn_model *mode
     tarn_error err;
 
     if (tarn_recognizer_create(&recognizer, model, &desc, &err) != TARN_OK)
-        return model_refused(transcribe_name, &err);
+        return model_refused(&command, &err);
     const tarn_status status =
         o->stream ? tarn_recognizer_begin(recognizer, 16000, &err) : TARN_OK;
-    const int code = status == TARN_OK ? transcribe_all(o, recognizer)
-                                       : model_refused(transcribe_name, &err);
+    const int code =
+        status == TARN_OK ? transcribe_all(o, recognizer) : model_refused(&command, &err);
 
     tarn_recognizer_free(recognizer);
     return code;

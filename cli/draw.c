@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
 #include "model_open.h"
 #include "stopwatch.h"
 
@@ -122,7 +121,7 @@ static int set_up(struct group *g)
                      : NULL;
     if (g->state && g->symbols)
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: no memory for %zu images at once\n", d->command, g->B);
+    fprintf(stderr, "%s: no memory for %zu images at once\n", d->command->name, g->B);
     return EXIT_FAILED;
 }
 

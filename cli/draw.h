@@ -3,6 +3,7 @@
 #ifndef DRAW_H
 #define DRAW_H
 
+#include "args.h"
 #include "tarn/tarn.h"
 
 /* Image i is the same whether it is drawn alone or with others; so many make good use of the
@@ -10,7 +11,7 @@
 enum { DRAW_AT_ONCE = 256 };
 
 struct draw {
-    const char *command; /* for messages */
+    const struct args_command *command; /* for messages */
     const tarn_model *model;
     tarn_image_size size;
     tarn_sampling sampling;  /* image i is stream sampling.stream + i */

@@ -119,7 +119,7 @@ int generate_images(const struct generate_options *o, const tarn_model *model,
                     const int32_t *prompt, size_t prompt_count)
 {
     struct draw d = {
-        .command = generate_name,
+        .command = &generate_command,
         .model = model,
         .size = draw_size(generate_name, o->model, model),
         .sampling = generate_options_sampling(o),

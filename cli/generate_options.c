@@ -4,7 +4,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "args.h"
 #include "hardware.h"
 
 #define AT(field) offsetof(struct generate_options, field)
@@ -60,7 +59,7 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct args_command command = {
+const struct args_command generate_command = {
     .name = generate_name,
     .help =
         "Runs a model as a recurrent network: symbol by symbol, each read before the next is "
@@ -79,7 +78,7 @@ static int refuse(const char *why)
 
 int generate_options_read(struct generate_options *o, int argc, char **argv)
 {
-    const int code = args_read(&command, o, argc, argv);
+    const int code = args_read(&generate_command, o, argc, argv);
 
     if (code != ARGS_GO_ON)
         return code;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "args.h"
 #include "tarn/tarn.h"
 
 struct generate_options {
@@ -17,6 +18,7 @@ struct generate_options {
 };
 
 extern const char generate_name[]; /* "tarn generate" */
+extern const struct args_command generate_command;
 
 /* ARGS_GO_ON or an exit code, as args_read(). */
 int generate_options_read(struct generate_options *options, int argc, char **argv);

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "args.h"
 #include "tarn/tarn.h"
 
 enum { MODEL_PATH = TARN_PATH_SIZE + 64 };
@@ -19,7 +20,8 @@ bool model_is_folder(const char *given);
 /* NULL, after a message. */
 tarn_model *model_open(const char *command, const char *given, bool best);
 
-/* Prints the error and returns the exit code for it: wrong usage if an argument was. */
-int model_refused(const char *command, const tarn_error *err);
+/* Prints the error, about the option of the command where it is about a field of the library's,
+ * and returns the exit code for it: wrong usage if an argument was. */
+int model_refused(const struct args_command *command, const tarn_error *err);
 
 #endif

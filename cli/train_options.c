@@ -265,7 +265,15 @@ int train_refused(const char *program, const tarn_error *err)
     for (size_t i = 0; usage && i < FIELDS; i++)
         if (strlen(fields[i].field) == length &&
             strncmp(fields[i].field, err->text, length) == 0) {
-            fprintf(stderr, "%s: --%s%s\n", program, fields[i].name, err->text + length);
+            fprintf(stderr, "%s: --%s%s%s\n", program,
+                    fields[i].whose == HEAD_WIDTH ? "heads x --" : "", fields[i].name,
+                    err->text + length);
+            return EXIT_USAGE;
+        }
+    for (size_t i = 0; usage && i < sizeof others / sizeof others[0]; i++)
+        if (strlen(others[i].name) == length &&
+            strncmp(others[i].name, err->text, length) == 0) {
+            fprintf(stderr, "%s: --%s\n", program, err->text);
             return EXIT_USAGE;
         }
     fprintf(stderr, "%s: %s\n", program, err->text);
@@ -308,16 +316,27 @@ static int go_on(struct train_options *o, const char *task, bool has_preset)
 
 /* ---- Laying over -------------------------------------------------------- */
 
+/* What is said of a width is said of that of a head here. */
+static tarn_status set_head_width(size_t *head_width, const char *text, tarn_error *err)
+{
+    tarn_config scratch;
+    tarn_error found;
+    const tarn_status status = tarn_config_set(&scratch, "width", text, &found);
+
+    if (status == TARN_OK)
+        *head_width = scratch.width;
+    else
+        snprintf(err->text, sizeof err->text, "--head-%.240s", found.text);
+    return err->status = status;
+}
+
 static tarn_status set(struct train_options *o, size_t *head_width,
                        const struct field_option *option, const char *text, tarn_error *err)
 {
-    tarn_config scratch;
     tarn_status status = TARN_OK;
 
-    if (option->whose == HEAD_WIDTH) {
-        status = tarn_config_set(&scratch, "width", text, err);
-        *head_width = status == TARN_OK ? scratch.width : 0;
-    }
+    if (option->whose == HEAD_WIDTH)
+        status = set_head_width(head_width, text, err);
     if (option->whose == MODEL || option->whose == BOTH)
         status = tarn_config_set(&o->config, option->field, text, err);
     if (status == TARN_OK && (option->whose == RUN || option->whose == BOTH))

@@ -42,9 +42,9 @@ attention 0 'lsh:chunk=4,rounds=2' --attention 'softmax;lsh:chunk=4,rounds=2' \
     grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv" ||
     fail "the CSV: $(cat "$folder/rows.csv")"
 attention 2 '--rounds' --rounds 0
-attention 2 "no 'foo'; there are linear" --attention foo
-attention 2 "has no option 'foo'" --attention linear:foo=1
-attention 2 'feature_map: no' --attention linear --feature-map foo
+attention 2 "attention: --attention: no 'foo'; there are linear" --attention foo
+attention 2 "--attention: 'linear' has no option 'foo'" --attention linear:foo=1
+attention 2 'attention: --feature-map: no' --attention linear --feature-map foo
 attention 2 'no method in --attention has one' --attention softmax --feature-map elu
 attention 2 'expected bnhd or bhnd' --layout nbhd
 attention 2 '--heads' --heads 0
@@ -80,6 +80,9 @@ steps 0 '"from":1100,' --from 7,1100 --json
 [ "$(grep -o '"state_bytes":[0-9]*' "$out" | sort -u | wc -l)" -eq 1 ] ||
     fail "the state of linear attention: $(cat "$out")"
 steps 0 '"method":"recompute"' --attention softmax --method recompute --json
+steps 2 "generate: --method: no 'foo'" --method foo
+steps 2 "generate: --precision: no 'f8'" --precision f8
+steps 2 "generate: --preset: no 'foo'" --preset foo
 for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9; do
     steps 2 "--from: '.*'; expected up to 8 positions" --from "$wrong"
 done
@@ -126,7 +129,7 @@ prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
 for wrong in x 0 8, ,8 8.5 ''; do
     speech 2 "--lengths: '.*'; expected up to 16 whole numbers" --lengths "$wrong"
 done
-expect 2 "no 'foo'" bench speech --preset foo
+expect 2 "speech: --preset: no 'foo'" bench speech --preset foo
 speech 2 "lstm: this build has no 'foo'" --lstm foo
 expect 0 'Table 3' bench speech --help
 expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
@@ -140,7 +143,7 @@ image 2 'expected at least 2 bytes' --length 1
 image 1 'none: No such file' --like none
 image 2 "--precision: 'f16'; expected f32 or bf16" --precision f16
 image 2 '--budget' --budget 0
-image 2 "no 'foo'; there are copy-paper" --preset foo
+image 2 "image: --preset: no 'foo'; there are copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper
 image 1 'no memory for 1048576 images at once' --preset mnist-paper --method linear:1048576
 

@@ -59,8 +59,8 @@ for model in linear softmax; do
     same a b "$model: f32 is the default"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision bf16
     [ "$(wc -c <"$folder/b")" -eq 60 ] || fail "$model: 60 symbols in bf16"
-    expect 2 "precision: no 'f16'" generate "$m" --precision f16
-    expect 2 'precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
+    expect 2 "generate: --precision: no 'f16'" generate "$m" --precision f16
+    expect 2 '--precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
     make a "$m" -n 60 --seed 1
     make b "$m" -n 60
     same a b "$model: seed 1 is the default"
@@ -175,7 +175,7 @@ refuse 2 "temperature: 'nan'" generate "$linear" --temperature nan
 refuse 2 'top-p' generate "$linear" --top-p 0
 refuse 2 'top-p' generate "$linear" --top-p 1.5
 refuse 2 'expected one of them' generate "$linear" --prompt a --prompt-file b
-refuse 2 "method: no 'fast'; there are recurrent" generate "$linear" --method fast
+refuse 2 "generate: --method: no 'fast'; there are recurrent" generate "$linear" --method fast
 refuse 2 'no recurrent form' generate "$folder/lsh.safetensors" --method recurrent
 refuse 2 'is not causal' generate "$folder/both.safetensors"
 refuse 2 "'11' at byte 4; expected numbers from 0 to 10" generate "$copy" --prompt '1 7 11'
@@ -283,12 +283,15 @@ expect 0 'score_every  *2' inspect "$folder/run/checkpoint-0000000004.safetensor
 expect 0 '"training":{.*"length":12' inspect --json \
     "$folder/run/checkpoint-0000000004.safetensors"
 refuse 1 'best' eval "$linear" --best --data "$folder/text.txt"
-refuse 2 "data: none for task 'text'" eval "$linear"
-refuse 2 "data: task 'copy' makes its own" eval "$copy" --data "$folder/text.txt"
+refuse 2 "eval: --data: none for task 'text'" eval "$linear"
+refuse 2 "eval: --data: task 'copy' makes its own" eval "$copy" --data "$folder/text.txt"
 refuse 1 'No such file' eval "$linear" --data "$folder/none"
-refuse 2 'length' eval "$linear" --data "$folder/text.txt" --length 0
-refuse 2 'validation' eval "$linear" --data "$folder/text.txt" --validation 2
-refuse 2 'batch' eval "$linear" --data "$folder/text.txt" --batch many
+refuse 2 'eval: --length: ' eval "$linear" --data "$folder/text.txt" --length 0
+refuse 2 'eval: --validation: ' eval "$linear" --data "$folder/text.txt" --validation 2
+refuse 2 'eval: --batch: ' eval "$linear" --data "$folder/text.txt" --batch many
+refuse 2 "eval: --batches: '-1'" eval "$linear" --data "$folder/text.txt" --batches -1
+refuse 2 "eval: --seed: 'x'" eval "$copy" --seed x
+refuse 2 "eval: --strict: task 'copy' has no use" eval "$copy" --strict
 refuse 2 'to validate on' eval "$linear" --data "$folder/empty.safetensors" --validation 1
 refuse 1 'names no task' eval "$folder/taskless.safetensors"
 refuse 2 'no MODEL' eval

@@ -40,7 +40,7 @@ expect 2 '--length: is 7; expected' train speech $tiny --data tones --out a --le
 expect 2 'position: .add.; expected none' train speech $tiny --data tones --out a --body lstm \
     --position add
 expect 2 '--epochs: --steps is given too' train speech --data tones --out a --epochs 1 --steps 3
-expect 2 'epochs: task .copy. makes data without end' train copy --out a --epochs 1
+expect 2 '--epochs: task .copy. makes data without end' train copy --out a --epochs 1
 expect 2 '--cache: task .copy. has no use for it' train copy --out a --cache features
 expect 0 'speech-paper  *the paper' train speech --help
 expect 0 ':kind=phones|characters|words' train --help
@@ -91,7 +91,7 @@ expect 2 'symbols and the blank; expected 5 in all' train speech --out half --re
 sed 's/D/DH/g' tones/train.tsv >other/train.tsv
 sed 's/D/DH/g' tones/test.tsv >other/test.tsv
 sed -i "s|\"data\":\"tones\"|\"data\":\"other\"|g" half/*.safetensors 2>/dev/null
-expect 2 'was begun with data\|has learnt from other data' train speech --out half --resume \
+expect 2 '--data: .*was begun with\|has learnt from other data' train speech --out half --resume \
     --data other --epochs 3
 
 # ---- Data with holes ------------------------------------------------------------------------

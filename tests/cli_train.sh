@@ -59,11 +59,13 @@ expect 0 'batch B .*\[16\]' train text --help
 expect 2 'did you mean --steps' train copy --stesp 3
 expect 2 '--out DIR is needed' train copy
 expect 2 "'now' is no option" train copy now
-expect 2 "preset: no 'huge'; there are" train copy --out a --preset huge
+expect 2 "train copy: --preset: no 'huge'; there are" train copy --out a --preset huge
 copy 2 "--lr: '1e9'; expected a number from" --out a --lr 1e9
 copy 2 "--lr: 'fast'; expected" --out a --lr fast
 copy 2 "--steps: '1.5'; expected a whole number" --out a --steps 1.5
 copy 2 "--head-width: '0'; expected" --out a --head-width 0
+copy 2 '--heads x --head-width: 16777216; expected 1 to 1048576' --out a --heads 4096 \
+    --head-width 4096
 copy 2 "--layers: '-1'; expected" --out a --layers=-1
 copy 2 "--dropout: '1'; expected" --out a --dropout 1
 copy 2 "--attention: no 'foo'; there are linear" --out a --attention foo
@@ -154,9 +156,11 @@ copy 0 '40 updates' --out threads --steps 40 --dropout 0.1 --threads 2
 same whole-radam/model.safetensors threads/model.safetensors
 
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
-expect 2 "was begun with rate '0.001'; expected the same" train copy --out threads --resume \
-    --lr 0.01
-expect 2 "model's heads is '2'; expected '4'" train copy --out threads --resume --heads 4
+expect 2 "copy: --lr: '0.01'; expected '0.001', as .* was begun with" train copy --out threads \
+    --resume --lr 0.01
+expect 2 "copy: --eval-every: '9'; expected '10', as" train copy --out threads --resume \
+    --eval-every 9
+expect 2 "copy: --heads: '4'; expected '2', as the model of" train copy --out threads --resume --heads 4
 expect 2 'with --resume the model is that of the folder' train copy --out threads --resume \
     --preset tiny
 expect 2 "was begun as task 'copy'" train text --out threads --resume

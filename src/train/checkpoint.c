@@ -153,8 +153,9 @@ static tarn_status check_config(const tarn_trainer *t, const struct tn_safetenso
         tn_field_text(field, &config, found, sizeof found);
         tn_field_text(field, &t->model->arch.config, expected, sizeof expected);
         if (strcmp(found, expected) != 0)
-            return tn_fail(err, TARN_EINVAL, "%s: its model's %s is '%s'; expected '%s'", path,
-                           field->about.name, found, expected);
+            return tn_fail(err, TARN_EINVAL,
+                           "%s: '%.50s'; expected '%.50s', as the model of %s has",
+                           field->about.name, expected, found, path);
     }
     return TARN_OK;
 }

@@ -136,8 +136,8 @@ tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *bef
         tn_field_text(field, before, b, sizeof b);
         if (!is_free(field->about.name) && strcmp(a, b) != 0)
             return tn_fail(err, TARN_EINVAL,
-                           "%s: was begun with %s '%.60s'; expected the same, found '%.60s'",
-                           path, field->about.name, b, a);
+                           "%s: '%.50s'; expected '%.50s', as %s was begun with",
+                           field->about.name, a, b, path);
     }
     return TARN_OK;
 }
