@@ -47,11 +47,16 @@ static tarn_status find_header(struct reading *r)
                        tn_path_shown(r->path), bytes.size);
     const uint64_t length = little_endian(bytes.data);
 
-    if (length > TN_SAFETENSORS_HEADER || length > bytes.size - LENGTH_BYTES)
+    if (length > TN_SAFETENSORS_HEADER)
         return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: the header is said to have %ju bytes; expected %zu at most",
-                       tn_path_shown(r->path), (uintmax_t)length,
-                       tn_min(bytes.size - LENGTH_BYTES, TN_SAFETENSORS_HEADER));
+                       "%s: is no file of safetensors, PyTorch or NumPy: its first 8 bytes "
+                       "promise a header of %ju bytes; expected at most %d",
+                       tn_path_shown(r->path), (uintmax_t)length, TN_SAFETENSORS_HEADER);
+    if (length > bytes.size - LENGTH_BYTES)
+        return tn_fail(r->err, TARN_EFORMAT,
+                       "%s: its first 8 bytes promise a header of %ju bytes; the file has %zu "
+                       "behind them",
+                       tn_path_shown(r->path), (uintmax_t)length, bytes.size - LENGTH_BYTES);
     if (length == 0 || bytes.data[LENGTH_BYTES] != '{')
         return tn_fail(r->err, TARN_EFORMAT, "%s: no '{' at byte 8; expected the JSON header",
                        tn_path_shown(r->path));
