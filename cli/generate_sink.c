@@ -13,8 +13,9 @@ enum { SYMBOL_TEXT = 16 }; /* bytes of one at most, see tarn_task_decode() */
 
 static bool complain(const struct sink *sink, const char *why)
 {
-    fprintf(stderr, "%s: %s: %s\n", generate_name, sink->path ? sink->path : "standard output",
-            why);
+    const char *const path = sink->path ? sink->path : "standard output";
+
+    fprintf(stderr, "%s: %s: %s\n", generate_name, *path ? path : "''", why);
     return false;
 }
 

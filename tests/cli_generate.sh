@@ -192,14 +192,16 @@ printf '' >"$folder/empty.safetensors"
 size=$(wc -c <"$linear")
 for command in generate inspect eval; do
     refuse 1 'No such file' $command "$folder/none"
-    refuse 1 'png.safetensors: the header is said to have' $command "$folder/png.safetensors"
+    refuse 1 'png.safetensors: is no file of safetensors, PyTorch or NumPy: its first 8 bytes' \
+        $command "$folder/png.safetensors"
     refuse 1 'empty.safetensors: has 0 bytes' $command "$folder/empty.safetensors"
     refuse 1 'No such file\|no folder of training' $command "$folder/none" --best
     for cut in 3 8 9 500 2000 $((size - 1)); do
         head -c "$cut" "$linear" >"$folder/cut"
         refuse 1 'cut: ' $command "$folder/cut"
     done
-    refuse 1 'cut: ' $command "$folder/cut"
+    head -c 500 "$linear" >"$folder/cut"
+    refuse 1 'cut: .* promise a header of [0-9]* bytes; the file has 492' $command "$folder/cut"
     sed 's/"attention\\":\\"linear/"attention\\":\\"linaer/' "$linear" >"$folder/cut"
     refuse 1 "cut: .*no 'linaer'" $command "$folder/cut"
     sed 's/layers.0.norm1.bias/layers.0.norm1.bios/' "$linear" >"$folder/cut"
@@ -218,6 +220,7 @@ done
 # ---- files that cannot be written ---------------------------------------------
 
 refuse 1 'none/text: No such file' generate "$linear" -o "$folder/none/text"
+refuse 1 "'': No such file" generate "$linear" -o ''
 refuse 1 'none/state: No such file' generate "$linear" --save-state "$folder/none/state"
 refuse 1 "save-state: ''; expected the name of a file" generate "$linear" --save-state ''
 mkdir "$folder/locked"

@@ -39,7 +39,9 @@ expect 2 'multiple of heads, 3' import "$vectors/image_old.pth" "$folder/no" --h
 expect 2 "no 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
 expect 2 'no OUT' import "$vectors/image_old.pth"
 expect 1 'No such file' import "$folder/none.pth" "$folder/no"
-expect 1 'No such file' import "$vectors/image_old.pth" "$folder/none/no"
+expect 1 'none/no: No such file' import "$vectors/image_old.pth" "$folder/none/no"
+expect 2 "'': is no name of a file" import "$vectors/image_old.pth" ''
+expect 1 "'': No such file" inspect ''
 [ ! -e "$folder/no" ] || fail "what is refused leaves a file"
 
 # What is exported is the same model.

@@ -153,9 +153,9 @@ static void targets_that_cannot_be_are_refused_at_once(void **state)
     check_refused(folder.path, "folder");
     assert_int_equal(mkfifo(folder_file(&folder, "pipe"), 0600), 0);
     check_refused(folder_file(&folder, "pipe"), "pipe");
-    check_refused(folder_file(&folder, "missing/a"), "No such file");
+    check_refused(folder_file(&folder, "missing/a"), "missing/a: No such file");
     file_put(folder_file(&folder, "file"), "", 0);
-    check_refused(folder_file(&folder, "file/a"), "Not a directory");
+    check_refused(folder_file(&folder, "file/a"), "file/a: Not a directory");
     assert_int_equal(folder_count(&folder), 2);
     if (geteuid() != 0) {
         assert_int_equal(chmod(folder.path, 0500), 0);
@@ -164,6 +164,17 @@ static void targets_that_cannot_be_are_refused_at_once(void **state)
     } else
         print_message("root may write to read-only folders: not tested\n");
     folder_close(&folder);
+}
+
+static void an_empty_path_is_refused_and_shown(void **state)
+{
+    struct tn_file_writer writer;
+    tarn_error err = {0};
+
+    (void)state;
+    assert_int_equal(tn_file_writer_open(&writer, "", &err), TARN_EINVAL);
+    assert_string_equal(err.text, "'': is no name of a file");
+    tn_file_writer_discard(&writer);
 }
 
 static void what_a_killed_process_left_is_used_again(void **state)
@@ -299,7 +310,7 @@ static void a_suspended_writer_goes_on(void **state)
     assert_int_equal(there, 0);
     check_ok(tn_file_writer_put(&writer, "abc", 3, &err), &err);
     assert_int_equal(tn_file_writer_resume(&second, &there, path, &err), TARN_EIO);
-    assert_non_null(strstr(err.text, "a.part: is being written by someone else"));
+    assert_non_null(strstr(err.text, "a: is being written by someone else"));
     tn_file_writer_suspend(&writer);
     tn_file_writer_suspend(&writer);
     file_check(part, "abc", 3);
@@ -328,6 +339,7 @@ int main(void)
         cmocka_unit_test(a_write_that_fails_leaves_the_old_file),
         cmocka_unit_test(a_target_that_becomes_a_folder_fails_at_commit),
         cmocka_unit_test(targets_that_cannot_be_are_refused_at_once),
+        cmocka_unit_test(an_empty_path_is_refused_and_shown),
         cmocka_unit_test(what_a_killed_process_left_is_used_again),
         cmocka_unit_test(a_second_writer_is_refused),
         cmocka_unit_test(writers_in_a_race_leave_whole_files),

@@ -14,6 +14,8 @@ const char *tn_path_shown(const char *path)
 {
     const size_t length = strlen(path), most = 120;
 
+    if (length == 0)
+        return "''";
     return length > most ? path + (length - most) : path;
 }
 

@@ -25,7 +25,8 @@ tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit,
 /* Leaves it empty; accepts what is empty. */
 void tn_bytes_free(struct tn_bytes *bytes);
 
-/* The end of a path, for messages: what went wrong stands behind it and must fit, too. */
+/* The end of a path, for messages: what went wrong stands behind it and must fit, too. An empty
+ * one is ''. */
 const char *tn_path_shown(const char *path);
 
 #endif

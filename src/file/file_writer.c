@@ -49,6 +49,8 @@ static tarn_status name(struct tn_file_writer *writer, const char *path, const c
 {
     const size_t length = strlen(path);
 
+    if (length == 0)
+        return tn_fail(err, TARN_EINVAL, "%s: is no name of a file", tn_path_shown(path));
     writer->path = malloc(length + 1);
     writer->temporary = malloc(length + strlen(suffix) + 1);
     if (!writer->path || !writer->temporary) {
@@ -124,6 +126,15 @@ static int open_temporary(struct tn_file_writer *writer)
     return reason;
 }
 
+/* A user knows the path, and the temporary only where it is itself in the way. */
+static void report(const char *path, const char *suffix, int reason, tarn_error *err)
+{
+    const bool in_the_way = reason == EEXIST || reason == EISDIR || reason == ELOOP;
+
+    tn_fail(err, TARN_EIO, "%s%s: %s", tn_path_shown(path), in_the_way ? suffix : "",
+            reason == EBUSY ? "is being written by someone else" : strerror(reason));
+}
+
 /* The locked temporary with whatever is in it; the mode of the file that it will replace, or
  * 0. */
 static tarn_status begin(struct tn_file_writer *writer, const char *path, const char *suffix,
@@ -141,8 +152,7 @@ static tarn_status begin(struct tn_file_writer *writer, const char *path, const 
     while (reason == AGAIN);
     if (!reason)
         return TARN_OK;
-    tn_fail(err, TARN_EIO, "%s%s: %s", tn_path_shown(path), suffix,
-            reason == EBUSY ? "is being written by someone else" : strerror(reason));
+    report(path, suffix, reason, err);
     release(writer);
     return TARN_EIO;
 }
