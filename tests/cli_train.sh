@@ -70,6 +70,7 @@ copy 2 "--layers: '-1'; expected" --out a --layers=-1
 copy 2 "--dropout: '1'; expected" --out a --dropout 1
 copy 2 "--attention: no 'foo'; there are linear" --out a --attention foo
 copy 2 "--attention: rounds is '0'; expected" --out a --attention lsh:rounds=0
+copy 2 '--attention: rounds is there twice' --out a --attention lsh:rounds=4,rounds=5
 copy 2 "--feature-map: no 'foo'" --out a --feature-map foo
 copy 2 "--optimizer: no 'sgd'; there are radam" --out a --optimizer sgd
 copy 2 "--optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1

@@ -104,7 +104,7 @@ static tarn_status read_number(double *value, const tarn_option_info *option, co
     return TARN_OK;
 }
 
-static tarn_status read_one(struct tn_options *options, const tarn_table_row *row,
+static tarn_status read_one(struct tn_options *options, bool *given, const tarn_table_row *row,
                             const char *what, struct span pair, tarn_error *err)
 {
     const struct span name = {pair.start, strcspn(pair.start, "=,")};
@@ -117,6 +117,10 @@ static tarn_status read_one(struct tn_options *options, const tarn_table_row *ro
         if (name.length == pair.length)
             return tn_fail(err, TARN_EINVAL, "%s: %s has no value; expected %s=...", what,
                            option->name, option->name);
+        if (given[i])
+            return tn_fail(err, TARN_EINVAL, "%s: %s is there twice; expected once", what,
+                           option->name);
+        given[i] = true;
         const struct span text = {name.start + name.length + 1, pair.length - name.length - 1};
 
         return option->choices ? read_choice(&options->value[i], option, what, text, err)
@@ -129,6 +133,7 @@ tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row
                            const char *what, const char *text, tarn_error *err)
 {
     tarn_status status = TARN_OK;
+    bool given[TN_OPTIONS_MAX] = {false};
     const char *at = strchr(text, ':');
 
     for (size_t i = 0; row->options[i].name; i++)
@@ -136,7 +141,7 @@ tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row
     while (status == TARN_OK && at) {
         const struct span pair = span_until(at + 1, ",");
 
-        status = read_one(options, row, what, pair, err);
+        status = read_one(options, given, row, what, pair, err);
         at = pair.start[pair.length] ? pair.start + pair.length : NULL;
     }
     return status;
