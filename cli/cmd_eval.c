@@ -30,7 +30,8 @@ static const struct args_option rows[] = {
     {"validation", "X", ARGS_TEXT, NULL, AT(validation), 0, 0,
      "the last X of the data, 1: all of it; as in the folder's training, else 0.1"},
     {"length", "N", ARGS_TEXT, NULL, AT(length), 0, 0,
-     "positions of a sequence; as in the folder's training, else as suits the task"},
+     "positions of a sequence, but of speech; as in the folder's training, else as suits the "
+     "task"},
     {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0, "sequences at once; likewise"},
     {"batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
      "so many at most; 0: all, or 16 of data that has no end; as in the folder's training, "
@@ -90,6 +91,12 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
         snprintf(err->text, sizeof err->text, "%.160s: names no task; expected one to evaluate",
                  o->model);
         return err->status = TARN_EFORMAT;
+    }
+    if (o->length && config->frames > 0) {
+        snprintf(err->text, sizeof err->text,
+                 "length: '%.40s'; expected none: utterances are as long as they are",
+                 o->length);
+        return err->status = TARN_EINVAL;
     }
     if (!model_is_folder(o->model) ||
         tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK) {

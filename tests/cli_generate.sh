@@ -293,6 +293,7 @@ refuse 2 'eval: --length: ' eval "$linear" --data "$folder/text.txt" --length 0
 refuse 2 'eval: --validation: ' eval "$linear" --data "$folder/text.txt" --validation 2
 refuse 2 'eval: --batch: ' eval "$linear" --data "$folder/text.txt" --batch many
 refuse 2 "eval: --batches: '-1'" eval "$linear" --data "$folder/text.txt" --batches -1
+refuse 2 "eval: --beam: is 3; expected 0: task 'copy.*' has no sequences" eval "$copy" --beam 3
 refuse 2 "eval: --seed: 'x'" eval "$copy" --seed x
 refuse 2 "eval: --strict: task 'copy' has no use" eval "$copy" --strict
 refuse 2 'to validate on' eval "$linear" --data "$folder/empty.safetensors" --validation 1

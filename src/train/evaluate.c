@@ -188,6 +188,16 @@ static tarn_status evaluate(tarn_validation *validation, const tarn_model *model
     return status;
 }
 
+static tarn_status check_beam(const struct tn_task *task, const tarn_evaluate_desc *desc,
+                              tarn_error *err)
+{
+    if (desc->beam == 0 || task->row->sequences)
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "beam: is %zu; expected 0: task '%s' has no sequences to decode", desc->beam,
+                   task->spec);
+}
+
 tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                           const tarn_settings *settings, const tarn_evaluate_desc *desc,
                           tarn_error *err)
@@ -210,7 +220,8 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
     if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
         (status = tn_lesson_open(&lesson, &state.settings, &data, err)) != TARN_OK)
         return status;
-    if ((status = tn_task_fits(lesson.task, &model->arch.config, err)) == TARN_OK)
+    if ((status = tn_task_fits(lesson.task, &model->arch.config, err)) == TARN_OK &&
+        (status = check_beam(lesson.task, desc, err)) == TARN_OK)
         status = evaluate(validation, model, &lesson, &state.settings, desc, err);
     tn_lesson_close(&lesson);
     return status;
