@@ -220,6 +220,13 @@ static int open_model(struct session *s)
     if (!s->model)
         return EXIT_FAILED;
     read_task(s);
+    if (tarn_model_config(s->model)->frames > 0) {
+        fprintf(stderr,
+                "%s: %s: a model of task '%s', which reads sound; expected one of symbols; "
+                "tarn transcribe is for it\n",
+                generate_name, s->o.model, s->task);
+        return EXIT_USAGE;
+    }
     return read_prompt(s);
 }
 

@@ -13,6 +13,8 @@
 
 const char transcribe_name[] = "tarn transcribe";
 
+static const double usual_longest = 600.0; /* as below */
+
 static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
      "a model of speech, a checkpoint, or a folder of training"},
@@ -126,6 +128,17 @@ static int transcribe_all(const struct transcribe_options *o, tarn_recognizer *r
     return code;
 }
 
+static bool is_of_speech(const struct transcribe_options *o, const tarn_model *model)
+{
+    const tarn_config *const config = tarn_model_config(model);
+
+    if (config->frames > 0 && strcmp(config->head, "ctc") == 0)
+        return true;
+    fprintf(stderr, "%s: %s: a model of task '%s'; expected one of speech\n", transcribe_name,
+            o->model, config->task);
+    return false;
+}
+
 static int transcribe(const struct transcribe_options *o, const tarn_model *model)
 {
     const tarn_recognizer_desc desc = {
@@ -133,6 +146,8 @@ static int transcribe(const struct transcribe_options *o, const tarn_model *mode
     tarn_recognizer *recognizer;
     tarn_error err;
 
+    if (!is_of_speech(o, model))
+        return EXIT_USAGE;
     if (tarn_recognizer_create(&recognizer, model, &desc, &err) != TARN_OK)
         return model_refused(&command, &err);
     const tarn_status status =
@@ -144,17 +159,41 @@ static int transcribe(const struct transcribe_options *o, const tarn_model *mode
     return code;
 }
 
+static bool has_input(const struct transcribe_options *o)
+{
+    for (size_t i = 0; i < o->audio.count; i++)
+        if (strcmp(o->audio.words[i], "-") == 0)
+            return true;
+    return false;
+}
+
+static int refuse(const char *why)
+{
+    fprintf(stderr, "%s: %s\n", transcribe_name, why);
+    return EXIT_USAGE;
+}
+
+/* What would have no effect. */
+static int check(const struct transcribe_options *o)
+{
+    if (o->rate > 0 && !o->stream)
+        return refuse("--rate: is of raw samples; expected --stream");
+    if (o->rate > 0 && !has_input(o))
+        return refuse("--rate: is of standard input; expected - among AUDIO");
+    if (!o->stream && has_input(o))
+        return refuse("-: standard input; expected --stream with it");
+    if (o->stream && o->longest != usual_longest)
+        return refuse("--longest: a stream may last for ever; expected none with --stream");
+    return ARGS_GO_ON;
+}
+
 int cmd_transcribe(int argc, char **argv)
 {
     struct transcribe_options o = {0};
     int code = args_read(&command, &o, argc, argv);
 
-    if (code != ARGS_GO_ON)
+    if (code != ARGS_GO_ON || (code = check(&o)) != ARGS_GO_ON)
         return code;
-    if (o.rate > 0 && !o.stream) {
-        fprintf(stderr, "%s: --rate: is of raw samples; expected --stream\n", transcribe_name);
-        return EXIT_USAGE;
-    }
     if (!hardware_cpu(&o.cpu))
         return EXIT_USAGE;
     tarn_model *const model = model_open(transcribe_name, o.model, o.best);

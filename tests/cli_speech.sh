@@ -59,6 +59,8 @@ expect 0 'error_rate' eval learnt/model.safetensors --data tones --beam 4 --thre
 expect 0 '"error_rate"' eval learnt --best --data tones --json --beam 4
 rate_below 0.1
 
+expect 2 "eval: --length: '5'; expected none" eval learnt --data tones --length 5
+
 for more in '--attention softmax' '--attention lsh:rounds=1,chunk=16' \
     '--body lstm --heads 1 --head-width 32' '--stack 2 --dropout 0.1'; do
     expect 0 'error_rate' train speech:masks=1,speed=0.1 $tiny --data tones --out other \
@@ -126,7 +128,14 @@ expect 0 'usage: tarn transcribe MODEL AUDIO\.\.\.' transcribe --help
 expect 2 'no AUDIO; expected' transcribe learnt
 expect 2 'no MODEL; expected' transcribe
 expect 2 'raw samples; expected --stream' transcribe learnt tones/test/0.wav --rate 16000
-expect 2 'model: reads 0 floats a frame' transcribe text_out tones/test/0.wav
+expect 2 "text_out: a model of task 'text'; expected one of speech" transcribe text_out \
+    tones/test/0.wav
+expect 2 "learnt: a model of task 'speech.*', which reads sound.*tarn transcribe" generate learnt
+expect 2 '-: standard input; expected --stream with it' transcribe learnt -
+expect 2 '--rate: is of standard input; expected - among' transcribe learnt tones/test/0.wav \
+    --stream --rate 16000
+expect 2 '--longest: .*expected none with --stream' transcribe learnt tones/test/0.wav --stream \
+    --longest 5
 cp learnt/model.safetensors alone.safetensors
 for name in eight float stereo; do
     expect 0 '^AA B$' transcribe alone.safetensors tones/odd/$name.wav --threads 1
