@@ -58,6 +58,8 @@ int cmd_export(int argc, char **argv)
 
     if (code != ARGS_GO_ON)
         return code;
+    if (model_is_misnamed(command.name, o.to, true))
+        return EXIT_USAGE;
     tarn_model *const model = model_open(command.name, o.model, o.best);
 
     if (!model)

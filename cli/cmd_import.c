@@ -126,20 +126,48 @@ static tarn_import_desc describe(const struct options *o, struct listing *listin
     };
 }
 
-/* The library's models do not know tasks: here both are known. */
-static bool task_fits(const tarn_model *model, const char *task)
+/* All sizes of an image, or none: whoever draws needs all. */
+static bool sizes_fit(const char *task)
 {
-    const size_t has = tarn_model_config(model)->symbols;
-    size_t symbols;
+    tarn_image_size size;
+    const bool is_image = tarn_task_image(&size, task);
+
+    const size_t all = size.height * size.width * size.channels;
+
+    return !is_image || all > 0 || size.height + size.width + size.channels == 0;
+}
+
+static bool is_sequence(const char *head)
+{
+    return strcmp(head, "ctc") == 0;
+}
+
+/* The library's models do not know tasks: here both are known, the task as given or as the file
+ * has it. */
+static bool task_fits(const tarn_model *model)
+{
+    const tarn_config *const has = tarn_model_config(model);
+    tarn_config usual; /* of the task */
     tarn_error err;
 
-    if (!task)
+    if (!*has->task)
         return true;
-    if (tarn_task_symbols(&symbols, task, &err) != TARN_OK)
-        fprintf(stderr, "%s: --task: %s\n", command.name, err.text);
-    else if (symbols != has)
+    if (tarn_config_start(&usual, has->task, NULL, &err) != TARN_OK)
+        model_refused(&command, &err);
+    else if (usual.symbols != has->symbols)
         fprintf(stderr, "%s: --task: %s has %zu symbols; the model has %zu\n", command.name,
-                task, symbols, has);
+                has->task, usual.symbols, has->symbols);
+    else if (usual.frames != has->frames)
+        fprintf(stderr, "%s: --task: %s has %zu floats a frame; the model has %zu\n",
+                command.name, has->task, usual.frames, has->frames);
+    else if (is_sequence(usual.head) != is_sequence(has->head))
+        fprintf(stderr, "%s: --head: '%s'; expected one like '%s', as task '%s' has\n",
+                command.name, has->head, usual.head, has->task);
+    else if (!sizes_fit(has->task))
+        fprintf(stderr,
+                "%s: --task: %s says not all of height, width and channels; expected all or "
+                "none\n",
+                command.name, has->task);
     else
         return true;
     return false;
@@ -149,7 +177,7 @@ static int save(const tarn_model *model, const struct options *o)
 {
     tarn_error err;
 
-    if (!task_fits(model, o->task))
+    if (!task_fits(model))
         return EXIT_USAGE;
     if (tarn_model_save(model, o->to, &err) != TARN_OK)
         return model_refused(&command, &err);
@@ -167,6 +195,8 @@ int cmd_import(int argc, char **argv)
 
     if (code != ARGS_GO_ON)
         return code;
+    if (model_is_misnamed(command.name, o.to, false))
+        return EXIT_USAGE;
     const tarn_import_desc desc = describe(&o, &listing);
     const tarn_status status = tarn_model_import(&model, o.from, &desc, &err);
 

@@ -35,6 +35,19 @@ expect 0 'parameters' import "$vectors/image_old.pth" "$folder/task.safetensors"
 expect 0 'copy:symbols=6' inspect "$folder/task.safetensors"
 expect 2 'image:height=2,width=2 has 256 symbols; the model has 7' import \
     "$vectors/image_old.pth" "$folder/no" --heads 2 --task image:height=2,width=2
+expect 2 'image:height=5 says not all of height, width and channels' import "$vectors/parity.pth" \
+    "$folder/no" --heads 2 --task image:height=5
+expect 2 "import: --task: no 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
+"$tarn" train copy --preset tiny --layers 1 --length 9 --batch 2 --steps 1 --eval-every 0 \
+    --out "$folder/copied" >"$out" 2>"$err" || fail "train: $(cat "$err")"
+expect 0 'parameters' import "$folder/copied/model.safetensors" "$folder/copied.safetensors"
+expect 2 "import: --head: 'ctc'; expected one like 'categorical', as task 'copy' has" import \
+    "$folder/copied/model.safetensors" "$folder/no" --head ctc
+for name in no.npz no.pth no.pt; do
+    expect 2 "OUT: '.*$name'; expected a name for safetensors" import "$vectors/image_old.pth" \
+        "$folder/$name" --heads 2
+    [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
+done
 expect 2 'multiple of heads, 3' import "$vectors/image_old.pth" "$folder/no" --heads 3
 expect 2 "no 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
 expect 2 'no OUT' import "$vectors/image_old.pth"
@@ -56,6 +69,8 @@ expect 0 'parameters' export "$folder/image.safetensors" "$folder/sized.safetens
 expect 0 'pos_embedding.pe  *F32  *1 x 30 x 4' inspect "$folder/sized.safetensors" --tensors
 expect 1 'No such file' export "$folder/none" "$folder/no"
 expect 2 'no OUT' export "$folder/old.safetensors"
+expect 2 "OUT: '.*no.pth'; expected .npz, or a name for safetensors" export \
+    "$folder/old.safetensors" "$folder/no.pth"
 
 "$tarn" export "$folder/old.safetensors" "$folder/out.npz" >"$out" 2>"$err"
 if grep -q 'without libarchive' "$err"; then

@@ -122,6 +122,8 @@ expect 0 '"skipped":1' eval learnt --data other --json --threads 1
 prints "skipped other/test.tsv:18: symbol 'UNHEARD' is none of the 4"
 expect 1 'other/test.tsv:18: symbol' eval learnt --data other --strict
 
+expect 0 'parameters' import learnt/model.safetensors imported.safetensors
+
 # ---- Transcribing ---------------------------------------------------------------------------
 
 expect 0 'usage: tarn transcribe MODEL AUDIO\.\.\.' transcribe --help
