@@ -379,7 +379,7 @@ mutations() {
     tensors=src/file/safetensors.c
     hostile=test_safetensors_hostile
     mutate "safetensors: header longer than the file" $tensors \
-        's/ || length > bytes.size - LENGTH_BYTES)/ || length > bytes.size)/' $hostile
+        's/(length > bytes.size - LENGTH_BYTES)/(length > bytes.size)/' $hostile
     mutate "safetensors: keys twice" $tensors \
         's/JSON_REJECT_DUPLICATES, &error/0, \&error/' $hostile
     mutate "safetensors: offsets behind the end" $tensors \
