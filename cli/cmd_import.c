@@ -131,7 +131,6 @@ static bool sizes_fit(const char *task)
 {
     tarn_image_size size;
     const bool is_image = tarn_task_image(&size, task);
-
     const size_t all = size.height * size.width * size.channels;
 
     return !is_image || all > 0 || size.height + size.width + size.channels == 0;

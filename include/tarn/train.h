@@ -223,7 +223,8 @@ TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *set
 typedef struct tarn_evaluate_desc {
     size_t threads; /* 0: all */
     const char *cpu;
-    size_t beam; /* of heads of sequences: how many beginnings are kept; 0: decode greedily */
+    size_t beam; /* of heads of sequences: how many beginnings are kept; 0: decode greedily, and
+                    all that other heads take */
     void (*skipped)(void *context, const tarn_skipped *skipped);
     void *context;
 } tarn_evaluate_desc;
