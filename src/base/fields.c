@@ -3,8 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 size_t tn_field_bytes(const struct tn_field *field)
 {
@@ -57,12 +58,7 @@ static tarn_status set_text(char *at, const struct tn_field *field, const char *
 
 static bool read_number(double *number, const struct tn_field *field, const char *value)
 {
-    char *end;
-
-    if (strspn(value, "0123456789+-.eE") != strlen(value)) /* no blanks, hex, nan, inf */
-        return false;
-    *number = strtod(value, &end);
-    return end != value && *end == '\0' && *number >= field->minimum &&
+    return tn_number_read(number, value, strlen(value)) && *number >= field->minimum &&
            *number <= field->maximum &&
            (field->type == TN_FIELD_NUMBER || *number == floor(*number));
 }
@@ -113,19 +109,10 @@ tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *n
 
 /* ---- Reading ------------------------------------------------------------ */
 
-/* As few digits as give the same number again: 0.1 and not 0.10000000000000001. */
-static void number_text(double number, char *text, size_t size)
-{
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, number);
-        if (strtod(text, NULL) == number)
-            break;
-    }
-}
-
 void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size)
 {
     const void *const place = (const char *)at + field->offset;
+    char number[TN_NUMBER_TEXT];
 
     switch (field->type) {
     case TN_FIELD_TEXT:
@@ -136,7 +123,8 @@ void tn_field_text(const struct tn_field *field, const void *at, char *text, siz
         snprintf(text, size, "%s", *(const bool *)place ? "true" : "false");
         break;
     case TN_FIELD_NUMBER:
-        number_text(*(const double *)place, text, size);
+        tn_number_text(number, *(const double *)place);
+        snprintf(text, size, "%s", number);
         break;
     case TN_FIELD_SEED:
         snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)place);

@@ -3,8 +3,9 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "base/number.h"
 
 /* A stretch of the text: never copied, never longer than the text. */
 struct span {
@@ -83,19 +84,10 @@ static tarn_status read_choice(double *value, const tarn_option_info *option, co
 static tarn_status read_number(double *value, const tarn_option_info *option, const char *what,
                                struct span text, tarn_error *err)
 {
-    char digits[64], *end = digits;
-    double number = (double)NAN;
+    double number;
+    const bool read = tn_number_read(&number, text.start, text.length);
 
-    if (text.length < sizeof digits &&
-        strspn(text.start, "0123456789+-.eE") >= text.length) { /* no blanks, hex, nan, inf */
-        memcpy(digits, text.start, text.length);
-        digits[text.length] = '\0';
-        number = strtod(digits, &end);
-    }
-    const bool read = end != digits && *end == '\0' && text.length > 0;
-
-    /* A comparison with NaN is false, so NaN is refused here too. */
-    if (!read || !(number >= option->minimum && number <= option->maximum) ||
+    if (!read || number < option->minimum || number > option->maximum ||
         (option->whole && number != floor(number)))
         return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; expected a%s number from %g to %g",
                        what, option->name, shown(text), text.start,

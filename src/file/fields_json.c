@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/number.h"
+
 static const json_int_t format_version = 1;
 
 /* ---- Writing ------------------------------------------------------------ */
@@ -47,6 +49,7 @@ char *tn_fields_write(const struct tn_field *fields, const void *at)
 /* The value as the text that tn_fields_set() takes. */
 static bool value_text(char *text, size_t size, const json_t *value)
 {
+    char number[TN_NUMBER_TEXT];
     int length = -1;
 
     if (json_is_string(value))
@@ -57,8 +60,10 @@ static bool value_text(char *text, size_t size, const json_t *value)
         length = snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
     else if (json_is_integer(value))
         length = snprintf(text, size, "%lld", (long long)json_integer_value(value));
-    else if (json_is_real(value))
-        length = snprintf(text, size, "%.17g", json_real_value(value));
+    else if (json_is_real(value)) {
+        tn_number_text(number, json_real_value(value));
+        length = snprintf(text, size, "%s", number);
+    }
     return length >= 0 && (size_t)length < size;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "file/pickle.h"
 #include "file/tensor_list.h"
 #include "file/zip.h"
@@ -160,7 +161,7 @@ static void note(struct reading *r, const struct tn_pickle_node *node, const cha
         snprintf(text, sizeof text, "%" PRId64, node->as.whole);
         break;
     case TN_PICKLE_NUMBER:
-        snprintf(text, sizeof text, "%.9g", node->as.number);
+        tn_number_text(text, node->as.number);
         break;
     case TN_PICKLE_TEXT:
         snprintf(text, sizeof text, "%.*s", (int)tn_min(node->as.text.length, 255),
