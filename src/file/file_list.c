@@ -23,7 +23,7 @@ static int by_key(const void *a, const void *b)
 
 static tarn_status list_entries(tarn_file *file, tarn_error *err)
 {
-    json_t *const metadata = json_object_get(file->s.header, "__metadata__");
+    json_t *const metadata = json_object_get(file->s.header, tn_metadata_key);
     const char *key;
     json_t *value;
 

@@ -128,13 +128,6 @@ static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *
     return TARN_OK;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct tn_zip_entry *const x = a, *const y = b;
-
-    return strcmp(x->name, y->name);
-}
-
 static tarn_status read_storages(struct reading *r)
 {
     const struct tn_pickle_node *const list = &r->keys.nodes[r->keys.root];
@@ -159,8 +152,8 @@ static tarn_status read_storages(struct reading *r)
     }
     if (status == TARN_OK && r->at != r->bytes->size)
         return refuse(r, "the file goes on behind its last storage");
-    if (status == TARN_OK && r->storages.count > 0)
-        qsort(r->storages.entries, r->storages.count, sizeof *r->storages.entries, by_name);
+    if (status == TARN_OK)
+        tn_zip_sort(&r->storages);
     return status;
 }
 

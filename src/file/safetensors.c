@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char metadata_key[] = "__metadata__";
+const char tn_metadata_key[] = "__metadata__";
 
 enum { LENGTH_BYTES = 8 };
 
@@ -86,13 +86,13 @@ static tarn_status check_metadata(const json_t *metadata, const struct reading *
 
     if (metadata && !json_is_object(metadata))
         return tn_fail(r->err, TARN_EFORMAT, "%s: %s is no object", tn_path_shown(r->path),
-                       metadata_key);
+                       tn_metadata_key);
     json_object_foreach(
         (json_t *)(uintptr_t)metadata, key,
         value) if (!json_is_string(value)) return tn_fail(r->err, TARN_EFORMAT,
                                                           "%s: %s: '%.60s' is no text",
-                                                          tn_path_shown(r->path), metadata_key,
-                                                          key);
+                                                          tn_path_shown(r->path),
+                                                          tn_metadata_key, key);
     return TARN_OK;
 }
 
@@ -230,7 +230,7 @@ static tarn_status read_tensors(struct tn_safetensor *tensors, size_t *count, js
     *count = 0;
     json_object_foreach(header, name, about)
     {
-        if (strcmp(name, metadata_key) == 0)
+        if (strcmp(name, tn_metadata_key) == 0)
             continue;
         const tarn_status status = read_tensor(&tensors[*count], name, about, r);
 
@@ -243,13 +243,12 @@ static tarn_status read_tensors(struct tn_safetensor *tensors, size_t *count, js
     return check_cover(tensors, *count, r);
 }
 
-static void index_names(const struct tn_safetensor **names, const struct tn_safetensor *tensors,
-                        size_t n)
+void tn_safetensors_index(struct tn_safetensors *s)
 {
-    for (size_t i = 0; i < n; i++)
-        names[i] = &tensors[i];
-    if (n > 0)
-        qsort(names, n, sizeof *names, by_name);
+    for (size_t i = 0; i < s->count; i++)
+        s->by_name[i] = &s->tensors[i];
+    if (s->count > 0)
+        qsort(s->by_name, s->count, sizeof *s->by_name, by_name);
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -265,7 +264,7 @@ tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *by
     *out = read;
     if ((status = find_header(&r)) != TARN_OK ||
         (status = parse_header(&read.header, &r)) != TARN_OK ||
-        (status = check_metadata(json_object_get(read.header, metadata_key), &r)) != TARN_OK)
+        (status = check_metadata(json_object_get(read.header, tn_metadata_key), &r)) != TARN_OK)
         goto done;
     const size_t most = json_object_size(read.header) + 1; /* never none */
 
@@ -277,7 +276,7 @@ tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *by
         status = read_tensors(tensors, &read.count, read.header, &r);
     if (status != TARN_OK)
         goto done;
-    index_names(read.by_name, tensors, read.count);
+    tn_safetensors_index(&read);
     read.bytes = *bytes;
     *bytes = (struct tn_bytes){0};
     *out = read;
@@ -322,5 +321,5 @@ const struct tn_safetensor *tn_safetensors_find(const struct tn_safetensors *s,
 
 const char *tn_safetensors_metadata(const struct tn_safetensors *s, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(s->header, metadata_key), key));
+    return json_string_value(json_object_get(json_object_get(s->header, tn_metadata_key), key));
 }

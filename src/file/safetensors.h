@@ -23,6 +23,8 @@ enum {
     TN_SAFETENSORS_HEADER = 100000000, /* bytes at most: the official reader's limit */
 };
 
+extern const char tn_metadata_key[]; /* "__metadata__", which no tensor is called */
+
 enum tn_dtype {
     TN_DTYPE_F32,
     TN_DTYPE_F16,
@@ -69,6 +71,9 @@ tarn_status tn_safetensors_read(struct tn_safetensors *out, const char *path, ta
  * `name` stands for the path in messages. */
 tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *bytes,
                                  const char *name, tarn_error *err);
+
+/* Fills by_name, which has room for all tensors. */
+void tn_safetensors_index(struct tn_safetensors *s);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_safetensors_free(struct tn_safetensors *s);

@@ -8,8 +8,6 @@
 #include "file/file_writer.h"
 #include "file/safetensors.h"
 
-static const char metadata_key[] = "__metadata__";
-
 /* One tensor of the caller's and where its data goes. */
 struct place {
     const struct tn_safetensor *tensor;
@@ -33,10 +31,10 @@ static tarn_status check_tensor(const struct tn_safetensor *t, tarn_error *err)
     const size_t length = t->name ? strlen(t->name) : 0;
     size_t bytes;
 
-    if (length == 0 || length > TN_SAFETENSOR_NAME || strcmp(t->name, metadata_key) == 0)
+    if (length == 0 || length > TN_SAFETENSOR_NAME || strcmp(t->name, tn_metadata_key) == 0)
         return tn_fail(err, TARN_EINVAL,
                        "tensor '%.60s': cannot be a name; expected 1 to %d bytes and not %s",
-                       t->name ? t->name : "", TN_SAFETENSOR_NAME, metadata_key);
+                       t->name ? t->name : "", TN_SAFETENSOR_NAME, tn_metadata_key);
     if ((unsigned)t->dtype >= TN_DTYPE_COUNT || t->rank > TN_SAFETENSOR_RANK ||
         !tn_safetensor_bytes(&bytes, t))
         return tn_fail(err, TARN_EINVAL,
@@ -98,7 +96,7 @@ static tarn_status add_metadata(json_t *header, const struct tn_safetensors_entr
     if (status != TARN_OK || entries == 0)
         json_decref(object);
     else
-        status = set_new(header, "header", metadata_key, object, err);
+        status = set_new(header, "header", tn_metadata_key, object, err);
     return status;
 }
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char metadata_key[] = "__metadata__";
-
 static tarn_status refuse(const struct tn_tensor_list *list, const char *name, const char *what,
                           tarn_error *err)
 {
@@ -17,7 +15,7 @@ static tarn_status refuse(const struct tn_tensor_list *list, const char *name, c
 tarn_status tn_tensor_list_begin(struct tn_tensor_list *list, const char *path, tarn_error *err)
 {
     *list = (struct tn_tensor_list){.header = json_object(), .path = path};
-    if (list->header && json_object_set_new(list->header, metadata_key, json_object()) == 0)
+    if (list->header && json_object_set_new(list->header, tn_metadata_key, json_object()) == 0)
         return TARN_OK;
     tn_tensor_list_free(list);
     return tn_fail(err, TARN_ENOMEM, "%s: no memory for its tensors", tn_path_shown(path));
@@ -63,14 +61,7 @@ tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safe
 
 void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text)
 {
-    json_object_set_new(json_object_get(list->header, metadata_key), key, json_string(text));
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct tn_safetensor *const *const x = a, *const *const y = b;
-
-    return strcmp((*x)->name, (*y)->name);
+    json_object_set_new(json_object_get(list->header, tn_metadata_key), key, json_string(text));
 }
 
 tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensors *out,
@@ -81,14 +72,12 @@ tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensor
     if (!names)
         return tn_fail(err, TARN_ENOMEM, "%s: no memory for %zu names",
                        tn_path_shown(list->path), list->count);
-    for (size_t i = 0; i < list->count; i++)
-        names[i] = &list->tensors[i];
-    qsort(names, list->count, sizeof *names, by_name);
     *out = (struct tn_safetensors){.tensors = list->tensors,
                                    .count = list->count,
                                    .by_name = names,
                                    .header = list->header,
                                    .bytes = *bytes};
+    tn_safetensors_index(out);
     *bytes = (struct tn_bytes){0};
     *list = (struct tn_tensor_list){0};
     return TARN_OK;

@@ -16,6 +16,12 @@ static int by_name(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+void tn_zip_sort(struct tn_zip *zip)
+{
+    if (zip->count > 0)
+        qsort(zip->entries, zip->count, sizeof *zip->entries, by_name);
+}
+
 const struct tn_zip_entry *tn_zip_find(const struct tn_zip *zip, const char *name)
 {
     const struct tn_zip_entry wanted = {.name = name};
@@ -40,7 +46,6 @@ tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t 
 {
     (void)file;
     (void)most;
-    (void)by_name;
     *out = (struct tn_zip){0};
     return tn_fail(err, TARN_EMACHINE,
                    "%s: is a zip archive, and this tarn was built without libarchive",
@@ -264,8 +269,7 @@ tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t 
         (status = take_memory(&zip, &sizes, &r)) == TARN_OK &&
         (status = open_archive(&second, &r)) == TARN_OK &&
         (status = unpack(&zip, &sizes, second, &r)) == TARN_OK) {
-        if (zip.count > 0)
-            qsort(zip.entries, zip.count, sizeof *zip.entries, by_name);
+        tn_zip_sort(&zip);
         status = check_twice(&zip, &r);
     }
     archive_read_free(first);

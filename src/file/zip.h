@@ -37,6 +37,9 @@ tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t 
 /* Leaves it empty; accepts what is empty. */
 void tn_zip_free(struct tn_zip *zip);
 
+/* Entries that were put there by another reader. */
+void tn_zip_sort(struct tn_zip *zip);
+
 /* NULL: there is none of that name. */
 const struct tn_zip_entry *tn_zip_find(const struct tn_zip *zip, const char *name);
 
