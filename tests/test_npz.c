@@ -108,6 +108,55 @@ static void arrays_come_back_as_they_were(void **state)
     folder_close(&folder);
 }
 
+/* A model's note may name thousands of symbols. */
+static void text_of_any_length_comes_back(void **state)
+{
+    static const size_t lengths[] = {0, 4095, 4096, 1000000};
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "some.npz");
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        char *const text = take(lengths[i] + 1, 1);
+        const struct tn_safetensors_entry entry = {"note", text};
+        tarn_file *file;
+        tarn_error err;
+
+        memset(text, 'n', lengths[i]);
+        check_ok(tn_npz_write(path, tensors, TENSORS, &entry, 1, &err), &err);
+        check_ok(tarn_file_open(&file, path, &err), &err);
+        assert_non_null(tarn_file_text(file, "note"));
+        assert_string_equal(tarn_file_text(file, "note"), text);
+        tarn_file_free(file);
+        free(text);
+    }
+    folder_close(&folder);
+}
+
+static void what_is_no_text_is_left_out(void **state)
+{
+    static const char *const wrong[] = {"a\0b", "a\xff b"};
+    const char header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (), }";
+    unsigned char array[256] = "\x93NUMPY\1";
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    array[8] = sizeof header - 1;
+    memcpy(array + 10, header, sizeof header - 1);
+    for (size_t i = 0; i < 2; i++) {
+        struct tn_bytes zip =
+            zip_make((struct zip_made[]){{"a.npy", array, 10 + sizeof header - 1 + 4, 0},
+                                         {"note.json", wrong[i], 3, 0}},
+                     2);
+
+        check_ok(parse(&s, zip.data, zip.size, &err), &err);
+        assert_null(tn_safetensors_metadata(&s, "note"));
+        tn_safetensors_free(&s);
+        tn_bytes_free(&zip);
+    }
+}
+
 static void every_truncation_is_refused(void **state)
 {
     struct folder folder = folder_open();
@@ -241,6 +290,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_come_back_as_they_were),
+        cmocka_unit_test(text_of_any_length_comes_back),
+        cmocka_unit_test(what_is_no_text_is_left_out),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(what_numpy_has_not_is_refused),
         cmocka_unit_test(headers_are_those_of_numpy),

@@ -145,13 +145,11 @@ static bool cut_name(char out[NAME], const char *name, const char *end)
 static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_entry *entry,
                              const char *path, tarn_error *err)
 {
-    char name[NAME], text[4096];
+    char name[NAME];
     struct tn_safetensor tensor = {.name = name};
 
-    if (cut_name(name, entry->name, ".json") && entry->bytes < sizeof text) {
-        snprintf(text, sizeof text, "%.*s", (int)entry->bytes, (const char *)entry->data);
-        tn_tensor_list_note(list, name, text);
-    }
+    if (cut_name(name, entry->name, ".json"))
+        tn_tensor_list_note(list, name, (const char *)entry->data, entry->bytes);
     if (!cut_name(name, entry->name, ".npy"))
         return TARN_OK;
     if (!read_array(&tensor, entry))

@@ -170,7 +170,7 @@ static void note(struct reading *r, const struct tn_pickle_node *node, const cha
     default:
         return;
     }
-    tn_tensor_list_note(&r->list, name, text);
+    tn_tensor_list_note(&r->list, name, text, strlen(text));
 }
 
 static tarn_status visit(struct reading *r, int node, const char *name, size_t depth)

@@ -59,9 +59,12 @@ tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safe
     return TARN_OK;
 }
 
-void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text)
+void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
+                         size_t length)
 {
-    json_object_set_new(json_object_get(list->header, tn_metadata_key), key, json_string(text));
+    if (!memchr(text, '\0', length))
+        json_object_set_new(json_object_get(list->header, tn_metadata_key), key,
+                            json_stringn(text, length));
 }
 
 tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensors *out,

@@ -20,8 +20,10 @@ tarn_status tn_tensor_list_begin(struct tn_tensor_list *list, const char *path,
 tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safetensor *tensor,
                                tarn_error *err);
 
-/* A pair of the metadata. What cannot be one is left out: it is there for people. */
-void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text);
+/* A pair of the metadata, with `length` bytes of text. What cannot be one, since it is no UTF-8
+ * or has a zero byte, is left out: it is there for people. */
+void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
+                         size_t length);
 
 /* Moves everything, and `bytes`, in which the data lies, into *out; the list is empty then. */
 tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensors *out,
