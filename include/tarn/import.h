@@ -2,7 +2,7 @@
 /* import.h - models from other programs' files, and into files for other programs.
  *
  *     tarn_import_desc desc = {.heads = 8, .attention = "linear"};
- *     tarn_model_import(&model, "mnist.pth", &desc, NULL, &err);
+ *     tarn_model_import(&model, "mnist.pth", &desc, &err);
  *     tarn_model_export(model, "mnist.npz", "f32", 784, &err);
  *
  * What is known are the authors' names of parameters, which are tarn's own:

@@ -160,7 +160,9 @@ static tarn_status make(tarn_model **model, struct tn_importing *m)
     if ((status = tn_import_configure(m)) != TARN_OK || (status = check_size(m)) != TARN_OK ||
         (status = tn_model_allocate(model, &m->config, m->desc->allocator, m->err)) != TARN_OK)
         return status;
-    if ((status = read_tensors(m, *model)) != TARN_OK) {
+    if ((status = read_tensors(m, *model)) != TARN_OK ||
+        (m->keeps_note && (status = tn_model_read_note(*model, &m->file, tn_path_shown(m->path),
+                                                       m->err)) != TARN_OK)) {
         tarn_model_free(*model);
         *model = NULL;
     }

@@ -76,7 +76,9 @@ static void cut_key(char *keys)
         keys[--length] = '\0';
 }
 
-static tarn_status find_body(struct tn_importing *m)
+/* `knows`: the file has a configuration; if nothing in it looks like a transformer, as in a
+ * model of LSTM layers, its names are tarn's own. */
+static tarn_status find_body(struct tn_importing *m, bool knows)
 {
     const char *best = NULL;
     size_t before = 0;
@@ -89,6 +91,10 @@ static tarn_status find_body(struct tn_importing *m)
             best = name;
             before = length;
         }
+    }
+    if (!best && knows) {
+        snprintf(m->body, sizeof m->body, "%s", tn_import_body);
+        return TARN_OK;
     }
     if (!best)
         return tn_fail(m->err, TARN_EFORMAT,
@@ -262,11 +268,15 @@ tarn_status tn_import_configure(struct tn_importing *m)
     tarn_status status;
 
     m->config = (tarn_config){.body = "transformer", .causal = true, .stack = 1, .seed = 1};
-    if ((status = find_body(m)) != TARN_OK || (status = check_whole(m)) != TARN_OK)
+    if ((status = find_body(m, knows)) != TARN_OK)
         return status;
     if (knows)
-        status = tn_config_from_file(&m->config, &m->file, m->path, m->err);
-    else if ((status = infer_body(m)) == TARN_OK && (status = infer_position(m)) == TARN_OK)
+        status = tn_config_from_file(&m->config, &m->file, tn_path_shown(m->path), m->err);
+    else if ((status = check_whole(m)) == TARN_OK && (status = infer_body(m)) == TARN_OK &&
+             (status = infer_position(m)) == TARN_OK)
         status = infer_head(m);
-    return status == TARN_OK ? set_fields(m, knows) : status;
+    if (status != TARN_OK)
+        return status;
+    m->keeps_note = !m->desc->task || strcmp(m->desc->task, m->config.task) == 0;
+    return set_fields(m, knows);
 }

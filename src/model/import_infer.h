@@ -24,7 +24,8 @@ struct tn_importing {
     struct tn_safetensors file;
     char body[TN_IMPORT_NAME], outer[TN_IMPORT_NAME];
     tarn_config config;
-    bool *used; /* of the file's tensors */
+    bool keeps_note; /* of the task, which is the file's own */
+    bool *used;      /* of the file's tensors */
     const char *path;
     tarn_error *err;
 };

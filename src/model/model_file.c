@@ -177,8 +177,8 @@ tarn_status tn_config_from_file(tarn_config *config, const struct tn_safetensors
     return tn_fields_read(tn_config_fields, config, json, path, "configuration", err);
 }
 
-static tarn_status read_note(tarn_model *model, const struct tn_safetensors *file,
-                             const char *path, tarn_error *err)
+tarn_status tn_model_read_note(tarn_model *model, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err)
 {
     const char *const note = tn_safetensors_metadata(file, tn_note_key);
 
@@ -203,7 +203,7 @@ tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *
         return tn_fail(err, status, "%s: %.180s", path, cause.text);
     if ((status = tn_model_read_tensors((*model)->values, *model, file, "", path, err)) !=
             TARN_OK ||
-        (status = read_note(*model, file, path, err)) != TARN_OK) {
+        (status = tn_model_read_note(*model, file, path, err)) != TARN_OK) {
         tarn_model_free(*model);
         *model = NULL;
     }

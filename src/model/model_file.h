@@ -38,6 +38,10 @@ tarn_status tn_model_read_tensors(float *values, const tarn_model *model,
 tarn_status tn_config_from_file(tarn_config *config, const struct tn_safetensors *file,
                                 const char *path, tarn_error *err);
 
+/* The task's note, if the file has one. */
+tarn_status tn_model_read_note(tarn_model *model, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err);
+
 /* A model from a file that was read. */
 tarn_status tn_model_from_file(tarn_model **model, const struct tn_safetensors *file,
                                const char *path, const tarn_allocator *allocator,
