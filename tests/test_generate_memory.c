@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernel/matmul.h"
 #include "support/count_calls.h"
 #include "support/ledger.h"
 #include "support/model_case.h"
@@ -186,20 +185,6 @@ static size_t allocations(tarn_generator *g, tarn_sampler *sampler, void *state)
     return made;
 }
 
-/* oneDNN allocates when it multiplies; what is not its own must not. */
-static bool products_allocate(void)
-{
-    const struct tn_matmul_desc desc = {.m = 3, .n = 12, .k = 12, .transpose_b = true};
-    struct tn_matmul *plan;
-    tarn_error err;
-
-    check_ok(tn_matmul_create(&plan, &desc, &err), &err);
-    const bool they_do = strcmp(tn_matmul_name(plan), "onednn") == 0;
-
-    tn_matmul_free(plan);
-    return they_do;
-}
-
 /* After a round to warm up, in which OpenMP makes its threads. */
 static void a_step_allocates_nothing(void **unused)
 {
@@ -207,10 +192,6 @@ static void a_step_allocates_nothing(void **unused)
     const struct model_variant *variant;
 
     (void)unused;
-    if (products_allocate()) {
-        print_message("skipped: products of 3 rows are oneDNN's here\n");
-        skip();
-    }
     for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
         if (!is_recurrent(variant) || strcmp(variant->name, "ctc") == 0) /* draws nothing */
             continue;
@@ -247,10 +228,6 @@ static void an_image_takes_no_memory_from_its_first_pixel_to_its_last(void **unu
     tarn_error err;
 
     (void)unused;
-    if (products_allocate()) {
-        print_message("skipped: products of 3 rows are oneDNN's here\n");
-        skip();
-    }
     check_ok(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, NULL, &err), &err);
     allocations(g, sampler, state);
     memset(state, 0, bytes);

@@ -27,8 +27,8 @@ extern "C" {
 /* ---- Types -------------------------------------------------------------- */
 
 /* Plans and working memory for a number of streams that step together. One thread at a time;
- * many generators may share one model, whose weights may not change meanwhile: with many
- * streams, or in bf16, a generator multiplies with a copy of them. */
+ * many generators may share one model, whose weights may not change meanwhile: the method
+ * recurrent multiplies with a copy of its matrices, and reads the rest from the model. */
 typedef struct tarn_generator tarn_generator;
 
 /* Zero is a valid default for every field but `batch`. */
@@ -87,8 +87,7 @@ TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
 /* Feeds the next symbol of every stream (B of them); outputs (B, O), the generator's memory,
  * good until it is next used. Fails, with nothing changed, on symbols that the model does not
  * know and where `longest` or the learned positions end. Allocates nothing but with the method
- * recompute, which grows with the sequence, and what oneDNN takes for itself where it
- * multiplies, above 16 streams. */
+ * recompute, which grows with the sequence. */
 TARN_API tarn_status tarn_generator_step(tarn_generator *generator, void *state,
                                          const float **outputs, const int32_t *symbols,
                                          tarn_error *err);
