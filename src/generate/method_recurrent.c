@@ -228,10 +228,8 @@ static void go(struct round *round, const float **outputs)
     if (!tn_lane_is_whole(lane)) {
         tn_parallel(round->g->threads, lane->shares, take_turn, round);
         advance(round);
-    } else if (lane->together) {
-        tn_together(round->g->threads, take_one_turn, round);
     } else {
-        take_one_turn(round);
+        tn_together(round->g->threads, take_one_turn, round);
     }
     round->state->position += lane->n;
     *outputs = lane->outputs;

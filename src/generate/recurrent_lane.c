@@ -107,8 +107,6 @@ tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t
     lane->threads = tn_lane_is_whole(lane) ? g->threads : 1;
     if ((status = init_products(g, lane, err)) != TARN_OK)
         return status;
-    lane->together = !tn_block_forks(&lane->block) && !tn_dense_forks(&lane->predictor) &&
-                     !(lane->projection.forward && tn_dense_forks(&lane->projection));
     lay_out(g, lane, &measure);
     lane->bytes = tn_arena_bytes(&measure);
     lane->memory = tn_allocate(g->allocator, lane->bytes);

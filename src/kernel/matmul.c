@@ -177,11 +177,6 @@ void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b)
         plan->backend->hold(plan, held, b);
 }
 
-bool tn_matmul_forks(const struct tn_matmul *plan)
-{
-    return plan->backend->forks && plan->backend->forks(plan);
-}
-
 const char *tn_matmul_name(const struct tn_matmul *plan)
 {
     return plan->backend->name;

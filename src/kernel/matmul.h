@@ -72,7 +72,6 @@ struct tn_matmul_backend {
     void (*free)(struct tn_matmul *plan);              /* accepts a plan that create refused */
     size_t (*held_size)(const struct tn_matmul *plan); /* NULL: reads b as it is */
     void (*hold)(const struct tn_matmul *plan, void *held, const float *b);
-    bool (*forks)(const struct tn_matmul *plan); /* NULL: never */
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -95,9 +94,6 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
  * plans that agree in these may share one. */
 size_t tn_matmul_held_size(const struct tn_matmul *plan);
 void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b);
-
-/* A library runs it on threads of its own, which tn_together() would keep from it. */
-bool tn_matmul_forks(const struct tn_matmul *plan);
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);

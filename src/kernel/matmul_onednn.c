@@ -282,16 +282,10 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
                 &(struct job){plan, arrays});
 }
 
-static bool forks(const struct tn_matmul *plan)
-{
-    return plan->desc.threads > 1;
-}
-
 extern const struct tn_matmul_backend tn_matmul_onednn;
 const struct tn_matmul_backend tn_matmul_onednn = {
     .name = "onednn",
     .create = create,
     .run = run,
     .free = release,
-    .forks = forks,
 };

@@ -113,11 +113,6 @@ static void release(struct tn_matmul *plan)
     plan->own = NULL;
 }
 
-static bool forks(const struct tn_matmul *plan)
-{
-    return tn_matmul_forks(plan->own);
-}
-
 extern const struct tn_matmul_backend tn_matmul_widened;
 const struct tn_matmul_backend tn_matmul_widened = {
     .name = "widened",
@@ -126,5 +121,4 @@ const struct tn_matmul_backend tn_matmul_widened = {
     .free = release,
     .held_size = tn_held_size,
     .hold = tn_held_hold,
-    .forks = forks,
 };

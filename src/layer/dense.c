@@ -226,11 +226,6 @@ float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena)
     return held;
 }
 
-bool tn_dense_forks(const struct tn_dense *d)
-{
-    return tn_matmul_forks(d->forward);
-}
-
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,
                       const float *b, void *scratch)
 {

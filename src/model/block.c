@@ -87,12 +87,6 @@ size_t tn_block_scratch_size(const struct tn_block_plan *plan)
     return tn_max(tn_max(attention, feed), tn_norm_scratch_size(&plan->rows));
 }
 
-bool tn_block_forks(const struct tn_block_plan *plan)
-{
-    return tn_dense_forks(&plan->project) || tn_dense_forks(&plan->out) ||
-           tn_dense_forks(&plan->in) || tn_dense_forks(&plan->back);
-}
-
 /* ---- Memory ------------------------------------------------------------- */
 
 struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,

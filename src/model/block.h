@@ -42,8 +42,6 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
 void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
 size_t tn_block_scratch_size(const struct tn_block_plan *plan);
 
-bool tn_block_forks(const struct tn_block_plan *plan); /* forward, as tn_matmul_forks() */
-
 /* The weights as a plan with `held` wants them, by tn_dense_hold(). */
 struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
                                       const struct tn_block_weights *weights,
