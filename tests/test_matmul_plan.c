@@ -171,6 +171,28 @@ static void bad_input_is_refused_with_a_sentence(void **state)
     }
 }
 
+/* Each of which was refused by a backend that is better at others. */
+static void a_plan_that_was_made_leaves_no_refusal(void **state)
+{
+    static const struct tn_matmul_desc descs[] = {
+        {.m = 2, .n = 2, .k = 2},
+        {.m = 40, .n = 30, .k = 20, .held = true},
+        {.m = 2, .n = 2, .k = 2, .elements = TN_BF16},
+        {.m = 40, .n = 30, .k = 20, .elements = TN_BF16, .wide_a = true, .held = true},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof descs / sizeof descs[0]; i++) {
+        struct tn_matmul *plan;
+        tarn_error err = {.text = "untouched"};
+
+        check_ok(tn_matmul_create(&plan, &descs[i], &err), &err);
+        assert_int_equal(err.status, TARN_OK);
+        assert_string_equal(err.text, "untouched");
+        tn_matmul_free(plan);
+    }
+}
+
 /* Says no from the n-th request on. */
 static void *grudging(void *context, size_t bytes)
 {
@@ -223,6 +245,7 @@ int main(void)
         cmocka_unit_test(what_is_held_does_not_depend_on_the_rows),
         cmocka_unit_test(products_of_bf16_run_on_every_machine),
         cmocka_unit_test(bad_input_is_refused_with_a_sentence),
+        cmocka_unit_test(a_plan_that_was_made_leaves_no_refusal),
         cmocka_unit_test(a_failing_allocator_is_reported),
         cmocka_unit_test(bf16_rounds_to_nearest),
     };

@@ -90,18 +90,19 @@ static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
 {
     const char *const name = plan->desc.backend;
     tarn_status status = TARN_EUNKNOWN;
+    tarn_error refusal; /* of one, where another may still do */
 
     for (size_t i = 0; i < BACKENDS; i++) {
         if (name && strcmp(name, backends[i]->name) != 0)
             continue;
         plan->backend = backends[i];
-        status = plan->backend->create(plan, err);
+        status = plan->backend->create(plan, &refusal);
         if (status != TARN_EMACHINE)
             break;
     }
     if (status == TARN_EUNKNOWN)
         return tn_fail(err, status, "backend: this build has no '%.40s'", name ? name : "");
-    return status;
+    return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
 /* The plan for a desc that was checked. */

@@ -70,17 +70,18 @@ static tarn_status choose(struct tn_lstm *lstm, tarn_error *err)
 {
     const char *const name = lstm->desc.backend;
     tarn_status status = TARN_EUNKNOWN;
+    tarn_error refusal; /* of one, where another may still do */
 
     for (size_t i = 0; i < BACKENDS; i++) {
         if (name && strcmp(name, backends[i]->name) != 0)
             continue;
-        status = try_backend(lstm, backends[i], err);
+        status = try_backend(lstm, backends[i], &refusal);
         if (status != TARN_EMACHINE)
             break;
     }
     if (status == TARN_EUNKNOWN)
         return tn_fail(err, status, "lstm: this build has no '%.40s'", name ? name : "");
-    return status;
+    return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
 tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc, tarn_error *err)
