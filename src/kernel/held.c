@@ -110,7 +110,7 @@ static void hold_panel_narrow(void *arg, size_t index, size_t thread)
     const struct job *const job = arg;
     const struct panel panel = panel_of(job->plan, index);
     const size_t wide = tn_panel_size(job->plan->kernels, true);
-    float wide_steps[STEPS * 2 * TN_LANES_MOST] = {0};
+    float wide_steps[STEPS * 2 * TN_LANES_MOST];
     uint16_t *to = (uint16_t *)job->held + panel.at;
 
     (void)thread;

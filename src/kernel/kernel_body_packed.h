@@ -109,6 +109,9 @@ FORCE_INLINE void pack_along(float *panels, struct panel_cut cut, size_t width, 
 
         for (size_t i = 0; i < some; i += LANES)
             pack_along_lanes(panels + i, width, from + (ptrdiff_t)i * ld, ld, some - i, k);
+        for (size_t i = (some + LANES - 1) / LANES * LANES; i < width; i += LANES)
+            for (size_t p = 0; p < k; p++)
+                store(panels + p * width + i, splat(0.0f));
     }
 }
 

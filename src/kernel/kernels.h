@@ -130,7 +130,8 @@ struct tn_kernels {
 
     /* The same for large products, from operands packed into panels: of `panel_rows` rows of a
      * or of two vectors of columns of b. A panel holds k rows of floats, a multiple of the
-     * vector apart (tn_panel_width); what a last panel lacks is not looked at.
+     * vector apart (tn_panel_width), all of which pack() writes; for what a last panel lacks it
+     * chooses numbers, and what they give is dropped.
      *
      * pack: n rows of a, or columns of b, into panels. Those lie `ld` floats apart and run
      * along k, or, if `across`, lie side by side while k runs in steps of ld. */
