@@ -198,6 +198,8 @@ static void pack(const struct job *job, float *panels, bool of_b, struct piece p
 
 static struct tn_ahead ahead_of(struct piece piece)
 {
+    if (piece.steps == 0) /* the last piece has no next */
+        return (struct tn_ahead){0};
     return piece.across ? (struct tn_ahead){piece.at, piece.ld, piece.steps, piece.items, 0}
                         : (struct tn_ahead){piece.at, piece.ld, piece.items, piece.steps, 0};
 }
