@@ -59,6 +59,8 @@ static void a_sentence_gives_no_commands_to_a_terminal(void **state)
     (void)state;
     tn_fail(&err, TARN_EFORMAT, "%s", "a\x1b[2Jb\n\x7f\xc3\xa9");
     assert_string_equal(err.text, "a?[2Jb??\xc3\xa9");
+    tn_fail(&err, TARN_EFORMAT, "%s", "\xc2\x9b 2J\xc2\x80\xc2\x9f\xc2\xa0\xc2");
+    assert_string_equal(err.text, "?? 2J????\xc2\xa0\xc2");
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 
@@ -30,13 +31,24 @@ const char *tarn_status_name(tarn_status status)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
 }
 
+size_t tn_control_bytes(const char *text, size_t length)
+{
+    const unsigned char c = length > 0 ? (unsigned char)text[0] : ' ';
+    const unsigned char next = length > 1 ? (unsigned char)text[1] : ' ';
+
+    if (c < ' ' || c == 0x7f)
+        return 1;
+    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
+}
+
 /* Sentences quote what callers and files hold, and end on terminals, to which control
  * characters are commands. */
 static void make_printable(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 127)
-            *text = '?';
+    size_t length = strlen(text);
+
+    for (; length > 0; text++, length--)
+        memset(text, '?', tn_control_bytes(text, length));
 }
 
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)

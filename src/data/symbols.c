@@ -41,16 +41,11 @@ bool tn_is_utf8(const char *text)
     return true;
 }
 
-/* Those that UTF-8 writes with two bytes are commands too. */
 bool tn_symbol_is_name(const char *name, size_t length)
 {
-    for (size_t i = 0; i < length; i++) {
-        const unsigned char c = (unsigned char)name[i],
-                            before = i ? (unsigned char)name[i - 1] : 0;
-
-        if (c < ' ' || c == 0x7f || (before == 0xc2 && c < 0xa0))
+    for (size_t i = 0; i < length; i++)
+        if (tn_control_bytes(name + i, length - i) > 0)
             return false;
-    }
     return length > 0 && length < TN_SYMBOL_BYTES;
 }
 
