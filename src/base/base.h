@@ -109,6 +109,9 @@ void tn_together(size_t threads, void (*part)(void *arg), void *arg);
 enum { TN_THREADS_MAX = 1024 };
 size_t tn_threads_available(void);
 
+/* Of a number that a caller gave, where 0 stands for all. */
+tarn_status tn_threads_check(size_t threads, tarn_error *err);
+
 /* How many threads libraries that use OpenMP themselves may take from now on, in calls from
  * this thread. Returns how many it was. */
 size_t tn_threads_allow(size_t threads);

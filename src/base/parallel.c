@@ -7,6 +7,14 @@
  * others' shares, since one of them may have been taken off its core. */
 #include "base/base.h"
 
+tarn_status tn_threads_check(size_t threads, tarn_error *err)
+{
+    if (threads > TN_THREADS_MAX)
+        return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
+                       threads, TN_THREADS_MAX);
+    return TARN_OK;
+}
+
 #ifdef _OPENMP
 #include <omp.h>
 #include <sched.h>

@@ -64,10 +64,7 @@ static tarn_status check(const tarn_model *model, const tarn_generator_desc *des
         !tn_size_product(&floats, (size_t[]){desc->batch, wide, 64 * sizeof(float)}, 3))
         return tn_fail(err, TARN_EINVAL, "batch: %zu; expected at least 1 and what fits",
                        desc->batch);
-    if (desc->threads > TN_THREADS_MAX)
-        return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
-                       desc->threads, TN_THREADS_MAX);
-    return TARN_OK;
+    return tn_threads_check(desc->threads, err);
 }
 
 tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *model,

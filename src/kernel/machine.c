@@ -29,14 +29,13 @@ size_t tarn_threads_default(void)
     return tn_threads_available();
 }
 
-static tarn_status check_threads(size_t *threads, tarn_error *err)
+static tarn_status choose_threads(size_t *threads, tarn_error *err)
 {
-    if (*threads > TN_THREADS_MAX)
-        return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
-                       *threads, TN_THREADS_MAX);
+    const tarn_status status = tn_threads_check(*threads, err);
+
     if (*threads == 0)
-        *threads = tn_min(tn_threads_available(), TN_THREADS_MAX);
-    return TARN_OK;
+        *threads = tn_threads_available();
+    return status;
 }
 
 static tarn_status pick_kernels(const struct tn_kernels **kernels, const char *cpu,
@@ -100,7 +99,7 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
                                  tarn_error *err)
 {
     struct load load = {.repeat = repeat_f32};
-    tarn_status status = check_threads(&threads, err);
+    tarn_status status = choose_threads(&threads, err);
 
     if (!gflops)
         return tn_fail(err, TARN_EINVAL, "gflops: is NULL; expected a place for the figure");
@@ -148,7 +147,7 @@ static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
 tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *err)
 {
     struct load load = {.repeat = repeat_bf16};
-    const tarn_status status = check_threads(&threads, err);
+    const tarn_status status = choose_threads(&threads, err);
 
     if (status != TARN_OK)
         return status;
@@ -190,7 +189,7 @@ tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes, co
                               size_t threads, tarn_error *err)
 {
     struct load load = {.repeat = repeat_read};
-    tarn_status status = check_threads(&threads, err);
+    tarn_status status = choose_threads(&threads, err);
 
     if (!gbps)
         return tn_fail(err, TARN_EINVAL, "gbps: is NULL; expected a place for the figure");

@@ -77,10 +77,7 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
                                    : check_matrix("b", &desc->ldb, k, n, in_b, err);
     if (status == TARN_OK)
         status = check_matrix("c", &desc->ldc, m, n, sizeof(float), err);
-    if (status == TARN_OK && desc->threads > TN_THREADS_MAX)
-        status = tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to 1024, or 0 for all",
-                         desc->threads);
-    return status;
+    return status == TARN_OK ? tn_threads_check(desc->threads, err) : status;
 }
 
 /* ---- life --------------------------------------------------------------- */

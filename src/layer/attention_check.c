@@ -61,12 +61,9 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "keys: is %zu, queries is %zu; causal attention needs them equal",
                        desc->keys, desc->queries);
-    if (desc->threads > TN_THREADS_MAX)
-        return tn_fail(err, TARN_EINVAL, "threads: is %zu; expected at most 1024",
-                       desc->threads);
     if (desc->allocator && (!desc->allocator->allocate || !desc->allocator->release))
         return tn_fail(err, TARN_EINVAL, "allocator: a function is NULL; expected both");
-    return TARN_OK;
+    return tn_threads_check(desc->threads, err);
 }
 
 tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
