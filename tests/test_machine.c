@@ -82,6 +82,8 @@ static void bad_input_is_refused_with_a_sentence(void **state)
     assert_mentions(&err, "threads: 1025");
     assert_int_equal(tarn_measure_fma_bf16(&x, SIZE_MAX, &err), TARN_EINVAL);
     assert_mentions(&err, "threads: ");
+    assert_int_equal(tarn_measure_fma_bf16(NULL, 1, &err), TARN_EINVAL);
+    assert_mentions(&err, "gflops: is NULL");
     assert_int_equal(tarn_measure_read(&x, NULL, BYTES, NULL, 1, &err), TARN_EINVAL);
     assert_mentions(&err, "memory: NULL");
     assert_int_equal(tarn_measure_read(&x, odd, BYTES - 4, NULL, 1, &err), TARN_EINVAL);

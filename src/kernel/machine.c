@@ -149,6 +149,8 @@ tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *er
     struct load load = {.repeat = repeat_bf16};
     const tarn_status status = choose_threads(&threads, err);
 
+    if (!gflops)
+        return tn_fail(err, TARN_EINVAL, "gflops: is NULL; expected a place for the figure");
     if (status != TARN_OK)
         return status;
     if (!has_bf16())
