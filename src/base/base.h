@@ -91,6 +91,12 @@ uint64_t tn_random_bits(struct tn_random *random);
 double tn_random_uniform(struct tn_random *random); /* [0, 1) */
 double tn_random_normal(struct tn_random *random);  /* mean 0, variance 1 */
 
+/* splitmix64's end: one to one, and every bit of x decides about every bit of the result. */
+uint64_t tn_random_mix(uint64_t x);
+
+/* One step of a hash: seeding spreads every bit of its argument over the whole state. */
+uint64_t tn_random_absorb(uint64_t hash, uint64_t word);
+
 /* ---- parallel.c --------------------------------------------------------- */
 
 /* Calls work(arg, i, t) for every i < count from up to `threads` threads; t < threads names the

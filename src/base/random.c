@@ -6,13 +6,16 @@
 
 #include "base/base.h"
 
+uint64_t tn_random_mix(uint64_t x)
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
 static uint64_t splitmix64(uint64_t *x)
 {
-    uint64_t z = (*x += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
+    return tn_random_mix(*x += UINT64_C(0x9e3779b97f4a7c15));
 }
 
 static uint64_t rotate_left(uint64_t x, int by)
@@ -56,4 +59,12 @@ double tn_random_normal(struct tn_random *random)
         if (r > 0.0 && r < 1.0)
             return u * sqrt(-2.0 * log(r) / r);
     }
+}
+
+uint64_t tn_random_absorb(uint64_t hash, uint64_t word)
+{
+    struct tn_random random;
+
+    tn_random_seed(&random, hash ^ word);
+    return tn_random_bits(&random);
 }

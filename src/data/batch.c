@@ -24,15 +24,6 @@ void tn_batch_clear(struct tn_batch *batch, size_t b)
     memset(batch->weights + b * N, 0, N * sizeof *batch->weights);
 }
 
-/* One step of a hash: seeding spreads every bit of its argument over the whole state. */
-static uint64_t absorb(uint64_t hash, uint64_t word)
-{
-    struct tn_random random;
-
-    tn_random_seed(&random, hash ^ word);
-    return tn_random_bits(&random);
-}
-
 void tn_batch_random(struct tn_random *random, uint64_t seed, enum tn_split split,
                      uint64_t index, size_t b)
 {
@@ -40,6 +31,6 @@ void tn_batch_random(struct tn_random *random, uint64_t seed, enum tn_split spli
     uint64_t hash = 0;
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        hash = absorb(hash, words[i]);
+        hash = tn_random_absorb(hash, words[i]);
     tn_random_seed(random, hash);
 }

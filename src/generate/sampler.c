@@ -118,15 +118,6 @@ void tarn_sampler_free(tarn_sampler *s)
 
 /* ---- Use ---------------------------------------------------------------- */
 
-/* One step of a hash: seeding spreads every bit of its argument over the whole state. */
-static uint64_t absorb(uint64_t hash, uint64_t word)
-{
-    struct tn_random random;
-
-    tn_random_seed(&random, hash ^ word);
-    return tn_random_bits(&random);
-}
-
 static int32_t choose(tarn_sampler *s, const float *outputs, struct tn_random *random)
 {
     const struct tn_head_row *const row = s->head.row;
@@ -142,12 +133,12 @@ static int32_t choose(tarn_sampler *s, const float *outputs, struct tn_random *r
 void tarn_sampler_draw(tarn_sampler *s, int32_t *symbols, const float *outputs, size_t batch,
                        uint64_t position)
 {
-    const uint64_t here = absorb(absorb(0, s->seed), position);
+    const uint64_t here = tn_random_absorb(tn_random_absorb(0, s->seed), position);
 
     for (size_t b = 0; b < batch; b++) {
         struct tn_random random;
 
-        tn_random_seed(&random, absorb(here, s->stream + b));
+        tn_random_seed(&random, tn_random_absorb(here, s->stream + b));
         symbols[b] = choose(s, outputs + b * s->head.outputs, &random);
     }
 }

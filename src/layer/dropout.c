@@ -5,28 +5,21 @@
  * with the seed; a stretch of elements is cut where that changes. */
 #include "layer/dropout.h"
 
-/* Of splitmix64: every bit of x decides about every bit of the result. */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 /* Each after the one before, so that (1, 2) and (2, 1) differ. */
 static uint64_t mix_in(uint64_t hash, uint64_t x)
 {
-    return mix(hash + UINT64_C(0x9e3779b97f4a7c15) + mix(x + UINT64_C(0xd1342543de82ef95)));
+    return tn_random_mix(hash + UINT64_C(0x9e3779b97f4a7c15) +
+                         tn_random_mix(x + UINT64_C(0xd1342543de82ef95)));
 }
 
 uint64_t tn_dropout_seed(uint64_t seed, uint64_t step, uint64_t place)
 {
-    return mix_in(mix_in(mix(seed), step), place);
+    return mix_in(mix_in(tn_random_mix(seed), step), place);
 }
 
 static struct tn_dropout_keys keys_of(const struct tn_dropout *dropout, uint64_t index)
 {
-    const uint64_t a = mix_in(mix(dropout->seed), index >> 32), b = mix_in(a, 1);
+    const uint64_t a = mix_in(tn_random_mix(dropout->seed), index >> 32), b = mix_in(a, 1);
 
     return (struct tn_dropout_keys){
         .key = {(uint32_t)a, (uint32_t)(a >> 32), (uint32_t)b},
