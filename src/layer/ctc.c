@@ -44,7 +44,7 @@ struct job {
     int32_t exponent; /* of Z, or one less */
 };
 
-static size_t frames_kept_apart(size_t N)
+size_t tn_ctc_kept_apart(size_t N)
 {
     size_t K = 1;
 
@@ -56,7 +56,7 @@ static size_t frames_kept_apart(size_t N)
 /* As many labels as frames is the most that can matter. */
 static struct work lay_out(const struct tn_ctc *ctc, struct tn_arena *arena)
 {
-    const size_t N = ctc->N, K = frames_kept_apart(N), W = tn_ctc_width(ctc->kernels, N);
+    const size_t N = ctc->N, K = tn_ctc_kept_apart(N), W = tn_ctc_width(ctc->kernels, N);
     const size_t states = 4 * W * sizeof(float);
     struct work work = {0};
 
@@ -317,7 +317,7 @@ static void run_sequence(void *arg, size_t b, size_t thread)
         .work = lay_out(ctc, &arena),
         .T = call->frames ? call->frames[b] : N,
         .L = call->counts[b],
-        .K = frames_kept_apart(N),
+        .K = tn_ctc_kept_apart(N),
         .x = call->x + b * N * ctc->S,
         .dx = call->dx ? call->dx + b * N * ctc->S : NULL,
         .slope = call->slopes ? call->slopes[b] : 1.0f,

@@ -43,6 +43,10 @@ size_t tn_ctc_scratch_size(const struct tn_ctc *ctc); /* SIZE_MAX: too many */
 /* Results are the same to the last bit for any number of threads. */
 void tn_ctc_loss(const struct tn_ctc_call *call);
 
+/* Of N frames every K-th is kept, and those between two of them are formed again: about
+ * 2 sqrt(N) in memory for twice the work. */
+size_t tn_ctc_kept_apart(size_t N);
+
 /* Frames that the labels need: equal neighbours have a blank between them. */
 size_t tn_ctc_needs(const int32_t *labels, size_t count);
 

@@ -9,7 +9,6 @@
  * and the path is read off backwards. As in ctc.c, every K-th frame is kept and the steps
  * between two of them are formed again. */
 #include <math.h>
-#include <string.h>
 
 #include "layer/ctc.h"
 #include "layer/ctc_decode.h"
@@ -56,10 +55,8 @@ struct work {
 
 static struct work lay_out(size_t N, struct tn_arena *arena)
 {
-    struct work work = {.K = 1, .states = 2 * N + 1};
+    struct work work = {.K = tn_ctc_kept_apart(N), .states = 2 * N + 1};
 
-    while (work.K * work.K < N)
-        work.K++;
     work.sums = tn_arena_take(arena, N, sizeof *work.sums);
     work.kept = tn_arena_take(arena, N / work.K + 1, work.states * sizeof *work.kept);
     work.turns = tn_arena_take(arena, 2, work.states * sizeof *work.turns);
@@ -82,7 +79,7 @@ struct path {
     size_t T, S, L;
 };
 
-static double log_sum(const float *x, size_t S)
+double tn_ctc_log_sum(const float *x, size_t S)
 {
     double most = none, sum = 0.0;
 
@@ -134,7 +131,7 @@ static const double *run_forward(const struct path *p)
                                ? p->work.kept + (t + 1) / p->work.K * states
                                : p->work.turns + t % 2 * states;
 
-        p->work.sums[t] = log_sum(p->x + t * p->S, p->S);
+        p->work.sums[t] = tn_ctc_log_sum(p->x + t * p->S, p->S);
         step(p, to, at, NULL, t);
         at = to;
     }

@@ -180,14 +180,10 @@ static void offer(struct beam *beam, size_t *count, struct candidate c)
 
 static void read_frame(const struct beam *beam, const float *x)
 {
-    double most = none, sum = 0.0;
+    const double sum = tn_ctc_log_sum(x, beam->S);
 
     for (size_t k = 0; k < beam->S; k++)
-        most = fmax(most, (double)x[k]);
-    for (size_t k = 0; k < beam->S; k++)
-        sum += exp((double)x[k] - most);
-    for (size_t k = 0; k < beam->S; k++)
-        beam->log_y[k] = (double)x[k] - most - log(sum);
+        beam->log_y[k] = (double)x[k] - sum;
 }
 
 /* n'(pc) without what pc itself had. */

@@ -39,6 +39,9 @@ struct tn_ctc_frames {
     size_t N, S;
 };
 
+/* log of the sum of exps of a frame's outputs, so that x_k less it is log y_k. */
+double tn_ctc_log_sum(const float *x, size_t S);
+
 /* log of the sum over all paths that stand for the labels, of T <= N frames; -infinity: there
  * are none. `scratch` of any alignment, as below. */
 size_t tn_ctc_score_scratch(const struct tn_ctc_frames *frames); /* bytes */
