@@ -19,6 +19,7 @@ tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, s
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "file/file_writer.h"
@@ -84,8 +85,10 @@ static const struct tn_unpack *find(const struct tn_unpack *wanted, size_t count
     return NULL;
 }
 
+/* Where a member is there twice, the first is taken. */
 static tarn_status walk(struct archive *from, const char *archive,
-                        const struct tn_unpack *wanted, size_t count, tarn_error *err)
+                        const struct tn_unpack *wanted, size_t count, bool *taken,
+                        tarn_error *err)
 {
     struct archive_entry *entry;
     tarn_status status = TARN_OK;
@@ -101,8 +104,11 @@ static tarn_status walk(struct archive *from, const char *archive,
             return refuse(archive, from, err);
         const struct tn_unpack *const want = find(wanted, count, entry);
 
-        if (want && (status = write_member(from, want, archive, err)) == TARN_OK)
-            found++;
+        if (!want || taken[want - wanted])
+            continue;
+        status = write_member(from, want, archive, err);
+        taken[want - wanted] = true;
+        found++;
     }
     return status;
 }
@@ -111,16 +117,21 @@ tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, s
                           tarn_error *err)
 {
     struct archive *const from = archive_read_new();
+    bool *const taken = calloc(count + 1, sizeof *taken);
     tarn_status status;
 
-    if (!from)
-        return tn_fail(err, TARN_ENOMEM, "no memory for libarchive");
+    if (!from || !taken) {
+        status = tn_fail(err, TARN_ENOMEM, "no memory for libarchive");
+        goto done;
+    }
     archive_read_support_format_tar(from);
     archive_read_support_filter_gzip(from);
     if (archive_read_open_filename(from, archive, BLOCK) != ARCHIVE_OK)
         status = refuse(archive, from, err);
     else
-        status = walk(from, archive, wanted, count, err);
+        status = walk(from, archive, wanted, count, taken, err);
+done:
+    free(taken);
     archive_read_free(from);
     return status;
 }
