@@ -47,8 +47,8 @@ TARN_API void tarn_file_free(tarn_file *file); /* accepts NULL */
 /* "safetensors", "pth" or "npz", by what is in it. */
 TARN_API const char *tarn_file_format(const tarn_file *file);
 
-/* Tensors in the order in which they were saved, and pairs of the metadata sorted by their
- * keys; false past the last. */
+/* Tensors in the order in which they were saved, of .npz by their names, and pairs of the
+ * metadata sorted by their keys; false past the last. */
 TARN_API bool tarn_file_tensor_at(const tarn_file *file, size_t index,
                                   tarn_file_tensor *tensor);
 TARN_API bool tarn_file_entry_at(const tarn_file *file, size_t index, tarn_file_entry *entry);

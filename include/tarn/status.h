@@ -44,8 +44,10 @@ TARN_API const char *tarn_version(void);
 TARN_API const char *tarn_status_name(tarn_status status);
 
 /* Where objects take their memory. NULL instead of an allocator means malloc.
- * `allocate` returns NULL when there is none; `release` accepts NULL. Only
- * functions named create allocate. */
+ * `allocate` returns memory aligned as malloc's, or NULL when there is none;
+ * `release` accepts NULL. Making an object allocates; each header says what
+ * using it does. Files are read and written with malloc, which is also what
+ * libraries take for themselves, such as oneDNN where it multiplies. */
 typedef struct tarn_allocator {
     void *(*allocate)(void *context, size_t bytes);
     void (*release)(void *context, void *memory);

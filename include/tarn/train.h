@@ -88,12 +88,13 @@ TARN_API void tarn_trainer_free(tarn_trainer *trainer); /* accepts NULL */
 /* ---- Use ---------------------------------------------------------------- */
 
 /* One update from `count` batches, whose gradients are accumulated: the mean is over the
- * positions of all. TARN_ENUMBER: the loss or a gradient is not finite; nothing changed. */
+ * positions of all. TARN_ENUMBER: the loss or a gradient is not finite; nothing changed.
+ * Allocates nothing. */
 TARN_API tarn_status tarn_trainer_update(tarn_trainer *trainer, tarn_report *report,
                                          const tarn_batch *batches, size_t count,
                                          tarn_error *err);
 
-/* Adds what the model makes of a batch; nothing is learned. */
+/* Adds what the model makes of a batch; nothing is learned. Allocates nothing. */
 TARN_API tarn_status tarn_trainer_score(tarn_trainer *trainer, tarn_score *score,
                                         const tarn_batch *batch, tarn_error *err);
 
