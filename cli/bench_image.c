@@ -15,7 +15,6 @@
 #include "hardware.h"
 #include "image_report.h"
 #include "model_open.h"
-#include "words.h"
 
 static const char program[] = "tarn bench image";
 

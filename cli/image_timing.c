@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench_memory.h"
-#include "bench_model.h"
 #include "hardware.h"
 #include "stopwatch.h"
 

@@ -21,7 +21,7 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
         cells = SIZE_MAX; /* which the arena refuses */
     if (!tn_size_product(&most, (size_t[]){B, labels}, 2))
         most = SIZE_MAX;
-    *batch = (struct tn_speech_batch){.B = B, .N_most = N};
+    *batch = (struct tn_speech_batch){.B = B};
     batch->features = tn_arena_floats(arena, cells);
     batch->labels = tn_arena_take(arena, most, sizeof *batch->labels);
     batch->lengths = tn_arena_take(arena, B, sizeof *batch->lengths);

@@ -99,12 +99,12 @@ size_t tn_speech_set_batches(const struct tn_speech_set *set, enum tn_split spli
 /* ---- Batches ------------------------------------------------------------ */
 
 struct tn_speech_batch {
-    size_t B, N_most; /* sequences, and frames that there is room for */
-    size_t count;     /* utterances; sequences behind them are empty */
-    size_t N;         /* frames of the longest, 1 at least */
-    float *features;  /* B x N x 40, zeros behind an utterance's end */
-    size_t *lengths;  /* B: frames; 0 where there is no utterance, or it could not be read */
-    int32_t *labels;  /* those of all utterances, one behind the other */
+    size_t B;        /* sequences */
+    size_t count;    /* utterances; those behind them are empty */
+    size_t N;        /* frames of the longest, 1 at least */
+    float *features; /* B x N x 40, zeros behind an utterance's end */
+    size_t *lengths; /* B: frames; 0 where there is no utterance, or it could not be read */
+    int32_t *labels; /* those of all utterances, one behind the other */
     size_t *label_counts; /* B */
     size_t *utterances;   /* count: which of set->spoken[split] */
     double *speed;        /* count: drawn for them */

@@ -2,7 +2,6 @@
 /* speech_tsv.c - a folder with train.tsv, test.tsv or both: columns between tabs, whose names
  * are in the first line, in any order: `audio`, a path relative to the folder; `speaker`, if
  * there is one; and `phones` or `text`, whichever is asked for. Others are not looked at. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/speech_list.h"

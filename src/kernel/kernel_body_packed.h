@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_packed.h - large products from packed operands: the third part of kernel_body.h,
- * which includes it and explains how it is compiled.
+/* kernel_body_packed.h - large products from packed operands: a part of kernel_body.h, which
+ * includes it and explains how it is compiled.
  *
  * Read in place, rows that lie a power of two apart share a few sets of the cache and push each
  * other out. Packed, both operands stream: a panel of b stays in the first cache, one that is

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* run_plan.c - a run is planned: what it multiplies with, and where everything lies. */
-#include <stdio.h>
 #include <string.h>
 
 #include "model/run.h"
@@ -48,18 +47,11 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .elements = desc->elements,
         .allocator = desc->allocator,
     };
-    const struct tn_dense_desc projection = {
-        .rows = run->R,
-        .in = arch->config.frames * arch->config.stack,
-        .out = arch->position.embedding,
-        .ldy = arch->config.width,
-        .bias = true,
-        .trains = desc->trains,
-        .threads = desc->threads,
-        .cpu = desc->cpu,
-        .elements = desc->elements,
-        .allocator = desc->allocator,
-    };
+    struct tn_dense_desc projection = predictor;
+
+    projection.in = arch->config.frames * arch->config.stack;
+    projection.out = arch->position.embedding;
+    projection.ldy = arch->config.width;
     tarn_status status = arch->lstm ? tn_run_lstm_plan(run, desc, err)
                                     : tn_block_init(&run->block, arch, &block, err);
 

@@ -156,7 +156,6 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
 
 /* ---- Counting ----------------------------------------------------------- */
 
-/* Without a model there are no blocks to point at: all share one. */
 struct total {
     size_t floats, tensors;
 };
@@ -180,8 +179,8 @@ size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors)
     struct total two = {0, 0}, one = {0, 0};
     const size_t more = arch->config.layers - 1;
 
-    /* The blocks are alike, but for the first: a model of one, and another for what one
-     * adds. */
+    /* There may be many, and they are alike but for the first: a model of one, and another for
+     * what one adds. */
     some.config.layers = 2;
     tn_weights_visit(&(struct tn_weights){.blocks = blocks}, &some, count, &two);
     some.config.layers = 1;
