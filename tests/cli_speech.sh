@@ -149,6 +149,8 @@ done
 expect 0 '"text":"AA B","seconds":.*"symbols":\[{"symbol":"AA","begin":0.*"confidence":0' \
     transcribe alone.safetensors tones/odd/float.wav --json
 expect 0 '^AA B$' transcribe alone.safetensors tones/odd/float.wav --beam 8
+expect 0 ' 0 skipped, 0 missing' import alone.safetensors imported.safetensors
+expect 0 '^AA B$' transcribe imported.safetensors tones/odd/float.wav
 : >zero.wav
 expect 1 "$(printf '^tones/odd/float.wav\tAA B$')" transcribe alone.safetensors zero.wav \
     tones/odd/none.wav missing.wav tones/odd/float.wav text
