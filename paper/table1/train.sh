@@ -3,9 +3,11 @@
 # train.sh - the bits/dim column of Table 1, small; train_images.sh says what may be set.
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
-batch=10
-minutes=5
-test_batches=200
+context=1,26,27,28 # the byte before, above left, above, above right
+batch=4
+eval_every=200
+minutes=6
+test_batches=500
 images=36
 recomputed=9
 title='MNIST, 4 layers of 4 heads, one thread: training'

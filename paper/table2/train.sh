@@ -3,9 +3,11 @@
 # train.sh - the bits/dim column of Table 2, small; train_images.sh says what may be set.
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
-batch=4
-minutes=5
-test_batches=250
+context=1,2,95 # the other channels, the same one to the left and above
+batch=2
+eval_every=100
+minutes=32
+test_batches=500
 images=4
 recomputed=1
 title='CIFAR-10, 4 layers of 4 heads, one thread: training'
