@@ -347,11 +347,6 @@ int bench_speech(int argc, char **argv)
                 program, values.lengths);
         return EXIT_USAGE;
     }
-    if (strcmp(values.lstm, "portable") != 0 && strcmp(values.lstm, "onednn") != 0) {
-        fprintf(stderr, "%s: --lstm: no '%.40s'; there are portable, onednn\n", program,
-                values.lstm);
-        return EXIT_USAGE;
-    }
     for (size_t i = 0; i < count && status == TARN_OK; i++)
         status = run_length(&bench, lengths[i], &err);
     return status == TARN_OK ? EXIT_DONE : model_refused(&command, &err);

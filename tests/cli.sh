@@ -130,7 +130,7 @@ for wrong in x 0 8, ,8 8.5 ''; do
     speech 2 "--lengths: '.*'; expected up to 16 whole numbers" --lengths "$wrong"
 done
 expect 2 "speech: --preset: no 'foo'" bench speech --preset foo
-speech 2 "--lstm: no 'foo'; there are portable, onednn" --lstm foo
+speech 2 "--lstm: no 'foo'; there are portable" --lstm foo
 expect 0 'Table 3' bench speech --help
 expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
 image 2 "--method: 'foo'; expected names of linear" --method foo

@@ -393,94 +393,6 @@ static void arguments_are_checked(void **state)
     assert_int_equal(tarn_model_export(NULL, "a", NULL, 0, NULL), TARN_EINVAL);
 }
 
-/* ---- Files that tarn wrote ---------------------------------------------- */
-
-static const char note[] = "{\"what\":\"the task must know\"}";
-
-static void check_same_config(const tarn_config *a, const tarn_config *b)
-{
-    char text[2][TARN_PATH_SIZE];
-    tarn_error err;
-
-    for (size_t i = 0; tarn_config_field(i); i++) {
-        const char *const name = tarn_config_field(i)->name;
-
-        check_ok(tarn_config_text(a, text[0], sizeof text[0], name, &err), &err);
-        check_ok(tarn_config_text(b, text[1], sizeof text[1], name, &err), &err);
-        assert_string_equal(text[0], text[1]);
-    }
-}
-
-/* All of it comes back: nothing is assumed, missing or left over. */
-static void check_same(const tarn_model *model, const char *path)
-{
-    struct told told = {0};
-    const tarn_import_desc desc = {.tell = tell, .context = &told};
-    tarn_model *again;
-    tarn_error err;
-
-    check_ok(tarn_model_import(&again, path, &desc, &err), &err);
-    assert_int_equal(told.count[TARN_IMPORT_MISSING], 0);
-    assert_int_equal(told.count[TARN_IMPORT_ASSUMED], 0);
-    assert_int_equal(told.count[TARN_IMPORT_READ], model->tensor_count);
-    assert_int_equal(again->count, model->count);
-    assert_memory_equal(again->values, model->values, model->count * sizeof *model->values);
-    check_same_config(tarn_model_config(again), tarn_model_config(model));
-    assert_string_equal(again->note, note);
-    tarn_model_free(again);
-}
-
-static void check_variant(const struct model_variant *variant, const struct folder *folder)
-{
-    const char *const path = folder_file(folder, "model.safetensors");
-    tarn_model *const model = model_of(variant);
-    tarn_error err;
-
-    check_ok(tn_model_note(model, note, &err), &err);
-    check_ok(tarn_model_save(model, path, &err), &err);
-    check_same(model, path);
-#ifdef TN_HAVE_ARCHIVE
-    const char *const archive = folder_file(folder, "model.npz");
-
-    check_ok(tarn_model_export(model, archive, NULL, 0, &err), &err);
-    check_same(model, archive);
-#endif
-    tarn_model_free(model);
-}
-
-static void every_model_comes_back_with_its_note(void **state)
-{
-    struct folder folder = folder_open();
-    const struct model_variant *variant;
-
-    (void)state;
-    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)
-        check_variant(variant, &folder);
-    for (size_t i = 0; (variant = frame_variant_at(i)) != NULL; i++)
-        check_variant(variant, &folder);
-    folder_close(&folder);
-}
-
-static void another_task_has_no_use_for_the_note(void **state)
-{
-    struct folder folder = folder_open();
-    const char *const path = folder_file(&folder, "model.safetensors");
-    tarn_model *const model = model_of(model_variant_at(0));
-    tarn_model *again;
-    tarn_error err;
-
-    (void)state;
-    check_ok(tn_model_note(model, note, &err), &err);
-    check_ok(tarn_model_save(model, path, &err), &err);
-    check_ok(
-        tarn_model_import(&again, path, &(tarn_import_desc){.task = "copy:symbols=6"}, &err),
-        &err);
-    assert_null(again->note);
-    tarn_model_free(again);
-    tarn_model_free(model);
-    folder_close(&folder);
-}
-
 /* ---- Out ---------------------------------------------------------------- */
 
 /* load_state_dict() wants every name of the module, buffers too, and no other. */
@@ -537,8 +449,6 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_few_names_are_no_large_model),
         cmocka_unit_test(arguments_are_checked),
-        cmocka_unit_test(every_model_comes_back_with_its_note),
-        cmocka_unit_test(another_task_has_no_use_for_the_note),
         cmocka_unit_test(an_export_has_the_names_and_shapes_of_the_checkpoint),
     };
 

@@ -7,23 +7,11 @@
 #include <unistd.h>
 
 #include "layer/head.h"
+#include "support/lesson.h"
 #include "support/speech_folder.h"
-#include "tarn/train.h"
 #include "task/task.h"
 
 /* ---- Lessons of every task ---------------------------------------------- */
-
-struct lesson {
-    tarn_config config;
-    tarn_settings settings;
-};
-
-static void set(struct lesson *lesson, const char *name, const char *value)
-{
-    tarn_error err;
-
-    check_ok(tarn_settings_set(&lesson->settings, name, value, &err), &err);
-}
 
 static void put_data(const struct folder *folder)
 {
@@ -49,30 +37,21 @@ static struct lesson lesson_of(const char *task, const struct folder *data)
     check_ok(tarn_config_start(&lesson.config, task, speech ? "speech-tiny" : "tiny", &err),
              &err);
     lesson.config.layers = 1;
-    set(&lesson, "batch", "2");
-    set(&lesson, "score_batches", "1");
+    lesson_set(&lesson, "batch", "2");
+    lesson_set(&lesson, "score_batches", "1");
     lesson.settings.updates = 4;
     if (strcmp(task, "text") == 0 || strcmp(task, "copy") == 0)
-        set(&lesson, "length", "9");
+        lesson_set(&lesson, "length", "9");
     if (strcmp(task, "copy") != 0)
-        set(&lesson, "data", speech ? data->path : folder_file(data, task));
+        lesson_set(&lesson, "data", speech ? data->path : folder_file(data, task));
     return lesson;
-}
-
-static tarn_status train(const struct lesson *lesson, const char *folder, bool resume,
-                         tarn_error *err)
-{
-    const tarn_train_desc desc = {
-        .folder = folder, .resume = resume, .threads = 1, .cpu = forced_cpu()};
-
-    return tarn_train(&lesson->config, &lesson->settings, &desc, err);
 }
 
 static void check_refused(const struct lesson *lesson, const char *folder, const char *says)
 {
     tarn_error err;
 
-    assert_int_not_equal(train(lesson, folder, false, &err), TARN_OK);
+    assert_int_not_equal(lesson_train(lesson, folder, false, &err), TARN_OK);
     if (!strstr(err.text, says))
         fail_msg("'%s'; expected '%s'", err.text, says);
 }
@@ -99,7 +78,7 @@ static void a_head_trains_where_targets_are_its_own(void **state)
                 check_refused(&lesson, run, "head: ");
                 assert_int_equal(folder_count(&out), 0);
             } else {
-                check_ok(train(&lesson, run, false, &err), &err);
+                check_ok(lesson_train(&lesson, run, false, &err), &err);
             }
             tree_close(&out);
         }
@@ -146,7 +125,7 @@ static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
 
     (void)state;
     file_put(folder_file(&data, "caf\xe9"), "abcdefghijklmnopqrstuvwxyz0123456789", 36);
-    set(&lesson, "data", folder_file(&data, "caf\xe9"));
+    lesson_set(&lesson, "data", folder_file(&data, "caf\xe9"));
     check_refused(&lesson, folder_file(&out, "run"), "not UTF-8");
     assert_int_equal(folder_count(&out), 0);
     folder_close(&data);
@@ -162,14 +141,14 @@ static void models_without_checkpoints_are_not_written_over(void **state)
     tarn_error err;
 
     (void)state;
-    check_ok(train(&lesson, out.path, false, &err), &err);
+    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
     check_refused(&lesson, out.path, "has a checkpoint of 4 updates");
     assert_int_equal(unlink(folder_file(&out, "checkpoint-0000000004.safetensors")), 0);
     check_refused(&lesson, out.path, "model.safetensors: is there already");
     assert_int_equal(unlink(folder_file(&out, "model.safetensors")), 0);
     check_refused(&lesson, out.path, "best.safetensors: is there already");
     assert_int_equal(unlink(folder_file(&out, "best.safetensors")), 0);
-    check_ok(train(&lesson, out.path, false, &err), &err);
+    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
     folder_close(&out);
 }
 
@@ -214,7 +193,7 @@ static tarn_status train_on_what_is_left(struct spoken *spoken, const struct fol
     struct lesson lesson = lesson_of("speech:speed=0.1", &spoken->data);
 
     lesson.settings.updates = 8;
-    set(&lesson, "strict", strict ? "true" : "false");
+    lesson_set(&lesson, "strict", strict ? "true" : "false");
     return tarn_train(&lesson.config, &lesson.settings, &desc, err);
 }
 

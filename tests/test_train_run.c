@@ -9,22 +9,10 @@
 
 #include "file/file_bytes.h"
 #include "support/folder.h"
-#include "tarn/train.h"
+#include "support/lesson.h"
 #include "task/task.h"
 
 /* A copy task of a few milliseconds. */
-struct lesson {
-    tarn_config config;
-    tarn_settings settings;
-};
-
-static void set(struct lesson *lesson, const char *name, const char *value)
-{
-    tarn_error err;
-
-    check_ok(tarn_settings_set(&lesson->settings, name, value, &err), &err);
-}
-
 static struct lesson lesson_of(size_t updates)
 {
     struct lesson lesson;
@@ -36,27 +24,18 @@ static struct lesson lesson_of(size_t updates)
     lesson.config.layers = 1;
     lesson.config.width = 16;
     lesson.config.feed = 16;
-    set(&lesson, "length", "9");
-    set(&lesson, "batch", "2");
-    set(&lesson, "score_batches", "1");
+    lesson_set(&lesson, "length", "9");
+    lesson_set(&lesson, "batch", "2");
+    lesson_set(&lesson, "score_batches", "1");
     lesson.settings.updates = updates;
     return lesson;
-}
-
-static tarn_status train(const struct lesson *lesson, const char *folder, bool resume,
-                         tarn_error *err)
-{
-    const tarn_train_desc desc = {
-        .folder = folder, .resume = resume, .threads = 1, .cpu = forced_cpu()};
-
-    return tarn_train(&lesson->config, &lesson->settings, &desc, err);
 }
 
 static void check_trains(const struct lesson *lesson, const struct folder *folder, bool resume)
 {
     tarn_error err;
 
-    check_ok(train(lesson, folder->path, resume, &err), &err);
+    check_ok(lesson_train(lesson, folder->path, resume, &err), &err);
 }
 
 static void check_same_file(const struct folder *a, const struct folder *b, const char *name)
@@ -79,8 +58,8 @@ static void the_validation_at_a_stop_cuts_no_rate(void **state)
     struct lesson lesson = lesson_of(7);
 
     (void)state;
-    set(&lesson, "score_every", "5");
-    set(&lesson, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
+    lesson_set(&lesson, "score_every", "5");
+    lesson_set(&lesson, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
     check_trains(&lesson, &parts, false);
     lesson.settings.updates = 12;
     check_trains(&lesson, &parts, true);
@@ -114,12 +93,12 @@ static void skipped_updates_leave_checkpoints_that_resume(void **state)
     struct lesson lesson = lesson_of(60);
 
     (void)state;
-    set(&lesson, "rate", "10");
-    set(&lesson, "clip", "none");
-    set(&lesson, "optimizer", "adamw:decay=1");
-    set(&lesson, "skip", "true");
-    set(&lesson, "score_every", "60");
-    set(&lesson, "save_every", "20");
+    lesson_set(&lesson, "rate", "10");
+    lesson_set(&lesson, "clip", "none");
+    lesson_set(&lesson, "optimizer", "adamw:decay=1");
+    lesson_set(&lesson, "skip", "true");
+    lesson_set(&lesson, "score_every", "60");
+    lesson_set(&lesson, "save_every", "20");
     check_trains(&lesson, &folder, false);
     lesson.settings.updates = 64;
     check_trains(&lesson, &folder, true);
@@ -140,7 +119,7 @@ static void train_again(void *context, const tarn_report *report)
     struct inside *const inside = context;
 
     if (report->update == 1)
-        inside->status = train(inside->lesson, inside->folder, true, &inside->err);
+        inside->status = lesson_train(inside->lesson, inside->folder, true, &inside->err);
 }
 
 static void a_folder_in_use_is_refused(void **state)
@@ -180,12 +159,12 @@ static void all_of_the_data_for_validation_is_refused(void **state)
         check_ok(tarn_config_start(&lesson.config, tarn_task(i)->name, NULL, &err), &err);
         if (!row->reads_data)
             continue;
-        set(&lesson, "data", "/nowhere/at/all");
-        set(&lesson, "validation", "1");
-        assert_int_equal(train(&lesson, inside, false, &err), TARN_EINVAL);
+        lesson_set(&lesson, "data", "/nowhere/at/all");
+        lesson_set(&lesson, "validation", "1");
+        assert_int_equal(lesson_train(&lesson, inside, false, &err), TARN_EINVAL);
         assert_non_null(strstr(err.text, "validation: is 1, which leaves nothing to train on"));
-        set(&lesson, "validation", "0.5");
-        assert_int_not_equal(train(&lesson, inside, false, &err), TARN_OK);
+        lesson_set(&lesson, "validation", "0.5");
+        assert_int_not_equal(lesson_train(&lesson, inside, false, &err), TARN_OK);
         assert_null(strstr(err.text, "validation"));
     }
     assert_int_equal(folder_count(&folder), 0);

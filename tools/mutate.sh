@@ -485,7 +485,7 @@ mutations() {
         test_import
     mutate "import: moments for weights" $import 's/rank_of(name) < rank_of(best)/rank_of(name) > rank_of(best)/' \
         test_import
-    mutate "import: no note" $import 's/m->keeps_note = .*/m->keeps_note = false;/' test_import
+    mutate "import: no note" $import 's/m->keeps_note = .*/m->keeps_note = false;/' test_import_own
     mutate "import: symbols in a model of frames" $import \
         's/    if (knows)$/    if ((status = check_whole(m)) == TARN_OK \&\& knows)/' test_import
     mutate "unpack: a member for two" src/file/unpack.c \

@@ -2,6 +2,7 @@
 /* lstm.c - checks that every backend shares, and who computes. */
 #include "layer/lstm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 extern const struct tn_lstm_backend tn_lstm_portable, tn_lstm_onednn;
@@ -65,6 +66,16 @@ static tarn_status try_backend(struct tn_lstm *lstm, const struct tn_lstm_backen
     return status;
 }
 
+static tarn_status refuse_name(const char *name, tarn_error *err)
+{
+    char known[64] = "";
+
+    for (size_t i = 0, used = 0; i < BACKENDS && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                                 backends[i]->name);
+    return tn_fail(err, TARN_EUNKNOWN, "lstm: no '%.40s'; there are %s", name, known);
+}
+
 /* The first backend that can, of all or of those called `desc.backend`. */
 static tarn_status choose(struct tn_lstm *lstm, tarn_error *err)
 {
@@ -80,7 +91,7 @@ static tarn_status choose(struct tn_lstm *lstm, tarn_error *err)
             break;
     }
     if (status == TARN_EUNKNOWN)
-        return tn_fail(err, status, "lstm: this build has no '%.40s'", name ? name : "");
+        return refuse_name(name, err);
     return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
