@@ -487,7 +487,7 @@ mutations() {
         test_import
     mutate "import: no note" $import 's/m->keeps_note = .*/m->keeps_note = false;/' test_import_own
     mutate "import: symbols in a model of frames" $import \
-        's/    if (knows)$/    if ((status = check_whole(m)) == TARN_OK \&\& knows)/' test_import
+        's/    if (knows)$/    if ((status = check_whole(m)) == TARN_OK \&\& knows)/' test_import_own
     mutate "unpack: a member for two" src/file/unpack.c \
         's/!want || taken\[want - wanted\]/!want/' test_unpack
     mutate "import: any positions" src/model/import.c 's/if (!same)/if (false)/' test_import
