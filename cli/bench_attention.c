@@ -21,6 +21,7 @@
 #include "command.h"
 #include "hardware.h"
 #include "plot.h"
+#include "progress_line.h"
 
 static const char program[] = "tarn bench attention";
 
@@ -95,16 +96,14 @@ static tarn_status decide(const struct bench *bench, struct bench_row *row,
 }
 
 /* On a terminal a line that the result replaces; in a log, where only results matter, none. */
-static void show_progress(const struct bench_row *row)
+static void show_progress(struct progress_line *line, const struct bench_row *row)
 {
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K%s at length %zu ...", row->label, row->desc.queries);
-}
+    struct progress_parts parts = {0};
 
-static void hide_progress(void)
-{
-    if (isatty(STDERR_FILENO))
-        fprintf(stderr, "\r\033[K");
+    if (!line->on_terminal)
+        return;
+    progress_part(&parts, 0, "%s at length %zu ...", row->label, row->desc.queries);
+    progress_line_show(line, &parts, 0.0);
 }
 
 static void report(struct bench *bench, const struct bench_row *row)
@@ -128,6 +127,7 @@ static tarn_status measure(struct bench *bench, size_t i, size_t round, tarn_err
     const size_t method = i % o->method_count;
     struct history *const history = &bench->history[method];
     struct bench_row *const row = &bench->rows[i];
+    struct progress_line line = progress_line_of(0.0);
     tarn_status status = TARN_OK;
 
     if (round == 0) {
@@ -135,9 +135,9 @@ static tarn_status measure(struct bench *bench, size_t i, size_t round, tarn_err
         status = decide(bench, row, history, err);
     }
     if (status == TARN_OK && !row->skipped) {
-        show_progress(row);
+        show_progress(&line, row);
         status = bench_row_run(row, err);
-        hide_progress();
+        progress_line_erase(&line);
         *history = (struct history){bench_row_seconds(row), work_of(row)};
     }
     if (status == TARN_OK && round + 1 == o->rounds) {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "bench_model.h"
@@ -15,6 +14,8 @@
 #include "hardware.h"
 #include "image_report.h"
 #include "model_open.h"
+#include "progress_line.h"
+#include "stopwatch.h"
 
 static const char program[] = "tarn bench image";
 
@@ -282,20 +283,22 @@ static size_t most_pieces(const struct bench *b)
     return most;
 }
 
-static void show_progress(size_t pass, size_t passes, double share)
+/* In a log only results matter. */
+static void show_progress(struct progress_line *line, size_t pass, size_t passes, double share)
 {
-    if (!isatty(STDERR_FILENO))
+    const double now = stopwatch_seconds();
+    struct progress_parts parts = {0};
+
+    if (!line->on_terminal || !progress_line_is_due(line, now))
         return;
-    if (share < 1.0)
-        fprintf(stderr, "\rpass %zu of %zu, %.0f %%", pass + 1, passes, 100.0 * share);
-    else
-        fprintf(stderr, "\r\033[K");
-    fflush(stderr);
+    progress_part(&parts, 0, "pass %zu of %zu, %.0f %%", pass + 1, passes, 100.0 * share);
+    progress_line_show(line, &parts, now);
 }
 
 /* Over the image, all methods at the same fraction of their pieces. */
 static tarn_status measure_pass(struct bench *b, size_t pass, tarn_error *err)
 {
+    struct progress_line line = progress_line_of(stopwatch_seconds());
     const size_t turns = most_pieces(b);
     tarn_status status = measure_peak(b, err);
 
@@ -307,8 +310,9 @@ static tarn_status measure_pass(struct bench *b, size_t pass, tarn_error *err)
 
             status = image_timing_advance(timing, (turn + 1) * timing->count / turns, err);
         }
-        show_progress(pass, b->values->repeat, (double)(turn + 1) / (double)turns);
+        show_progress(&line, pass, b->values->repeat, (double)(turn + 1) / (double)turns);
     }
+    progress_line_erase(&line);
     return status == TARN_OK ? measure_peak(b, err) : status;
 }
 

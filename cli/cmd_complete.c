@@ -16,6 +16,7 @@
 #include "model_open.h"
 #include "picture.h"
 #include "target.h"
+#include "terminal.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -70,6 +71,7 @@ static const struct args_command command = {
         "it is.",
     .options = rows,
     .tables = tables,
+    .notes = TERMINAL_RULE,
 };
 
 static int refuse(const char *why)

@@ -182,7 +182,7 @@ static int data_fetch(int argc, char **argv)
     const tarn_data_events events = data_progress_events(&progress);
     const tarn_status status = tarn_data_fetch(set, o.folder, o.from, &events, &err);
 
-    data_progress_end_line(&progress);
+    progress_line_erase(&progress.line);
     if (status != TARN_OK)
         return failed(&fetch_command, &err);
     fprintf(stderr, "%s is complete: --data %s/%s\n", set->name, o.folder, set->folder);

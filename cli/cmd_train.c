@@ -157,7 +157,7 @@ static int train(const struct train_options *o)
     listen_for(SIGXCPU, on_limit);
     const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &err);
 
-    train_progress_end_line(&progress);
+    progress_line_keep(&progress.line);
     if (status != TARN_OK)
         code = train_refused(o->program, &err);
     if (progress.started && !train_curve_write(o) && code == EXIT_DONE)

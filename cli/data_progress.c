@@ -3,39 +3,31 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "stopwatch.h"
 #include "words.h"
 
-static const double terminal_every = 0.1, log_every = 5.0; /* seconds between lines */
-
 struct data_progress data_progress_in(const char *folder)
 {
-    return (struct data_progress){.folder = folder, .on_terminal = isatty(STDERR_FILENO)};
-}
-
-void data_progress_end_line(struct data_progress *p)
-{
-    if (p->line_open)
-        fputs("\r\033[K", stderr);
-    p->line_open = false;
+    return (struct data_progress){.folder = folder,
+                                  .line = progress_line_of(stopwatch_seconds())};
 }
 
 static void show(struct data_progress *p, uint64_t done, double at)
 {
     const double speed = (double)(done - p->from) / (at - p->begin);
+    struct progress_parts parts = {0};
     char there[32], total[32], pace[32], left[32];
 
     words_bytes(there, sizeof there, (double)done);
     words_bytes(total, sizeof total, (double)p->file->bytes);
     words_bytes(pace, sizeof pace, isfinite(speed) ? speed : 0.0);
     words_time(left, sizeof left, (double)(p->file->bytes - done) / speed);
-    fprintf(stderr, "%s%s/%s  %s of %s  %s/s  %s left%s", p->on_terminal ? "\r" : "", p->folder,
-            p->file->path, there, total, pace, left, p->on_terminal ? "\033[K" : "\n");
-    fflush(stderr);
-    p->line_open = p->on_terminal;
-    p->shown = at;
+    progress_part(&parts, 2, "%s/%s", p->folder, p->file->path);
+    progress_part(&parts, 0, "%s of %s", there, total);
+    progress_part(&parts, 3, "%s/s", pace);
+    progress_part(&parts, 1, "%s left", left);
+    progress_line_show(&p->line, &parts, at);
 }
 
 /* libcurl calls before the first byte, too. */
@@ -47,12 +39,12 @@ static bool progress(void *context, const tarn_data_file *file, uint64_t done)
     if (p->file != file) {
         p->file = file;
         p->from = done;
-        p->begin = p->shown = at;
+        p->begin = p->line.shown = at;
         if (done > 0)
             fprintf(stderr, "%s/%s  going on behind byte %ju\n", p->folder, file->path,
                     (uintmax_t)done);
     }
-    if (done > p->from && at - p->shown >= (p->on_terminal ? terminal_every : log_every))
+    if (done > p->from && progress_line_is_due(&p->line, at))
         show(p, done, at);
     return true;
 }
@@ -66,7 +58,7 @@ static void file(void *context, const tarn_data_file *file, tarn_data_state stat
     };
     struct data_progress *const p = context;
 
-    data_progress_end_line(p);
+    progress_line_erase(&p->line);
     printf("%s/%s  %s\n", p->folder, file->path, words[state]);
     fflush(stdout);
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "draw.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "model_open.h"
+#include "progress_line.h"
 #include "stopwatch.h"
+#include "words.h"
 
 /* Images first .. first + B - 1; those behind the last are the last once more, so that products
  * are of the same shape, and are thrown away. */
@@ -18,6 +20,8 @@ struct group {
     void *state;
     int32_t *symbols; /* B x given */
     size_t first, B;
+    struct progress_line line;
+    double begin; /* seconds: when the first was begun */
 };
 
 size_t draw_bytes(tarn_image_size size)
@@ -78,6 +82,27 @@ static void put(const struct group *g, const int32_t *symbols, size_t at)
         image_at(g, b)[at] = (unsigned char)symbols[b];
 }
 
+/* Whose first `at` bytes are there, as are all images before. */
+static void show_progress(struct group *g, size_t at)
+{
+    const struct draw *const d = g->draw;
+    const size_t there = d->count - g->first < g->B ? d->count - g->first : g->B;
+    const double images = (double)g->first + (double)there * (double)(at - d->given) /
+                                                 (double)(draw_bytes(d->size) - d->given);
+    const double now = stopwatch_seconds(), speed = images / (now - g->begin);
+    struct progress_parts parts = {0};
+    char left[32];
+
+    if (!progress_line_is_due(&g->line, now))
+        return;
+    words_time(left, sizeof left, ((double)d->count - images) / speed);
+    progress_part(&parts, 0, "%.0f %% of %zu image%s", floor(100.0 * images / (double)d->count),
+                  d->count, d->count == 1 ? "" : "s");
+    progress_part(&parts, 2, "%.3g images/s", speed);
+    progress_part(&parts, 1, "%s left", left);
+    progress_line_show(&g->line, &parts, now);
+}
+
 static int draw_group(struct group *g)
 {
     const struct draw *const d = g->draw;
@@ -89,6 +114,7 @@ static int draw_group(struct group *g)
     for (size_t at = d->given; code == ARGS_GO_ON && at < bytes; at++) {
         tarn_sampler_draw(g->sampler, g->symbols, outputs, g->B, at);
         put(g, g->symbols, at);
+        show_progress(g, at + 1);
         if (at + 1 < bytes &&
             tarn_generator_step(g->generator, g->state, &outputs, g->symbols, &err) != TARN_OK)
             return model_refused(d->command, &err);
@@ -125,28 +151,16 @@ static int set_up(struct group *g)
     return EXIT_FAILED;
 }
 
-static void show_progress(const struct draw *d, size_t done)
-{
-    if (!isatty(STDERR_FILENO))
-        return;
-    if (done < d->count)
-        fprintf(stderr, "\r%zu of %zu images", done, d->count);
-    else
-        fprintf(stderr, "\r\033[K");
-    fflush(stderr);
-}
-
 int draw_images(struct draw *d)
 {
-    struct group g = {.draw = d, .B = at_once(d)};
     const double begin = stopwatch_seconds();
+    struct group g = {
+        .draw = d, .B = at_once(d), .line = progress_line_of(begin), .begin = begin};
     int code = set_up(&g);
 
-    for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.B) {
-        show_progress(d, g.first);
+    for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.B)
         code = draw_group(&g);
-    }
-    show_progress(d, d->count);
+    progress_line_erase(&g.line);
     d->seconds = stopwatch_seconds() - begin;
     tarn_sampler_free(g.sampler);
     tarn_generator_free(g.generator);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "hardware.h"
+#include "terminal.h"
 
 #define AT(field) offsetof(struct generate_options, field)
 
@@ -67,7 +68,7 @@ const struct args_command generate_command = {
     .options = rows,
     .tables = tables,
     .notes = "One stream is printed as it is made, several one below the other at the end. "
-             "Images become one picture, which a terminal shows, too.",
+             "Images become one picture. " TERMINAL_RULE,
 };
 
 static int refuse(const char *why)

@@ -2,9 +2,10 @@
 #include "picture.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "terminal.h"
 
 enum { ROWS = 64 }; /* of pixels that a terminal is shown at most, and one row of images */
 
@@ -42,14 +43,6 @@ bool picture_write(const struct picture *p, const char *path)
 
 /* ---- A terminal --------------------------------------------------------- */
 
-static size_t terminal_width(void)
-{
-    const char *const columns = getenv("COLUMNS");
-    const int width = columns ? atoi(columns) : 0;
-
-    return width > 0 ? (size_t)width : 80;
-}
-
 struct colour {
     int r, g, b;
 };
@@ -71,33 +64,87 @@ static struct colour pixel(const struct picture *p, size_t y, size_t x)
                            : (struct colour){at[0], at[1], at[2]};
 }
 
-static void show_line(const struct picture *p, size_t y, size_t height, size_t width)
+/* Of the cube's levels 0, 95, 135, 175, 215, 255. */
+static int level(int value)
 {
+    return value < 48 ? 0 : value < 115 ? 1 : (value - 35) / 40;
+}
+
+/* The nearest of 256 colours: 24 greys from 232 (8, 8, 8) to 255 (238, 238, 238), and a cube of
+ * 6 x 6 x 6 from 16 (black) to 231 (white). */
+static int nearest_of_256(struct colour c)
+{
+    if (c.r != c.g || c.g != c.b || c.r < 4 || c.r > 246)
+        return 16 + 36 * level(c.r) + 6 * level(c.g) + level(c.b);
+    return c.r < 13 ? 232 : c.r > 238 ? 255 : 232 + (c.r - 3) / 10;
+}
+
+enum { FOREGROUND = 38, BACKGROUND = 48 };
+
+static void put_colour(const struct terminal *t, int where, struct colour c)
+{
+    if (t->colours == COLOURS_24_BITS)
+        printf("\033[%d;2;%d;%d;%dm", where, c.r, c.g, c.b);
+    else
+        printf("\033[%d;5;%dm", where, nearest_of_256(c));
+}
+
+static void put_blocks(const struct terminal *t, struct colour up, const struct colour *low)
+{
+    put_colour(t, FOREGROUND, up);
+    if (low)
+        put_colour(t, BACKGROUND, *low);
+    fputs("\xe2\x96\x80", stdout);
+}
+
+/* As bright to the eye, from 0 to 255. */
+static int brightness(struct colour c)
+{
+    return (299 * c.r + 587 * c.g + 114 * c.b) / 1000;
+}
+
+static void put_shade(struct colour up, struct colour low)
+{
+    static const char shades[] = " .:-=+*#%@";
+    const int both = brightness(up) + brightness(low);
+
+    putchar(shades[both * (int)(sizeof shades - 2) / 510]);
+}
+
+static void show_line(const struct picture *p, const struct terminal *t, size_t y,
+                      size_t height, size_t width)
+{
+    const bool in_colour = t->colours != COLOURS_NONE && t->unicode;
+
     for (size_t x = 0; x < width; x++) {
         const struct colour up = pixel(p, y, x);
+        const struct colour low = y + 1 < height ? pixel(p, y + 1, x) : up;
 
-        printf("\033[38;2;%d;%d;%dm", up.r, up.g, up.b);
-        if (y + 1 < height) {
-            const struct colour low = pixel(p, y + 1, x);
-
-            printf("\033[48;2;%d;%d;%dm", low.r, low.g, low.b);
-        }
-        fputs("\xe2\x96\x80", stdout);
+        if (in_colour)
+            put_blocks(t, up, y + 1 < height ? &low : NULL);
+        else
+            put_shade(up, low);
     }
-    printf("\033[0m\n");
+    printf(in_colour ? "\033[0m\n" : "\n");
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 void picture_show(const struct picture *p)
 {
+    const struct terminal t = terminal_of(STDOUT_FILENO);
     const tarn_image_size s = p->size;
-    const size_t fit = (terminal_width() + 1) / (s.width + 1);
-    const size_t across = fit < p->columns ? fit : p->columns;
     const size_t all = (p->count + p->columns - 1) / p->columns;
-    size_t down = (ROWS + 1) / (s.height + 1);
+    const size_t fit = (t.columns + 1) / (s.width + 1);
+    const size_t across = fit == 0 ? 1 : smaller(fit, p->columns);
+    const size_t down = ROWS < s.height ? 1 : smaller((ROWS + 1) / (s.height + 1), all);
+    const size_t height = down * (s.height + 1) - 1;
 
-    if (across == 0 || !isatty(STDOUT_FILENO))
+    if (!t.is_terminal)
         return;
-    down = down == 0 ? 1 : down < all ? down : all;
-    for (size_t y = 0, height = down * (s.height + 1) - 1; y < height; y += 2)
-        show_line(p, y, height, across * (s.width + 1) - 1);
+    for (size_t y = 0; y < height; y += 2)
+        show_line(p, &t, y, height, smaller(across * (s.width + 1) - 1, t.columns));
 }

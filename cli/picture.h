@@ -23,7 +23,8 @@ bool picture_fits(const struct picture *picture);
 bool picture_write(const struct picture *picture, const char *path);
 
 /* If standard output is a terminal: the first rows of the grid, as far as they fit, with two
- * pixels in each character, the upper one as the colour of an upper half block. */
+ * pixels in each character: an upper half block in two colours or, where the terminal has no
+ * colours or no UTF-8 (see terminal.h), an ASCII character as dark as both are on average. */
 void picture_show(const struct picture *picture);
 
 #endif

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "json_line.h"
 #include "skipped.h"
@@ -12,15 +11,14 @@
 #include "train_cosine.h"
 #include "words.h"
 
-static const double forgetting = 0.95;                     /* of the shown loss, per update */
-static const double terminal_every = 0.1, log_every = 5.0; /* seconds between lines */
+static const double forgetting = 0.95; /* of the shown loss, per update */
 
 struct train_progress train_progress_of(const struct train_options *options)
 {
     return (struct train_progress){
         .options = options,
         .settings = options->settings,
-        .on_terminal = isatty(STDERR_FILENO),
+        .line = progress_line_of(stopwatch_seconds()),
     };
 }
 
@@ -55,13 +53,6 @@ static void take_in(struct train_progress *p, const tarn_report *report)
 
 /* ---- Lines -------------------------------------------------------------- */
 
-void train_progress_end_line(struct train_progress *p)
-{
-    if (p->line_open)
-        fputc('\n', stderr);
-    p->line_open = false;
-}
-
 /* Seconds to the end at the pace so far, validations and all, or by --minutes. */
 static double seconds_left(const struct train_progress *p, double at)
 {
@@ -85,25 +76,23 @@ static double metric(const struct train_progress *p)
 
 static void show(struct train_progress *p, double at)
 {
-    char left[32], measured[64] = "";
+    struct progress_parts parts = {0};
+    char left[32];
 
     words_time(left, sizeof left, seconds_left(p, at));
+    progress_part(&parts, 0, "update %" PRIu64 "/%zu", p->report.update, p->settings.updates);
+    progress_part(&parts, 1, "loss %.4f", train_progress_loss(p));
     if (isfinite(metric(p))) /* some are known of a validation only */
-        snprintf(measured, sizeof measured, "  %s %.4f", tarn_task_metric(p->settings.task),
-                 metric(p));
-    fprintf(stderr, "%supdate %" PRIu64 "/%zu  loss %.4f%s  %.0f tokens/s  %s left%s",
-            p->on_terminal ? "\r" : "", p->report.update, p->settings.updates,
-            train_progress_loss(p), measured, train_progress_speed(p), left,
-            p->on_terminal ? "\033[K" : "\n");
-    fflush(stderr);
-    p->line_open = p->on_terminal;
-    p->shown = at;
+        progress_part(&parts, 3, "%s %.4f", tarn_task_metric(p->settings.task), metric(p));
+    progress_part(&parts, 4, "%.0f tokens/s", train_progress_speed(p));
+    progress_part(&parts, 2, "%s left", left);
+    progress_line_show(&p->line, &parts, at);
 }
 
 static bool is_due(const struct train_progress *p, double at)
 {
     return p->report.update == p->from + 1 || p->report.update == p->settings.updates ||
-           at - p->shown >= (p->on_terminal ? terminal_every : log_every);
+           progress_line_is_due(&p->line, at);
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -155,7 +144,7 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
             s->batch * s->accumulate, s->length, memory);
     if (from > 0)
         fprintf(stderr, "going on after update %" PRIu64 "\n", from);
-    p->begin = p->shown = p->mark = stopwatch_seconds();
+    p->begin = p->line.shown = p->mark = stopwatch_seconds();
 }
 
 static void updated(void *context, const tarn_report *report)
@@ -166,7 +155,7 @@ static void updated(void *context, const tarn_report *report)
     if (p->options->json)
         print_update(report);
     if (report->skipped) {
-        train_progress_end_line(p);
+        progress_line_keep(&p->line);
         fprintf(stderr, "update %" PRIu64 ": not finite, left out\n", report->update);
     } else if (is_due(p, stopwatch_seconds()))
         show(p, stopwatch_seconds());
@@ -181,7 +170,7 @@ static void validated(void *context, const tarn_validation *validation)
     p->validated = true;
     if (p->options->json)
         print_validation(validation);
-    train_progress_end_line(p);
+    progress_line_keep(&p->line);
     fprintf(stderr, "validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
             validation->update, validation->loss, validation->name, validation->metric);
     p->mark = stopwatch_seconds();

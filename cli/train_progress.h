@@ -4,20 +4,21 @@
 #ifndef TRAIN_PROGRESS_H
 #define TRAIN_PROGRESS_H
 
+#include "progress_line.h"
 #include "train_options.h"
 
 struct train_progress {
     const struct train_options *options;
     tarn_settings settings; /* the options', with what the data said */
-    bool on_terminal, line_open;
+    struct progress_line line;
     bool started, validated;
-    uint64_t from;             /* updates before this run */
-    size_t bytes;              /* planned */
-    double begin, shown, mark; /* seconds: of the start, the last line, the last event */
-    double in_updates;         /* seconds, without validations and files */
-    double tokens;             /* read in these */
-    double loss, weight;       /* mean that forgets, and what its weights sum to */
-    tarn_report report;        /* the last */
+    uint64_t from;       /* updates before this run */
+    size_t bytes;        /* planned */
+    double begin, mark;  /* seconds: of the start, of the last event */
+    double in_updates;   /* seconds, without validations and files */
+    double tokens;       /* read in these */
+    double loss, weight; /* mean that forgets, and what its weights sum to */
+    tarn_report report;  /* the last */
     tarn_validation validation;
 };
 
@@ -25,9 +26,6 @@ struct train_progress train_progress_of(const struct train_options *options);
 
 /* All but `stop`; the context is the progress. */
 tarn_events train_progress_events(struct train_progress *progress);
-
-/* Ends a line that is being rewritten. */
-void train_progress_end_line(struct train_progress *progress);
 
 /* Whether --minutes are over. */
 bool train_progress_is_over(const struct train_progress *progress);

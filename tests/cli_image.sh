@@ -141,10 +141,6 @@ expect 1 "-o: ''; expected the name of a file" generate "$model" -o ''
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
 expect 1 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
-if command -v script >/dev/null; then
-    script -qc "$tarn generate $model -n 2" /dev/null >"$out" </dev/null
-    grep -aq "$(printf '38;2;[0-9;]*m.*48;2;.*\342\226\200')" "$out" || fail 'no picture on a terminal'
-fi
 
 # ---- complete ---------------------------------------------------------------------------------
 

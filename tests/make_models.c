@@ -19,6 +19,7 @@ static const struct {
     {"both", {"causal", "false", NULL}},
     {"numbers", {"task", "copy", "symbols", "11", NULL}},
     {"taskless", {"task", "", "symbols", "11", NULL}},
+    {"image", {"task", "image:height=8,width=8,channels=3", NULL}},
 };
 
 static void check(tarn_status status, const tarn_error *err)
