@@ -10,6 +10,7 @@ default_stages() {
     stage "format" tools/check_format.sh
     stage "rooms" tools/check_rooms.sh
     stage "mutations still apply" tools/mutate.sh --check
+    stage "links of the documentation" tools/check_links.py
     stage "release-gcc: build" build release-gcc
     stage "release-gcc: tests" tests release-gcc
     stage "release-gcc: tests, TARN_CPU=portable" tests_forced_portable release-gcc
