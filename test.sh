@@ -11,7 +11,9 @@ default_stages() {
     stage "rooms" tools/check_rooms.sh
     stage "mutations still apply" tools/mutate.sh --check
     stage "links of the documentation" tools/check_links.py
+    stage "results page" tools/paper_results.py --check
     stage "release-gcc: build" build release-gcc
+    stage "reference pages" tools/make_reference.py --check build/release-gcc/tarn
     stage "release-gcc: tests" tests release-gcc
     stage "release-gcc: tests, TARN_CPU=portable" tests_forced_portable release-gcc
     stage "release-gcc: exported symbols" tools/check_symbols.sh build/release-gcc/libtarn.so

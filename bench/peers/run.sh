@@ -5,7 +5,7 @@
 # in build/peers and installs there what installs; --fresh makes it anew.
 #
 # Records are build/peers/results.jsonl. With --record they are kept beside this file and fill
-# its page and the project's.
+# its page, the project's and docs/benchmarks.md.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -35,5 +35,6 @@ export PYTHONDONTWRITEBYTECODE=1
 
 if $record; then
     cp "$made/results.jsonl" "$here/results.jsonl"
-    "$python" "$here/pages.py" "$here/results.jsonl" "$here/README.md" "$root/README.md"
+    "$python" "$here/pages.py" "$here/results.jsonl" "$here/README.md" "$root/README.md" \
+        "$root/docs/benchmarks.md"
 fi
