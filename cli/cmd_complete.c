@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "animation.h"
 #include "args.h"
 #include "command.h"
 #include "draw.h"
@@ -34,8 +35,8 @@ static const struct args_option rows[] = {
     {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
      "needed: the images; of MNIST's and CIFAR-10's folders those for testing"},
     {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
-     "needed: a PNG file; a row for each image: what is shown of it | its completions | all of "
-     "it"},
+     "needed: a PNG file, or with the ending .svg an animation; a row for each image: what is "
+     "shown of it | its completions | all of it"},
     {"keep", "FRACTION", ARGS_NUMBER, "0.5", AT(keep), 0, 1,
      "of the pixels, from the top, that are shown; above 0 and below 1"},
     {"images", "K", ARGS_COUNT, "8", AT(images), 1, 1 << 20,
@@ -107,6 +108,8 @@ struct job {
     size_t count, bytes, kept; /* images; of one, and of what is shown of it */
     unsigned char *drawn;      /* count x samples images */
     unsigned char *grid;       /* count x (samples + 2) */
+    bool *still;               /* those of the grid that are not drawn by the model */
+    struct animation animation;
     double seconds;
 };
 
@@ -163,7 +166,8 @@ static int take_memory(struct job *j)
 
     j->drawn = calloc(j->count * j->o.samples, j->bytes);
     j->grid = calloc(all, j->bytes);
-    if (j->drawn && j->grid)
+    j->still = calloc(all, sizeof *j->still);
+    if (j->drawn && j->grid && j->still)
         return ARGS_GO_ON;
     fprintf(stderr, "%s: no memory for %zu images\n", command.name, all);
     return EXIT_FAILED;
@@ -219,7 +223,10 @@ static void arrange(struct job *j)
         memset(row + j->kept, TARN_PNG_GREY, bytes - j->kept);
         memcpy(row + bytes, j->drawn + i * S * bytes, S * bytes);
         memcpy(row + (S + 1) * bytes, original(j, i), bytes);
+        j->still[i * (S + 2)] = j->still[i * (S + 2) + S + 1] = true;
     }
+    animation_of(&j->animation, j->model, bytes, j->kept);
+    j->animation.how.still = j->still;
 }
 
 static void print_json(const struct job *j)
@@ -243,7 +250,8 @@ static struct picture picture_of(const struct job *j)
                             .pixels = j->grid,
                             .size = j->size,
                             .count = j->count * (j->o.samples + 2),
-                            .columns = j->o.samples + 2};
+                            .columns = j->o.samples + 2,
+                            .animation = &j->animation.how};
 }
 
 static int make(struct job *j)
@@ -285,6 +293,7 @@ int cmd_complete(int argc, char **argv)
     if (code != ARGS_GO_ON)
         return code;
     code = complete(&j);
+    free(j.still);
     free(j.grid);
     free(j.drawn);
     tarn_images_free(j.images);

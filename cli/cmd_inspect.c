@@ -10,6 +10,7 @@
 #include "inspect_tensors.h"
 #include "json_line.h"
 #include "model_open.h"
+#include "state_size.h"
 #include "words.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -53,12 +54,6 @@ static const struct {
 
 enum { KNOWN = sizeof known / sizeof known[0], COLUMN = 14 };
 
-/* Bytes of a stream's state: all, and how many of them each position adds. */
-struct state_size {
-    bool generates;
-    size_t bytes, per_position;
-};
-
 struct findings {
     char path[MODEL_PATH];
     tarn_file *file;
@@ -81,31 +76,6 @@ static const char *known_name(const char *key)
         if (strcmp(known[i].key, key) == 0)
             return known[i].name;
     return NULL;
-}
-
-static size_t state_bytes(const tarn_model *model, size_t longest)
-{
-    const tarn_generator_desc desc = {.batch = 1, .longest = longest, .threads = 1};
-    tarn_generator *generator;
-
-    if (tarn_generator_create(&generator, model, &desc, NULL) != TARN_OK)
-        return 0;
-    const size_t bytes = tarn_generator_state_size(generator);
-
-    tarn_generator_free(generator);
-    return bytes;
-}
-
-/* States grow by the same at every position, or not at all. Learned positions may end early, so
- * that the lengths to compare are the first two. What does not grow is told for streams without
- * end, which a short one may do with half of. */
-static struct state_size state_size(const tarn_model *model)
-{
-    const size_t one = state_bytes(model, 1), two = state_bytes(model, 2);
-    const size_t each = tarn_model_config(model)->positions == 1 ? 0 : two - one;
-
-    return each > 0 || one == 0 ? (struct state_size){one > 0, one - each, each}
-                                : (struct state_size){true, state_bytes(model, 0), 0};
 }
 
 /* What was exported is a model as well. */

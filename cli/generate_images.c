@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "animation.h"
 #include "args.h"
 #include "draw.h"
 #include "json_line.h"
@@ -91,15 +92,18 @@ static void print_json(const struct generate_options *o, const struct draw *d)
 
 static int draw_and_show(const struct generate_options *o, struct draw *d)
 {
+    struct animation animation;
     const struct picture picture = {
         .command = generate_name,
         .pixels = d->pixels,
         .size = d->size,
         .count = d->count,
         .columns = (size_t)ceil(sqrt((double)d->count)),
+        .animation = &animation.how,
     };
     const int code = draw_images(d);
 
+    animation_of(&animation, d->model, draw_bytes(d->size), d->given);
     if (code != EXIT_DONE)
         return code;
     if (!write_all(&picture, o->out))

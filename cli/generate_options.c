@@ -44,8 +44,9 @@ static const struct args_option rows[] = {
     {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,
      "go on from there: with the same options the symbols are those that would have come"},
     {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
-     "to a file instead of standard output; for images a PNG file, or a folder with one for "
-     "each if the name ends in /; needed where there is no terminal to show them on"},
+     "to a file instead of standard output; for images a PNG file, an animation if the name "
+     "ends in .svg, or a folder with a PNG for each if it ends in /; needed where there is "
+     "no terminal to show them on"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},

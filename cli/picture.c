@@ -30,12 +30,25 @@ bool picture_fits(const struct picture *p)
     return false;
 }
 
+static bool is_svg(const char *path)
+{
+    const size_t length = strlen(path);
+
+    return length > 4 && strcmp(path + length - 4, ".svg") == 0;
+}
+
+static tarn_status write_file(const struct picture *p, const char *path, tarn_error *err)
+{
+    return is_svg(path) ? tarn_svg_write(path, p->pixels, p->size, p->count, p->columns,
+                                         p->animation, err)
+                        : tarn_png_write(path, p->pixels, p->size, p->count, p->columns, err);
+}
+
 bool picture_write(const struct picture *p, const char *path)
 {
     tarn_error err;
 
-    if (!path ||
-        tarn_png_write(path, p->pixels, p->size, p->count, p->columns, &err) == TARN_OK)
+    if (!path || write_file(p, path, &err) == TARN_OK)
         return true;
     fprintf(stderr, "%s: %s\n", p->command, err.text);
     return false;

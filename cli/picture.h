@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* picture.h - images as a PNG file, and on a terminal. */
+/* picture.h - images as a PNG file, as an animated SVG file, and on a terminal. */
 #ifndef PICTURE_H
 #define PICTURE_H
 
@@ -13,13 +13,15 @@ struct picture {
     const unsigned char *pixels;
     tarn_image_size size;
     size_t count, columns;
+    const tarn_animation *animation; /* how an SVG file shows them */
 };
 
 /* Whether the grid is one that a PNG file holds, false after a message; its pixels are not
  * looked at. */
 bool picture_fits(const struct picture *picture);
 
-/* To a PNG file, unless path is NULL; false after a message. */
+/* To a file, unless path is NULL: an animation if its name ends in .svg, else a PNG. False
+ * after a message. */
 bool picture_write(const struct picture *picture, const char *path);
 
 /* If standard output is a terminal: the first rows of the grid, as far as they fit, with two

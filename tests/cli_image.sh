@@ -128,6 +128,9 @@ expect 2 'images are drawn whole' generate "$model" -o "$folder/a.png" --save-st
 expect 2 'expected numbers from 0 to 255' generate "$model" -o "$folder/a.png" --prompt 256
 expect 2 'prompt: is a whole image' generate "$model" -o "$folder/a.png" \
     --prompt "$(awk 'BEGIN { for (i = 0; i < 30; i++) printf "7 " }')"
+draw a.svg -n 4
+[ "$(grep -c '<use href="#cover"' "$folder/a.svg")" = 4 ] || fail 'an animation draws all images'
+grep -q 'linear attention: .* at every pixel' "$folder/a.svg" || fail 'an animation shows the memory'
 draw each/ -n 3
 draw b.png -n 1
 same each/00000.png b.png 'a folder has a file for each image'
@@ -168,6 +171,8 @@ complete 39 2 1 --keep 0.01
 grep -q '^1 rows' "$out" || fail 'more images than there are'
 expect 0 '"images":1,"samples":3,"first":0,"kept_bytes":15,"image_bytes":30,' complete "$model" \
     --data "$images" --images 1 -o "$folder/k.png" --json
+expect 0 'completions of each' complete "$model" --data "$images" --images 2 --samples 3 -o "$folder/k.svg"
+[ "$(grep -c '<use href="#cover"' "$folder/k.svg")" = 6 ] || fail 'only completions are animated'
 for keep in 0 1 -1 1.5 half nan; do
     expect 2 '--keep' complete "$model" --data "$images" -o "$folder/k.png" --keep $keep
 done

@@ -279,3 +279,14 @@ tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error
         release(writer);
     return status;
 }
+
+tarn_status tn_file_write(const char *path, const void *data, size_t bytes, tarn_error *err)
+{
+    struct tn_file_writer writer;
+    tarn_status status;
+
+    if ((status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
+        (status = tn_file_writer_put(&writer, data, bytes, err)) == TARN_OK)
+        status = tn_file_writer_commit(&writer, err);
+    return status;
+}

@@ -55,6 +55,9 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
  * what can be made again, and tells whether it is whole. */
 tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err);
 
+/* All of a file at once: open, put, commit. */
+tarn_status tn_file_write(const char *path, const void *data, size_t bytes, tarn_error *err);
+
 /* Leaves everything as it was before open. Accepts a writer that is closed. */
 void tn_file_writer_discard(struct tn_file_writer *writer);
 

@@ -169,16 +169,32 @@ struct writing {
     struct job job;
     png_structp png;
     png_infop info;
-    struct tn_file_writer file;
+    struct tn_bytes bytes; /* room; the first `size` are written */
+    size_t size;
 };
+
+static tarn_status make_room(struct writing *w, size_t more)
+{
+    struct tn_bytes larger;
+    const tarn_status status = tn_bytes_take(&larger, 2 * (w->size + more), w->job.err);
+
+    if (status != TARN_OK)
+        return status;
+    if (w->size > 0)
+        memcpy(larger.data, w->bytes.data, w->size);
+    tn_bytes_free(&w->bytes);
+    w->bytes = larger;
+    return TARN_OK;
+}
 
 static void put_bytes(png_structp png, png_bytep data, size_t size)
 {
     struct writing *const w = png_get_io_ptr(png);
 
-    w->job.status = tn_file_writer_put(&w->file, data, size, w->job.err);
-    if (w->job.status != TARN_OK)
+    if (size > w->bytes.size - w->size && (w->job.status = make_room(w, size)) != TARN_OK)
         png_longjmp(png, 1);
+    memcpy(w->bytes.data + w->size, data, size);
+    w->size += size;
 }
 
 static void flush_nothing(png_structp png)
@@ -219,13 +235,14 @@ static tarn_status check_sizes(const char *path, size_t height, size_t width, si
     return TARN_OK;
 }
 
-tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t height,
-                         size_t width, size_t channels, tarn_error *err)
+tarn_status tn_png_encode(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+                          size_t height, size_t width, size_t channels, tarn_error *err)
 {
     struct writing w = {.job = {.path = path, .err = err}};
-    tarn_status status = check_sizes(path, height, width, channels, err);
+    const tarn_status status = check_sizes(path, height, width, channels, err);
 
-    if (status != TARN_OK || (status = tn_file_writer_open(&w.file, path, err)) != TARN_OK)
+    *out = (struct tn_bytes){0};
+    if (status != TARN_OK)
         return status;
     w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w.job, on_error, on_warning);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
@@ -233,9 +250,21 @@ tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t h
         w.job.status =
             tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", tn_path_shown(path));
     else if (write_all(&w, pixels, (png_uint_32)height, (png_uint_32)width, channels))
-        w.job.status = tn_file_writer_commit(&w.file, err);
+        *out = (struct tn_bytes){.data = w.bytes.data, .size = w.size};
     if (w.job.status != TARN_OK)
-        tn_file_writer_discard(&w.file);
+        tn_bytes_free(&w.bytes);
     png_destroy_write_struct(&w.png, &w.info);
     return w.job.status;
+}
+
+tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t height,
+                         size_t width, size_t channels, tarn_error *err)
+{
+    struct tn_bytes bytes;
+    tarn_status status = tn_png_encode(&bytes, path, pixels, height, width, channels, err);
+
+    if (status == TARN_OK)
+        status = tn_file_write(path, bytes.data, bytes.size, err);
+    tn_bytes_free(&bytes);
+    return status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file/file_writer.h"
 #include "file/png_file.h"
 #include "tarn/image.h"
 
@@ -28,11 +29,12 @@ static void place(unsigned char *grid, size_t grid_width, const unsigned char *i
         memcpy(grid + ((y + i) * grid_width + x) * size.channels, image + i * line, line);
 }
 
-tarn_status tarn_png_write(const char *path, const unsigned char *pixels, tarn_image_size size,
-                           size_t count, size_t columns, tarn_error *err)
+tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+                        tarn_image_size size, size_t count, size_t columns, tarn_error *err)
 {
     size_t bytes;
 
+    *out = (struct tn_bytes){0};
     if (!path || !pixels)
         return tn_fail(err, TARN_EINVAL, "path, pixels: one is NULL; expected both");
     if (count == 0 || columns == 0 || size.height == 0 || size.width == 0)
@@ -53,8 +55,21 @@ tarn_status tarn_png_write(const char *path, const unsigned char *pixels, tarn_i
     for (size_t i = 0; i < count; i++)
         place(grid, width, pixels + i * size.height * size.width * size.channels, size,
               i / across, i % across);
-    const tarn_status status = tn_png_write(path, grid, height, width, size.channels, err);
+    const tarn_status status =
+        tn_png_encode(out, path, grid, height, width, size.channels, err);
 
     free(grid);
+    return status;
+}
+
+tarn_status tarn_png_write(const char *path, const unsigned char *pixels, tarn_image_size size,
+                           size_t count, size_t columns, tarn_error *err)
+{
+    struct tn_bytes bytes;
+    tarn_status status = tn_png_grid(&bytes, path, pixels, size, count, columns, err);
+
+    if (status == TARN_OK)
+        status = tn_file_write(path, bytes.data, bytes.size, err);
+    tn_bytes_free(&bytes);
     return status;
 }
