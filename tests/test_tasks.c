@@ -305,7 +305,7 @@ static void tasks_that_cannot_be_are_refused(void **state)
         {"text", {.length = 20, .data = path, .validation = -1.0}, TARN_EINVAL, "validation"},
         {"text", {.length = 20, .data = path, .validation = (double)NAN}, TARN_EINVAL, "nan"},
         {"text", {.length = 20, .data = path, .cache = missing}, TARN_EINVAL, "cache"},
-        {"text", {.length = 20, .data = path, .strict = true}, TARN_EINVAL, "strict"},
+        {"copy", {.length = 20, .strict = true}, TARN_EINVAL, "strict"},
         {"speech", {0}, TARN_EINVAL, "data"},
         {"speech:kind=letters", {.data = missing}, TARN_EINVAL, "phones, characters, words"},
         {"speech:symbols=-1", {.bare = true}, TARN_EINVAL, "symbols"},

@@ -27,7 +27,7 @@ static struct tn_text_set open_set(const struct folder *folder, size_t size, siz
     tarn_error err;
 
     put_text(path, size);
-    check_ok(tn_text_set_read(&set, path, N, validation, 11, &err), &err);
+    check_ok(tn_text_set_read(&set, path, N, validation, 11, false, &err), &err);
     return set;
 }
 
@@ -197,7 +197,7 @@ static void check_refused(const char *path, size_t N, double validation, tarn_st
     struct tn_text_set set;
     tarn_error err = {0};
 
-    assert_int_equal(tn_text_set_read(&set, path, N, validation, 0, &err), status);
+    assert_int_equal(tn_text_set_read(&set, path, N, validation, 0, false, &err), status);
     assert_null(set.bytes.data);
     if (!strstr(err.text, says))
         fail_msg("'%s' does not say '%s'", err.text, says);
@@ -213,10 +213,10 @@ static void texts_without_a_window_are_refused(void **state)
     (void)state;
     put_text(path, 100); /* 90 and 10 */
     check_refused(path, 90, 0.1, TARN_EINVAL, "expected 91 at least");
-    check_ok(tn_text_set_read(&set, path, 89, 0.1, 0, &err), &err);
+    check_ok(tn_text_set_read(&set, path, 89, 0.1, 0, false, &err), &err);
     tn_text_set_free(&set);
     check_refused(path, 10, 0.019, TARN_EINVAL, "expected 2 at least");
-    check_ok(tn_text_set_read(&set, path, 10, 0.02, 0, &err), &err);
+    check_ok(tn_text_set_read(&set, path, 10, 0.02, 0, false, &err), &err);
     tn_text_set_free(&set);
     put_text(path, 1);
     check_refused(path, 1, 1.0, TARN_EINVAL, "expected 2 at least");

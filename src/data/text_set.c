@@ -32,19 +32,27 @@ static tarn_status check_sizes(const struct tn_text_set *set, const char *path,
     return TARN_OK;
 }
 
+static tarn_status read_text(struct tn_text_set *set, const char *path, bool strict,
+                             tarn_error *err)
+{
+    return tn_is_folder(path)
+               ? tn_text_folder_read(&set->bytes, &set->skipped, path, strict, err)
+               : tn_bytes_read(&set->bytes, path, SIZE_MAX / 2, err);
+}
+
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
-                             double validation, uint64_t seed, tarn_error *err)
+                             double validation, uint64_t seed, bool strict, tarn_error *err)
 {
     tarn_status status = check_arguments(N, validation, err);
 
     *set = (struct tn_text_set){.N = N, .seed = seed};
-    if (status != TARN_OK ||
-        (status = tn_bytes_read(&set->bytes, path, SIZE_MAX / 2, err)) != TARN_OK)
-        return status;
-    const size_t size = set->bytes.size;
+    if (status == TARN_OK && (status = read_text(set, path, strict, err)) == TARN_OK) {
+        const size_t size = set->bytes.size;
 
-    set->training = size - tn_min(size, (size_t)(validation * (double)size));
-    if ((status = check_sizes(set, path, validation, err)) != TARN_OK)
+        set->training = size - tn_min(size, (size_t)(validation * (double)size));
+        status = check_sizes(set, path, validation, err);
+    }
+    if (status != TARN_OK)
         tn_text_set_free(set);
     return status;
 }
@@ -52,6 +60,7 @@ tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N
 void tn_text_set_free(struct tn_text_set *set)
 {
     tn_bytes_free(&set->bytes);
+    tn_paths_free(&set->skipped);
     *set = (struct tn_text_set){0};
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text_set.h - the bytes of any file, each a symbol.
+/* text_set.h - the bytes of any file, or of the text files in a folder, each a symbol.
  *
  *     0                        training                 size
  *     | windows anywhere       | windows one by one     |
@@ -9,22 +9,24 @@
 #define TN_TEXT_SET_H
 
 #include "data/batch.h"
-#include "file/file_bytes.h"
+#include "data/text_folder.h"
 
 enum { TN_TEXT_SYMBOLS = 256 };
 
 struct tn_text_set {
     struct tn_bytes bytes;
-    size_t training; /* bytes of the training part */
+    struct tn_paths skipped; /* files of a folder that are not text */
+    size_t training;         /* bytes of the training part */
     size_t N;
     uint64_t seed;
 };
 
-/* The last `validation` (above 0, up to 1) of the file is the validation part; with 1 there is
- * nothing to train on. Refuses files whose training part has no window, or whose validation
- * part has no byte to predict. On failure *set is empty. */
+/* A file, or a folder, see tn_text_folder_read(), as is `strict`. The last `validation` (above
+ * 0, up to 1) of the text is the validation part; with 1 there is nothing to train on. Refuses
+ * texts whose training part has no window, or whose validation part has no byte to predict. On
+ * failure *set is empty. */
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
-                             double validation, uint64_t seed, tarn_error *err);
+                             double validation, uint64_t seed, bool strict, tarn_error *err);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_text_set_free(struct tn_text_set *set);

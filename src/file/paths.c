@@ -68,6 +68,11 @@ static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder
     return TARN_OK;
 }
 
+tarn_status tn_paths_add(struct tn_paths *paths, const char *path, tarn_error *err)
+{
+    return add(paths, "", 0, path, strlen(path), err);
+}
+
 /* ---- Folders ------------------------------------------------------------ */
 
 static int compare(const void *a, const void *b)
@@ -118,6 +123,47 @@ tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
     if (directory)
         closedir(directory);
     free(prefix);
+    return status;
+}
+
+/* To the folders or to the files, or to neither. */
+static tarn_status sort_in(struct tn_paths *files, struct tn_paths *folders, const char *path,
+                           tarn_error *err)
+{
+    struct stat about, target;
+
+    if (lstat(path, &about) != 0 || stat(path, &target) != 0)
+        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    if (S_ISDIR(about.st_mode))
+        return tn_paths_add(folders, path, err);
+    return S_ISREG(target.st_mode) ? tn_paths_add(files, path, err) : TARN_OK;
+}
+
+static tarn_status list_one(struct tn_paths *files, struct tn_paths *folders,
+                            const char *folder, bool (*wanted)(const char *name),
+                            tarn_error *err)
+{
+    struct tn_paths found = {0};
+    tarn_status status = tn_paths_in(&found, folder, wanted, err);
+
+    for (size_t i = 0; i < found.count && status == TARN_OK; i++)
+        status = sort_in(files, folders, found.path[i], err);
+    tn_paths_free(&found);
+    return status;
+}
+
+/* Folders wait in a list: one within another a thousand times needs no deeper stack. */
+tarn_status tn_paths_below(struct tn_paths *paths, const char *folder,
+                           bool (*wanted)(const char *name), tarn_error *err)
+{
+    struct tn_paths folders = {0};
+    tarn_status status = tn_paths_add(&folders, folder, err);
+
+    for (size_t i = 0; i < folders.count && status == TARN_OK; i++)
+        status = list_one(paths, &folders, folders.path[i], wanted, err);
+    if (paths->count > 0)
+        qsort(paths->path, paths->count, sizeof *paths->path, compare);
+    tn_paths_free(&folders);
     return status;
 }
 

@@ -21,6 +21,15 @@ struct tn_paths {
 tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
                         bool (*wanted)(const char *name), tarn_error *err);
 
+/* All regular files below a folder, in the order of the bytes of their paths. Names that are
+ * not wanted are left out, of folders with all below them. Links to files are followed, links
+ * to folders are not: they may lead back up. */
+tarn_status tn_paths_below(struct tn_paths *paths, const char *folder,
+                           bool (*wanted)(const char *name), tarn_error *err);
+
+/* Appends a copy of a path. */
+tarn_status tn_paths_add(struct tn_paths *paths, const char *path, tarn_error *err);
+
 /* The lines of a file that are not empty, relative to its folder unless they begin with '/'. */
 tarn_status tn_paths_of_list(struct tn_paths *paths, const char *list, tarn_error *err);
 

@@ -36,7 +36,7 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     if (!row->reads_data && desc->data)
         return tn_fail(err, TARN_EINVAL, "data: task '%s' makes its own; expected no path",
                        name);
-    if (row->frames == 0 && (desc->cache || desc->strict))
+    if ((row->frames == 0 && desc->cache) || (!row->skipped && desc->strict))
         return tn_fail(err, TARN_EINVAL, "%s: task '%s' has no use for it; expected none",
                        desc->cache ? "cache" : "strict", name);
     return TARN_OK;

@@ -22,7 +22,8 @@ struct tn_task_desc {
     uint64_t seed;     /* of what is drawn */
     double validation; /* fraction of the data that is kept from training; 0: a tenth */
 
-    /* For tasks whose inputs are frames; others refuse a cache and strictness. */
+    /* For tasks whose inputs are frames, and `strict` for all that skip data; others refuse a
+     * cache and strictness. */
     const char
         *note;    /* a model's, which is to be evaluated: only the validation part is read */
     size_t stack; /* frames that are one position of the model; 0: 1 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* task_text.c - predict the next byte of a file.
+/* task_text.c - predict the next byte of a text.
  *
  * The metric is the mean loss in bits, loss / ln 2, a byte. A symbol is a byte and looks like
  * one. */
@@ -16,8 +16,8 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
 
     if (!set)
         return tn_fail(err, TARN_ENOMEM, "no memory for a text");
-    const tarn_status status =
-        tn_text_set_read(set, desc->data, desc->length, desc->validation, desc->seed, err);
+    const tarn_status status = tn_text_set_read(set, desc->data, desc->length, desc->validation,
+                                                desc->seed, desc->strict, err);
 
     if (status == TARN_OK)
         task->set = set;
@@ -31,6 +31,16 @@ static void close_set(void *set)
     if (set)
         tn_text_set_free(set);
     free(set);
+}
+
+static bool skipped(const struct tn_task *task, size_t index, tarn_skipped *out)
+{
+    const struct tn_text_set *const set = task->set;
+
+    if (index >= set->skipped.count)
+        return false;
+    *out = (tarn_skipped){.file = set->skipped.path[index], .reason = tn_text_folder_reason};
+    return true;
 }
 
 static size_t symbols(const struct tn_task *task)
@@ -88,13 +98,18 @@ static const struct tn_task_setting settings[] = {
 
 extern const struct tn_task_row tn_task_text;
 const struct tn_task_row tn_task_text = {
-    .about = {"text", "predict the next byte of a file", (const tarn_option_info[]){{0}}},
+    .about =
+        {"text",
+         "predict the next byte of a file, or of all text files in a folder, joined in the "
+         "order of their names; the end of the text is for validation",
+         (const tarn_option_info[]){{0}}},
     .reads_data = true,
     .metric = {"bits_per_byte", bits_per_byte, false},
     .settings = settings,
     .preset = "small",
     .open = open_set,
     .close = close_set,
+    .skipped = skipped,
     .symbols = symbols,
     .fill = fill,
     .batches = batches,
