@@ -8,8 +8,10 @@
 #include "hardware.h"
 #include "json_line.h"
 #include "model_open.h"
+#include "progress_line.h"
 #include "skipped.h"
 #include "stopwatch.h"
+#include "words.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -20,6 +22,8 @@ struct options {
     size_t threads, beam, skipped;
     bool best, json, strict;
     const char *cpu;
+    struct progress_line line;
+    double begin; /* seconds */
 };
 
 static const struct args_option rows[] = {
@@ -177,7 +181,24 @@ static void skipped(void *context, const tarn_skipped *skipped)
     struct options *const o = context;
 
     o->skipped++;
+    progress_line_erase(&o->line);
     skipped_tell(skipped);
+}
+
+static void scored(void *context, size_t done, size_t batches)
+{
+    struct options *const o = context;
+    const double now = stopwatch_seconds(), speed = (double)done / (now - o->begin);
+    struct progress_parts parts = {0};
+    char left[32];
+
+    if (!progress_line_is_due(&o->line, now))
+        return;
+    words_time(left, sizeof left, (double)(batches - done) / speed);
+    progress_part(&parts, 0, "batch %zu/%zu", done, batches);
+    progress_part(&parts, 2, "%.3g batches/s", speed);
+    progress_part(&parts, 1, "%s left", left);
+    progress_line_show(&o->line, &parts, now);
 }
 
 static int evaluate(struct options *o, const tarn_model *model)
@@ -186,6 +207,7 @@ static int evaluate(struct options *o, const tarn_model *model)
                                      .cpu = o->cpu,
                                      .beam = o->beam,
                                      .skipped = skipped,
+                                     .scored = scored,
                                      .context = o};
     tarn_settings settings;
     tarn_validation validation;
@@ -193,11 +215,14 @@ static int evaluate(struct options *o, const tarn_model *model)
 
     if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
         return model_refused(&command, &err);
-    const double start = stopwatch_seconds();
+    o->begin = stopwatch_seconds();
+    o->line = progress_line_of(o->begin);
+    const tarn_status status = tarn_evaluate(&validation, model, &settings, &desc, &err);
+    const double seconds = stopwatch_seconds() - o->begin;
 
-    if (tarn_evaluate(&validation, model, &settings, &desc, &err) != TARN_OK)
+    progress_line_erase(&o->line);
+    if (status != TARN_OK)
         return model_refused(&command, &err);
-    const double seconds = stopwatch_seconds() - start;
 
     if (o->json)
         print_json(o, &settings, &validation, seconds);

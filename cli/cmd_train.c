@@ -88,6 +88,7 @@ static void print_json(const struct train_progress *p, bool stopped)
     json_put_bool(object, "stopped", stopped);
     json_put_number(object, "loss", train_progress_loss(p));
     if (p->validated) {
+        json_put_count(object, "validation_update", (size_t)p->validation.update);
         json_put_number(object, "validation_loss", p->validation.loss);
         json_put_number(object, p->validation.name, p->validation.metric);
     }
@@ -109,7 +110,8 @@ static void print_text(const struct train_progress *p)
         printf(", loss %.4f, %.0f tokens/s", train_progress_loss(p), train_progress_speed(p));
     printf(", %s planned\n", memory);
     if (p->validated)
-        printf("validation: loss %.4f, %s %.4f\n", p->validation.loss, p->validation.name,
+        printf("validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
+               p->validation.update, p->validation.loss, p->validation.name,
                p->validation.metric);
     printf("%s:", o->folder);
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)

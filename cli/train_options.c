@@ -119,7 +119,10 @@ static const char about[] =
     "the task's preset's.";
 
 static const char notes[] =
-    "Ctrl-C saves a checkpoint and ends with exit code 0; a second one ends at once. "
+    "Ctrl-C saves a checkpoint and ends with exit code 0; a second one ends at once. A run "
+    "that "
+    "does all its updates ends with a validation; the summary says after which update the last "
+    "one was. "
     "TARN_CPU=portable, avx2, ... in the environment chooses the loops.";
 
 static const char *field_help(const struct field_option *option)

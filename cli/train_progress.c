@@ -162,6 +162,22 @@ static void updated(void *context, const tarn_report *report)
     p->mark = stopwatch_seconds();
 }
 
+static void scored(void *context, size_t done, size_t batches)
+{
+    struct train_progress *const p = context;
+    const double now = stopwatch_seconds();
+    struct progress_parts parts = {0};
+
+    if (!progress_line_is_due(&p->line, now))
+        return;
+    if (!p->validating)
+        progress_line_keep(&p->line);
+    p->validating = true;
+    progress_part(&parts, 1, "update %" PRIu64 "/%zu", p->report.update, p->settings.updates);
+    progress_part(&parts, 0, "validation: batch %zu/%zu", done, batches);
+    progress_line_show(&p->line, &parts, now);
+}
+
 static void validated(void *context, const tarn_validation *validation)
 {
     struct train_progress *const p = context;
@@ -170,7 +186,10 @@ static void validated(void *context, const tarn_validation *validation)
     p->validated = true;
     if (p->options->json)
         print_validation(validation);
+    if (p->validating)
+        progress_line_erase(&p->line);
     progress_line_keep(&p->line);
+    p->validating = false;
     fprintf(stderr, "validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
             validation->update, validation->loss, validation->name, validation->metric);
     p->mark = stopwatch_seconds();
@@ -217,6 +236,7 @@ tarn_events train_progress_events(struct train_progress *progress)
         .opened = opened,
         .started = started,
         .update = updated,
+        .scored = scored,
         .validation = validated,
         .saved = saved,
     };

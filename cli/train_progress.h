@@ -12,6 +12,7 @@ struct train_progress {
     tarn_settings settings; /* the options', with what the data said */
     struct progress_line line;
     bool started, validated;
+    bool validating;     /* and the open line says so */
     uint64_t from;       /* updates before this run */
     size_t bytes;        /* planned */
     double begin, mark;  /* seconds: of the start, of the last event */

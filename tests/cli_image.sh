@@ -67,7 +67,7 @@ train 2 'validation: is 1, which leaves nothing to train on' --out "$folder/a" -
 expect 2 "channels is '4'" train image:channels=4 --out "$folder/a" --data "$images"
 [ -e "$folder/a" ] && fail 'a refused run made its folder'
 
-train 0 'validation: loss .*, bits_per_dim' --out "$folder/whole" --data "$images" --steps 200 \
+train 0 '^validation after update 200: loss .*, bits_per_dim' --out "$folder/whole" --data "$images" --steps 200 \
     --eval-every 50 --lr 0.01
 prints '^update 200/200  loss .*  bits_per_dim [0-9.]*  [0-9]* tokens/s' \
     '^image:height=6,width=5,channels=1: linear attention' 'batch 4 of length 29'

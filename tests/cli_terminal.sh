@@ -71,6 +71,30 @@ train 40 TERM=dumb
 grep -q "$escape" "$out" && fail 'a dumb terminal was given commands'
 grep -q '^update 30/30 .* tokens/s .* left$' "$out" || fail "TERM=dumb: $(cat "$out")"
 
+# Validations show how far they are, and leave the line of the update before them.
+rm -rf "$folder/run"
+on 80 -- train copy --out "$folder/run" --preset tiny --length 32 --batch 4 --steps 3 \
+    --eval-every 3 --eval-batches 300 --threads 1
+lines >"$folder/lines"
+grep -q '^update 3/3  validation: batch [0-9]*/300$' "$folder/lines" || fail "validation: $(cat "$out")"
+grep -q '^update 3/3  loss .* left$' "$folder/lines" || fail "the update is gone: $(cat "$out")"
+
+# eval shows how far it is; in a pipe a short one prints its results alone.
+head -c 300000 /dev/zero | tr '\0' a >"$folder/text"
+eval="eval $folder/linear.safetensors --data $folder/text --validation 1 --length 64 --batch 4 --threads 1"
+for columns in 16 30 80; do
+    # shellcheck disable=SC2086
+    on $columns -- $eval
+    lines | grep '^batch' >"$folder/lines"
+    awk -v most=$columns 'length($0) >= most' "$folder/lines" | grep . && fail "$columns: wider"
+    [ "$(sort -u "$folder/lines" | wc -l)" -gt 1 ] || fail "eval shows no progress: $(cat "$out")"
+    lines | tail -n 1 | grep -q '^positions/s  *[0-9]' || fail "eval: $(cat "$out")"
+done
+grep -q '^batch [0-9]*/1172  [0-9.e+]* batches/s  0:[0-9]* left$' "$folder/lines" || fail 'rate and time left'
+# shellcheck disable=SC2086
+expect 0 '^positions/s' $eval
+[ -s "$err" ] && fail "eval in a pipe: $(cat "$err")"
+
 # ---- Images -----------------------------------------------------------------------------------
 
 # image COLUMNS SETTING...: drawn for those.

@@ -97,7 +97,7 @@ expect 2 'short: has 5 bytes' $text --out a --data short
 expect 2 'none: ' $text --out a --data none
 expect 2 '^tarn train text: --norm: no .mid.' $text --out a --data data --steps 1 --norm mid
 [ "$(wc -l <err)" -eq 1 ] || fail "a refusal is not alone: $(cat err)"
-expect 1 '\.: is a folder\|\.: Is a directory' $text --out a --data .
+expect 1 'empty: contains no text, in 0 files' $text --out a --data empty
 copy 1 'missing/a: No such file' --out missing/a --steps 1
 copy 1 'data/a: Not a directory' --out data/a --steps 1
 copy 1 'data: File exists' --out data --steps 1
@@ -136,7 +136,7 @@ fi
 path=$folder/empty
 expect 0 'schedule cosine:warmup=1,total=30,final=0.1, to end with the 30 steps' $text --out t \
     --data data --steps 30
-expect 0 'validation: loss .*, bits_per_byte' train text --out t --resume --steps 31
+expect 0 '^validation after update 31: loss .*, bits_per_byte' train text --out t --resume --steps 31
 grep -q 'has ended after 30 updates: the rate stays' err || fail "a schedule that ended is silent"
 expect 0 'schedule cosine:final=0.5,total=2, to end' $text --out t2 --data data --steps 2 \
     --schedule cosine:final=0.5
@@ -223,6 +223,25 @@ expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
 expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
 head -c 5000 /dev/zero | tr '\0' a >bytes
 expect 2 'symbols: ' train text --out a --start first/model.safetensors --data bytes
+
+# A folder of texts is the text of its files, in the order of their names.
+mkdir -p books/more
+head -c 600 data >books/1
+head -c 300 data >books/more/2
+{ cat books/1 && echo && cat books/more/2; } >both
+expect 0 '5 updates' $text --out from-file --data both --steps 5
+expect 0 '5 updates' $text --out from-folder --data books --steps 5
+same from-file/model.safetensors from-folder/model.safetensors
+printf 'a\0b' >books/binary
+expect 0 'skipped books/binary: contains a zero byte' $text --out skips --data books --steps 5
+same from-file/model.safetensors skips/model.safetensors
+expect 1 'books/binary: contains a zero byte' $text --out a --data books --steps 5 --strict
+expect 0 'skipped books/binary' eval from-file/model.safetensors --data books --length 9
+
+# What a stopped run repeats at its end is said to be of an earlier update.
+copy 0 '"event":"done"' --out early --steps 100000000 --minutes 0.01 --eval-every 7 --json
+last=$(sed -n 's/^{"event":"validation","update":\([0-9]*\).*/\1/p' out | tail -n 1)
+grep -q "^{\"event\":\"done\".*\"validation_update\":$last," out || fail "the update of a validation: $(tail -n 1 out)"
 
 # The clock stops a run as Ctrl-C does.
 copy 0 'to go on: tarn train copy --out timed --resume' --out timed --steps 100000000 --minutes 0.005

@@ -182,6 +182,8 @@ typedef struct tarn_events {
     /* Settings with what the data said; updates done; memory. */
     void (*started)(void *context, const tarn_settings *settings, uint64_t from, size_t bytes);
     void (*update)(void *context, const tarn_report *report);
+    /* After every batch of a validation: so many of all are done. */
+    void (*scored)(void *context, size_t done, size_t batches);
     void (*validation)(void *context, const tarn_validation *validation);
     void (*saved)(void *context, const char *path);
     bool (*stop)(void *context); /* asked after every update: save and come back */
@@ -227,6 +229,7 @@ typedef struct tarn_evaluate_desc {
     size_t beam; /* of heads of sequences: how many beginnings are kept; 0: decode greedily, and
                     all that other heads take */
     void (*skipped)(void *context, const tarn_skipped *skipped);
+    void (*scored)(void *context, size_t done, size_t batches); /* as in tarn_events */
     void *context;
 } tarn_evaluate_desc;
 

@@ -112,7 +112,8 @@ tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
 {
     tarn_status status;
 
-    *lesson = (struct tn_lesson){.skipped = desc->skipped, .context = desc->context};
+    *lesson = (struct tn_lesson){
+        .skipped = desc->skipped, .scored = desc->scored, .context = desc->context};
     if ((status = open_task(lesson, settings, desc, err)) == TARN_OK)
         tell_skipped(lesson);
     if (status != TARN_OK || (status = make_batches(lesson, settings, err)) != TARN_OK)
@@ -152,6 +153,8 @@ tarn_status tn_lesson_validate(const struct tn_lesson *lesson, tarn_validation *
         status = tn_lesson_fill(lesson, 0, TN_VALIDATION, i, err);
         if (status == TARN_OK)
             status = scorer(arg, &score, &lesson->views[0], err);
+        if (status == TARN_OK && lesson->scored)
+            lesson->scored(lesson->context, i + 1, batches);
     }
     validation->loss = score.loss / score.weight;
     validation->metric = metric->value(&score);
@@ -212,6 +215,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                                         .stack = model->arch.config.stack,
                                         .threads = desc->threads,
                                         .skipped = desc->skipped,
+                                        .scored = desc->scored,
                                         .context = desc->context};
     struct tn_training state = {.settings = *settings};
 

@@ -11,6 +11,7 @@ struct tn_lesson {
     struct tn_batch *batches; /* settings->accumulate of them */
     tarn_batch *views;        /* the same, as trainers take them */
     void (*skipped)(void *context, const tarn_skipped *skipped);
+    void (*scored)(void *context, size_t done, size_t batches);
     void *context;
     void *memory;
 };
@@ -20,6 +21,7 @@ struct tn_lesson_desc {
     const char *note; /* as in struct tn_task_desc, as all but the last */
     size_t stack, threads;
     void (*skipped)(void *context, const tarn_skipped *skipped); /* told of each; may be NULL */
+    void (*scored)(void *context, size_t done, size_t batches);  /* likewise, of batches */
     void *context;
 };
 

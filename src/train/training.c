@@ -361,6 +361,7 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
         .stack = config->stack,
         .threads = t->desc->threads,
         .skipped = t->desc->events.skipped,
+        .scored = t->desc->events.scored,
         .context = t->desc->events.context,
     };
     size_t symbols;
