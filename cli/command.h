@@ -30,6 +30,8 @@ int cmd_data(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_manual(int argc, char **argv);
 int cmd_completion(int argc, char **argv);
+int cmd_help(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 int bench_peak(int argc, char **argv);
 int bench_attention(int argc, char **argv);
 int bench_train(int argc, char **argv);

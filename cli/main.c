@@ -5,7 +5,6 @@
 
 #include "args.h"
 #include "command.h"
-#include "tarn/tarn.h"
 
 static const struct command commands[] = {
     {"train", "train a model and keep it in a folder", cmd_train},
@@ -21,6 +20,8 @@ static const struct command commands[] = {
     {"bench", "measure this machine and the attentions on it", cmd_bench},
     {"manual", "write the manual pages", cmd_manual},
     {"completion", "let a shell complete commands, options and names", cmd_completion},
+    {"help", "list the commands, or describe one of them", cmd_help},
+    {"version", "print the version", cmd_version},
     {0},
 };
 
@@ -28,20 +29,18 @@ int program_run(int argc, char **argv)
 {
     return command_run("tarn",
                        "Transformers whose attention is linear in the sequence length, on "
-                       "CPUs. tarn --version prints the version.",
+                       "CPUs.",
                        commands, argc, argv);
 }
 
 int main(int argc, char **argv)
 {
-    int code;
+    static char version[] = "version";
 
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        printf("tarn %s\n", tarn_version());
-        code = EXIT_DONE;
-    } else {
-        code = program_run(argc, argv);
-    }
+    if (argc > 1 && strcmp(argv[1], "--version") == 0)
+        argv[1] = version;
+    const int code = program_run(argc, argv);
+
     if (fflush(stdout) != 0 || ferror(stdout)) {
         perror("tarn: standard output");
         return EXIT_FAILED;

@@ -11,7 +11,24 @@ failed=0
 . "$(dirname "$0")/expect.sh"
 
 expect 0 '^tarn [0-9]' --version
+expect 0 '^tarn [0-9]' version
+expect 2 "'now' is no option" version now
 expect 0 'usage: tarn COMMAND' --help
+cp "$out" "$folder/help"
+expect 0 'usage: tarn COMMAND' help
+cmp -s "$out" "$folder/help" || fail 'tarn help is not tarn --help'
+for command in train generate help 'bench peak' 'train copy' 'data fetch'; do
+    # shellcheck disable=SC2086
+    {
+        expect 0 "usage: tarn $command" $command --help
+        cp "$out" "$folder/help"
+        expect 0 "usage: tarn $command" help $command
+    }
+    cmp -s "$out" "$folder/help" || fail "tarn help $command is not tarn $command --help"
+done
+expect 0 'usage: tarn bench COMMAND' help bench
+expect 2 "no command 'generat'.*did you mean generate" help generat
+expect 2 "no command 'peek'" help bench peek
 expect 2 'usage: tarn COMMAND'
 expect 2 "no command 'benhc'.*did you mean bench" benhc
 expect 0 'attention ' bench --help

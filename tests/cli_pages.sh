@@ -28,7 +28,7 @@ has() { # FILE TEXT
 "$tarn" manual "$folder" || fail "manual"
 expect 1 'No such file' manual "$folder/none"
 expect 2 'no DIR' manual
-has "$folder/tarn.1" 'CPUs. tarn --version'
+has "$folder/tarn.1" '.B --version'
 for command in $(commands); do
     page=$folder/tarn-$command.1
     [ -s "$page" ] || fail "no page for $command"
