@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "formats.h"
 #include "model_open.h"
 
 enum { POSITIONS_MOST = 1 << 24 };
@@ -58,7 +59,7 @@ int cmd_export(int argc, char **argv)
 
     if (code != ARGS_GO_ON)
         return code;
-    if (model_is_misnamed(command.name, o.to, true))
+    if (format_is_foreign(command.name, "OUT", o.to, FORMAT_EXPORT))
         return EXIT_USAGE;
     tarn_model *const model = model_open(command.name, o.model, o.best);
 

@@ -5,6 +5,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "formats.h"
 #include "model_open.h"
 #include "words.h"
 
@@ -194,7 +195,7 @@ int cmd_import(int argc, char **argv)
 
     if (code != ARGS_GO_ON)
         return code;
-    if (model_is_misnamed(command.name, o.to, false))
+    if (format_is_foreign(command.name, "OUT", o.to, FORMAT_MODEL))
         return EXIT_USAGE;
     const tarn_import_desc desc = describe(&o, &listing);
     const tarn_status status = tarn_model_import(&model, o.from, &desc, &err);

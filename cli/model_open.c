@@ -12,23 +12,6 @@ bool model_is_folder(const char *given)
     return stat(given, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t length = strlen(path), tail = strlen(end);
-
-    return length >= tail && strcmp(path + length - tail, end) == 0;
-}
-
-bool model_is_misnamed(const char *command, const char *path, bool npz)
-{
-    if (!ends_in(path, ".pth") && !ends_in(path, ".pt") && (npz || !ends_in(path, ".npz")))
-        return false;
-    fprintf(stderr,
-            "%s: OUT: '%s'; expected %sa name for safetensors, which is what is written\n",
-            command, path, npz ? ".npz, or " : "");
-    return true;
-}
-
 void model_path(char path[MODEL_PATH], const char *given, bool best)
 {
     if (model_is_folder(given))

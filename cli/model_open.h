@@ -17,10 +17,6 @@ void model_path(char path[MODEL_PATH], const char *given, bool best);
 
 bool model_is_folder(const char *given);
 
-/* Whether the end of a name, ".npz", ".pth" or ".pt", promises another format than safetensors,
- * or, with `npz`, than those two; true after a message. */
-bool model_is_misnamed(const char *command, const char *path, bool npz);
-
 /* NULL, after a message. */
 tarn_model *model_open(const char *command, const char *given, bool best);
 

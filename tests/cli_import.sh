@@ -43,8 +43,8 @@ expect 2 "import: --task: no 'foo'" import "$vectors/image_old.pth" "$folder/no"
 expect 0 'parameters' import "$folder/copied/model.safetensors" "$folder/copied.safetensors"
 expect 2 "import: --head: 'ctc'; expected one like 'categorical', as task 'copy' has" import \
     "$folder/copied/model.safetensors" "$folder/no" --head ctc
-for name in no.npz no.pth no.pt; do
-    expect 2 "OUT: '.*$name'; expected a name for safetensors" import "$vectors/image_old.pth" \
+for name in no.npz no.pth no.pt no.gguf no.onnx no.png; do
+    expect 2 "OUT: '.*$name': cannot write .* files here; supported: .safetensors$" import "$vectors/image_old.pth" \
         "$folder/$name" --heads 2
     [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
 done
@@ -69,8 +69,14 @@ expect 0 'parameters' export "$folder/image.safetensors" "$folder/sized.safetens
 expect 0 'pos_embedding.pe  *F32  *1 x 30 x 4' inspect "$folder/sized.safetensors" --tensors
 expect 1 'No such file' export "$folder/none" "$folder/no"
 expect 2 'no OUT' export "$folder/old.safetensors"
-expect 2 "OUT: '.*no.pth'; expected .npz, or a name for safetensors" export \
+expect 2 "OUT: '.*no.pth': cannot write .pth files here; supported: .safetensors, .npz$" export \
     "$folder/old.safetensors" "$folder/no.pth"
+for name in no.gguf no.PT no.bin no.h5 no.png; do
+    expect 2 "OUT: '.*$name': cannot write .* supported: .safetensors, .npz$" export "$folder/old.safetensors" "$folder/$name"
+    [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
+done
+expect 0 'parameters' export "$folder/old.safetensors" "$folder/capitals.NPZ"
+[ "$(head -c 2 "$folder/capitals.NPZ")" = PK ] || fail '.NPZ is .npz'
 
 "$tarn" export "$folder/old.safetensors" "$folder/out.npz" >"$out" 2>"$err"
 if grep -q 'without libarchive' "$err"; then

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* export.c - a model in a file for other programs: the same tensors and names as in its own,
  * and the sinusoid that other programs keep. */
+#define _POSIX_C_SOURCE 200809L
 #include <string.h>
+#include <strings.h>
 
 #include "file/npz.h"
 #include "model/model_file.h"
@@ -11,7 +13,7 @@ static bool ends_in(const char *path, const char *end)
 {
     const size_t length = strlen(path), tail = strlen(end);
 
-    return length >= tail && strcmp(path + length - tail, end) == 0;
+    return length >= tail && strcasecmp(path + length - tail, end) == 0;
 }
 
 enum { POSITIONS = 5000, POSITIONS_MOST = 1 << 24 };

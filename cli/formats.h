@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* formats.h - what the ending of a file's name promises, and which of it can be written.
+ *
+ * A name with an ending that is not in the table promises nothing: the file gets the usual
+ * format. To write another format, add its bit to its row. */
+#ifndef FORMATS_H
+#define FORMATS_H
+
+#include <stdbool.h>
+
+/* What is written; the usual format first. */
+enum format_use {
+    FORMAT_PICTURE = 1, /* PNG, an animation as SVG */
+    FORMAT_TEXT = 2,    /* generated text */
+    FORMAT_MODEL = 4,   /* safetensors */
+    FORMAT_EXPORT = 8,  /* safetensors, NumPy */
+};
+
+/* Whether a name promises a format that is not written for this use; true after a message that
+ * names those that are. `option` is where the name was given: "-o", "OUT". */
+bool format_is_foreign(const char *command, const char *option, const char *path,
+                       enum format_use use);
+
+/* Whether a path ends in ".svg" or the like, in small letters or capitals. */
+bool format_ends_in(const char *path, const char *ending);
+
+#endif
