@@ -212,7 +212,7 @@ static int read_like(struct bench *b)
     model_path(b->like, given, false);
     if (b->values->length == 0)
         b->image.length = bytes;
-    return bytes > 0 ? ARGS_GO_ON : EXIT_FAILED;
+    return bytes > 0 ? ARGS_GO_ON : EXIT_USAGE;
 }
 
 static int read_values(struct bench *b)

@@ -12,6 +12,7 @@
 #include "args.h"
 #include "command.h"
 #include "draw.h"
+#include "formats.h"
 #include "hardware.h"
 #include "json_line.h"
 #include "model_open.h"
@@ -23,7 +24,7 @@
 
 struct options {
     const char *model, *data, *out, *precision, *method;
-    size_t images, samples, first, top_k, seed, threads;
+    size_t images, samples, first, scale, top_k, seed, threads;
     double keep, temperature, top_p;
     bool greedy, best, json;
     const char *cpu;
@@ -37,6 +38,7 @@ static const struct args_option rows[] = {
     {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
      "needed: a PNG file, or with the ending .svg an animation; a row for each image: what is "
      "shown of it | its completions | all of it"},
+    {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST, PICTURE_SCALE_HELP},
     {"keep", "FRACTION", ARGS_NUMBER, "0.5", AT(keep), 0, 1,
      "of the pixels, from the top, that are shown; above 0 and below 1"},
     {"images", "K", ARGS_COUNT, "8", AT(images), 1, 1 << 20,
@@ -91,6 +93,8 @@ static int read_options(struct options *o, int argc, char **argv)
         return refuse("--data PATH is needed, the images to complete");
     if (!o->out)
         return refuse("-o FILE is needed, a PNG file for the picture");
+    if (format_is_foreign(command.name, "-o", o->out, FORMAT_PICTURE))
+        return EXIT_USAGE;
     if (o->keep <= 0.0 || o->keep >= 1.0)
         return refuse("--keep: expected a fraction above 0 and below 1 of every image");
     if (o->top_p <= 0.0)
@@ -153,7 +157,9 @@ static int open_all(struct job *j)
         return EXIT_FAILED;
     j->size = draw_size(command.name, j->o.model, j->model);
     j->bytes = draw_bytes(j->size);
-    if (j->bytes == 0 || !target_can_be(command.name, "-o", j->o.out))
+    if (j->bytes == 0)
+        return EXIT_USAGE;
+    if (!target_can_be(command.name, "-o", j->o.out))
         return EXIT_FAILED;
     if (tarn_images_open(&j->images, j->o.data, &err) != TARN_OK)
         return model_refused(&command, &err);
@@ -227,6 +233,7 @@ static void arrange(struct job *j)
     }
     animation_of(&j->animation, j->model, bytes, j->kept);
     j->animation.how.still = j->still;
+    j->animation.how.scale = j->o.scale;
 }
 
 static void print_json(const struct job *j)
@@ -251,6 +258,7 @@ static struct picture picture_of(const struct job *j)
                             .size = j->size,
                             .count = j->count * (j->o.samples + 2),
                             .columns = j->o.samples + 2,
+                            .scale = j->o.scale,
                             .animation = &j->animation.how};
 }
 

@@ -94,7 +94,7 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
     if (!*config->task) {
         snprintf(err->text, sizeof err->text, "%.160s: names no task; expected one to evaluate",
                  o->model);
-        return err->status = TARN_EFORMAT;
+        return err->status = TARN_EINVAL;
     }
     if (o->length && config->frames > 0) {
         snprintf(err->text, sizeof err->text,

@@ -12,6 +12,7 @@
 
 #include "args.h"
 #include "command.h"
+#include "formats.h"
 #include "generate_images.h"
 #include "generate_options.h"
 #include "generate_sink.h"
@@ -234,6 +235,15 @@ static int set_up(struct session *s)
 {
     int code;
 
+    if (s->o.scale > 0) {
+        fprintf(stderr, "%s: --scale: is for models of images; %s is a model of task '%s'\n",
+                generate_name, s->o.model, s->task);
+        return EXIT_USAGE;
+    }
+    if ((s->o.out && format_is_foreign(generate_name, "-o", s->o.out, FORMAT_TEXT)) ||
+        (s->o.save &&
+         format_is_foreign(generate_name, "--save-state", s->o.save, FORMAT_MODEL)))
+        return EXIT_USAGE;
     if (s->o.save && !target_can_be(generate_name, "--save-state", s->o.save))
         return EXIT_FAILED;
     if (s->o.count == 0)

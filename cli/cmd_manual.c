@@ -253,9 +253,12 @@ static void put_page(FILE *page, const struct catalog *catalog,
         put_group_options(page, catalog, entry);
     else
         put_options(page, entry->command);
-    fputs(".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed; a sentence on standard error says "
-          "why.\n.TP\n2\nWrong usage.\n",
-          page);
+    fputs(
+        ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed, with the reason on standard error: a "
+        "file that cannot be read or written, or is damaged; too little memory.\n.TP\n2\nWrong "
+        "usage: an argument that is not valid, does not fit the others, or names a model that "
+        "the command cannot use, such as a model of text for completing images.\n",
+        page);
     put_see_also(page, catalog, entry);
 }
 

@@ -12,6 +12,7 @@
 #include "animation.h"
 #include "args.h"
 #include "draw.h"
+#include "formats.h"
 #include "json_line.h"
 #include "picture.h"
 #include "target.h"
@@ -50,6 +51,8 @@ static int check(const struct generate_options *o, tarn_image_size size, size_t 
         return refuse("-o FILE is needed, a PNG file for the images");
     if (!o->out)
         return ARGS_GO_ON;
+    if (format_is_foreign(generate_name, "-o", o->out, FORMAT_PICTURE))
+        return EXIT_USAGE;
     return (is_folder(o->out) ? folder_can_be(o->out)
                               : target_can_be(generate_name, "-o", o->out))
                ? ARGS_GO_ON
@@ -99,11 +102,16 @@ static int draw_and_show(const struct generate_options *o, struct draw *d)
         .size = d->size,
         .count = d->count,
         .columns = (size_t)ceil(sqrt((double)d->count)),
+        .scale = o->scale,
         .animation = &animation.how,
     };
-    const int code = draw_images(d);
+    int code;
 
+    if (o->out && !is_folder(o->out) && !picture_fits(&picture))
+        return EXIT_USAGE;
+    code = draw_images(d);
     animation_of(&animation, d->model, draw_bytes(d->size), d->given);
+    animation.how.scale = o->scale;
     if (code != EXIT_DONE)
         return code;
     if (!write_all(&picture, o->out))
@@ -139,7 +147,7 @@ int generate_images(const struct generate_options *o, const tarn_model *model,
     int code;
 
     if (bytes == 0)
-        return EXIT_FAILED;
+        return EXIT_USAGE;
     if ((code = check(o, d.size, prompt_count)) != ARGS_GO_ON)
         return code;
     d.pixels = calloc(d.count, bytes);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "hardware.h"
+#include "picture.h"
 #include "terminal.h"
 
 #define AT(field) offsetof(struct generate_options, field)
@@ -47,6 +48,8 @@ static const struct args_option rows[] = {
      "to a file instead of standard output; for images a PNG file, an animation if the name "
      "ends in .svg, or a folder with a PNG for each if it ends in /; needed where there is "
      "no terminal to show them on"},
+    {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST,
+     "of images: " PICTURE_SCALE_HELP},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
      "of a folder: the model of its best validation instead of the last"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},

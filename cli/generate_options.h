@@ -11,7 +11,7 @@
 
 struct generate_options {
     const char *model, *prompt, *prompt_file, *method, *precision, *save, *load, *out;
-    size_t count, streams, top_k, seed, threads; /* 0: not given */
+    size_t count, streams, scale, top_k, seed, threads; /* 0: not given */
     double temperature, top_p;
     bool greedy, best, json;
     const char *cpu; /* from TARN_CPU; NULL: best */

@@ -2,59 +2,16 @@
 #include "picture.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "formats.h"
 #include "terminal.h"
 
 enum { ROWS = 64 }; /* of pixels that a terminal is shown at most, and one row of images */
 
-/* ---- A file ------------------------------------------------------------- */
-
-/* Side by side, with what is between them. */
-static bool side_fits(size_t images, size_t pixels)
-{
-    return images <= TARN_PNG_SIDE_MOST / (pixels + TARN_PNG_GAP);
-}
-
-bool picture_fits(const struct picture *p)
-{
-    const size_t down = (p->count + p->columns - 1) / p->columns;
-
-    if (side_fits(down, p->size.height) && side_fits(p->columns, p->size.width))
-        return true;
-    fprintf(stderr,
-            "%s: %zu rows of %zu images of %zu x %zu; expected a picture of up to %d pixels a "
-            "side\n",
-            p->command, down, p->columns, p->size.height, p->size.width, TARN_PNG_SIDE_MOST);
-    return false;
-}
-
-static bool is_svg(const char *path)
-{
-    const size_t length = strlen(path);
-
-    return length > 4 && strcmp(path + length - 4, ".svg") == 0;
-}
-
-static tarn_status write_file(const struct picture *p, const char *path, tarn_error *err)
-{
-    return is_svg(path) ? tarn_svg_write(path, p->pixels, p->size, p->count, p->columns,
-                                         p->animation, err)
-                        : tarn_png_write(path, p->pixels, p->size, p->count, p->columns, err);
-}
-
-bool picture_write(const struct picture *p, const char *path)
-{
-    tarn_error err;
-
-    if (!path || write_file(p, path, &err) == TARN_OK)
-        return true;
-    fprintf(stderr, "%s: %s\n", p->command, err.text);
-    return false;
-}
-
-/* ---- A terminal --------------------------------------------------------- */
+/* ---- Pixels ------------------------------------------------------------- */
 
 struct colour {
     int r, g, b;
@@ -76,6 +33,108 @@ static struct colour pixel(const struct picture *p, size_t y, size_t x)
     return s.channels == 1 ? (struct colour){at[0], at[0], at[0]}
                            : (struct colour){at[0], at[1], at[2]};
 }
+
+/* ---- A file ------------------------------------------------------------- */
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static size_t scale_of(const struct picture *p)
+{
+    return p->scale ? p->scale : 1;
+}
+
+/* Side by side, with what is between them. */
+static bool side_fits(size_t images, size_t pixels, size_t scale)
+{
+    return images <= TARN_PNG_SIDE_MOST / scale / (pixels + TARN_PNG_GAP);
+}
+
+bool picture_fits(const struct picture *p)
+{
+    const size_t down = (p->count + p->columns - 1) / p->columns, scale = scale_of(p);
+
+    if (side_fits(down, p->size.height, scale) && side_fits(p->columns, p->size.width, scale))
+        return true;
+    fprintf(stderr,
+            "%s: %zu rows of %zu images of %zu x %zu at scale %zu; expected a picture of "
+            "up to %d pixels a side\n",
+            p->command, down, p->columns, p->size.height, p->size.width, scale,
+            TARN_PNG_SIDE_MOST);
+    return false;
+}
+
+/* Row y of the grid, each pixel `scale` times. */
+static void enlarge_row(unsigned char *out, const struct picture *p, size_t y, size_t width)
+{
+    for (size_t x = 0; x < width; x++) {
+        const struct colour c = pixel(p, y, x);
+
+        for (size_t k = 0; k < p->scale; k++) {
+            *out++ = (unsigned char)c.r;
+            if (p->size.channels == 3) {
+                *out++ = (unsigned char)c.g;
+                *out++ = (unsigned char)c.b;
+            }
+        }
+    }
+}
+
+/* The grid as one large image, gaps and all. */
+static tarn_status write_enlarged(const struct picture *p, const char *path, tarn_error *err)
+{
+    const struct picture grid = {.pixels = p->pixels,
+                                 .size = p->size,
+                                 .count = p->count,
+                                 .columns = smaller(p->count, p->columns),
+                                 .scale = p->scale};
+    const size_t down = (p->count + grid.columns - 1) / grid.columns;
+    const size_t height = down * (p->size.height + TARN_PNG_GAP) - TARN_PNG_GAP;
+    const size_t width = grid.columns * (p->size.width + TARN_PNG_GAP) - TARN_PNG_GAP;
+    const tarn_image_size size = {height * p->scale, width * p->scale, p->size.channels};
+    const size_t row = size.width * size.channels;
+    unsigned char *const pixels =
+        size.height <= SIZE_MAX / row ? malloc(size.height * row) : NULL;
+
+    if (!pixels) {
+        snprintf(err->text, sizeof err->text, "no memory for %zu x %zu pixels", size.height,
+                 size.width);
+        return err->status = TARN_ENOMEM;
+    }
+    for (size_t y = 0; y < size.height; y++)
+        if (y % p->scale == 0)
+            enlarge_row(pixels + y * row, &grid, y / p->scale, width);
+        else
+            memcpy(pixels + y * row, pixels + (y - 1) * row, row);
+    const tarn_status status = tarn_png_write(path, pixels, size, 1, 1, err);
+
+    free(pixels);
+    return status;
+}
+
+static tarn_status write_file(const struct picture *p, const char *path, tarn_error *err)
+{
+    if (format_ends_in(path, ".svg"))
+        return tarn_svg_write(path, p->pixels, p->size, p->count, p->columns, p->animation,
+                              err);
+    return scale_of(p) > 1
+               ? write_enlarged(p, path, err)
+               : tarn_png_write(path, p->pixels, p->size, p->count, p->columns, err);
+}
+
+bool picture_write(const struct picture *p, const char *path)
+{
+    tarn_error err;
+
+    if (!path || write_file(p, path, &err) == TARN_OK)
+        return true;
+    fprintf(stderr, "%s: %s\n", p->command, err.text);
+    return false;
+}
+
+/* ---- A terminal --------------------------------------------------------- */
 
 /* Of the cube's levels 0, 95, 135, 175, 215, 255. */
 static int level(int value)
@@ -139,11 +198,6 @@ static void show_line(const struct picture *p, const struct terminal *t, size_t 
             put_shade(up, low);
     }
     printf(in_colour ? "\033[0m\n" : "\n");
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
 }
 
 void picture_show(const struct picture *p)

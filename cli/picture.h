@@ -7,12 +7,18 @@
 
 #include "tarn/tarn.h"
 
+/* Options of commands that write pictures. */
+#define PICTURE_SCALE_HELP                                                                     \
+    "enlarge every pixel in the file to K x K; 0: 1, or 3 in an animation"
+enum { PICTURE_SCALE_MOST = 100 };
+
 /* A grid of `columns`. */
 struct picture {
     const char *command; /* for messages */
     const unsigned char *pixels;
     tarn_image_size size;
     size_t count, columns;
+    size_t scale; /* pixels of a PNG file for one of an image, both ways; 0: 1 */
     const tarn_animation *animation; /* how an SVG file shows them */
 };
 

@@ -297,7 +297,7 @@ refuse 2 "eval: --beam: is 3; expected 0: task 'copy.*' has no sequences" eval "
 refuse 2 "eval: --seed: 'x'" eval "$copy" --seed x
 refuse 2 "eval: --strict: task 'copy' has no use" eval "$copy" --strict
 refuse 2 'to validate on' eval "$linear" --data "$folder/empty.safetensors" --validation 1
-refuse 1 'names no task' eval "$folder/taskless.safetensors"
+refuse 2 'names no task' eval "$folder/taskless.safetensors"
 refuse 2 'no MODEL' eval
 
 # ---- inspect ------------------------------------------------------------------

@@ -141,9 +141,76 @@ expect 1 'a.png/: Not a directory' generate "$model" -n 1 -o "$folder/a.png/"
 expect 1 'none/a.png: No such file' generate "$model" -o "$folder/none/a.png"
 expect 1 'empty: Is a directory' generate "$model" -o "$folder/empty"
 expect 1 "-o: ''; expected the name of a file" generate "$model" -o ''
+# ---- formats and sizes of files ---------------------------------------------------------------
+
+for ending in .jpg .JPEG .gif .webp .bmp .pdf .npz .gguf .safetensors .txt; do
+    expect 2 "': cannot write $(echo $ending | tr A-Z a-z) files here; supported: .png, .svg$" \
+        generate "$model" -o "$folder/foreign$ending"
+    expect 2 "tarn complete: -o: '.*': cannot write" complete "$model" --data "$images" \
+        -o "$folder/foreign$ending"
+    [ -e "$folder/foreign$ending" ] && fail "$ending was written"
+done
+draw picture -n 1 # no ending, or one that nobody knows: PNG
+draw picture.v2 -n 1
+same picture picture.v2 'unknown endings'
+draw picture.SVG -n 1
+grep -q '<svg' "$folder/picture.SVG" || fail 'capitals are small letters'
+
+# side FILE: width x height of a PNG file.
+side() {
+    od -An -tu1 -j16 -N8 "$folder/$1" | awk '{ print $3 * 256 + $4 "x" $7 * 256 + $8 }'
+}
+
+draw one.png -n 4
+draw large.png -n 4 --scale 3
+[ "$(side one.png) $(side large.png)" = '11x13 33x39' ] || fail "sizes: $(side one.png) $(side large.png)"
+draw b.png -n 4 --scale 1
+same one.png b.png 'a scale of 1 is none'
+draw each-large/ -n 2 --scale 5
+[ "$(side each-large/00001.png)" = 25x30 ] || fail "a file each: $(side each-large/00001.png)"
+draw k.png -n 1
+expect 0 'images' complete "$model" --data "$folder/k.png" --images 1 --samples 1 -o "$folder/m.png" --scale 2
+[ "$(side m.png)" = '34x12' ] || fail "complete --scale: $(side m.png)"
+draw small.svg -n 1 --scale 1
+draw usual.svg -n 1
+different small.svg usual.svg 'the scale of an animation'
+expect 2 "--scale: '101'; expected a whole number from 0 to 100" generate "$model" --scale 101
+expect 2 'expected a picture of up to 1000000 pixels a side' generate "$model" --scale 100 -n 100000000 -o "$folder/a.png"
+expect 2 '--scale: is for models of images' generate "$folder/models/linear.safetensors" --scale 2
+
+# ---- models of the wrong kind -----------------------------------------------------------------
+
+# wrong MODEL SENTENCE COMMAND...: exit code 2 in every command.
+wrong() {
+    given=$folder/models/$1.safetensors
+    sentence=$2
+    shift 2
+    command=$1
+    shift
+    expect 2 "$sentence" "$command" "$given" "$@"
+}
+
+for given in linear numbers taskless speech; do
+    wrong $given 'expected one of images' complete --data "$images" -o "$folder/a.png"
+done
+wrong sizeless 'does not say how large images are' complete --data "$images" -o "$folder/a.png"
+wrong sizeless 'does not say how large images are' generate -o "$folder/a.png"
+wrong image 'has images of 6 x 5 x 1' complete --data "$images" -o "$folder/a.png"
+for given in linear numbers taskless image; do
+    wrong $given 'expected one of speech' transcribe "$images"
+done
+wrong speech 'reads sound; expected one of symbols' generate
+wrong both 'is not causal' generate
+wrong taskless 'names no task' eval
+wrong image 'has images of 6 x 5 x 1' eval --data "$images"
+expect 2 'expected one of images' bench image --like "$folder/models/linear.safetensors" --method linear
+expect 2 "--attention: \|head: \|symbols: " train image --start "$folder/models/numbers.safetensors" --out "$folder/none-made" --data "$images"
+
+# ---- wrong input ------------------------------------------------------------------------------
+
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
-expect 1 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
+expect 2 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
 
 # ---- complete ---------------------------------------------------------------------------------
 
@@ -184,11 +251,11 @@ expect 2 'has images of 6 x 7 x 1.*expected 6 x 5 x 1' complete "$model" --data 
     -o "$folder/k.png"
 expect 2 '--first: 40; expected a number below 40' complete "$model" --data "$images" --first 40 \
     -o "$folder/k.png"
-expect 1 "a model of task 'text'; expected one of images" complete \
+expect 2 "a model of task 'text'; expected one of images" complete \
     "$folder/models/linear.safetensors" --data "$images" -o "$folder/k.png"
 expect 1 'empty' complete "$model" --data "$folder/empty" -o "$folder/k.png"
 expect 1 "-o: ''; expected the name of a file" complete "$model" --data "$images" -o ''
-expect 2 '1 rows of 166667 images of 6 x 5; expected a picture of up to 1000000' complete "$model" \
+expect 2 '1 rows of 166667 images of 6 x 5 at scale 1; expected a picture of up to 1000000' complete "$model" \
     --data "$images" -o "$folder/k.png" --images 1 --samples 166665
 expect 1 'No such file' complete "$folder/none" --data "$images" -o "$folder/k.png"
 
@@ -198,7 +265,7 @@ expect 0 'whole with random weights, f32, images of 30 bytes' bench image --like
     --method linear --budget 0.001 --threads 1
 expect 0 'images of 7 bytes' bench image --like "$model" --length 7 --method linear --budget 0.001 \
     --threads 1
-expect 1 "a model of task 'text'; expected one of images" bench image \
+expect 2 "a model of task 'text'; expected one of images" bench image \
     --like "$folder/models/linear.safetensors"
 expect 1 'none: No such file' bench image --like "$folder/none"
 

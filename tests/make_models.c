@@ -20,6 +20,8 @@ static const struct {
     {"numbers", {"task", "copy", "symbols", "11", NULL}},
     {"taskless", {"task", "", "symbols", "11", NULL}},
     {"image", {"task", "image:height=8,width=8,channels=3", NULL}},
+    {"sizeless", {"task", "image", NULL}},
+    {"speech", {"task", "speech", "head", "ctc", "frames", "40", NULL}},
 };
 
 static void check(tarn_status status, const tarn_error *err)
