@@ -47,19 +47,6 @@ static size_t put_data(FILE *gnuplot, const struct bench_row *rows, size_t count
 
 /* ---- looks -------------------------------------------------------------- */
 
-/* The colours of Okabe and Ito, which the colour-blind tell apart; the points differ too. */
-static void put_styles(FILE *gnuplot, size_t methods)
-{
-    static const char *const colours[] = {"#d55e00", "#e69f00", "#0072b2", "#56b4e9",
-                                          "#009e73", "#cc79a7", "#000000", "#999999"};
-    static const int points[] = {7, 6, 5, 9, 13, 11, 12, 4};
-    const size_t styles = sizeof colours / sizeof colours[0];
-
-    for (size_t i = 0; i < methods; i++)
-        fprintf(gnuplot, "set linetype %zu lc rgb '%s' lw 2 pt %d ps 0.9\n", i + 1,
-                colours[i % styles], points[i % styles]);
-}
-
 static void put_axes(FILE *gnuplot, const struct bench_row *rows, size_t count)
 {
     const size_t least = rows[0].desc.queries, most = rows[count - 1].desc.queries;
@@ -147,7 +134,7 @@ static void put_script(FILE *gnuplot, const struct bench_machine *machine,
 {
     const size_t methods = put_data(gnuplot, rows, count);
 
-    put_styles(gnuplot, methods);
+    plot_styles(gnuplot, methods);
     put_axes(gnuplot, rows, count);
     put_title(gnuplot, machine, &rows[0]);
     put_place(gnuplot, 0.085, 0.48, 0.23, 0.9);

@@ -23,6 +23,7 @@ int cmd_eval(int argc, char **argv);
 int cmd_generate(int argc, char **argv);
 int cmd_complete(int argc, char **argv);
 int cmd_transcribe(int argc, char **argv);
+int cmd_plot(int argc, char **argv);
 int cmd_inspect(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_export(int argc, char **argv);

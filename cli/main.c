@@ -13,6 +13,7 @@ static const struct command commands[] = {
      cmd_generate},
     {"complete", "the rest of images of which a model is shown the beginning", cmd_complete},
     {"transcribe", "what was said in recordings, or in sound as it arrives", cmd_transcribe},
+    {"plot", "draw the loss curves of training runs in one picture", cmd_plot},
     {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
     {"import", "make a model of a file of PyTorch's, NumPy's or safetensors", cmd_import},
     {"export", "write a model as safetensors or for NumPy", cmd_export},

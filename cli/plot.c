@@ -50,6 +50,19 @@ void plot_frame(FILE *gnuplot)
                      "set border 3 lc rgb '#606060'\nset tics nomirror out scale 0.6\n");
 }
 
+/* The colours of Okabe and Ito, which the colour-blind tell apart; the points differ too. */
+void plot_styles(FILE *gnuplot, size_t count)
+{
+    static const char *const colours[] = {"#d55e00", "#e69f00", "#0072b2", "#56b4e9",
+                                          "#009e73", "#cc79a7", "#000000", "#999999"};
+    static const int points[] = {7, 6, 5, 9, 13, 11, 12, 4};
+    const size_t styles = sizeof colours / sizeof colours[0];
+
+    for (size_t i = 0; i < count; i++)
+        fprintf(gnuplot, "set linetype %zu lc rgb '%s' lw 2 pt %d ps 0.9\n", i + 1,
+                colours[i % styles], points[i % styles]);
+}
+
 static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
 {
     if (ends_in(path, ".svg"))

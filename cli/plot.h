@@ -22,6 +22,9 @@ bool plot_close(FILE *gnuplot, const char *path);
 /* In gnuplot's own quotes. */
 void plot_quoted(FILE *gnuplot, const char *text);
 
+/* Line types 1 to `count`, one for each curve of a picture. */
+void plot_styles(FILE *gnuplot, size_t count);
+
 /* A thin grid, an open frame. */
 void plot_frame(FILE *gnuplot);
 
