@@ -138,6 +138,8 @@ static void advise(const struct train_progress *p)
 
 /* ---- One run ------------------------------------------------------------ */
 
+enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
+
 static int train(const struct train_options *o)
 {
     struct train_progress progress = train_progress_of(o);
@@ -149,6 +151,8 @@ static int train(const struct train_options *o)
         .threads = o->threads,
         .cpu = o->cpu,
         .events = train_progress_events(&progress),
+        .minutes = o->steps_given ? 0.0 : o->minutes,
+        .validations = o->validations_given ? 0 : VALIDATIONS,
     };
     tarn_error err;
     int code = EXIT_DONE;

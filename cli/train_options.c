@@ -88,8 +88,9 @@ static const struct args_option others[] = {
     {"epochs", "E", ARGS_NUMBER, "0", offsetof(struct values, epochs), 0, 1 << 20,
      "in the place of --steps: times over the training data; 0: by --steps"},
     {"minutes", "M", ARGS_NUMBER, "0", offsetof(struct values, minutes), 0, 1 << 20,
-     "stop after so many, as Ctrl-C does, if --steps are not done before; 0: never. Schedules "
-     "go by updates: constant suits best"},
+     "train for M minutes: the number of updates, the schedule and the validations are fitted "
+     "to the time. With --steps or --epochs: stop after M minutes, as Ctrl-C does. 0: no "
+     "limit"},
 };
 
 /* The arguments' table, and the text of the defaults that it shows. */
@@ -383,6 +384,7 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->minutes = values->minutes;
     o->epochs = values->epochs;
     o->schedule_given = is_given(values, table, "schedule");
+    o->validations_given = is_given(values, table, "score_every");
     o->steps_given = is_given(values, table, "updates");
     if (o->steps_given && o->epochs > 0.0)
         return refuse(o->program, "--epochs: --steps is given too; expected one of them");
@@ -424,6 +426,11 @@ int train_options_read(struct train_options *o, int argc, char **argv)
     const int code = args_read(&command, &values, argc, argv);
 
     return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
+}
+
+bool train_options_fits_time(const struct train_options *o)
+{
+    return o->minutes > 0.0 && !o->steps_given && !o->resume;
 }
 
 /* What is static stays for who reads the catalog. */

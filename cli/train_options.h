@@ -18,14 +18,18 @@ struct train_options {
     const char *folder, *cpu;
     char first[MODEL_PATH]; /* a model to start with; "": random weights */
     size_t threads;
-    double minutes; /* after which a run stops; 0: it does not */
+    double minutes; /* that a run is fitted to, or with steps stops after; 0: no limit */
     double epochs;  /* in the place of settings.updates; 0: by these */
     bool resume, json;
-    bool schedule_given, steps_given; /* by whoever started the run, --epochs counts as steps */
+    /* By whoever started the run; --epochs counts as steps. */
+    bool schedule_given, steps_given, validations_given;
 };
 
 /* argv[0] is the task, with its options. ARGS_GO_ON or an exit code, as args_read(). */
 int train_options_read(struct train_options *options, int argc, char **argv);
+
+/* Whether the number of updates follows from --minutes, in a run that begins. */
+bool train_options_fits_time(const struct train_options *options);
 
 /* For the catalog: TASK and the options that all tasks have. */
 int train_options_describe(void);

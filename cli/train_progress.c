@@ -24,7 +24,7 @@ struct train_progress train_progress_of(const struct train_options *options)
 
 bool train_progress_is_over(const struct train_progress *p)
 {
-    return p->options->minutes > 0.0 &&
+    return p->options->minutes > 0.0 && (p->options->steps_given || !p->fitted) &&
            stopwatch_seconds() - p->begin >= 60.0 * p->options->minutes;
 }
 
@@ -61,8 +61,11 @@ static double seconds_left(const struct train_progress *p, double at)
 
     const double by_pace = (at - p->begin) / done * left;
     const double minutes = p->options->minutes;
+    const double by_clock = fmax(0.0, 60.0 * minutes - (at - p->begin));
 
-    return minutes > 0.0 ? fmin(by_pace, fmax(0.0, 60.0 * minutes - (at - p->begin))) : by_pace;
+    if (minutes == 0.0)
+        return by_pace;
+    return p->fitted && !p->options->steps_given ? by_clock : fmin(by_pace, by_clock);
 }
 
 /* What a validation measures, of the shown loss and the last update. */
@@ -136,7 +139,8 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
     p->bytes = bytes;
     words_bytes(memory, sizeof memory, (double)bytes);
     train_options_model(model, &p->options->config);
-    train_cosine_tell(p->options, s);
+    if (!p->fitted && !train_options_fits_time(p->options))
+        train_cosine_tell(p->options, s);
     fprintf(stderr,
             "%s: %s\n"
             "%s, rate %g, schedule %s, clip %s; batch %zu of length %zu; %s planned\n",
@@ -195,6 +199,21 @@ static void validated(void *context, const tarn_validation *validation)
     p->mark = stopwatch_seconds();
 }
 
+/* The first plan of a run is worth a line; later ones show in the progress. */
+static void planned(void *context, const tarn_settings *settings)
+{
+    struct train_progress *const p = context;
+
+    p->settings.updates = settings->updates;
+    if (p->started && !p->fitted) {
+        progress_line_keep(&p->line);
+        fprintf(stderr,
+                "about %zu updates fit into %g minute%s; the schedule is fitted to that\n",
+                settings->updates, p->options->minutes, p->options->minutes == 1.0 ? "" : "s");
+    }
+    p->fitted = true;
+}
+
 static void saved(void *context, const char *path)
 {
     struct train_progress *const p = context;
@@ -239,5 +258,6 @@ tarn_events train_progress_events(struct train_progress *progress)
         .scored = scored,
         .validation = validated,
         .saved = saved,
+        .planned = planned,
     };
 }

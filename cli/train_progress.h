@@ -12,6 +12,7 @@ struct train_progress {
     tarn_settings settings; /* the options', with what the data said */
     struct progress_line line;
     bool started, validated;
+    bool fitted;         /* to a time: the settings have the updates planned last */
     bool validating;     /* and the open line says so */
     uint64_t from;       /* updates before this run */
     size_t bytes;        /* planned */
@@ -28,7 +29,7 @@ struct train_progress train_progress_of(const struct train_options *options);
 /* All but `stop`; the context is the progress. */
 tarn_events train_progress_events(struct train_progress *progress);
 
-/* Whether --minutes are over. */
+/* Whether --minutes are over, of a run that is not fitted to them. */
 bool train_progress_is_over(const struct train_progress *progress);
 
 /* Means over the last updates, and over this run; NAN before there is one. */

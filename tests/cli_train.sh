@@ -249,6 +249,13 @@ done=$(newest timed)
 expect 0 "$((done + 3)) updates" train copy --out timed --resume --steps $((done + 3)) --minutes 9
 copy 0 "$((done + 3)) updates" --out untimed --steps $((done + 3))
 same timed/model.safetensors untimed/model.safetensors
+# Without --steps the run is fitted to it.
+expect 0 'updates fit into 0.01 minutes; the schedule is fitted to that' train copy ${small%--eval-every*} \
+    --eval-batches 1 --threads 1 --out fitted --schedule cosine:final=0.1 --minutes 0.01
+tail -1 fitted/log.jsonl | grep -q validation_loss || fail "no validation at the end"
+[ "$(grep -c validation_loss fitted/log.jsonl)" -le 8 ] || fail "more than 8 validations"
+expect 0 'there is nothing to do' train copy --out fitted --resume
+expect 0 "$(($(newest fitted) + 2)) updates" train copy --out fitted --resume --steps $(($(newest fitted) + 2))
 copy 2 "--minutes: '-1'; expected a number from 0" --out a --minutes -1
 copy 2 "--minutes: 'soon'" --out a --minutes soon
 
@@ -294,6 +301,38 @@ copy 0 "$last updates" --out unharmed --steps $last --dropout 0.1
 same killed/model.safetensors unharmed/model.safetensors
 [ "$(tail -n 1 killed/loss.csv | cut -d, -f1)" -eq "$last" ] || fail "the CSV after kills"
 [ "$(wc -l <killed/loss.csv)" -eq $((last + 1)) ] || fail "updates are missing from the log"
+
+# ---- Curves of several runs -----------------------------------------------------------------
+
+path=$PATH
+expect 0 '^killed  *[0-9]* ' plot killed unharmed/log.jsonl learns/loss.csv -o curves.svg
+prints '^run  *updates  *loss  *validation  *best  *accuracy$' '^unharmed/log.jsonl ' '^learns/loss.csv  *300 '
+head -n 1 curves.csv | grep -q '^run,update,loss,smoothed_loss,validation_loss,accuracy$' ||
+    fail "the CSV of the curves: $(head -n 1 curves.csv)"
+cat killed/log.jsonl unharmed/log.jsonl | grep -c '"loss"' >both.updates
+[ "$(grep -c -e '^"killed",' -e '^"unharmed/log.jsonl",' curves.csv)" -eq "$(cat both.updates)" ] ||
+    fail "the CSV of the curves does not have every update"
+if command -v gnuplot >/dev/null; then
+    grep -q '</svg>' curves.svg || fail "no picture of curves"
+    for name in killed unharmed/log.jsonl learns/loss.csv validation; do
+        grep -q ">$name<" curves.svg || fail "the picture of curves has no '$name'"
+    done
+    expect 0 . plot killed -o curves.png
+    head -c 4 curves.png | grep -aq PNG || fail "a picture as PNG"
+fi
+sed 's/accuracy/bits_per_dim/' killed/loss.csv >other.csv
+expect 2 'killed is measured in accuracy and other.csv in bits_per_dim; expected runs of the same task' \
+    plot killed other.csv -o other.svg
+[ ! -e other.svg ] || fail "a picture of runs that cannot be compared"
+expect 1 'bytes has no updates; expected a folder of tarn train' plot bytes
+expect 1 'nowhere: No such file' plot nowhere
+expect 1 'empty/log.jsonl: No such file' plot empty
+expect 2 "-o: 'curves.gif'; expected a name that ends in .svg or .png" plot killed -o curves.gif
+expect 1 'no/such.csv: No such file' plot killed -o no/such.svg
+expect 2 'no RUN' plot
+path=$folder/empty
+expect 0 'there is no gnuplot, so bare.svg was not made' plot killed -o bare.svg
+[ -s bare.csv ] && [ ! -e bare.svg ] || fail "curves without gnuplot"
 
 # ---- Numbers that are not finite ------------------------------------------------------------
 

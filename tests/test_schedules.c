@@ -217,6 +217,40 @@ static void specs_and_rates_that_cannot_be_used_are_refused(void **state)
                      TARN_EINVAL);
 }
 
+/* ---- stretched ---------------------------------------------------------- */
+
+/* The same rates at another number of updates, without a jump where the plan changes. */
+static void a_stretched_schedule_ends_where_it_is_told(void **state)
+{
+    const struct tn_schedule schedule =
+        schedule_of("cosine:warmup=10,total=100,final=0.1", 2.0);
+    struct tn_schedule_state now = {0};
+
+    (void)state;
+    assert_true(tn_schedule_end(&schedule) == 100.0);
+    assert_true(tn_schedule_point(&now, 4) == 4.0);
+    tn_schedule_stretch(&now, 4, 100.0, 52); /* two of its updates for each */
+    check_near(tn_schedule_point(&now, 4), 4.0);
+    check_near(tn_schedule_rate(&schedule, &now, 6),
+               rate_at("cosine:warmup=10,total=100,final=0.1", 2.0, 8));
+    const double before = tn_schedule_rate(&schedule, &now, 28); /* at point 52 */
+
+    tn_schedule_stretch(&now, 28, 100.0, 124); /* half of one for each */
+    check_near(tn_schedule_rate(&schedule, &now, 28), before);
+    check_near(tn_schedule_rate(&schedule, &now, 30),
+               rate_at("cosine:warmup=10,total=100,final=0.1", 2.0, 53));
+    check_near(tn_schedule_rate(&schedule, &now, 124), 0.2);
+    check_near(tn_schedule_rate(&schedule, &now, 1000), 0.2);
+}
+
+static void schedules_without_an_end_say_so(void **state)
+{
+    const struct tn_schedule schedule = schedule_of("step", 1.0);
+
+    (void)state;
+    assert_true(tn_schedule_end(&schedule) == 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +264,8 @@ int main(void)
         cmocka_unit_test(metrics_that_are_no_numbers_are_not_better),
         cmocka_unit_test(every_schedule_goes_on_from_its_state),
         cmocka_unit_test(rates_are_never_negative_or_above_the_one_asked_for),
+        cmocka_unit_test(a_stretched_schedule_ends_where_it_is_told),
+        cmocka_unit_test(schedules_without_an_end_say_so),
         cmocka_unit_test(specs_and_rates_that_cannot_be_used_are_refused),
     };
 

@@ -302,7 +302,7 @@ mutations() {
     mutate "clip: long runs" $clip 's/RUN = 1024/RUN = 1 << 20/' test_clip
     mutate "clip: the last block of a tensor" $clip 's/block <= last/block < last/' test_clip
 
-    mutate "schedule: step one update early" src/train/schedule_step.c 's/(double)t >/(double)t >=/' \
+    mutate "schedule: step one update early" src/train/schedule_step.c 's/return t >/return t >=/' \
         test_schedules
     mutate "schedule: plateau counts on after a cut" src/train/schedule_plateau.c \
         '/cuts++;/{n;s/state->stale = 0;//;}' test_schedules
@@ -311,9 +311,19 @@ mutations() {
     mutate "schedule: plateau takes any metric" src/train/schedule_plateau.c \
         's/isfinite(metric) \&\& //' test_schedules
     mutate "schedule: cosine from the first update" src/train/schedule_cosine.c \
-        's/(now - option\[WARMUP\])/now/' test_schedules
+        's/(t - option\[WARMUP\])/t/' test_schedules
     mutate "schedule: cosine goes up again" src/train/schedule_cosine.c \
-        's/fmin(1.0, (now/fmax(0.0, (now/' test_schedules
+        's/fmin(1.0, (t/fmax(0.0, (t/' test_schedules
+
+    mutate "schedule: a jump where it is stretched" src/train/schedule.c \
+        's/state->point = point;/state->point = (double)t;/' test_schedules
+    pace=src/train/pace.c
+    mutate "pace: validations take no time" $pace 's/(double)validations \* pace->validation/0.0/' test_pace
+    mutate "pace: checkpoints count as updates" $pace 's/now - pace->since - pace->elsewhere/now - pace->since/' \
+        test_pace
+    mutate "pace: planned once" $pace 's/pace->next = now + wait;/pace->next = 1e300;/' test_pace
+    mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
+        's/p.since, p.point,    p.stretch/0/' test_train_timed
 
     sampling=src/generate/sampling.c
     mutate "sampling: no temperature" $sampling 's/ \/ scale.temperature//' test_sampling

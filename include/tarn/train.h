@@ -186,6 +186,9 @@ typedef struct tarn_events {
     void (*scored)(void *context, size_t done, size_t batches);
     void (*validation)(void *context, const tarn_validation *validation);
     void (*saved)(void *context, const char *path);
+    /* A run that is fitted to a time: settings->updates is how many updates that gives. First
+     * before `started` if it is resumed. */
+    void (*planned)(void *context, const tarn_settings *settings);
     bool (*stop)(void *context); /* asked after every update: save and come back */
 } tarn_events;
 
@@ -199,6 +202,19 @@ typedef struct tarn_train_desc {
     size_t threads; /* 0: all */
     const char *cpu;
     tarn_events events;
+
+    /* Fits the run to a time: settings->updates becomes the number of updates that this machine
+     * makes in it, by the speed of those done, planned again as the speed changes. The schedule
+     * is stretched from its own end, or from settings->updates if it has none, to that number.
+     * 0: settings->updates are made, however long it takes.
+     *
+     * What the clock decides is in the checkpoint that is written at once: a run that is
+     * resumed without `minutes` makes the updates planned last, and one that is resumed with
+     * them fits the rest to these. A run that was begun without `minutes` keeps to its number
+     * of updates. */
+    double minutes;
+    size_t validations; /* with minutes, of a run that begins: so many, evenly over it, in the
+                           place of settings->score_every; 0: by that */
 } tarn_train_desc;
 
 /* Trains until settings->updates are done or a stop is asked for. The folder has

@@ -19,7 +19,8 @@ struct progress {
     char optimizer[TARN_NAME_SIZE]; /* whose moments these are */
     uint64_t updates, skipped, seed;
     double best;
-    uint64_t improved, stale, cuts;
+    uint64_t improved, stale, cuts, since;
+    double point, stretch;
 };
 
 static const struct tn_field fields[] = {
@@ -31,6 +32,9 @@ static const struct tn_field fields[] = {
     TN_FIELD(struct progress, SEED, improved, 0, TN_FIELD_MOST, ""),
     TN_FIELD(struct progress, SEED, stale, 0, TN_FIELD_MOST, ""),
     TN_FIELD(struct progress, SEED, cuts, 0, TN_FIELD_MOST, ""),
+    TN_FIELD_SINCE(struct progress, SEED, since, 0, TN_FIELD_MOST, "0", ""),
+    TN_FIELD_SINCE(struct progress, NUMBER, point, 0, 1e300, "0", ""),
+    TN_FIELD_SINCE(struct progress, NUMBER, stretch, 0, 1e300, "0", ""),
     {.about = {NULL, NULL}},
 };
 
@@ -44,6 +48,9 @@ static struct progress progress_of(const tarn_trainer *t)
         .improved = t->watched.improved,
         .stale = t->watched.stale,
         .cuts = t->watched.cuts,
+        .since = t->watched.since,
+        .point = t->watched.point,
+        .stretch = t->watched.stretch,
     };
 
     tn_fields_set(fields, &p, "optimizer", t->optimizer.row->about.name, NULL);
@@ -132,6 +139,11 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
         status =
             tn_fail(err, TARN_EINVAL, "%s: has the moments of '%s'; expected those of '%s'",
                     path, p->optimizer, t->optimizer.row->about.name);
+    if (status == TARN_OK && p->since > p->updates)
+        status = tn_fail(err, TARN_EFORMAT,
+                         "%s: its schedule was stretched after update %" PRIu64 ", but it has "
+                         "only %" PRIu64,
+                         path, p->since, p->updates);
     if (status == TARN_OK && p->skipped > p->updates)
         status = tn_fail(err, TARN_EFORMAT,
                          "%s: its progress has skipped %" PRIu64 " of %" PRIu64 " updates",
@@ -200,7 +212,8 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
     t->updates = p.updates;
     t->skipped = p.skipped;
     t->seed = p.seed;
-    t->watched = (struct tn_schedule_state){p.best, p.improved, p.stale, p.cuts};
+    t->watched = (struct tn_schedule_state){p.best,  p.improved, p.stale,  p.cuts,
+                                            p.since, p.point,    p.stretch};
 done:
     free(arrays);
     return status;

@@ -44,7 +44,29 @@ double tn_schedule_rate(const struct tn_schedule *schedule,
                         const struct tn_schedule_state *state, uint64_t t)
 {
     assert(t > 0);
-    return schedule->row->rate(schedule, state, t);
+    return schedule->row->rate(schedule, state, tn_schedule_point(state, t));
+}
+
+double tn_schedule_point(const struct tn_schedule_state *state, uint64_t t)
+{
+    if (state->stretch == 0.0)
+        return (double)t;
+    return state->point + state->stretch * ((double)t - (double)state->since);
+}
+
+void tn_schedule_stretch(struct tn_schedule_state *state, uint64_t t, double end, uint64_t last)
+{
+    const double point = tn_schedule_point(state, t);
+
+    assert(last > t && end > point);
+    state->since = t;
+    state->point = point;
+    state->stretch = (end - point) / (double)(last - t);
+}
+
+double tn_schedule_end(const struct tn_schedule *schedule)
+{
+    return schedule->row->end ? schedule->row->end(schedule) : 0.0;
 }
 
 void tn_schedule_observe(const struct tn_schedule *schedule, struct tn_schedule_state *state,

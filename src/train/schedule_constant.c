@@ -3,7 +3,7 @@
 #include "train/schedule.h"
 
 static double rate(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
-                   uint64_t t)
+                   double t)
 {
     (void)state;
     (void)t;

@@ -23,16 +23,21 @@ static tarn_status check(const struct tn_schedule *schedule, tarn_error *err)
 }
 
 static double rate(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
-                   uint64_t t)
+                   double t)
 {
-    const double *const option = schedule->options.value, now = (double)t;
+    const double *const option = schedule->options.value;
 
     (void)state;
-    if (now <= option[WARMUP])
-        return schedule->rate * now / option[WARMUP];
-    const double p = fmin(1.0, (now - option[WARMUP]) / (option[TOTAL] - option[WARMUP]));
+    if (t <= option[WARMUP])
+        return schedule->rate * t / option[WARMUP];
+    const double p = fmin(1.0, (t - option[WARMUP]) / (option[TOTAL] - option[WARMUP]));
 
     return schedule->rate * (option[FINAL] + (1.0 - option[FINAL]) * 0.5 * (1.0 + cos(pi * p)));
+}
+
+static double end(const struct tn_schedule *schedule)
+{
+    return schedule->options.value[TOTAL];
 }
 
 extern const struct tn_schedule_row tn_sched_cosine;
@@ -48,4 +53,5 @@ const struct tn_schedule_row tn_sched_cosine = {
          }},
     .check = check,
     .rate = rate,
+    .end = end,
 };

@@ -13,7 +13,7 @@
 enum { FACTOR, PATIENCE, THRESHOLD, MINIMUM };
 
 static double rate(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
-                   uint64_t t)
+                   double t)
 {
     const double *const option = schedule->options.value;
     const double cut = schedule->rate * pow(option[FACTOR], (double)state->cuts);

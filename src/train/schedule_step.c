@@ -6,12 +6,12 @@
 enum { AT, FACTOR };
 
 static double rate(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
-                   uint64_t t)
+                   double t)
 {
     const double *const option = schedule->options.value;
 
     (void)state;
-    return (double)t > option[AT] ? option[FACTOR] * schedule->rate : schedule->rate;
+    return t > option[AT] ? option[FACTOR] * schedule->rate : schedule->rate;
 }
 
 extern const struct tn_schedule_row tn_sched_step;

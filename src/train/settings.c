@@ -11,8 +11,10 @@
     TN_FIELD_SINCE(tarn_settings, kind, name, least, most, before, help)
 #define PROGRESS(kind, name, least, most)                                                      \
     TN_FIELD(struct tn_training, kind, name, least, most, "")
+#define PROGRESS_SINCE(kind, name, least, most, before)                                        \
+    TN_FIELD_SINCE(struct tn_training, kind, name, least, most, before, "")
 
-enum { PROGRESS_FIELDS = 2 };
+enum { PROGRESS_FIELDS = 4 };
 
 const struct tn_field tn_training_fields[] = {
     FIELD(TEXT, task, 0, 0, "what is learnt"),
@@ -38,6 +40,8 @@ const struct tn_field tn_training_fields[] = {
     FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at data that would be skipped"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
+    PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),
+    PROGRESS_SINCE(COUNT, validations, 0, TN_FIELD_MOST, "0"),
     {.about = {NULL, NULL}},
 };
 

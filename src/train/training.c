@@ -8,6 +8,7 @@
 #include "file/safetensors.h"
 #include "model/model_file.h"
 #include "train/evaluate.h"
+#include "train/pace.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 #include "train/training_folder.h"
@@ -24,6 +25,8 @@ struct training {
     struct tn_log log;
     int lock;       /* of the folder */
     uint64_t saved; /* updates that the last checkpoint has */
+    struct tn_pace pace;
+    double begin; /* of the loop, by the clock */
 };
 
 /* ---- Checkpoints -------------------------------------------------------- */
@@ -52,6 +55,8 @@ static tarn_status save(struct training *t, tarn_error *err)
 
     if (!json)
         return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
+    const double begin = tn_seconds();
+
     tn_folder_checkpoint(path, t->desc->folder, updates);
     if ((status = tn_log_sync(&t->log, err)) == TARN_OK &&
         (status = tn_checkpoint_write(t->trainer, path,
@@ -61,6 +66,7 @@ static tarn_status save(struct training *t, tarn_error *err)
         t->saved = updates;
         tn_folder_prune(t->desc->folder, t->state.settings.keep);
         tell_saved(t, path);
+        tn_pace_saved(&t->pace, tn_seconds() - begin);
     }
     free(json);
     return status;
@@ -110,6 +116,8 @@ static tarn_status resume(struct training *t, tarn_error *err)
         (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
         t->state.best = before.best;
         t->state.best_update = before.best_update;
+        t->state.schedule_end = before.schedule_end;
+        t->state.validations = before.validations;
         t->saved = tarn_trainer_updates(t->trainer);
     }
     tn_safetensors_free(&file);
@@ -140,22 +148,104 @@ static tarn_status keep_best(struct training *t, const tarn_validation *now, tar
     return save_model(t, "best.safetensors", err);
 }
 
-static tarn_status validate(struct training *t, tarn_error *err)
+/* `regular`: not only because the run ends, which is no reason to learn otherwise when it goes
+ * on. */
+static tarn_status validate(struct training *t, bool regular, tarn_error *err)
 {
+    const double begin = tn_seconds();
     tarn_validation now = {.update = tarn_trainer_updates(t->trainer)};
     tarn_status status =
         tn_lesson_validate(&t->lesson, &now, &t->state.settings, score, t->trainer, err);
 
     if (status != TARN_OK)
         return status;
-    /* The validation at the end of a run is no reason to learn otherwise when it goes on. */
-    if (now.update % t->state.settings.score_every == 0)
+    tn_pace_validated(&t->pace, tn_seconds() - begin);
+    if (regular)
         tarn_trainer_observe(t->trainer, judged(t, &now));
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
     if ((status = tn_log_validation(&t->log, &now, err)) != TARN_OK)
         return status;
     return keep_best(t, &now, err);
+}
+
+/* ---- Fitting a run to a time -------------------------------------------- */
+
+/* The share of the run that is done after an update, and the validations that belong there. */
+static double validations_by(const struct training *t, uint64_t update)
+{
+    const double point = tn_schedule_point(&t->trainer->watched, update);
+
+    return floor((double)t->state.validations * point / t->state.schedule_end);
+}
+
+static bool validates_by_update(const struct training *t, uint64_t update)
+{
+    const size_t every = t->state.settings.score_every;
+
+    if (t->state.validations > 0)
+        return validations_by(t, update) > validations_by(t, update - 1);
+    return every > 0 && update % every == 0;
+}
+
+static size_t validations_left(const struct training *t, uint64_t update)
+{
+    const tarn_settings *const s = &t->state.settings;
+
+    if (t->state.validations > 0)
+        return t->state.validations - (size_t)validations_by(t, update);
+    return s->score_every > 0 ? (s->updates - update) / s->score_every + 1 : 0;
+}
+
+static void tell_planned(const struct training *t)
+{
+    if (t->desc->events.planned)
+        t->desc->events.planned(t->desc->events.context, &t->state.settings);
+}
+
+/* The clock decides how many updates there are. Whatever it decides is in a checkpoint before
+ * the next update, so that what was done since the last checkpoint is done again, bit for bit,
+ * by a run that is resumed. True: there is something to save. */
+static bool plan(struct training *t, uint64_t update)
+{
+    tarn_settings *const s = &t->state.settings;
+    struct tn_schedule_state *const watched = &t->trainer->watched;
+    const double now = tn_seconds() - t->begin, end = t->state.schedule_end;
+
+    if (end == 0.0 || update >= s->updates)
+        return false;
+    if (tn_pace_is_over(&t->pace, now)) {
+        s->updates = update;
+        tell_planned(t);
+        return true;
+    }
+    if (t->pace.updates == 0)
+        tn_pace_begin(&t->pace, now, update);
+    if (!tn_pace_is_due(&t->pace, now, update) || tn_schedule_point(watched, update) >= end)
+        return false;
+    s->updates = tn_pace_plan(&t->pace, now, update, validations_left(t, update));
+    tn_schedule_stretch(watched, update, end, s->updates);
+    tell_planned(t);
+    return true;
+}
+
+enum { MEASURED = 4 }; /* updates before the first plan */
+
+/* What the schedule and the validations of a run that begins are made for. */
+static void start_planning(struct training *t)
+{
+    tarn_settings *const s = &t->state.settings;
+    const double end = tn_schedule_end(&t->trainer->schedule);
+
+    t->pace = tn_pace_of(60.0 * t->desc->minutes);
+    t->begin = tn_seconds();
+    if (t->desc->resume && t->state.schedule_end > 0.0)
+        tell_planned(t);
+    if (t->desc->resume || t->desc->minutes == 0.0)
+        return;
+    t->state.schedule_end = end > 0.0 ? end : (double)s->updates;
+    t->state.validations = t->desc->validations;
+    s->updates = tn_max(s->updates, MEASURED);
 }
 
 /* ---- The loop ----------------------------------------------------------- */
@@ -181,9 +271,9 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
     return tn_log_update(&t->log, report, tokens / seconds, err);
 }
 
-static bool is_due(uint64_t updates, size_t every, bool last)
+static bool validates_at_all(const struct training *t)
 {
-    return every > 0 && (last || updates % every == 0);
+    return t->state.validations > 0 || t->state.settings.score_every > 0;
 }
 
 static bool must_stop(const struct training *t)
@@ -202,12 +292,15 @@ static tarn_status go_on(struct training *t, bool *stop, tarn_error *err)
 
     if ((status = update(t, &report, err)) != TARN_OK)
         return status;
-    const bool last = report.update == s->updates;
+    const bool regular = validates_by_update(t, report.update);
+    const bool planned = plan(t, report.update), last = report.update == s->updates;
+    const bool saves = s->save_every > 0 && report.update % s->save_every == 0;
 
-    if (is_due(report.update, s->score_every, last) && (status = validate(t, err)) != TARN_OK)
+    if ((regular || (last && validates_at_all(t))) &&
+        (status = validate(t, regular, err)) != TARN_OK)
         return status;
     *stop = must_stop(t);
-    return *stop || last || is_due(report.update, s->save_every, last) ? save(t, err) : TARN_OK;
+    return *stop || last || planned || saves ? save(t, err) : TARN_OK;
 }
 
 /* Where data or a validation fail, what was learnt since the last checkpoint is kept. Numbers
@@ -409,6 +502,7 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
     if ((status = open_trainer(t, &filled, err)) != TARN_OK ||
         (status = open_folder(t, err)) != TARN_OK)
         return status;
+    start_planning(t);
     if (t->desc->events.started)
         t->desc->events.started(t->desc->events.context, &t->state.settings,
                                 tarn_trainer_updates(t->trainer),

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include "train/pace.h"
+
+#include <math.h>
+
+static const double usual_share = 0.05;     /* of the time, between two plans at most */
+static const double last_share = 0.01;      /* and at least, towards the end */
+static const double checkpoint_most = 0.04; /* share of the time that checkpoints may take */
+static const uint64_t updates_least = 3;    /* that a speed is measured over */
+
+struct tn_pace tn_pace_of(double seconds)
+{
+    return (struct tn_pace){.total = seconds};
+}
+
+void tn_pace_begin(struct tn_pace *pace, double now, uint64_t updates)
+{
+    pace->since = now;
+    pace->updates = updates;
+    pace->elsewhere = 0.0;
+}
+
+void tn_pace_validated(struct tn_pace *pace, double seconds)
+{
+    pace->validation = seconds;
+    pace->elsewhere += seconds;
+}
+
+void tn_pace_saved(struct tn_pace *pace, double seconds)
+{
+    pace->checkpoint = seconds;
+    pace->elsewhere += seconds;
+}
+
+bool tn_pace_is_due(const struct tn_pace *pace, double now, uint64_t updates)
+{
+    return pace->total > 0.0 && now >= pace->next && updates >= pace->updates + updates_least;
+}
+
+bool tn_pace_is_over(const struct tn_pace *pace, double now)
+{
+    return pace->total > 0.0 && now + pace->validation + pace->checkpoint >= pace->total;
+}
+
+/* Seconds to the next plan. */
+static double interval(const struct tn_pace *pace, double now)
+{
+    const double early = 2.0 * now, usual = usual_share * pace->total;
+    const double late = fmax(0.5 * (pace->total - now), last_share * pace->total);
+
+    return fmax(fmin(fmin(early, usual), late), pace->checkpoint / checkpoint_most);
+}
+
+uint64_t tn_pace_plan(struct tn_pace *pace, double now, uint64_t updates, size_t validations)
+{
+    const double done = (double)(updates - pace->updates);
+    const double each = (now - pace->since - pace->elsewhere) / done;
+    const double wait = interval(pace, now);
+    const double checkpoints = ceil(fmax(0.0, pace->total - now) / wait);
+    const double left = pace->total - now - (double)validations * pace->validation -
+                        checkpoints * pace->checkpoint;
+    const double more = each > 0.0 ? fmax(1.0, floor(left / each + 0.5)) : 1.0;
+
+    tn_pace_begin(pace, now, updates);
+    pace->next = now + wait;
+    return updates + (uint64_t)fmin(more, 1e15);
+}
