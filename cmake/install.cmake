@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 # What `cmake --install` puts where, what a consumer finds, and Debian packages by `cpack`.
 #
-# Three components: `program` (the program, its manual and completion), `library` (the shared
-# library) and `development` (headers, the static library, pkg-config, CMake). A fourth, `python`,
-# is what a wheel holds besides its modules.
+# Three components: `program` (the program, its manual and completion, the documentation and a
+# trained model), `library` (the shared library) and `development` (headers, the static library,
+# pkg-config, CMake, examples). A fourth, `python`, is what a wheel holds besides its modules.
 include(CMakePackageConfigHelpers)
 
 set(share ${CMAKE_INSTALL_DATADIR})
@@ -18,6 +18,16 @@ install(FILES ${pages}/tarn.bash DESTINATION ${share}/bash-completion/completion
 install(FILES ${pages}/_tarn DESTINATION ${share}/zsh/site-functions COMPONENT program)
 install(FILES ${pages}/tarn.fish DESTINATION ${share}/fish/vendor_completions.d
         COMPONENT program)
+
+# ---- Documentation, a model, examples -----------------------------------------
+
+# Beside each other as in the sources, so that the links between them work.
+install(FILES README.md DESTINATION ${share}/doc/tarn COMPONENT program)
+install(DIRECTORY docs DESTINATION ${share}/doc/tarn COMPONENT program)
+install(FILES models/mnist.safetensors models/README.md DESTINATION ${share}/tarn/models
+        COMPONENT program)
+install(DIRECTORY examples DESTINATION ${share}/doc/tarn COMPONENT development
+        FILES_MATCHING PATTERN *.c)
 
 # ---- Libraries ----------------------------------------------------------------
 

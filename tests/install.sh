@@ -50,6 +50,14 @@ for file in bin/tarn share/man/man1/tarn.1 share/man/man1/tarn-train.1 include/t
     share/fish/vendor_completions.d/tarn.fish; do
     [ -s "$prefix/$file" ] || fail "$file is not installed"
 done
+for file in README.md docs/README.md docs/images.md examples/linear_attention.c \
+    examples/stream_tokens.c examples/train_copy.c; do
+    cmp "$here/../$file" "$prefix/share/doc/tarn/$file" || fail "$file is not installed"
+done
+[ "$(find "$prefix/share/doc/tarn/examples" -type f | wc -l)" -eq "$(find "$here/../examples" -name '*.c' | wc -l)" ] ||
+    fail "not the examples: $(ls "$prefix/share/doc/tarn/examples")"
+"$prefix/bin/tarn" generate "$prefix/share/tarn/models/mnist.safetensors" -n 1 -o "$folder/digit.png" \
+    >"$log" 2>&1 && [ -s "$folder/digit.png" ] || fail "the installed model draws nothing"
 version=$("$prefix/bin/tarn" --version) && version=${version#tarn }
 so=${version%.*}
 [ "$(readlink "$lib/libtarn.so")" = "libtarn.so.$so" ] || fail "libtarn.so is no link to .$so"
