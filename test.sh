@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# ./test.sh [--all] - everything that must hold before a change goes in; --all adds what takes
-# longer. TARN_DATA names a folder of real data sets; tests that need it are skipped without.
+# ./test.sh [--all] - all checks and tests that a change must pass; --all adds the slow ones.
+# TARN_DATA is a folder with the real data sets; without it, tests that need them are skipped.
 set -eu
 cd "$(dirname "$0")"
 
-# One line each. Everything here together stays under 10 minutes on 2 cores.
+# Together under 10 minutes on 2 cores.
 default_stages() {
     stage "format" tools/check_format.sh
     stage "rooms" tools/check_rooms.sh
@@ -47,19 +47,19 @@ tests() { # PRESET
     ctest --preset "$1" -j "$cores"
 }
 
-# Without those that are labelled `once`.
+# Without the tests labelled `once`.
 tests_again() { # PRESET
     ctest --preset "$1" -j "$cores" -LE once
 }
 
-# Those that are labelled `cpu`; to the others it would be the same run again.
+# Only the tests labelled `cpu`; the others do not depend on the instruction set.
 tests_forced_portable() { # PRESET
     TARN_CPU=portable ctest --preset "$1" -j "$cores" -L cpu -LE once
 }
 
-# Whose the packages are is not ours to say.
+# Without the checks of the maintainer's address.
 packages() {
-    command -v dpkg-shlibdeps || { echo "no dpkg-shlibdeps" && return 77; }
+    command -v dpkg-shlibdeps || { echo "dpkg-shlibdeps is not installed" && return 77; }
     rm -f build/package/*.deb
     cpack --preset package
     command -v lintian || return 0
@@ -67,7 +67,7 @@ packages() {
     lintian --allow-root --fail-on error --suppress-tags "$whose" build/package/*.deb
 }
 
-# What a run finds stays in build/corpus for the next one; fuzz/corpus is kept for good.
+# Inputs that a run finds stay in build/corpus for the next run; fuzz/corpus is permanent.
 fuzz() { # NAME
     mkdir -p "build/corpus/$1"
     set -- "$1" "build/corpus/$1"
@@ -78,7 +78,7 @@ fuzz() { # NAME
         -artifact_prefix="build/corpus/$name-" "$@"
 }
 
-# A stage's output is shown if it fails. Exit status 77 means skipped: the last line says why.
+# Shows the output of a stage if it fails. Exit status 77 means skipped; the last line says why.
 stage() { # TITLE COMMAND...
     title=$1
     shift

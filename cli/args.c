@@ -14,6 +14,8 @@
 
 /* ---- help --------------------------------------------------------------- */
 
+const char args_help_help[] = "print this help and exit";
+
 bool args_is_operand(const struct args_option *option)
 {
     return option->type == ARGS_OPERAND || option->type == ARGS_OPERANDS;
@@ -26,7 +28,12 @@ const char *args_dashes(const struct args_option *option)
     return option->name[1] == '\0' ? "-" : "--";
 }
 
-static void print_option(const struct args_option *option)
+bool args_is_required(const struct args_option *option)
+{
+    return option->minimum > 0 && (args_is_operand(option) || option->type == ARGS_TEXT);
+}
+
+static void print_option(void *context, const struct args_option *option)
 {
     char text[512];
     const int column = 26;
@@ -34,6 +41,7 @@ static void print_option(const struct args_option *option)
         printf("  %s%s%s%s", args_dashes(option), option->name, option->argument ? " " : "",
                option->argument ? option->argument : "");
 
+    (void)context;
     snprintf(text, sizeof text, "%s%s%s%s", option->help, option->initial ? " [" : "",
              option->initial ? option->initial : "", option->initial ? "]" : "");
     if (used >= column)
@@ -43,7 +51,7 @@ static void print_option(const struct args_option *option)
     words_wrap(stdout, text, column);
 }
 
-static void print_help(const struct args_command *command)
+static void print_usage(const struct args_command *command)
 {
     printf("usage: %s", command->name);
     for (const struct args_option *option = command->options; option->name; option++)
@@ -51,12 +59,87 @@ static void print_help(const struct args_command *command)
             printf(option->minimum ? " %s" : " [%s]", option->name);
             printf("%s", option->type == ARGS_OPERANDS ? "..." : "");
         }
-    printf(" [options]\n\n");
-    words_wrap(stdout, command->help, 0);
-    printf("\n");
     for (const struct args_option *option = command->options; option->name; option++)
-        print_option(option);
-    printf("  --help\n");
+        if (args_is_required(option) && !args_is_operand(option))
+            printf(" %s%s %s", args_dashes(option), option->name, option->argument);
+    printf(" [options]\n\n");
+}
+
+static bool has_operands(const struct args_command *command)
+{
+    for (const struct args_option *option = command->options; option->name; option++)
+        if (args_is_operand(option))
+            return true;
+    return false;
+}
+
+/* Whether the first `length` letters of `word` are the name of an option. */
+static bool is_named(const struct args_option *option, const char *word, size_t length)
+{
+    return !args_is_operand(option) && strlen(option->name) == length &&
+           strncmp(option->name, word, length) == 0;
+}
+
+static bool is_in_a_group(const struct args_command *command, const struct args_option *option)
+{
+    for (const struct args_group *group = command->groups; group && group->title; group++)
+        for (const char *at = group->options; *at; at += strspn(at, " ")) {
+            const size_t length = strcspn(at, " ");
+
+            if (is_named(option, at, length))
+                return true;
+            at += length;
+        }
+    return false;
+}
+
+void args_each_operand(const struct args_command *command, args_put *put, void *context)
+{
+    for (const struct args_option *option = command->options; option->name; option++)
+        if (args_is_operand(option))
+            put(context, option);
+}
+
+void args_each_in(const struct args_command *command, const struct args_group *group,
+                  args_put *put, void *context)
+{
+    for (const char *at = group->options; *at; at += strspn(at, " ")) {
+        const size_t length = strcspn(at, " ");
+
+        for (const struct args_option *option = command->options; option->name; option++)
+            if (is_named(option, at, length))
+                put(context, option);
+        at += length;
+    }
+}
+
+void args_each_other(const struct args_command *command, args_put *put, void *context)
+{
+    for (const struct args_option *option = command->options; option->name; option++)
+        if (!args_is_operand(option) && !is_in_a_group(command, option))
+            put(context, option);
+}
+
+static void print_options(const struct args_command *command)
+{
+    for (const struct args_group *group = command->groups; group && group->title; group++) {
+        printf("\n%s:\n", group->title);
+        args_each_in(command, group, print_option, NULL);
+    }
+    printf("\n%s:\n", command->groups ? "other options" : "options");
+    args_each_other(command, print_option, NULL);
+    printf("  -h, --help              %s\n", args_help_help);
+}
+
+static void print_help(const struct args_command *command)
+{
+    print_usage(command);
+    words_wrap(stdout, command->help, 0);
+    if (has_operands(command)) {
+        printf("\n");
+        args_each_operand(command, print_option, NULL);
+    }
+    print_options(command);
     for (const struct args_table *table = command->tables; table && table->row; table++)
         if (table->title)
             rows_help(table->title, table->row);
@@ -64,6 +147,7 @@ static void print_help(const struct args_command *command)
         printf("\n");
         words_wrap(stdout, command->notes, 0);
     }
+    words_examples(stdout, command->examples);
 }
 
 const struct args_table *args_table_of(const struct args_command *command, const char *option)
@@ -184,14 +268,18 @@ static int wrong_value(const struct args_command *command, const struct args_opt
 {
     static const char *const expected[] = {
         [ARGS_COUNT] = "a whole number",
-        [ARGS_BYTES] = "bytes, such as 512M or 8G,",
+        [ARGS_BYTES] = "a size such as 512M or 8G",
         [ARGS_NUMBER] = "a number",
     };
 
-    fprintf(stderr, "%s: %s%s: '%.80s'; expected ", command->name, args_dashes(option),
+    fprintf(stderr, "%s: %s%s is '%.80s'; it must be ", command->name, args_dashes(option),
             option->name, text);
     if (option->type == ARGS_SECONDS)
-        fprintf(stderr, "seconds above 0\n");
+        fprintf(stderr, "a number of seconds above 0\n");
+    else if (option->type == ARGS_BYTES)
+        fprintf(stderr, "%s, up to %zuT\n", expected[option->type], option->maximum >> 40);
+    else if (option->maximum == SIZE_MAX)
+        fprintf(stderr, "%s of at least %zu\n", expected[option->type], option->minimum);
     else
         fprintf(stderr, "%s from %zu to %zu\n", expected[option->type], option->minimum,
                 option->maximum);
@@ -213,28 +301,26 @@ static int unknown_option(const struct args_command *command, const char *word,
             nearest = option;
         }
     }
-    fprintf(stderr, "%s: no option '%.80s'", command->name, word);
-    if (nearest) {
-        fprintf(stderr, "; did you mean --%s?\n", nearest->name);
-        return EXIT_USAGE;
-    }
-    fprintf(stderr, "; there are");
-    for (const struct args_option *option = command->options; option->name; option++)
-        if (!args_is_operand(option))
-            fprintf(stderr, " %s%s", args_dashes(option), option->name);
-    fprintf(stderr, "\n");
+    fprintf(stderr, "%s: unknown option '%.80s'; ", command->name, word);
+    if (nearest)
+        fprintf(stderr, "did you mean --%s?\n", nearest->name);
+    else
+        fprintf(stderr, "%s --help lists all options\n", command->name);
     return EXIT_USAGE;
 }
 
-static int missing_operand(const struct args_command *command, const struct args_option *option)
+/* "-o FILE is required: ..." */
+static int missing(const struct args_command *command, const struct args_option *option)
 {
-    fprintf(stderr, "%s: no %s; expected %s\n", command->name, option->name, option->help);
+    fprintf(stderr, "%s: %s%s%s%s is required: %s\n", command->name, args_dashes(option),
+            option->name, option->argument ? " " : "", option->argument ? option->argument : "",
+            option->help);
     return EXIT_USAGE;
 }
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* What `word` names: up to its '=', behind one dash a single letter, behind two more. */
+/* The option that `word` names, up to its '=': one letter after one dash, more after two. */
 static const struct args_option *find(const struct args_command *command, const char *word)
 {
     const char *const name = word + (word[1] == '-' ? 2 : 1);
@@ -247,7 +333,8 @@ static const struct args_option *find(const struct args_command *command, const 
     return NULL;
 }
 
-/* One option at argv[*i], and its value there or behind it. Moves *i to the last word used. */
+/* One option at argv[*i], with its value there or in the next word. Moves *i to the last word
+ * used. */
 static int read_one(const struct args_command *command, void *values, int argc, char **argv,
                     int *i)
 {
@@ -260,7 +347,7 @@ static int read_one(const struct args_command *command, void *values, int argc, 
         return unknown_option(command, word, word + strspn(word, "-"));
     if (option->type == ARGS_FLAG) {
         if (text) {
-            fprintf(stderr, "%s: %s takes no value\n", command->name, word);
+            fprintf(stderr, "%s: %s does not take a value\n", command->name, word);
             return EXIT_USAGE;
         }
         text = word;
@@ -269,7 +356,7 @@ static int read_one(const struct args_command *command, void *values, int argc, 
     } else if (*i + 1 < argc) {
         text = argv[++*i];
     } else {
-        fprintf(stderr, "%s: %s needs a value: %s %s\n", command->name, word, word,
+        fprintf(stderr, "%s: %s requires a value: %s %s\n", command->name, word, word,
                 option->argument);
         return EXIT_USAGE;
     }
@@ -284,7 +371,8 @@ static const struct args_option *next_operand(const struct args_option *option)
     return option->name ? option : NULL;
 }
 
-/* One more word of a list, which lies at the beginning of argv: of that all was read before. */
+/* Appends a word to a list, which is kept at the beginning of argv: those words were read
+ * already. */
 static void add_word(void *values, const struct args_option *operand, char **argv, char *word)
 {
     struct args_words *const list = (void *)((char *)values + operand->offset);
@@ -301,7 +389,7 @@ static int read_operand(const struct args_command *command, void *values,
         return ARGS_GO_ON;
     }
     if (!*operand) {
-        fprintf(stderr, "%s: '%.80s' is no option; see %s --help\n", command->name, word,
+        fprintf(stderr, "%s: unexpected argument '%.80s'; see %s --help\n", command->name, word,
                 command->name);
         return EXIT_USAGE;
     }
@@ -310,13 +398,24 @@ static int read_operand(const struct args_command *command, void *values,
     return ARGS_GO_ON;
 }
 
-static bool lacks(const void *values, const struct args_option *operand)
+/* The first operand or option that must be given and was not; NULL: none. `operand` is the
+ * next one that a word without dashes would have been. */
+static const struct args_option *find_missing(const struct args_command *command,
+                                              const void *values,
+                                              const struct args_option *operand)
 {
-    const struct args_words *const list =
-        (const void *)((const char *)values + operand->offset);
+    for (const struct args_option *option = command->options; option->name; option++) {
+        const void *const value = (const char *)values + option->offset;
 
-    return operand->type == ARGS_OPERANDS ? list->count < operand->minimum
-                                          : operand->minimum > 0;
+        if (!args_is_required(option))
+            continue;
+        if (option->type == ARGS_OPERANDS
+                ? ((const struct args_words *)value)->count < option->minimum
+                : (option->type == ARGS_TEXT ? !*(const char *const *)value
+                                             : operand && option >= operand))
+            return option;
+    }
+    return NULL;
 }
 
 int args_read(const struct args_command *command, void *values, int argc, char **argv)
@@ -345,5 +444,7 @@ int args_read(const struct args_command *command, void *values, int argc, char *
         if (status != ARGS_GO_ON)
             return status;
     }
-    return operand && lacks(values, operand) ? missing_operand(command, operand) : ARGS_GO_ON;
+    const struct args_option *const absent = find_missing(command, values, operand);
+
+    return absent ? missing(command, absent) : ARGS_GO_ON;
 }

@@ -5,7 +5,7 @@
  *     static const struct args_option options[] = {
  *         {"MODEL", NULL, ARGS_OPERAND, NULL, offsetof(struct values, model), 1, 0, "a file"},
  *         {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
- *          "threads; 0: all"},
+ *          "number of threads, 0 for all cores"},
  *         {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "..."},
  *         {0},
  *     };
@@ -24,10 +24,9 @@ enum args_type {
     ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
     ARGS_SECONDS, /* double: above 0 */
     ARGS_NUMBER,  /* double: finite, from minimum to maximum */
-    ARGS_TEXT,    /* const char *: not copied; NULL where not given */
-    ARGS_OPERAND, /* likewise, a word without dashes, in the order of the table; must be given
-                     if minimum is 1 */
-    ARGS_OPERANDS /* struct args_words: all such words from there on, `minimum` at least */
+    ARGS_TEXT,    /* const char *: not copied; NULL if not given; required if minimum is 1 */
+    ARGS_OPERAND, /* likewise, a word without dashes, in the order of the table */
+    ARGS_OPERANDS /* struct args_words: all remaining such words, at least `minimum` */
 };
 
 /* In argv. */
@@ -38,19 +37,26 @@ struct args_words {
 
 struct args_option {
     const char *name;     /* without the dashes: two, or one before a single letter */
-    const char *argument; /* what --help calls it; NULL for a flag */
+    const char *argument; /* placeholder of its value in --help; NULL for a flag */
     enum args_type type;
-    const char *initial; /* as a user would write it; NULL: a count is 0, a text NULL */
-    size_t offset;       /* of the value in the caller's struct */
+    const char
+        *initial;  /* default, as a user would write it; NULL: a count is 0, a text NULL */
+    size_t offset; /* of the value in the caller's struct */
     size_t minimum, maximum;
     const char *help;
 };
 
-/* A table of the library's, for --help, the manual and completion. */
+/* Named choices with a description each, for --help, the manual and completion. */
 struct args_table {
-    const char *title; /* above its rows; NULL: it is listed elsewhere */
+    const char *title; /* above its rows; NULL: not printed here */
     const tarn_table_row *(*row)(size_t index);
-    const char *option; /* whose values are names of rows; NULL: none's */
+    const char *option; /* the option that takes the name of a row; NULL: none */
+};
+
+/* Options that --help and the manual list together, below a title. */
+struct args_group {
+    const char *title;
+    const char *options; /* their names, separated by blanks */
 };
 
 struct args_command {
@@ -58,19 +64,33 @@ struct args_command {
     const char *help;                  /* what it does, a sentence or two */
     const struct args_option *options; /* ended by a NULL name */
     const struct args_table *tables;   /* ended by a NULL row; NULL: none */
-    const char *notes;                 /* lines below all that; NULL: nothing */
+    const char *notes;                 /* a paragraph below all that; NULL: none */
+    const struct args_group *groups;   /* ended by a NULL title; NULL: one list of options.
+                                          Options in no group come last */
+    const char *examples;              /* command lines, each ended by a newline; NULL: none */
 };
+
+extern const char args_help_help[]; /* the help of --help */
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
 
-/* Fills *values from argv[1] on. ARGS_GO_ON, or the code to exit with: --help was answered, or
- * the reason why not was printed. */
+/* Fills *values from argv[1] on. Returns ARGS_GO_ON, or the exit code after --help or an error
+ * message was printed. */
 int args_read(const struct args_command *command, void *values, int argc, char **argv);
 
-bool args_is_operand(const struct args_option *option);    /* or all of them from there on */
+bool args_is_operand(const struct args_option *option);
+bool args_is_required(const struct args_option *option);
 const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
 
-/* The table whose rows an option's values are; NULL: there is none. */
+/* Calls `put` for the operands, for the options of a group in the order of its list, and for
+ * the options that are in no group. */
+typedef void args_put(void *context, const struct args_option *option);
+void args_each_operand(const struct args_command *command, args_put *put, void *context);
+void args_each_in(const struct args_command *command, const struct args_group *group,
+                  args_put *put, void *context);
+void args_each_other(const struct args_command *command, args_put *put, void *context);
+
+/* The table of the values of an option; NULL: it has none. */
 const struct args_table *args_table_of(const struct args_command *command, const char *option);
 
 #endif

@@ -83,15 +83,15 @@ static tarn_status decide(const struct bench *bench, struct bench_row *row,
 {
     row->array_bytes = bench_row_array_bytes(row);
     if (row->array_bytes > bench->options->memory_limit) {
-        row->skipped = "over the memory limit";
+        row->skipped = "over --memory-limit";
         return TARN_OK;
     }
     const tarn_status status = bench_row_measure_sizes(row, err);
 
     if (bench_row_peak_bytes(row) > bench->options->memory_limit)
-        row->skipped = "over the memory limit";
+        row->skipped = "over --memory-limit";
     else if (before->seconds * work_of(row) / before->work > bench->options->time_limit)
-        row->skipped = "over the time limit";
+        row->skipped = "over --time-limit";
     return status;
 }
 
@@ -212,7 +212,8 @@ static bool check_methods(const struct bench *bench)
         has_map = has_map || o->methods[i].has_map;
     }
     if (o->feature_map && !has_map)
-        fprintf(stderr, "%s: --feature-map: no method in --attention has one\n", program);
+        fprintf(stderr, "%s: --feature-map: none of the methods in --attention uses one\n",
+                program);
     return has_map || !o->feature_map;
 }
 
@@ -260,7 +261,7 @@ static bool close_csv(struct bench *bench, bool whole)
     if (whole && good && *temporary)
         good = rename(temporary, bench->options->csv) == 0;
     if (!good)
-        fprintf(stderr, "%s: %s could not be written\n", program, bench->options->csv);
+        fprintf(stderr, "%s: cannot write %s\n", program, bench->options->csv);
     if (*temporary && !(whole && good))
         remove(temporary);
     return good;
@@ -281,7 +282,7 @@ static bool finish(struct bench *bench)
     const struct bench_options *const o = bench->options;
 
     if (count_runs(bench) == 0) {
-        fprintf(stderr, "%s: nothing was run: raise --memory-limit or lower the length\n",
+        fprintf(stderr, "%s: everything was skipped; raise the limits or reduce the length\n",
                 program);
         return false;
     }

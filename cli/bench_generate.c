@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_generate.c - what a step of generation costs, beside the larger of two limits: reading
- * the weights once, measured on an array of exactly their size, and the multiply-adds. */
+/* bench_generate.c - time per step of generation, compared with the larger of two limits:
+ * reading the weights once, measured on an array of the same size, and the multiply-adds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@ static const char program[] = "tarn bench generate";
 
 enum { PLACES = 8 }; /* at most */
 
-/* Steps that are measured at a time take about this long, as one look at the limits does
- * (machine.h): the best of long looks beside the best of short ones would be no fraction of a
- * limit, since where others share the machine few long looks are undisturbed. */
+/* Duration of one measurement, the same as for the limits (machine.h): on a shared machine long
+ * measurements are disturbed more often than short ones, and could not be compared with them.
+ */
 static const double look_s = 0.025;
 
-/* And as many looks at each, where that does not take too long. */
+/* Total duration of the measurements. */
 static const double enough_s = 20.0;
 enum { RUNS_LEAST = 3, RUNS_MOST = 48, LOOKS = 16 }; /* LOOKS: at a state that does not grow */
 
@@ -38,28 +38,26 @@ struct values {
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
-     "model, with random weights; tarn bench train --help lists them"},
+     "model preset, as in tarn bench train; its weights are random"},
     {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
-     "kind of attention, with options"},
+     "kind of attention, with options as in tarn train"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
-     "for the attentions that have one"},
+     "feature map of the attention [the default of its kind]"},
     {"method", "NAME", ARGS_TEXT, NULL, offsetof(struct values, method), 0, 0,
-     "recurrent or recompute; the first where attention has that form"},
+     "generation method, recurrent or recompute [recurrent, if the attention supports it]"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", offsetof(struct values, precision), 0, 0,
-     "of the weights"},
-    {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1 << 20,
-     "sequences at once"},
+     "precision of the weights"},
+    {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1 << 20, "batch size"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
-     "steps of a sequence; where all cost the same, the first 16 stretches stand for all"},
+     "steps per sequence; if all cost the same, only the first are measured"},
     {"from", "P,...", ARGS_TEXT, "0", offsetof(struct values, from), 0, 0,
-     "position of the first of them; those before are fed, not measured. Several take turns in "
-     "one run"},
-    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
-     "threads; 0: all"},
+     "position of the first measured step; earlier ones are run but not measured. With "
+     "several positions, measurements alternate"},
+    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024, THREADS_HELP},
     {"repeat", "N", ARGS_COUNT, "0", offsetof(struct values, repeat), 0, 1000,
-     "runs, of which the best counts for each stretch of 25 ms, at least a step; 0: for 20 s, "
-     "3 to 48"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
+     "repetitions; the fastest of every 25 ms of steps counts; 0: for 20 s, 3 to 48"},
+    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
+     "print one JSON object"},
     {0},
 };
 
@@ -74,16 +72,19 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn bench generate",
     .help =
-        "Steps of a model as a recurrent network: time, state, and the time as a fraction of "
-        "the limit, which is the larger of reading all weights once and of multiplying at "
-        "this machine's peak.",
+        "Measure the time and state size of one generation step, and how close the time comes "
+        "to "
+        "the hardware limit: reading all weights once, or multiplying at the machine's peak, "
+        "whichever takes longer.",
     .options = options,
     .tables = tables,
+    .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
+                "tarn bench generate --attention softmax --from 100,10000\n",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
 
-/* Where a sequence is stepped on from. */
+/* A position from which steps are measured. */
 struct place {
     size_t from;
     void *before;              /* the state there */
@@ -163,11 +164,11 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
     b->symbols = calloc(v->batch, sizeof *b->symbols);
     if (b->state && b->block && b->symbols && make_places(b, bytes))
         return TARN_OK;
-    return bench_no_memory(err, "%zu states of %zu bytes and %zu bytes to read", b->count + 1,
-                           bytes, weights);
+    return bench_no_memory(err, "%zu states of %zu bytes and %zu bytes of weights",
+                           b->count + 1, bytes, weights);
 }
 
-/* Symbols that vary, so that no branch is learnt. */
+/* Symbols vary, so that branches cannot be predicted. */
 static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error *err)
 {
     const int32_t known = (int32_t)tarn_model_config(b->model)->symbols;
@@ -200,8 +201,8 @@ static tarn_status measure_run(struct bench *b, struct place *place, tarn_error 
     return status;
 }
 
-/* Reading as fast as in the best of its runs, multiplying likewise; flops are those of the step
- * in the middle: what grows, grows evenly. */
+/* The best of all runs for reading and for multiplying; the flops are those of the middle step,
+ * because they grow linearly. */
 static tarn_status measure_limits(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
@@ -246,7 +247,7 @@ static bool is_enough(size_t wanted, size_t runs, double seconds)
     return runs >= RUNS_MOST || (runs >= RUNS_LEAST && seconds > enough_s);
 }
 
-/* Steps and limits in turns, since a shared machine is not equally fast at all times. */
+/* Alternates steps and limits, because the speed of a shared machine varies. */
 static tarn_status measure(struct bench *b, tarn_error *err)
 {
     tarn_status status = TARN_OK;
@@ -316,14 +317,14 @@ static void print_text(const struct bench *b, const struct place *at)
 {
     const struct values *const v = b->values;
 
-    printf("%s, %s, %s, %s: batch %zu, %zu steps from %zu on\n", v->model.preset,
+    printf("%s, %s, %s, %s: batch %zu, %zu steps from position %zu\n", v->model.preset,
            v->model.attention, tarn_generator_method(b->generator), v->precision, v->batch,
            v->length, at->from);
-    printf("  %.4f ms a step, %.4g sequences/s; the best of %zu runs of %zu steps\n",
+    printf("  %.4f ms per step, %.4g sequences/s; best of %zu runs of %zu steps\n",
            1e3 * at->step_s, (double)v->batch / (at->step_s * (double)v->length), b->runs,
            at->steps);
-    printf("  %zu bytes of state, %zu bytes of weights\n",
-           tarn_generator_state_size(b->generator), tarn_generator_weight_bytes(b->generator));
+    printf("  state %zu bytes, weights %zu bytes\n", tarn_generator_state_size(b->generator),
+           tarn_generator_weight_bytes(b->generator));
     printf("  limits: %.4f ms to read the weights, %.4f ms to multiply: %.2f of the limit "
            "(%s)\n",
            1e3 * b->read_s, 1e3 * at->multiply_s, of_limit(b, at), limit_name(b, at));
@@ -353,7 +354,8 @@ int bench_generate(int argc, char **argv)
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
     if (!read_places(&bench, values.from)) {
-        fprintf(stderr, "%s: --from: '%.40s'; expected up to %d positions, as 100,100000\n",
+        fprintf(stderr,
+                "%s: --from is '%.40s'; it must be up to %d positions, such as 100,100000\n",
                 program, values.from, PLACES);
         return EXIT_USAGE;
     }

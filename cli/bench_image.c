@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_image.c - images per second by the paper's five methods, which take turns, so that a
- * slow minute of the machine hits none of them alone. */
+/* bench_image.c - images per second by the paper's five methods. The methods alternate, so that
+ * a busy minute does not distort a single one. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,11 +24,23 @@ static const char program[] = "tarn bench image";
 static const tarn_option_info none[] = {{0}};
 
 const struct image_method image_methods[] = {
-    {{"linear", "state of constant size, (16)-(20)", none}, "linear", "recurrent", true},
-    {{"stateful-softmax", "keys and values are kept", none}, "softmax", "recurrent", true},
-    {{"softmax", "all bytes so far again for each byte", none}, "softmax", "recompute", true},
-    {{"lsh-1", "likewise, Reformer with one round", none}, "lsh:rounds=1", "recompute", false},
-    {{"lsh-4", "with four", none}, "lsh:rounds=4", "recompute", false},
+    {{"linear", "linear attention with a constant-size state, (16)-(20)", none},
+     "linear",
+     "recurrent",
+     true},
+    {{"stateful-softmax", "softmax with a cache of keys and values", none},
+     "softmax",
+     "recurrent",
+     true},
+    {{"softmax", "softmax that recomputes all bytes so far for each byte", none},
+     "softmax",
+     "recompute",
+     true},
+    {{"lsh-1", "Reformer with one hashing round, recomputed likewise", none},
+     "lsh:rounds=1",
+     "recompute",
+     false},
+    {{"lsh-4", "Reformer with four hashing rounds", none}, "lsh:rounds=4", "recompute", false},
 };
 
 enum { METHODS = sizeof image_methods / sizeof image_methods[0], BATCHES_MAX = 16 };
@@ -52,23 +64,24 @@ struct values {
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(preset), 0, 0,
-     "model, with random weights and a head of 10 logistics; tarn bench train --help lists "
-     "them"},
+     "model preset, as in tarn bench train, with random weights and a head of 10 logistics"},
     {"like", "MODEL", ARGS_TEXT, NULL, AT(like), 0, 0,
-     "a model of images: its sizes and its head instead of a preset's"},
+     "use the sizes and the head of this image model instead of a preset; a " MODEL_HELP},
     {"method", "NAME[:B],...", ARGS_TEXT, "linear,stateful-softmax,softmax,lsh-1,lsh-4",
-     AT(method), 0, 0, "methods to compare, below; B images at once instead of --batch"},
-    {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0, "images at once"},
+     AT(method), 0, 0, "methods to compare, listed below; B is the batch size of one method"},
+    {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0,
+     "batch sizes: images generated together"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, 1 << 24,
-     "bytes of an image, 2 at least; 0: the model's, 3072 for cifar-paper, else 784"},
+     "bytes per image, at least 2; 0: as in the model, 3072 for cifar-paper, else 784"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
-     "of the weights of linear and stateful-softmax; the others are in f32"},
+     "precision of the weights of linear and stateful-softmax; others use f32"},
     {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
-     "for one pass over an image by one method; what takes longer is measured at some steps"},
+     "time for one image and method; slower methods are measured at some steps only"},
     {"repeat", "N", ARGS_COUNT, "1", AT(repeat), 1, 1000,
-     "passes; of each measured piece the best counts"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per method and batch"},
+     "repetitions; the fastest of each measured step counts"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+     "print one JSON object per method and batch size"},
     {0},
 };
 
@@ -85,23 +98,24 @@ static const struct args_table tables[] = {
 
 static const struct args_command command = {
     .name = "tarn bench image",
-    .help = "How long whole images take by each method, and in how much memory: the "
-            "throughput of the paper's Tables 1, 2 and 4, and the latency of its Table 5. "
-            "Weights are "
-            "random.",
+    .help = "Measure how fast each method generates whole images, and the memory it needs: the "
+            "throughput in Tables 1, 2 and 4 of the paper, and the latency in Table 5. The "
+            "models have random weights.",
     .options = options,
     .tables = tables,
     .notes =
-        "An image of N bytes takes N - 1 steps: each reads a byte and draws the next one. The"
-        " first byte is given. Steps and draws are counted; setting up is not, and no file is"
-        " written. If all steps would take longer than --budget, an image is cut into equal "
-        "pieces, and the step in the middle of each stands for it; steps of linear attention "
-        "cost the same everywhere (a little more from the 1024th on), so that the first ones "
-        "stand for all. measured_steps says how many were measured. To get to a step in the "
-        "middle takes time beside the budget. of_peak is the dense products and attention of "
-        "the model by this machine's multiply-adds in f32, measured in turns with the "
-        "methods; there is none for lsh. A state is what is kept from one byte to the next; "
-        "the generator holds activations and copies of weights besides.",
+        "An image of N bytes takes N - 1 steps, each of which reads a byte and samples the "
+        "next; "
+        "the first byte is given. The time covers steps and sampling, not the setup. If all "
+        "steps would take longer than --budget, the image is divided into equal parts and the "
+        "middle step of each part is measured; for linear attention, whose steps all cost the "
+        "same (slightly more from step 1024), the first ones are measured. measured_steps is "
+        "the number of measured steps; running up to them is not part of the budget. of_peak "
+        "compares the model's matrix products and attention with the machine's peak "
+        "multiply-add rate in f32; it is not defined for lsh. The state is what a method keeps "
+        "from one byte to the next; activations and copies of weights are not included.",
+    .examples = "tarn bench image --method linear,softmax\n"
+                "tarn bench image --like models/mnist.safetensors --method linear:64\n",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
@@ -115,11 +129,11 @@ struct bench {
 
 static int refuse(const char *option, const char *text, const char *expected)
 {
-    fprintf(stderr, "%s: --%s: '%.80s'; expected %s\n", program, option, text, expected);
+    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", program, option, text, expected);
     return EXIT_USAGE;
 }
 
-/* Images at once: what `text` begins with; false: that is no number of them. */
+/* A batch size at the beginning of `text`; false if there is none. */
 static bool read_batch(size_t *batch, const char **text)
 {
     char *end;
@@ -160,7 +174,7 @@ static bool add_row(struct bench *b, size_t method, size_t batch)
     return true;
 }
 
-/* One method of the list, `*text` behind it. */
+/* One method of the list; moves `*text` past it. */
 static bool read_method(struct bench *b, const char **text, const size_t *batches, size_t count)
 {
     const size_t length = strcspn(*text, ",:"), method = find_method(*text, length);
@@ -185,18 +199,19 @@ static int read_rows(struct bench *b)
     size_t batches[BATCHES_MAX], count;
 
     if (!read_batches(batches, &count, b->values->batch))
-        return refuse("batch", b->values->batch, "whole numbers from 1 to 1048576, as in 1,64");
+        return refuse("batch", b->values->batch,
+                      "whole numbers from 1 to 1048576, such as 1,64");
     for (;; text++) {
         if (!read_method(b, &text, batches, count))
             return refuse("method", b->values->method,
-                          "names of linear, stateful-softmax, softmax, lsh-1 and lsh-4, each "
-                          "as such or with images at once, as in linear:256,softmax");
+                          "a list of linear, stateful-softmax, softmax, lsh-1 and lsh-4, each "
+                          "with or without a batch size, such as linear:256,softmax");
         if (*text == '\0')
             return ARGS_GO_ON;
     }
 }
 
-/* Of a model the sizes of its images, too. */
+/* Takes the size of the images from the model, too. */
 static int read_like(struct bench *b)
 {
     const char *const given = b->values->like;
@@ -220,7 +235,7 @@ static int read_values(struct bench *b)
     const struct values *const v = b->values;
 
     if (v->length == 1)
-        return refuse("length", "1", "at least 2 bytes: the first one is given");
+        return refuse("length", "1", "at least 2, because the first byte is given");
     b->image.length = v->length ? v->length : 28 * 28;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (v->length == 0 && strcmp(v->preset, lengths[i].preset) == 0)

@@ -35,7 +35,7 @@ void *bench_block_new(size_t bytes)
 
 tarn_status bench_no_memory(tarn_error *err, const char *format, ...)
 {
-    const int begun = snprintf(err->text, sizeof err->text, "no memory for ");
+    const int begun = snprintf(err->text, sizeof err->text, "not enough memory for ");
     va_list args;
 
     va_start(args, format);

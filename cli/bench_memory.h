@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_memory.h - large blocks as a program would have them that cares about speed. */
+/* bench_memory.h - large blocks of memory, in huge pages where the system has them. */
 #ifndef BENCH_MEMORY_H
 #define BENCH_MEMORY_H
 
@@ -7,15 +7,15 @@
 
 #include "tarn/status.h"
 
-/* Zeroed, and there: a page that was never written does not exist yet. NULL if there is no such
- * memory. free() ends it. */
+/* Zeroed, so that all pages are mapped before they are measured. NULL: not enough memory. To be
+ * freed with free(). */
 void *bench_block_new(size_t bytes);
 
-/* TARN_ENOMEM, and the sentence "no memory for ..." into *err. */
+/* TARN_ENOMEM, with the message "not enough memory for ..." in *err. */
 tarn_status bench_no_memory(tarn_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The most that this process has had in memory, in bytes. */
+/* Peak resident memory of this process, in bytes. */
 double bench_resident_bytes(void);
 
 #endif

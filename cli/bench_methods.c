@@ -57,8 +57,8 @@ bool bench_methods_read(struct bench_method *methods, size_t *count, const char 
 
         if (*count == METHODS_MAX || length >= SPEC_MAX) {
             fprintf(stderr,
-                    "tarn bench attention: --attention: expected at most %d methods of "
-                    "fewer than %d letters\n",
+                    "tarn bench attention: --attention: at most %d methods of fewer than %d "
+                    "bytes each can be compared\n",
                     METHODS_MAX, SPEC_MAX);
             return false;
         }

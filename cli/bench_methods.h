@@ -17,8 +17,8 @@ struct bench_method {
 /* The methods of Figure 1, as --attention takes them. */
 extern const char bench_methods_figure[];
 
-/* Splits "spec;spec;..." into `methods`; false, after a message, if that is too much. The specs
- * themselves are for the library to judge. */
+/* Splits "spec;spec;..." into `methods`; false after a message if there are too many. The
+ * library checks the specs themselves. */
 bool bench_methods_read(struct bench_method *methods, size_t *count, const char *text);
 
 #endif

@@ -20,47 +20,58 @@ enum { TOKENS = 65536 }; /* batch times length in the paper's figure */
 
 static const struct args_option rows[] = {
     {"attention", "SPEC[;SPEC...]", ARGS_TEXT, bench_methods_figure, AT(attention), 0, 0,
-     "methods to compare; kinds and their options are below"},
+     "attention methods to compare, listed below"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
-     "for the methods that have one; the library's default is elu"},
+     "feature map of the methods that use one [elu]"},
     {"causal", NULL, ARGS_FLAG, NULL, AT(causal), 0, 0,
-     "each position sees those before it only"},
+     "causal attention: a position attends only to itself and earlier ones"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, LENGTH_MAX,
-     "one length; 0: those of --lengths"},
+     "a single sequence length; 0: those of --lengths"},
     {"lengths", "LO..HI", ARGS_TEXT, "512..65536", AT(range), 0, 0,
-     "LO, twice that, ... up to HI"},
+     "sequence lengths: LO, doubled up to HI"},
     {"batch", "B", ARGS_COUNT, "0", AT(batch), 0, LENGTH_MAX,
-     "sequences; 0: 65536 / length, so that there is equal work for linear time"},
-    {"heads", "H", ARGS_COUNT, "8", AT(heads), 1, (size_t)1 << 20, "heads"},
+     "batch size; 0: 65536 / length, so that the number of tokens stays the same"},
+    {"heads", "H", ARGS_COUNT, "8", AT(heads), 1, (size_t)1 << 20, "number of attention heads"},
     {"head-width", "D", ARGS_COUNT, "32", AT(head_width), 1, (size_t)1 << 20,
-     "width of queries and keys"},
+     "width of queries and keys per head"},
     {"value-width", "M", ARGS_COUNT, "0", AT(value_width), 0, (size_t)1 << 20,
-     "width of values; 0: that of queries"},
+     "width of values per head; 0: as --head-width"},
     {"layout", "bnhd|bhnd", ARGS_TEXT, "bhnd", AT(layout), 0, 0,
-     "order of batch, length, head and width in the arrays"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+     "memory layout of the arrays: batch, length, heads, width or batch, heads, length, "
+     "width"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
     {"memory-limit", "BYTES", ARGS_BYTES, "0", AT(memory_limit), 0, (size_t)1 << 50,
-     "what needs more is not run; 0: half of the memory"},
+     "skip what needs more memory; 0: half of the installed memory"},
     {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
-     "what will take longer per forward and backward, by the length before, is not run"},
+     "skip what is expected to take longer per forward and backward pass"},
     {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
-     "runs, of which the best counts; 0: at least 3 and a second in all, 2 if they take over "
-     "10"},
+     "repetitions; the fastest counts; 0: for a second, at least 3, or 2 of over 10 s"},
     {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
-     "times over all rows, of which the best counts: a slow minute then hits no row alone"},
-    {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0, "no gradients"},
-    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of arrays, features and hashes"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per row"},
-    {"csv", "FILE", ARGS_TEXT, NULL, AT(csv), 0, 0, "the rows as a table for other programs"},
+     "repetitions of the whole table; the fastest of each row counts, so that a busy minute "
+     "does not distort single rows"},
+    {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0,
+     "measure only the forward pass"},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX,
+     "random seed of arrays, features and hashes"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object per row"},
+    {"csv", "FILE", ARGS_TEXT, NULL, AT(csv), 0, 0, "write the table as CSV"},
     {"plot", "FILE", ARGS_TEXT, NULL, AT(plot), 0, 0,
-     "a picture, .svg or .png, by gnuplot; its numbers go to --csv, or beside it as .csv"},
+     "draw the results with gnuplot as .svg or .png, and write them to --csv, or to a .csv "
+     "file of the same name"},
     {"demo", NULL, ARGS_FLAG, NULL, AT(demo), 0, 0,
-     "a small comparison for people: softmax against linear, up to length 8192"},
+     "a short demonstration: softmax and linear attention up to length 8192"},
+    {0},
+};
+
+static const struct args_group groups[] = {
+    {"most used options", "attention lengths length causal threads demo plot csv json"},
+    {"sizes", "batch heads head-width value-width layout feature-map seed"},
+    {"measurement", "repeat rounds forward-only memory-limit time-limit"},
     {0},
 };
 
 static const struct args_table tables[] = {
-    {"kinds of attention, as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4, "
+    {"attention, with options as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4, "
      "softmax-stored for softmax:store=1)",
      tarn_attention_kind, "attention"},
     {"feature maps", tarn_feature_map, "feature-map"},
@@ -70,19 +81,24 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn bench attention",
     .help =
-        "Forward and backward through attention at growing lengths: time, peak memory, and "
-        "the speed as a fraction of what this machine can do. The default is Figure 1 of the "
-        "paper.",
+        "Measure the forward and backward pass of attention against the sequence length: time, "
+        "peak memory, and speed as a fraction of the machine's peak. The defaults are those of "
+        "Figure 1 of the paper.",
     .options = rows,
     .tables = tables,
-    .notes = "TARN_CPU=portable, avx2, ... in the environment chooses the loops.",
+    .notes = CPU_NOTE,
+    .groups = groups,
+    .examples = "tarn bench attention --demo\n"
+                "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
+                "tarn bench attention --plot fig1.svg\n",
 };
 
 /* ---- reading ------------------------------------------------------------ */
 
 static int refuse(const char *option, const char *text, const char *expected)
 {
-    fprintf(stderr, "%s: --%s: '%.80s'; expected %s\n", command.name, option, text, expected);
+    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", command.name, option, text,
+            expected);
     return EXIT_USAGE;
 }
 
@@ -121,15 +137,15 @@ static int read_lengths(struct bench_options *o)
     return ARGS_GO_ON;
 }
 
-/* "fig1.svg" has its numbers in "fig1.csv". */
+/* The numbers of "fig1.svg" go to "fig1.csv". */
 static int read_files(struct bench_options *o)
 {
     if (o->csv && (!*o->csv || strlen(o->csv) >= PATH_MAX_CHARS))
-        return refuse("csv", o->csv, "the name of a file, of fewer than 1024 letters");
+        return refuse("csv", o->csv, "a file name of fewer than 1024 bytes");
     if (!o->plot)
         return ARGS_GO_ON;
     if (!plot_name_is_fit(o->plot) || strlen(o->plot) >= sizeof o->csv_beside_plot)
-        return refuse("plot", o->plot, "a name that ends in .svg or .png");
+        return refuse("plot", o->plot, "a file name that ends in .svg or .png");
     if (!o->csv) {
         snprintf(o->csv_beside_plot, sizeof o->csv_beside_plot, "%.*s.csv",
                  (int)strlen(o->plot) - 4, o->plot);
@@ -159,7 +175,7 @@ static int read_methods(struct bench_options *o)
     return ARGS_GO_ON;
 }
 
-/* What was left open. */
+/* Replaces zeros by the actual defaults. */
 static void fill_in(struct bench_options *o)
 {
     if (o->value_width == 0)

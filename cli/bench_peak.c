@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_peak.c - the limits of this machine, on one thread and on all.
  *
- * Each level of the memory is read from a block that sits inside it and not inside the level
- * before: half of every thread's L2, half of every L3 in use, and far more than all of L3. */
+ * The bandwidth of each level of memory is measured on a block that fits into it but not into
+ * the level before: half of every thread's L2, half of every L3 in use, and far more than L3.
+ */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,21 +23,23 @@ struct values {
 
 static const struct args_option options[] = {
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
-     "only with so many threads; 0: with one and with all"},
+     "number of threads; 0: one thread, then all cores"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
-     "one object per number of threads, all threads last"},
+     "print one JSON object per number of threads"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn bench peak",
     .help =
-        "Measures what this machine can do at most: multiply-adds in registers, and reading "
-        "from each level of its memory. TARN_CPU=portable, avx2, ... chooses the loops.",
+        "Measure the limits of this machine: peak multiply-add rate, and read bandwidth of the "
+        "caches and of memory. " CPU_NOTE,
     .options = options,
+    .examples = "tarn bench peak\n"
+                "TARN_CPU=avx2 tarn bench peak --threads 1 --json\n",
 };
 
-/* Every figure for one number of threads; NAN where there is none. */
+/* Results for one number of threads; NAN: not available. */
 struct peak {
     size_t threads, l2_bytes, l3_bytes, memory_bytes;
     double fma_f32, fma_bf16, read_l2, read_l3, read_memory;
@@ -49,7 +52,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What is read for each level; 0 for a level that is not there. */
+/* Bytes to read at each level; 0 if there is no such level. */
 static void choose_sizes(struct peak *peak)
 {
     const struct hardware_cache l2 = hardware_cache(2), l3 = hardware_cache(3);
@@ -132,7 +135,7 @@ static void print_table(const struct peak *peaks, size_t count, const char *cpu)
     char name[128];
 
     hardware_name(name, sizeof name);
-    printf("%s, %s loops, built with %s\n\n%31s", name, cpu ? cpu : tarn_cpu_name(0),
+    printf("%s, instruction set %s, built with %s\n\n%31s", name, cpu ? cpu : tarn_cpu_name(0),
            tarn_matmul_backend(), "");
     for (size_t i = 0; i < count; i++) {
         char head[32];
@@ -179,7 +182,7 @@ static int run(const struct values *values, const char *cpu)
     tarn_error err;
 
     if (!memory) {
-        fprintf(stderr, "tarn bench peak: no memory to read from\n");
+        fprintf(stderr, "tarn bench peak: not enough memory for the test block\n");
         return EXIT_FAILED;
     }
     for (size_t i = 0; status == TARN_OK && i < count; i++) {

@@ -14,7 +14,7 @@ void report_subject(char *text, size_t size, const struct bench_row *row)
         snprintf(values, sizeof values, " and %zu", d->value_width);
     snprintf(text, size, "%s, %s, %zu head%s of width %zu%s, arrays %s",
              row->forward_only ? "forward" : "forward and backward",
-             d->causal ? "causal" : "not causal", d->heads, d->heads == 1 ? "" : "s",
+             d->causal ? "causal" : "non-causal", d->heads, d->heads == 1 ? "" : "s",
              d->query_width, values, row->heads_first ? "(B, H, N, D)" : "(B, N, H, D)");
 }
 
@@ -34,11 +34,11 @@ void report_table_head(const struct bench_machine *machine, const struct bench_r
     char subject[128];
 
     report_subject(subject, sizeof subject, row);
-    printf("%s, %s loops, %zu thread%s: %.1f GFLOP/s of multiply-adds, reads %.1f GB/s\n",
-           machine->processor, machine->cpu, machine->threads, machine->threads == 1 ? "" : "s",
-           machine->fma_gflops, machine->read_gbps);
-    printf("Attention, %s.\nMemory: all arrays, and all that a call needs besides.\n\n",
-           subject);
+    printf(
+        "%s, instruction set %s, %zu thread%s\nPeak: %.1f GFLOP/s, read bandwidth %.1f GB/s\n",
+        machine->processor, machine->cpu, machine->threads, machine->threads == 1 ? "" : "s",
+        machine->fma_gflops, machine->read_gbps);
+    printf("Attention, %s.\nMemory includes all arrays and buffers.\n\n", subject);
     printf("%8s %6s  %-*s %11s %12s %9s %11s %9s %8s\n", "length", "batch", label_width,
            "attention", "forward ms", "backward ms", "us/token", "MiB/sample", "GFLOP/s",
            "of peak");
@@ -114,7 +114,7 @@ void report_csv_head(FILE *csv)
                  "peak_bytes_per_sample,gflops,of_peak,skipped\n");
 }
 
-/* Nothing between the commas where there is no number. */
+/* An empty field where there is no number. */
 static void put_csv(FILE *csv, double value)
 {
     if (isfinite(value))

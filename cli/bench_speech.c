@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_speech.c - how long training takes on utterances of a length, by the paper's four
- * methods, which take turns, and by a model that is little else than its CTC loss. */
+/* bench_speech.c - training speed on utterances of given lengths by the paper's four methods,
+ * which alternate, and by a model that is little more than its CTC loss. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -55,16 +55,18 @@ struct values {
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "speech-paper", AT(preset), 0, 0,
-     "transformer to train; tarn bench train --help lists them"},
-    {"lengths", "N,...", ARGS_TEXT, "800,2400", AT(lengths), 0, 0, "frames of an utterance"},
+     "model preset of the transformers, as in tarn bench train"},
+    {"lengths", "N,...", ARGS_TEXT, "800,2400", AT(lengths), 0, 0,
+     "frames per utterance, at 100 frames per second"},
     {"frames", "N", ARGS_COUNT, "8000", AT(frames), 1, 1 << 24,
-     "of a batch: as many utterances as they hold, one at least"},
+     "frames per batch, which holds as many utterances as fit, at least one"},
     {"lstm", "NAME", ARGS_TEXT, "portable", AT(lstm), 0, 0,
-     "who computes it: portable, tarn's own loops, or onednn"},
+     "LSTM implementation: portable (tarn's own) or onednn"},
     {"repeat", "N", ARGS_COUNT, "3", AT(repeat), 1, 1000,
-     "updates of each, of which the best counts; one more comes before them"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per length and method"},
+     "updates to measure, after one to warm up; the fastest counts"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+     "print one JSON object per length and method"},
     {0},
 };
 
@@ -76,12 +78,15 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn bench speech",
     .help =
-        "Updates on utterances of equal length, random frames and labels: the seconds an "
-        "epoch of the paper's Table 3, without padding. Methods are bi-lstm, of the paper's 3 "
-        "layers of 320 each way, softmax, lsh-4 and linear. ctc_share is at most what the "
-        "loss and its gradient take of an update: all of an update of a model of width 4.",
+        "Measure training updates on random utterances of equal length, as for the time per "
+        "epoch in Table 3 of the paper but without padding. The methods are bi-lstm (3 layers "
+        "of 320 units in each direction), softmax, lsh-4 and linear. ctc_share is an upper "
+        "bound on the fraction of an update spent in the CTC loss: the time of a whole update "
+        "of a model of width 4.",
     .options = options,
     .tables = tables,
+    .examples = "tarn bench speech\n"
+                "tarn bench speech --preset speech-small --lengths 800,1600 --lstm onednn\n",
 };
 
 /* ---- One length --------------------------------------------------------- */
@@ -176,7 +181,7 @@ static tarn_status measure_peak(struct bench *b, tarn_error *err)
     return status;
 }
 
-/* One update of everyone; the first only warms up. */
+/* One update of every method; the first only warms up. */
 static tarn_status measure_turn(struct bench *b, bool counts, tarn_error *err)
 {
     const tarn_batch batch = {.targets = b->labels, .frames = b->frames, .counts = b->counts};
@@ -285,7 +290,7 @@ static void print_row(const struct bench *b, size_t method)
 static void report(const struct bench *b)
 {
     if (!b->values->json)
-        printf("%zu utterances of %zu frames, at most %.1f ms of an update are ctc's\n"
+        printf("%zu utterances of %zu frames; the CTC loss takes at most %.1f ms per update\n"
                "  %-10s %10s %10s %16s %8s\n",
                b->batch, b->length, 1e3 * b->subjects[CTC].seconds, "method", "s/update",
                "frames/s", "s/hour of speech", "of peak");
@@ -320,7 +325,7 @@ static tarn_status run_length(struct bench *b, size_t length, tarn_error *err)
 
     b->length = length;
     b->batch = b->values->frames > length ? b->values->frames / length : 1;
-    status = make_data(b) ? measure(b, err) : bench_no_memory(err, "the frames");
+    status = make_data(b) ? measure(b, err) : bench_no_memory(err, "the utterances");
     if (status == TARN_OK)
         report(b);
     close_length(b);
@@ -342,8 +347,8 @@ int bench_speech(int argc, char **argv)
         return EXIT_USAGE;
     if (!read_lengths(lengths, &count, values.lengths)) {
         fprintf(stderr,
-                "%s: --lengths: '%.80s'; expected up to 16 whole numbers from 1 to 16777216, "
-                "as in 800,2400\n",
+                "%s: --lengths is '%.80s'; it must be up to 16 whole numbers from 1 to "
+                "16777216, such as 800,2400\n",
                 program, values.lengths);
         return EXIT_USAGE;
     }

@@ -25,25 +25,25 @@ struct values {
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
-     "model to train; presets are below"},
+     "model preset, listed below; its weights are random"},
     {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
-     "kind of attention, with options"},
+     "kind of attention, with options as in tarn train"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
-     "for the attentions that have one"},
+     "feature map of the attention [the default of its kind]"},
     {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
-     "positions of a sequence"},
-    {"batch", "B", ARGS_COUNT, "10", offsetof(struct values, batch), 1, 1 << 20, "sequences"},
+     "sequence length"},
+    {"batch", "B", ARGS_COUNT, "10", offsetof(struct values, batch), 1, 1 << 20, "batch size"},
     {"optimizer", "SPEC", ARGS_TEXT, "radam", offsetof(struct values, optimizer), 0, 0,
-     "how gradients become updates"},
+     "optimizer, with options as in tarn train"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", offsetof(struct values, precision), 0, 0,
-     "of the dense products"},
+     "precision of matrix products"},
     {"recompute", NULL, ARGS_FLAG, NULL, offsetof(struct values, recompute), 0, 0,
-     "form activations again: less memory, more time"},
-    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
-     "threads; 0: all"},
+     "recompute activations in the backward pass: less memory, more time"},
+    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024, THREADS_HELP},
     {"repeat", "N", ARGS_COUNT, "5", offsetof(struct values, repeat), 1, 1000,
-     "updates, of which the best counts; one more comes before them"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "one object"},
+     "updates to measure, after one to warm up; the fastest counts"},
+    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
+     "print one JSON object"},
     {0},
 };
 
@@ -58,11 +58,13 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn bench train",
     .help =
-        "Updates of a model on random symbols: time, memory, and the speed as a fraction of "
-        "this machine's multiply-adds, counting 6 for each parameter and position and what "
-        "attention asks for.",
+        "Measure training updates of a model on random symbols: time, memory, and speed as a "
+        "fraction of the machine's peak. An update is counted as 6 floating-point operations "
+        "per parameter and position, plus those of attention.",
     .options = options,
     .tables = tables,
+    .examples = "tarn bench train --preset mnist-paper --batch 10\n"
+                "tarn bench train --preset small --attention softmax --length 4096\n",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
@@ -158,9 +160,9 @@ static void print_text(const struct bench *b, double tokens, double gflops, doub
     printf("%s, %s, %s: batch %zu, length %zu\n", b->values->model.preset,
            b->values->model.attention, b->values->precision, b->values->batch,
            b->values->length);
-    printf("  %.3f s an update, %.0f tokens/s\n", b->seconds, tokens / b->seconds);
+    printf("  %.3f s per update, %.0f tokens/s\n", b->seconds, tokens / b->seconds);
     printf("  %.1f GFLOP/s, %.2f of the peak of %.1f\n", gflops, gflops / b->peak, b->peak);
-    printf("  %s planned, %s at most in memory\n", plan, peak);
+    printf("  %s planned, %s peak resident memory\n", plan, peak);
 }
 
 static void report(const struct bench *b)
@@ -184,7 +186,7 @@ static tarn_status run(struct bench *b, tarn_error *err)
         (status = make_trainer(b, err)) != TARN_OK)
         return status;
     if (!make_symbols(b))
-        return bench_no_memory(err, "the symbols");
+        return bench_no_memory(err, "the random symbols");
     if ((status = measure(b, err)) == TARN_OK)
         report(b);
     return status;

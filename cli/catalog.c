@@ -7,14 +7,15 @@
 
 static struct catalog catalog;
 static bool reading;
-static const char *summary; /* of the row that runs */
+static const char *summary; /* of the command that runs */
 
 bool catalog_is_read(void)
 {
     return reading;
 }
 
-/* A table that has no place would be missing from the manual: better none is made. */
+/* A command without a place would be missing from the manual: abort rather than leave it out.
+ */
 static struct catalog_entry *add(const char *path, const char *about)
 {
     if (catalog.count == CATALOG_MOST || strlen(path) >= CATALOG_PATH)
@@ -33,18 +34,18 @@ bool catalog_takes(const struct args_command *command)
     return reading;
 }
 
-bool catalog_takes_group(const char *path, const char *about, const struct command *rows)
+bool catalog_takes_group(const struct command_group *group)
 {
     char name[CATALOG_PATH];
     char *argv[] = {name, NULL};
 
     if (!reading)
         return false;
-    add(path, about)->rows = rows;
-    for (; rows->name; rows++) {
-        summary = rows->help;
-        snprintf(name, sizeof name, "%s", rows->name);
-        rows->run(1, argv);
+    add(group->path, group->about)->group = group;
+    for (const struct command *row = group->rows; row->name; row++) {
+        summary = row->help;
+        snprintf(name, sizeof name, "%s", row->name);
+        row->run(1, argv);
     }
     return true;
 }
@@ -53,7 +54,7 @@ const struct catalog *catalog_read(void)
 {
     catalog.count = 0;
     reading = true;
-    summary = "transformers with linear attention, on CPUs";
+    summary = "train and run transformers with linear attention on CPUs";
     program_run(0, NULL);
     reading = false;
     return &catalog;
@@ -70,6 +71,6 @@ bool catalog_is_in(const struct catalog_entry *entry, const struct catalog_entry
 {
     const size_t length = strlen(group->path);
 
-    return group->rows && strncmp(entry->path, group->path, length) == 0 &&
+    return group->group && strncmp(entry->path, group->path, length) == 0 &&
            entry->path[length] == ' ' && !strchr(entry->path + length + 1, ' ');
 }

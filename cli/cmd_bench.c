@@ -2,20 +2,27 @@
 #include "command.h"
 
 static const struct command benches[] = {
-    {"peak", "what this machine can do at most: multiply-adds, caches, memory", bench_peak},
-    {"attention", "time and memory of the attentions at growing lengths: Figure 1 of the paper",
+    {"peak", "measure the peak multiply-add rate and memory bandwidth", bench_peak},
+    {"attention", "time and memory of attention against sequence length: Figure 1",
      bench_attention},
-    {"train", "how fast a model trains, and in how much memory", bench_train},
-    {"generate", "what a step of generation costs, beside what it must", bench_generate},
-    {"image", "how long whole images take by each method: Tables 1, 2, 4 and 5 of the paper",
-     bench_image},
-    {"speech", "how long training on utterances takes by each method: Table 3 of the paper",
-     bench_speech},
+    {"train", "training speed and memory of a model", bench_train},
+    {"generate", "time per generated token, compared with the hardware limit", bench_generate},
+    {"image", "images generated per second by each method: Tables 1, 2, 4 and 5", bench_image},
+    {"speech", "speech training speed of each method: Table 3", bench_speech},
     {0},
+};
+
+static const struct command_group group = {
+    .path = "tarn bench",
+    .about = "Measure speed and memory, each compared with the limits of this machine. Figures "
+             "and tables are those of the paper.",
+    .rows = benches,
+    .examples = "tarn bench peak\n"
+                "tarn bench attention --demo\n"
+                "tarn bench image --preset mnist-paper --method linear,softmax\n",
 };
 
 int cmd_bench(int argc, char **argv)
 {
-    return command_run("tarn bench", "Measurements, each beside the limit of this machine.",
-                       benches, argc, argv);
+    return command_run(&group, argc, argv);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_complete.c - tarn complete: the rest of images of which a model is shown the beginning.
+/* cmd_complete.c - tarn complete: completes partially shown images.
  *
- * A row of the picture is an image: what is shown of it, what the model makes of that, once for
- * each sample, and the image itself. */
+ * Each row of the picture has the shown part of an image, the model's completions of it, and
+ * the original. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "command.h"
 #include "draw.h"
 #include "formats.h"
+#include "generate_options.h"
 #include "hardware.h"
 #include "json_line.h"
 #include "model_open.h"
@@ -31,34 +32,31 @@ struct options {
 };
 
 static const struct args_option rows[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
-     "a model of images, a checkpoint, or a folder of training"},
-    {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
-     "needed: the images; of MNIST's and CIFAR-10's folders those for testing"},
-    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
-     "needed: a PNG file, or with the ending .svg an animation; a row for each image: what is "
-     "shown of it | its completions | all of it"},
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, "image " MODEL_HELP},
+    {"data", "PATH", ARGS_TEXT, NULL, AT(data), 1, 0,
+     "images to complete; in folders of MNIST and CIFAR-10 the test set"},
+    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 1, 0,
+     "PNG file to write, or an animation if the name ends in .svg, with one row per image: "
+     "shown part | completions | original"},
     {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST, PICTURE_SCALE_HELP},
     {"keep", "FRACTION", ARGS_NUMBER, "0.5", AT(keep), 0, 1,
-     "of the pixels, from the top, that are shown; above 0 and below 1"},
-    {"images", "K", ARGS_COUNT, "8", AT(images), 1, 1 << 20,
-     "so many, or as many as there are"},
-    {"samples", "S", ARGS_COUNT, "3", AT(samples), 1, 1 << 20, "completions of each"},
-    {"first", "I", ARGS_COUNT, "0", AT(first), 0, SIZE_MAX, "number of the first image"},
-    {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000,
-     "below 1 the likely becomes likelier; 0: as --greedy"},
-    {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, "only the K most likely; 0: all"},
-    {"top-p", "P", ARGS_NUMBER, "1", AT(top_p), 0, 1,
-     "only the fewest most likely whose share reaches P"},
-    {"greedy", NULL, ARGS_FLAG, NULL, AT(greedy), 0, 0, "always the most likely"},
-    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of the random numbers"},
-    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0, "as tarn generate has it"},
-    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0, "of the weights"},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+     "fraction of the pixels shown, from the top; above 0 and below 1"},
+    {"images", "K", ARGS_COUNT, "8", AT(images), 1, 1 << 20, "number of images to complete"},
+    {"samples", "S", ARGS_COUNT, "3", AT(samples), 1, 1 << 20, "completions per image"},
+    {"first", "I", ARGS_COUNT, "0", AT(first), 0, SIZE_MAX, "index of the first image"},
+    {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000, TEMPERATURE_HELP},
+    {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, TOP_K_HELP},
+    {"top-p", "P", ARGS_NUMBER, "1", AT(top_p), 0, 1, TOP_P_HELP},
+    {"greedy", NULL, ARGS_FLAG, NULL, AT(greedy), 0, 0, GREEDY_HELP},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, SEED_HELP},
+    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
+     "generation method, as in tarn generate"},
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "precision of the weights"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
-     "one object: images, samples, kept bytes, seconds"},
+     "print one JSON object: images, samples, kept_bytes, seconds, ..."},
     {0},
 };
 
@@ -70,11 +68,14 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn complete",
     .help =
-        "Shows a model the beginning of images and draws the rest. What is shown is kept as "
-        "it is.",
+        "Complete partially shown images: the model is given the upper part of each image and "
+        "generates the rest, several times.",
     .options = rows,
     .tables = tables,
     .notes = TERMINAL_RULE,
+    .examples =
+        "tarn complete models/mnist.safetensors --data data/mnist -o out.png\n"
+        "tarn complete runs/digits --data data/mnist --keep 0.25 --samples 6 -o out.png\n",
 };
 
 static int refuse(const char *why)
@@ -89,16 +90,12 @@ static int read_options(struct options *o, int argc, char **argv)
 
     if (code != ARGS_GO_ON)
         return code;
-    if (!o->data)
-        return refuse("--data PATH is needed, the images to complete");
-    if (!o->out)
-        return refuse("-o FILE is needed, a PNG file for the picture");
     if (format_is_foreign(command.name, "-o", o->out, FORMAT_PICTURE))
         return EXIT_USAGE;
     if (o->keep <= 0.0 || o->keep >= 1.0)
-        return refuse("--keep: expected a fraction above 0 and below 1 of every image");
+        return refuse("--keep must be above 0 and below 1");
     if (o->top_p <= 0.0)
-        return refuse("--top-p: '0'; expected a number above 0, up to 1");
+        return refuse("--top-p is 0; it must be above 0 and at most 1");
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
 }
 
@@ -117,7 +114,7 @@ struct job {
     double seconds;
 };
 
-/* Whole pixels, one byte at least and not all. */
+/* Whole pixels; at least one byte, and not the whole image. */
 static size_t kept_bytes(const struct job *j)
 {
     const double pixels = floor(j->o.keep * (double)(j->size.height * j->size.width));
@@ -133,15 +130,15 @@ static int check_images(struct job *j)
 
     if (memcmp(&found, &j->size, sizeof found) != 0) {
         fprintf(stderr,
-                "%s: %s: has images of %zu x %zu x %zu, height x width x channels; expected "
-                "%zu x %zu x %zu, as the model's are\n",
+                "%s: %s has images of %zu x %zu x %zu (height x width x channels); the model "
+                "needs %zu x %zu x %zu\n",
                 command.name, j->o.data, found.height, found.width, found.channels,
                 j->size.height, j->size.width, j->size.channels);
         return EXIT_USAGE;
     }
     if (j->o.first >= there) {
-        fprintf(stderr, "%s: --first: %zu; expected a number below %zu, as many as %s has\n",
-                command.name, j->o.first, there, j->o.data);
+        fprintf(stderr, "%s: --first is %zu; %s has only %zu images\n", command.name,
+                j->o.first, j->o.data, there);
         return EXIT_USAGE;
     }
     j->count = j->o.images < there - j->o.first ? j->o.images : there - j->o.first;
@@ -175,7 +172,8 @@ static int take_memory(struct job *j)
     j->still = calloc(all, sizeof *j->still);
     if (j->drawn && j->grid && j->still)
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: no memory for %zu images\n", command.name, all);
+    fprintf(stderr, "%s: not enough memory for %zu images; reduce --images or --samples\n",
+            command.name, all);
     return EXIT_FAILED;
 }
 
@@ -288,7 +286,7 @@ static int complete(struct job *j)
         return EXIT_DONE;
     }
     picture_show(&picture);
-    printf("%s: %zu images, %zu of %zu bytes shown, %zu completions of each\n", j->o.out,
+    printf("%s: %zu images, %zu of %zu bytes shown, %zu completions per image\n", j->o.out,
            j->count, j->kept, j->bytes, j->o.samples);
     return EXIT_DONE;
 }

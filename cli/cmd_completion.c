@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_completion.c - tarn completion: a script that lets a shell complete what a user types. */
+/* cmd_completion.c - tarn completion: scripts for tab completion in shells. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ struct shell {
 static const tarn_option_info no_options[] = {{0}};
 
 static const struct shell shells[] = {
-    {{"bash", "source <(tarn completion bash), in ~/.bashrc", no_options}, completion_bash},
-    {{"zsh", "tarn completion zsh >_tarn, in a folder of $fpath", no_options}, completion_zsh},
-    {{"fish", "tarn completion fish | source, in ~/.config/fish/config.fish", no_options},
+    {{"bash", "add to ~/.bashrc: source <(tarn completion bash)", no_options}, completion_bash},
+    {{"zsh", "save as _tarn in a folder of $fpath", no_options}, completion_zsh},
+    {{"fish", "add to ~/.config/fish/config.fish: tarn completion fish | source", no_options},
      completion_fish},
 };
 
@@ -43,13 +43,15 @@ static const struct args_table tables[] = {
 
 static const struct args_command command = {
     .name = "tarn completion",
-    .help = "Prints a script for a shell, made of the same tables as --help. An installed tarn "
-            "has them where the shells look.",
+    .help = "Print a script that completes commands, options and names with the Tab key. If "
+            "tarn is installed, the shells find theirs without this.",
     .options = rows,
     .tables = tables,
+    .examples = "source <(tarn completion bash)\n"
+                "tarn completion zsh >~/.zfunc/_tarn\n",
 };
 
-/* ---- What is offered ---------------------------------------------------- */
+/* ---- Completions ------------------------------------------------------ */
 
 static void add_word(struct completion_values *values, const char *word, size_t length)
 {
@@ -132,9 +134,9 @@ int cmd_completion(int argc, char **argv)
             shells[i].write(stdout, catalog_read());
             return EXIT_DONE;
         }
-    fprintf(stderr, "%s: no shell '%.80s'; there are", command.name, o.shell);
+    fprintf(stderr, "%s: unknown shell '%.80s'; available:", command.name, o.shell);
     for (size_t i = 0; i < SHELLS; i++)
-        fprintf(stderr, " %s", shells[i].about.name);
+        fprintf(stderr, "%s %s", i ? "," : "", shells[i].about.name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }

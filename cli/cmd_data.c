@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_data.c - tarn data: the sets that are known, getting them, and whether they are right. */
+/* cmd_data.c - tarn data: lists, downloads and verifies data sets. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,17 +21,18 @@ struct options {
 /* ---- list --------------------------------------------------------------- */
 
 static const struct args_option list_rows[] = {
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object per set"},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object per data set"},
     {0},
 };
 
 static const struct args_command list_command = {
     .name = "tarn data list",
-    .help = "The data sets that are known.",
+    .help = "List the available data sets with their sizes, sources and licences.",
     .options = list_rows,
+    .examples = "tarn data list\n",
 };
 
-/* What is downloaded. */
+/* Bytes to download. */
 static uint64_t bytes_of(const tarn_data_set *set)
 {
     uint64_t bytes = set->archive.bytes;
@@ -98,7 +99,9 @@ static int data_list(int argc, char **argv)
 
 static const char default_folder[] = "data";
 
-/* The known sets as a table; a row is good until the next is asked for. */
+#define SET_HELP "name of a data set; see tarn data list"
+
+/* The data sets as a table; a row is valid until the next call. */
 static const tarn_table_row *set_row(size_t index)
 {
     static const tarn_option_info no_options[] = {{0}};
@@ -117,34 +120,38 @@ static const struct args_table tables[] = {
 };
 
 static const struct args_option fetch_rows[] = {
-    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, "a name that tarn data list has"},
+    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
     {"to", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
-     "the folder of all sets, made if it is not there"},
+     "folder of all data sets, created if missing"},
     {"from", "URL", ARGS_TEXT, NULL, AT(from), 0, 0,
-     "an address that has the same files, instead of the set's own"},
+     "download the files from this mirror instead of their usual address"},
     {0},
 };
 
 static const struct args_command fetch_command = {
     .name = "tarn data fetch",
-    .help = "Downloads what is not there, checks sizes and SHA-256, unpacks archives. What is "
-            "interrupted goes on at the next call. Proxies are taken from http_proxy and its "
-            "kin.",
+    .help =
+        "Download the missing files of a data set, check their sizes and SHA-256 checksums, "
+        "and unpack archives. An interrupted download resumes at the next call. Proxies are "
+        "taken from http_proxy, https_proxy and no_proxy.",
     .options = fetch_rows,
     .tables = tables,
+    .examples = "tarn data fetch mnist\n"
+                "tarn data fetch cifar10 --to ~/data\n",
 };
 
 static const struct args_option verify_rows[] = {
-    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, "a name that tarn data list has"},
-    {"in", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0, "the folder of all sets"},
+    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
+    {"in", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0, "folder of all data sets"},
     {0},
 };
 
 static const struct args_command verify_command = {
     .name = "tarn data verify",
-    .help = "Compares the files of a set with their published SHA-256.",
+    .help = "Check the files of a data set against their published SHA-256 checksums.",
     .options = verify_rows,
     .tables = tables,
+    .examples = "tarn data verify mnist --in data\n",
 };
 
 static const tarn_data_set *find(const struct args_command *command, const char *name)
@@ -153,9 +160,9 @@ static const tarn_data_set *find(const struct args_command *command, const char 
 
     if (set)
         return set;
-    fprintf(stderr, "%s: no set '%.80s'; there are", command->name, name);
+    fprintf(stderr, "%s: unknown data set '%.80s'; available:", command->name, name);
     for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
-        fprintf(stderr, " %s", set->name);
+        fprintf(stderr, "%s %s", i ? "," : "", set->name);
     fprintf(stderr, "\n");
     return NULL;
 }
@@ -185,7 +192,8 @@ static int data_fetch(int argc, char **argv)
     progress_line_erase(&progress.line);
     if (status != TARN_OK)
         return failed(&fetch_command, &err);
-    fprintf(stderr, "%s is complete: --data %s/%s\n", set->name, o.folder, set->folder);
+    fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o.folder,
+            set->folder);
     return EXIT_DONE;
 }
 
@@ -212,13 +220,21 @@ static int data_verify(int argc, char **argv)
 /* ---- The table ---------------------------------------------------------- */
 
 static const struct command commands[] = {
-    {"list", "the sets that are known: what they are, where they come from", data_list},
-    {"fetch", "download a set, go on with a download that was cut", data_fetch},
-    {"verify", "whether the files of a set are the published ones", data_verify},
+    {"list", "list the available data sets with their sources and licences", data_list},
+    {"fetch", "download a data set, resuming an interrupted download", data_fetch},
+    {"verify", "check the files of a data set against their published checksums", data_verify},
     {0},
+};
+
+static const struct command_group group = {
+    .path = "tarn data",
+    .about = "List, download and verify the data sets that tarn can train on.",
+    .rows = commands,
+    .examples = "tarn data list\n"
+                "tarn data fetch mnist --to data\n",
 };
 
 int cmd_data(int argc, char **argv)
 {
-    return command_run("tarn data", "Data sets to train on.", commands, argc, argv);
+    return command_run(&group, argc, argv);
 }

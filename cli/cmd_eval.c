@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_eval.c - tarn eval: how well a model does on data that it did not learn from. */
+/* cmd_eval.c - tarn eval: loss and metric of a model on validation data. */
 #include <stdio.h>
 #include <string.h>
 
@@ -27,40 +27,45 @@ struct options {
 };
 
 static const struct args_option rows[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
-     "a model, a checkpoint, or a folder of training"},
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
     {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
-     "for tasks that read some; a folder of training knows its own"},
+     "validation data; a training folder has its own, and some tasks generate theirs"},
     {"validation", "X", ARGS_TEXT, NULL, AT(validation), 0, 0,
-     "the last X of the data, 1: all of it; as in the folder's training, else 0.1"},
+     "fraction of the data to evaluate on, taken from its end; 1: all [as in training, or "
+     "0.1]"},
     {"length", "N", ARGS_TEXT, NULL, AT(length), 0, 0,
-     "positions of a sequence, but of speech; as in the folder's training, else as suits the "
-     "task"},
-    {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0, "sequences at once; likewise"},
+     "sequence length; not for speech [as in training, or the task's default]"},
+    {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0,
+     "batch size [as in training, or the task's default]"},
     {"batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
-     "so many at most; 0: all, or 16 of data that has no end; as in the folder's training, "
-     "else 0"},
-    {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0, "of data that is drawn at random"},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
+     "maximum number of batches; 0: all, or 16 if the data is generated [as in training, or "
+     "0]"},
+    {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0,
+     "random seed of generated data [as in training]"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,
-     "of speech: keep the W likeliest beginnings from frame to frame; 0: decode greedily"},
+     "speech: beam width of the CTC decoder; 0: greedy decoding"},
     {"strict", NULL, ARGS_FLAG, NULL, AT(strict), 0, 0,
-     "of speech: fail at an utterance that cannot be used, instead of skipping it"},
+     "speech: fail on an utterance that cannot be used instead of skipping it"},
     {"cache", "DIR", ARGS_TEXT, NULL, AT(cache), 0, 0,
-     "of speech: keep features there; as in the folder's training, else none"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object"},
+     "speech: folder that caches the features [as in training, or none]"},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn eval",
-    .help = "Loss and metric of a model on validation data. The task is the model's.",
+    .help = "Compute the loss and the metric of a model on validation data: accuracy, bits per "
+            "byte, bits per dimension or error rate, depending on its task. For a training "
+            "folder, the validation of the training is repeated.",
     .options = rows,
+    .examples = "tarn eval runs/book\n"
+                "tarn eval runs/book --best --json\n"
+                "tarn eval models/mnist.safetensors --data data/mnist --validation 1\n",
 };
 
-/* ---- What is evaluated -------------------------------------------------- */
+/* ---- Settings ----------------------------------------------------------- */
 
 static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_error *err)
 {
@@ -84,7 +89,8 @@ static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_
     return status;
 }
 
-/* A folder's own settings, so that its validation is done again; else the task's usual ones. */
+/* The settings of a training folder, to repeat its validation; otherwise the task's defaults.
+ */
 static tarn_status read_settings(tarn_settings *settings, const struct options *o,
                                  const tarn_config *config, tarn_error *err)
 {
@@ -92,14 +98,13 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
     tarn_status status;
 
     if (!*config->task) {
-        snprintf(err->text, sizeof err->text, "%.160s: names no task; expected one to evaluate",
-                 o->model);
+        snprintf(err->text, sizeof err->text,
+                 "%.160s: the model has no task to evaluate; import it with --task", o->model);
         return err->status = TARN_EINVAL;
     }
     if (o->length && config->frames > 0) {
         snprintf(err->text, sizeof err->text,
-                 "length: '%.40s'; expected none: utterances are as long as they are",
-                 o->length);
+                 "length cannot be used with a speech model: every utterance has its own");
         return err->status = TARN_EINVAL;
     }
     if (!model_is_folder(o->model) ||
@@ -111,9 +116,9 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
     return apply(settings, o, err);
 }
 
-/* ---- What came out ------------------------------------------------------ */
+/* ---- Results ------------------------------------------------------------ */
 
-/* Of models whose outputs are sequences of labels. */
+/* Counts for models that output sequences of labels. */
 static const struct {
     const char *name;
     size_t offset;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_export.c - tarn export: a model in a file for other programs. */
+/* cmd_export.c - tarn export: writes a model for other programs. */
 #include <stdio.h>
 
 #include "args.h"
@@ -18,28 +18,26 @@ struct options {
 };
 
 static const struct args_option rows[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
-     "a model, a checkpoint, or a folder of training"},
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
     {"OUT", NULL, ARGS_OPERAND, NULL, AT(to), 1, 0,
-     "the file to write: .npz for NumPy, otherwise safetensors"},
+     "file to write: .npz for NumPy, otherwise safetensors"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
-     "of matrices; bf16 takes half the bytes, and NumPy has none"},
+     "precision of matrices; bf16 halves the file size, but NumPy does not support it"},
     {"positions", "N", ARGS_COUNT, "0", AT(positions), 0, POSITIONS_MOST,
-     "of the authors' sinusoid, pos_embedding.pe, as long as sequences were for the module "
-     "that is to "
-     "load it; 0: as an image of the model has bytes, or 5000"},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
+     "length of the position encoding table pos_embedding.pe, as in the PyTorch module that "
+     "will load the file; 0: the bytes of an image for image models, otherwise 5000"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn export",
-    .help =
-        "Writes the parameters of a model under the names of the paper's authors, "
-        "without what training keeps beside them. The configuration goes along: as metadata, "
-        "or as tarn.json among NumPy's arrays.",
+    .help = "Export the parameters of a model, without training state, under the names of the "
+            "fast-transformers library. The configuration is included: as metadata, or as the "
+            "array tarn.json in a NumPy file.",
     .options = rows,
+    .examples = "tarn export runs/book book.safetensors\n"
+                "tarn export runs/book --best book.npz\n",
 };
 
 static size_t positions_of(const struct options *o, const tarn_model *model)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_generate.c - tarn generate: prompt, then symbol after symbol.
+/* cmd_generate.c - tarn generate: reads the prompt, then samples symbol after symbol.
  *
- * A state that is saved has read everything but the symbols chosen last, which are saved beside
- * it: to go on is to read them, as it would have been without the break. */
+ * A saved state has not yet read the symbols chosen last, which are saved with it: continuing
+ * begins by reading them, exactly as without the interruption. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #include "target.h"
 #include "words.h"
 
-enum { USUAL = 256 }; /* symbols */
+enum { USUAL = 256 }; /* default number of symbols */
 
 struct session {
     struct generate_options o;
@@ -46,7 +46,7 @@ static void stop(int number)
     stopped = 1;
 }
 
-/* Ends the stream where it is; a second one ends the program. */
+/* The first Ctrl-C ends generation after the current symbol; a second one ends the program. */
 static void listen_to_ctrl_c(void)
 {
     struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
@@ -67,7 +67,7 @@ static int failed(const char *what, const char *why)
 
 /* ---- Prompt ------------------------------------------------------------- */
 
-/* The bytes of a file, grown as they come: it may be a pipe. NULL: errno says why. */
+/* The bytes of a file, which may be a pipe. NULL: see errno. */
 static char *read_bytes(const char *path, size_t *length)
 {
     FILE *const file = fopen(path, "rb");
@@ -103,13 +103,13 @@ static int encode(struct session *s, const char *text, size_t length)
 
     s->prompt = malloc((length + 1) * sizeof *s->prompt);
     if (!s->prompt)
-        return failed("prompt", "no memory for it");
+        return failed("prompt", "not enough memory");
     if (tarn_task_encode(s->task, s->prompt, &s->prompt_count, text, length, &err) != TARN_OK)
         return refused(&err);
     return ARGS_GO_ON;
 }
 
-/* Something must be read before something can be predicted. */
+/* The model needs at least one symbol before it can predict. */
 static int begin_somehow(struct session *s)
 {
     const int code = encode(s, "\n", 1);
@@ -142,7 +142,7 @@ static int read_prompt(struct session *s)
 
 /* ---- Setting up --------------------------------------------------------- */
 
-/* Symbols of a model without a task are shown as numbers. */
+/* Symbols of a model without a task are printed as numbers. */
 static void read_task(struct session *s)
 {
     const tarn_config *const config = tarn_model_config(s->model);
@@ -154,7 +154,7 @@ static void read_task(struct session *s)
                  config->symbols > 1 ? config->symbols - 1 : 1);
 }
 
-/* What the state says that the command line does not. */
+/* Takes from the saved state what the command line leaves open. */
 static int read_about(struct session *s)
 {
     struct generate_options *const o = &s->o;
@@ -163,8 +163,7 @@ static int read_about(struct session *s)
     if (o->load && tarn_state_inspect(&s->from, o->load, &err) != TARN_OK)
         return failed("--load-state", err.text);
     if (o->load && !s->from.has_next)
-        return failed(o->load,
-                      "has no symbols that come next; expected what --save-state wrote");
+        return failed(o->load, "is not a state saved by --save-state: it has no next symbols");
     if (o->load && !o->method)
         o->method = s->from.method;
     if (o->streams == 0)
@@ -172,17 +171,18 @@ static int read_about(struct session *s)
     return ARGS_GO_ON;
 }
 
-/* Before anything is printed. The last symbol is not read. */
+/* Checked before anything is printed. The last symbol is not read. */
 static int check_length(const struct session *s, size_t longest)
 {
     const size_t learned = tarn_model_config(s->model)->positions;
 
     if (learned == 0 || longest - 1 <= learned)
         return ARGS_GO_ON;
-    fprintf(stderr,
-            "%s: prompt and -n: %zu positions to read; expected at most %zu, as many as the "
-            "model learned\n",
-            generate_name, longest - 1, learned);
+    fprintf(
+        stderr,
+        "%s: prompt and -n need %zu positions; the model has learned only %zu; reduce -n or "
+        "shorten the prompt\n",
+        generate_name, longest - 1, learned);
     return EXIT_USAGE;
 }
 
@@ -209,7 +209,7 @@ static int make_generator(struct session *s)
     s->state = calloc(1, tarn_generator_state_size(s->generator));
     s->next = calloc(o->streams, sizeof *s->next);
     if (!s->state || !s->next)
-        return failed("state", "no memory for it");
+        return failed("state", "not enough memory");
     if (o->load && tarn_state_load(s->generator, s->state, s->next, o->load, &err) != TARN_OK)
         return failed("--load-state", err.text);
     return ARGS_GO_ON;
@@ -223,8 +223,8 @@ static int open_model(struct session *s)
     read_task(s);
     if (tarn_model_config(s->model)->frames > 0) {
         fprintf(stderr,
-                "%s: %s: a model of task '%s', which reads sound; expected one of symbols; "
-                "tarn transcribe is for it\n",
+                "%s: %s is a speech model (task '%s'), which cannot generate; use tarn "
+                "transcribe\n",
                 generate_name, s->o.model, s->task);
         return EXIT_USAGE;
     }
@@ -236,7 +236,7 @@ static int set_up(struct session *s)
     int code;
 
     if (s->o.scale > 0) {
-        fprintf(stderr, "%s: --scale: is for models of images; %s is a model of task '%s'\n",
+        fprintf(stderr, "%s: --scale is for image models; %s is a model of task '%s'\n",
                 generate_name, s->o.model, s->task);
         return EXIT_USAGE;
     }
@@ -267,7 +267,7 @@ static void tear_down(struct session *s)
 
 /* ---- Running ------------------------------------------------------------ */
 
-/* The symbols that a loaded state has not read yet, then the prompt: (B, n). */
+/* Feeds the symbols that a loaded state has not read yet, then the prompt: (B, n). */
 static int feed_first(struct session *s, const float **outputs)
 {
     const size_t B = s->o.streams, pending = s->o.load ? 1 : 0;
@@ -276,7 +276,7 @@ static int feed_first(struct session *s, const float **outputs)
     tarn_error err;
 
     if (!all)
-        return failed("prompt", "no memory for it in every stream");
+        return failed("prompt", "not enough memory to copy it to every stream");
     for (size_t b = 0; b < B; b++) {
         int32_t *const row = all + b * n;
 
@@ -312,7 +312,7 @@ static int run_steps(struct session *s)
         return EXIT_FAILED;
     const double start = stopwatch_seconds();
 
-    /* At least one, so that `next` is always what was chosen and not read. */
+    /* At least one step, so that `next` always holds symbols chosen but not yet read. */
     for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
         if (i > 0 && (code = step(s, &outputs)) != ARGS_GO_ON)
             return code;
@@ -342,8 +342,8 @@ static void print_statistics(const struct session *s)
     if (!isatty(STDERR_FILENO))
         return;
     words_bytes(bytes, sizeof bytes, (double)tarn_generator_state_size(s->generator));
-    fprintf(stderr, "%zu steps of %zu stream%s in %.3g s: %.4g steps/s; the state has %s\n",
-            s->sink.count, s->o.streams, s->o.streams == 1 ? "" : "s", s->seconds,
+    fprintf(stderr, "%zu steps, %zu stream%s, %.3g s: %.4g steps/s; state %s\n", s->sink.count,
+            s->o.streams, s->o.streams == 1 ? "" : "s", s->seconds,
             (double)s->sink.count / s->seconds, bytes);
 }
 

@@ -15,14 +15,16 @@ struct options {
 
 static const struct args_option rows[] = {
     {"COMMAND", NULL, ARGS_OPERANDS, NULL, offsetof(struct options, commands), 0, 0,
-     "a command, and where it has some the name below it, as in bench peak"},
+     "command to describe, such as train or bench peak"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn help",
-    .help = "Lists the commands, or describes one: the same as COMMAND --help.",
+    .help = "List the commands, or describe one of them: the same as tarn COMMAND --help.",
     .options = rows,
+    .examples = "tarn help\n"
+                "tarn help bench peak\n",
 };
 
 int cmd_help(int argc, char **argv)
@@ -47,8 +49,9 @@ static const struct args_option no_rows[] = {{0}};
 
 static const struct args_command version_command = {
     .name = "tarn version",
-    .help = "Prints the version: the same as tarn --version.",
+    .help = "Print the version: the same as tarn --version.",
     .options = no_rows,
+    .examples = "tarn version\n",
 };
 
 int cmd_version(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_import.c - tarn import: a model of another program's file, and what became of it. */
+/* cmd_import.c - tarn import: a model from the file of another program, and what was read. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 
 #define AT(field) offsetof(struct options, field)
 
-enum { SHOWN = 12 }; /* lines of a list, unless all are asked for */
+enum { SHOWN = 12 }; /* lines per list without --all */
 
 struct options {
     const char *from, *to;
@@ -22,33 +22,34 @@ struct options {
 
 static const struct args_option rows[] = {
     {"FILE", NULL, ARGS_OPERAND, NULL, AT(from), 1, 0,
-     "a file of torch.save() (.pth, .pt), of safetensors or of NumPy (.npz)"},
-    {"OUT", NULL, ARGS_OPERAND, NULL, AT(to), 1, 0, "the model to write, .safetensors"},
+     "file to read: PyTorch (.pth, .pt), safetensors or NumPy (.npz)"},
+    {"OUT", NULL, ARGS_OPERAND, NULL, AT(to), 1, 0, "model file to write (.safetensors)"},
     {"heads", "H", ARGS_COUNT, NULL, AT(heads), 1, 1 << 20,
-     "heads of attention, which no shape tells; 8 if not given"},
+     "number of attention heads, which shapes do not show [8]"},
     {"attention", "SPEC", ARGS_TEXT, NULL, AT(attention), 0, 0,
-     "kind of attention, likewise; linear if not given"},
+     "kind of attention, which shapes do not show [linear]"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
-     "for the attentions that have one"},
+     "feature map of the attention [the default of its kind]"},
     {"position", "SPEC", ARGS_TEXT, NULL, AT(position), 0, 0,
-     "how positions enter, if it is not what the shapes say"},
+     "position encoding [inferred from the shapes]"},
     {"head", "SPEC", ARGS_TEXT, NULL, AT(head), 0, 0,
-     "what the outputs are, if it is not what their number says"},
-    {"norm", "post|pre", ARGS_TEXT, NULL, AT(norm), 0, 0, "post if not given"},
-    {"activation", "relu|gelu", ARGS_TEXT, NULL, AT(activation), 0, 0, "relu if not given"},
+     "output head [inferred from the number of outputs]"},
+    {"norm", "post|pre", ARGS_TEXT, NULL, AT(norm), 0, 0,
+     "layer normalization after or before each sublayer [post]"},
+    {"activation", "relu|gelu", ARGS_TEXT, NULL, AT(activation), 0, 0,
+     "activation of the feed-forward layers [relu]"},
     {"task", "SPEC", ARGS_TEXT, NULL, AT(task), 0, 0,
-     "what the symbols mean, as image:height=28,width=28,channels=1, for tarn generate and "
-     "tarn "
-     "eval"},
-    {"all", NULL, ARGS_FLAG, NULL, AT(all), 0, 0, "name every tensor"},
+     "task of the model, such as image:height=28,width=28,channels=1; tarn generate and tarn "
+     "eval need it"},
+    {"all", NULL, ARGS_FLAG, NULL, AT(all), 0, 0, "list every tensor"},
     {0},
 };
 
 static const struct args_table tables[] = {
-    {"kinds of attention", tarn_attention_kind, "attention"},
+    {"attention", tarn_attention_kind, "attention"},
     {"feature maps", tarn_feature_map, "feature-map"},
-    {"positions", tarn_position_kind, "position"},
-    {"heads", tarn_head_kind, "head"},
+    {"position encodings", tarn_position_kind, "position"},
+    {"output heads", tarn_head_kind, "head"},
     {"tasks", tarn_task, "task"},
     {0},
 };
@@ -56,14 +57,18 @@ static const struct args_table tables[] = {
 static const struct args_command command = {
     .name = "tarn import",
     .help =
-        "Makes a model of the parameters in a file, if they have the names of the paper's "
-        "authors. What shapes tell is inferred, and what they do not tell is assumed and said "
-        "so. The pickle of a .pth file is read, and never run.",
+        "Import a model from PyTorch, safetensors or NumPy. Parameters must have the names of "
+        "the fast-transformers library. The architecture is inferred from their shapes; what "
+        "shapes do not show is assumed and reported. Pickles are parsed safely: no code is "
+        "ever executed.",
     .options = rows,
     .tables = tables,
+    .examples = "tarn import checkpoint.pth model.safetensors --heads 8\n"
+                "tarn import mnist.pth mnist.safetensors \\\n"
+                "    --task image:height=28,width=28,channels=1\n",
 };
 
-/* ---- What is told ------------------------------------------------------- */
+/* ---- Report ------------------------------------------------------------- */
 
 struct listing {
     const struct options *options;
@@ -76,7 +81,7 @@ static const char *const words[] = {
     [TARN_IMPORT_ASSUMED] = "assumed",
 };
 
-/* Names come from the file. */
+/* Names come from the file and may contain anything. */
 static void tell(void *context, tarn_import_event event, const char *name, const char *value)
 {
     struct listing *const listing = context;
@@ -90,7 +95,7 @@ static void tell(void *context, tarn_import_event event, const char *name, const
     words_harmless(text, sizeof text, value);
     if (of_field)
         fprintf(stderr, "%-9s %s: %s%s\n", words[event], safe, text,
-                event == TARN_IMPORT_ASSUMED ? ", as no shape tells" : "");
+                event == TARN_IMPORT_ASSUMED ? " (not shown by the shapes)" : "");
     else
         fprintf(stderr, "%-9s %s%s%s\n", words[event], safe,
                 event == TARN_IMPORT_READ ? " -> " : (*text ? ": " : ""), text);
@@ -127,7 +132,7 @@ static tarn_import_desc describe(const struct options *o, struct listing *listin
     };
 }
 
-/* All sizes of an image, or none: whoever draws needs all. */
+/* A task must give all sizes of an image, or none. */
 static bool sizes_fit(const char *task)
 {
     tarn_image_size size;
@@ -142,8 +147,7 @@ static bool is_sequence(const char *head)
     return strcmp(head, "ctc") == 0;
 }
 
-/* The library's models do not know tasks: here both are known, the task as given or as the file
- * has it. */
+/* Whether the model fits its task, which is given or in the file. False after a message. */
 static bool task_fits(const tarn_model *model)
 {
     const tarn_config *const has = tarn_model_config(model);
@@ -155,18 +159,17 @@ static bool task_fits(const tarn_model *model)
     if (tarn_config_start(&usual, has->task, NULL, &err) != TARN_OK)
         model_refused(&command, &err);
     else if (usual.symbols != has->symbols)
-        fprintf(stderr, "%s: --task: %s has %zu symbols; the model has %zu\n", command.name,
-                has->task, usual.symbols, has->symbols);
+        fprintf(stderr, "%s: --task: '%s' has %zu symbols, but the model has %zu\n",
+                command.name, has->task, usual.symbols, has->symbols);
     else if (usual.frames != has->frames)
-        fprintf(stderr, "%s: --task: %s has %zu floats a frame; the model has %zu\n",
+        fprintf(stderr, "%s: --task: '%s' has %zu features per frame, but the model has %zu\n",
                 command.name, has->task, usual.frames, has->frames);
     else if (is_sequence(usual.head) != is_sequence(has->head))
-        fprintf(stderr, "%s: --head: '%s'; expected one like '%s', as task '%s' has\n",
-                command.name, has->head, usual.head, has->task);
+        fprintf(stderr, "%s: --head is '%s'; task '%s' needs a head like '%s'\n", command.name,
+                has->head, has->task, usual.head);
     else if (!sizes_fit(has->task))
         fprintf(stderr,
-                "%s: --task: %s says not all of height, width and channels; expected all or "
-                "none\n",
+                "%s: --task: '%s' must give all of height, width and channels, or none\n",
                 command.name, has->task);
     else
         return true;

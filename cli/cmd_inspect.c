@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_inspect.c - tarn inspect: what a file of tensors holds, and more of those that the
- * library writes. */
+/* cmd_inspect.c - tarn inspect: the contents of model files and other tensor files. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,27 +21,28 @@ struct options {
 
 static const struct args_option rows[] = {
     {"FILE", NULL, ARGS_OPERAND, NULL, AT(path), 1, 0,
-     "a model, a checkpoint, a state, any file of safetensors, PyTorch (.pth) or NumPy (.npz), "
-     "or "
-     "a folder of training"},
+     "model, checkpoint, saved state, training folder, or any safetensors, PyTorch (.pth) or "
+     "NumPy (.npz) file"},
     {"tensors", NULL, ARGS_FLAG, NULL, AT(tensors), 0, 0,
-     "every tensor with its norm, mean, standard deviation and extremes"},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "one object"},
+     "list every tensor with its norm, mean, standard deviation, minimum and maximum"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn inspect",
-    .help = "What a file holds: configuration, size and memory of a model, how far training or "
-            "generation got, tensors and metadata.",
+    .help =
+        "Show the contents of a file: configuration, number of parameters and state size of "
+        "a model, progress of a training or generation, tensors and metadata.",
     .options = rows,
+    .examples = "tarn inspect models/mnist.safetensors\n"
+                "tarn inspect runs/book --best --tensors\n",
 };
 
-/* ---- What is found ------------------------------------------------------ */
+/* ---- Contents ----------------------------------------------------------- */
 
-/* Keys of the metadata that the library writes, each a JSON object, and what they are here. */
+/* Metadata keys that the library writes, each a JSON object, and their names here. */
 static const struct {
     const char *key, *name;
 } known[] = {
@@ -78,7 +78,7 @@ static const char *known_name(const char *key)
     return NULL;
 }
 
-/* What was exported is a model as well. */
+/* Exported files are models as well. */
 static tarn_status load(struct findings *f, tarn_error *err)
 {
     return strcmp(tarn_file_format(f->file), "safetensors") == 0
@@ -91,7 +91,8 @@ static int find(struct findings *f, const struct options *o)
     tarn_error err;
 
     if (o->best && !model_is_folder(o->path)) {
-        fprintf(stderr, "%s: --best: %s is no folder of training\n", command.name, o->path);
+        fprintf(stderr, "%s: --best requires a training folder; %s is not a folder\n",
+                command.name, o->path);
         return EXIT_FAILED;
     }
     model_path(f->path, o->path, o->best);
@@ -107,7 +108,7 @@ static int find(struct findings *f, const struct options *o)
 
 /* ---- For people --------------------------------------------------------- */
 
-/* A word and a text of any origin. */
+/* Both may contain anything. */
 static void print_line(const char *name, const char *text)
 {
     char shown[64], safe[400];
@@ -163,11 +164,11 @@ static void print_model(const struct findings *f)
     words_bytes(bytes, sizeof bytes, (double)f->state.bytes);
     words_bytes(each, sizeof each, (double)f->state.per_position);
     if (!f->state.generates)
-        snprintf(text, sizeof text, "none: it does not generate");
+        snprintf(text, sizeof text, "none: the model is not causal and cannot generate");
     else if (f->state.per_position == 0)
-        snprintf(text, sizeof text, "%s per stream, however long it becomes", bytes);
+        snprintf(text, sizeof text, "%s per stream, at any length", bytes);
     else
-        snprintf(text, sizeof text, "%s per stream, and %s per position", bytes, each);
+        snprintf(text, sizeof text, "%s per stream, plus %s per position", bytes, each);
     print_line("state", text);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_manual.c - tarn manual: a page for the program and one for each of its commands, in
- * man(7), made of the tables that the commands read their arguments by. */
+/* cmd_manual.c - tarn manual: a man(7) page for the program and one for each of its commands,
+ * written from the same tables as --help. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,21 +16,22 @@ struct options {
 
 static const struct args_option rows[] = {
     {"DIR", NULL, ARGS_OPERAND, NULL, offsetof(struct options, folder), 1, 0,
-     "the folder for the pages, which is there"},
+     "existing folder for the pages"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn manual",
-    .help = "Writes tarn.1, tarn-train.1 and a page for every other command, made of the same "
-            "tables as --help. An installed tarn has them already: man tarn.",
+    .help = "Write the manual pages: tarn.1, tarn-train.1 and one for every other command. If "
+            "tarn is installed they are already there: try 'man tarn'.",
     .options = rows,
+    .examples = "mkdir pages && tarn manual pages && man pages/tarn-train.1\n",
 };
 
 /* ---- Text --------------------------------------------------------------- */
 
-/* Dashes are the minus that a terminal copies; a dot or an apostrophe that begins a line would
- * be a request. */
+/* Dashes become minus signs, so that options can be copied from a terminal. A dot or an
+ * apostrophe at the beginning of a line would be a request of man(7). */
 static void put(FILE *page, const char *text)
 {
     if (*text == '.' || *text == '\'')
@@ -87,36 +88,46 @@ static void put_head(FILE *page, const struct catalog_entry *entry)
     put_line(page, entry->summary);
 }
 
+/* "--out DIR" on a line of its own. */
+static void put_option_name(FILE *page, const struct args_option *option)
+{
+    fputs(option->argument ? ".BI " : ".B ", page);
+    put(page, args_dashes(option));
+    put(page, option->name);
+    if (option->argument) {
+        fputs(" \" ", page);
+        put(page, option->argument);
+        fputc('"', page);
+    }
+    fputc('\n', page);
+}
+
 static void put_synopsis(FILE *page, const struct catalog_entry *entry)
 {
     fputs(".B ", page);
     put_line(page, entry->path);
-    if (entry->rows)
+    if (entry->group)
         fputs(".I COMMAND\n", page);
     for (const struct args_option *option = entry->command ? entry->command->options : rows + 1;
          option->name; option++)
-        if (args_is_operand(option))
+        if (args_is_operand(option)) {
             fprintf(page, option->minimum ? ".IR %s%s\n" : ".RI [ %s ]%s\n", option->name,
                     option->type == ARGS_OPERANDS ? " ..." : "");
+        } else if (args_is_required(option)) {
+            put_option_name(page, option);
+        }
     fputs(".RI [ options ]\n", page);
 }
 
-static void put_option(FILE *page, const struct args_option *option)
+static void put_option(void *context, const struct args_option *option)
 {
+    FILE *const page = context;
+
     fputs(".TP\n", page);
-    if (args_is_operand(option)) {
+    if (args_is_operand(option))
         fprintf(page, ".I %s\n", option->name);
-    } else {
-        fputs(option->argument ? ".BI " : ".B ", page);
-        put(page, args_dashes(option));
-        put(page, option->name);
-        if (option->argument) {
-            fputs(" \" ", page);
-            put(page, option->argument);
-            fputc('"', page);
-        }
-        fputc('\n', page);
-    }
+    else
+        put_option_name(page, option);
     put(page, option->help);
     if (option->initial) {
         fputs(" [", page);
@@ -146,15 +157,21 @@ static void put_row(FILE *page, const tarn_table_row *row)
     fputs(".RE\n", page);
 }
 
-/* "Presets", below the options. */
-static void put_table(FILE *page, const struct args_table *table)
+/* "Presets:" */
+static void put_title(FILE *page, const char *title)
 {
-    const char first = table->title[0];
+    const char first = title[0];
 
     fputs(".PP\n", page);
     fputc(first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, page);
-    put(page, table->title + 1);
-    fputs(":\n.RS\n", page);
+    put(page, title + 1);
+    fputs(":\n", page);
+}
+
+static void put_table(FILE *page, const struct args_table *table)
+{
+    put_title(page, table->title);
+    fputs(".RS\n", page);
     for (size_t i = 0; table->row(i); i++)
         put_row(page, table->row(i));
     fputs(".RE\n", page);
@@ -162,9 +179,15 @@ static void put_table(FILE *page, const struct args_table *table)
 
 static void put_options(FILE *page, const struct args_command *of)
 {
-    for (const struct args_option *option = of->options; option->name; option++)
-        put_option(page, option);
-    fputs(".TP\n.B \\-\\-help\nAll of this in short.\n", page);
+    args_each_operand(of, put_option, page);
+    for (const struct args_group *group = of->groups; group && group->title; group++) {
+        put_title(page, group->title);
+        args_each_in(of, group, put_option, page);
+    }
+    if (of->groups)
+        put_title(page, "other options");
+    args_each_other(of, put_option, page);
+    fprintf(page, ".TP\n.B \\-h, \\-\\-help\n%s\n", args_help_help);
     for (const struct args_table *table = of->tables; table && table->row; table++)
         if (table->title)
             put_table(page, table);
@@ -174,9 +197,35 @@ static void put_options(FILE *page, const struct args_command *of)
     }
 }
 
+static const char *examples_of(const struct catalog_entry *entry)
+{
+    return entry->group ? entry->group->examples : entry->command->examples;
+}
+
+static void put_example_lines(FILE *page, const char *lines)
+{
+    for (; lines && *lines; lines++)
+        if (*lines == '-')
+            fputs("\\-", page);
+        else
+            fputc(*lines, page);
+}
+
+/* Those of the page's command, and of a group's commands. */
+static void put_examples(FILE *page, const struct catalog *catalog,
+                         const struct catalog_entry *entry)
+{
+    fputs(".SH EXAMPLES\n.EX\n", page);
+    put_example_lines(page, examples_of(entry));
+    for (size_t i = 0; entry != catalog->entries && i < catalog->count; i++)
+        if (catalog_is_in(&catalog->entries[i], entry))
+            put_example_lines(page, examples_of(&catalog->entries[i]));
+    fputs(".EE\n", page);
+}
+
 /* ---- Pages -------------------------------------------------------------- */
 
-/* A group has its commands in it, each below a title of its own. */
+/* The options of all commands of a group, each below the name of the command. */
 static void put_group_options(FILE *page, const struct catalog *catalog,
                               const struct catalog_entry *group)
 {
@@ -203,8 +252,8 @@ static void put_rows(FILE *page, const struct command *list)
 
 static void put_program_options(FILE *page)
 {
-    fputs(".TP\n.B \\-\\-help\nThe commands, or behind a command its options.\n"
-          ".TP\n.B \\-\\-version\nThe version.\n",
+    fputs(".TP\n.B \\-h, \\-\\-help\nprint the commands, or after a command its options, "
+          "and exit\n.TP\n.B \\-\\-version\nprint the version and exit\n",
           page);
 }
 
@@ -244,21 +293,22 @@ static void put_page(FILE *page, const struct catalog *catalog,
         }
     fputs(".SH DESCRIPTION\n", page);
     put_line(page, entry->about);
-    if (entry->rows)
-        put_rows(page, entry->rows);
+    if (entry->group)
+        put_rows(page, entry->group->rows);
     fputs(".SH OPTIONS\n", page);
     if (entry == catalog->entries)
         put_program_options(page);
-    else if (entry->rows)
+    else if (entry->group)
         put_group_options(page, catalog, entry);
     else
         put_options(page, entry->command);
-    fputs(
-        ".SH EXIT STATUS\n.TP\n0\nDone.\n.TP\n1\nFailed, with the reason on standard error: a "
-        "file that cannot be read or written, or is damaged; too little memory.\n.TP\n2\nWrong "
-        "usage: an argument that is not valid, does not fit the others, or names a model that "
-        "the command cannot use, such as a model of text for completing images.\n",
-        page);
+    fputs(".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure, with the reason on standard "
+          "error: "
+          "a file cannot be read or written or is damaged, or there is not enough memory.\n"
+          ".TP\n2\nWrong usage: an argument is not valid, does not fit the others, or names a "
+          "model that the command cannot use, such as a text model for completing images.\n",
+          page);
+    put_examples(page, catalog, entry);
     put_see_also(page, catalog, entry);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_train.c - tarn train TASK: a whole run of training, in a folder. */
+/* cmd_train.c - tarn train TASK: a training run in a folder. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 static volatile sig_atomic_t stop_asked, limit_reached;
 
-/* The first one asks; who asks twice does not want to wait. */
+/* The first signal asks to stop after the update; the second exits at once. */
 static void on_signal(int number)
 {
     static const char newline[] = "\n";
@@ -34,7 +34,8 @@ static void on_signal(int number)
     stop_asked = 1;
 }
 
-/* A limit of processor time (ulimit -S -t) tells again every second: that is no impatience. */
+/* A limit of processor time (ulimit -S -t) repeats its signal every second, which must not
+ * count as a second request. */
 static void on_limit(int number)
 {
     (void)number;
@@ -56,7 +57,7 @@ static bool must_stop(void *context)
 
 /* ---- The end ------------------------------------------------------------ */
 
-/* In the folder, as far as they were written. */
+/* Files that a run writes into its folder; some may be missing. */
 static const char *const files[] = {"model.safetensors", "best.safetensors", "log.jsonl",
                                     "loss.csv", "loss.svg"};
 
@@ -108,7 +109,7 @@ static void print_text(const struct train_progress *p)
     printf("%" PRIu64 " updates", p->report.update);
     if (p->report.update > p->from)
         printf(", loss %.4f, %.0f tokens/s", train_progress_loss(p), train_progress_speed(p));
-    printf(", %s planned\n", memory);
+    printf(", memory %s\n", memory);
     if (p->validated)
         printf("validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
                p->validation.update, p->validation.loss, p->validation.name,
@@ -120,7 +121,7 @@ static void print_text(const struct train_progress *p)
     printf("\n");
 }
 
-/* What to do next, where not all updates were done now. */
+/* What to do next, if not all updates were done. */
 static void advise(const struct train_progress *p)
 {
     const struct train_options *const o = p->options;
@@ -128,11 +129,11 @@ static void advise(const struct train_progress *p)
 
     if (p->from >= updates)
         fprintf(stderr,
-                "%s: there is nothing to do: %" PRIu64 " updates are done; --steps above that "
-                "goes on\n",
+                "%s: nothing to do: %" PRIu64 " updates are done; give a larger --steps to "
+                "continue\n",
                 o->program, p->from);
     else if (p->report.update < updates)
-        fprintf(stderr, "stopped and saved; to go on: tarn train %s --out %s --resume\n",
+        fprintf(stderr, "stopped and saved; to continue: tarn train %s --out %s --resume\n",
                 o->settings.task, o->folder);
 }
 
@@ -188,7 +189,12 @@ static int train_task(int argc, char **argv)
 
 /* ---- Tasks -------------------------------------------------------------- */
 
-static const char about[] = "Trains a model and keeps it in a folder.";
+static const char about[] =
+    "Train a model and write checkpoints, the model, a log and the loss curve to a folder.";
+
+static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
+                               "tarn train text --data book.txt --out runs/book --minutes 5\n"
+                               "tarn train image --data data/mnist --out runs/digits\n";
 
 static void print_usage(FILE *out)
 {
@@ -198,10 +204,12 @@ static void print_usage(FILE *out)
 static void print_help(void)
 {
     print_usage(stdout);
-    printf("\n%s\n", about);
-    rows_help("tasks", tarn_task);
-    rows_help("presets of models", tarn_preset);
-    printf("\ntarn train TASK --help tells more.\n");
+    printf("\n");
+    words_wrap(stdout, about, 0);
+    rows_help("tasks, with options as in copy:symbols=20", tarn_task);
+    rows_help("presets", tarn_preset);
+    words_examples(stdout, examples);
+    printf("\nRun 'tarn train TASK --help' for all options.\n");
 }
 
 int cmd_train(int argc, char **argv)
@@ -215,9 +223,9 @@ int cmd_train(int argc, char **argv)
     if (argc > 1 && argv[1][0] != '-')
         return train_task(argc - 1, argv + 1);
     print_usage(stderr);
-    fprintf(stderr, "tarn train: the first word is the task; there are");
+    fprintf(stderr, "tarn train: TASK is required as the first argument; available:");
     for (size_t i = 0; tarn_task(i); i++)
-        fprintf(stderr, " %s", tarn_task(i)->name);
+        fprintf(stderr, "%s %s", i ? "," : "", tarn_task(i)->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_transcribe.c - tarn transcribe: what was said in recordings. */
+/* cmd_transcribe.c - tarn transcribe: speech recognition on audio files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,43 +13,43 @@
 
 const char transcribe_name[] = "tarn transcribe";
 
-static const double usual_longest = 600.0; /* as below */
+static const double usual_longest = 600.0; /* the default below */
 
 static const struct args_option rows[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
-     "a model of speech, a checkpoint, or a folder of training"},
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, "speech " MODEL_HELP},
     {"AUDIO", NULL, ARGS_OPERANDS, NULL, AT(audio), 1, 0,
-     "WAV, FLAC or NIST SPHERE, of any rate"},
+     "audio file: WAV, FLAC or NIST SPHERE, at any sample rate"},
     {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,
-     "keep the W likeliest beginnings from frame to frame; 0: the likeliest symbol of each "
-     "frame"},
+     "beam width of the CTC decoder; 0: greedy decoding"},
     {"stream", NULL, ARGS_FLAG, NULL, AT(stream), 0, 0,
-     "tell symbols as they are heard, in constant memory; for causal models. AUDIO may be -, "
-     "WAV on standard input"},
+     "print symbols as they are recognized, in constant memory; the model must be causal. "
+     "AUDIO can be -, a WAV file on standard input"},
     {"rate", "HZ", ARGS_COUNT, "0", AT(rate), 0, 1000000,
-     "standard input is raw samples, so many a second, of 16 bits, low byte first; 0: WAV"},
+     "sample rate of raw 16-bit little-endian samples on standard input; 0: WAV"},
     {"longest", "SECONDS", ARGS_SECONDS, "600", AT(longest), 0, 0,
-     "what lasts longer is refused; not with --stream"},
+     "maximum duration of a file; not with --stream"},
     {"strict", NULL, ARGS_FLAG, NULL, AT(strict), 0, 0,
-     "stop at the first file that cannot be used"},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+     "stop at the first file that cannot be transcribed"},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
-     "one object per file: text, seconds, symbols with times and confidences; with --stream "
-     "one per symbol"},
+     "print one JSON object per file: text, seconds, symbols with times and confidences; "
+     "with --stream one per symbol"},
     {0},
 };
 
 static const struct args_command command = {
     .name = transcribe_name,
-    .help = "Writes down what was said, a line for each recording; with several, behind its "
-            "name and a tab. Files that cannot be used are told on standard error, the others "
-            "go on, and the exit code is 1.",
+    .help = "Transcribe speech with a trained model, one line per audio file; with several "
+            "files, each line begins with the file name and a tab. A file that cannot be "
+            "transcribed is reported on standard error and skipped; the exit code is then 1.",
     .options = rows,
+    .examples = "tarn transcribe runs/speech recording.wav\n"
+                "tarn transcribe runs/speech --beam 16 *.flac\n"
+                "arecord -f S16_LE -r 16000 | tarn transcribe runs/speech - --stream\n",
 };
 
-/* ---- Answers ------------------------------------------------------------ */
+/* ---- Output ------------------------------------------------------------- */
 
 json_t *transcribe_symbol(const tarn_heard *heard)
 {
@@ -134,8 +134,8 @@ static bool is_of_speech(const struct transcribe_options *o, const tarn_model *m
 
     if (config->frames > 0 && strcmp(config->head, "ctc") == 0)
         return true;
-    fprintf(stderr, "%s: %s: a model of task '%s'; expected one of speech\n", transcribe_name,
-            o->model, config->task);
+    fprintf(stderr, "%s: %s is a model of task '%s'; it must be a speech model\n",
+            transcribe_name, o->model, config->task);
     return false;
 }
 
@@ -173,17 +173,17 @@ static int refuse(const char *why)
     return EXIT_USAGE;
 }
 
-/* What would have no effect. */
+/* Rejects options that would have no effect. */
 static int check(const struct transcribe_options *o)
 {
     if (o->rate > 0 && !o->stream)
-        return refuse("--rate: is of raw samples; expected --stream");
+        return refuse("--rate is for raw samples on standard input; it requires --stream");
     if (o->rate > 0 && !has_input(o))
-        return refuse("--rate: is of standard input; expected - among AUDIO");
+        return refuse("--rate is for raw samples on standard input; AUDIO must be -");
     if (!o->stream && has_input(o))
-        return refuse("-: standard input; expected --stream with it");
+        return refuse("AUDIO is -, standard input, which requires --stream");
     if (o->stream && o->longest != usual_longest)
-        return refuse("--longest: a stream may last for ever; expected none with --stream");
+        return refuse("--longest cannot be used with --stream, which has no time limit");
     return ARGS_GO_ON;
 }
 

@@ -8,55 +8,56 @@
 #include "catalog.h"
 #include "words.h"
 
-static void print_help(FILE *out, const char *path, const char *about,
-                       const struct command *rows)
+static void print_help(FILE *out, const struct command_group *group)
 {
-    fprintf(out, "usage: %s COMMAND [options]\n\n", path);
-    words_wrap(out, about, 0);
-    fprintf(out, "\n");
-    for (; rows->name; rows++) {
-        fprintf(out, "  %-12s ", rows->name);
-        words_wrap(out, rows->help, 15);
+    fprintf(out, "usage: %s COMMAND [options]\n\n", group->path);
+    words_wrap(out, group->about, 0);
+    fprintf(out, "\ncommands:\n");
+    for (const struct command *row = group->rows; row->name; row++) {
+        fprintf(out, "  %-12s ", row->name);
+        words_wrap(out, row->help, 15);
     }
-    fprintf(out, "\n%s COMMAND --help tells more.\n", path);
+    words_examples(out, group->examples);
+    fprintf(out, "\nRun '%s COMMAND --help' for the options of a command.\n", group->path);
 }
 
-static int unknown_command(const char *path, const struct command *rows, const char *name)
+static int unknown_command(const struct command_group *group, const char *name)
 {
     const struct command *nearest = NULL;
     size_t least = 3;
 
-    fprintf(stderr, "%s: no command '%.80s'; there are", path, name);
-    for (; rows->name; rows++) {
-        const size_t distance = words_distance(name, rows->name);
+    fprintf(stderr, "%s: unknown command '%.80s'; ", group->path, name);
+    for (const struct command *row = group->rows; row->name; row++) {
+        const size_t distance = words_distance(name, row->name);
 
-        fprintf(stderr, " %s", rows->name);
         if (distance < least) {
             least = distance;
-            nearest = rows;
+            nearest = row;
         }
     }
     if (nearest)
-        fprintf(stderr, "; did you mean %s?", nearest->name);
+        fprintf(stderr, "did you mean '%s'? ", nearest->name);
+    fprintf(stderr, "available:");
+    for (const struct command *row = group->rows; row->name; row++)
+        fprintf(stderr, "%s %s", row == group->rows ? "" : ",", row->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }
 
-int command_run(const char *path, const char *about, const struct command *rows, int argc,
-                char **argv)
+int command_run(const struct command_group *group, int argc, char **argv)
 {
-    if (catalog_takes_group(path, about, rows))
+    if (catalog_takes_group(group))
         return EXIT_DONE;
     if (argc < 2) {
-        print_help(stderr, path, about, rows);
+        print_help(stderr, group);
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout, path, about, rows);
+        print_help(stdout, group);
         return EXIT_DONE;
     }
-    for (const struct command *row = rows; row->name; row++)
+    for (const struct command *row = group->rows; row->name; row++)
         if (strcmp(row->name, argv[1]) == 0)
             return row->run(argc - 1, argv + 1);
-    return unknown_command(path, rows, argv[1]);
+    return unknown_command(group, argv[1]);
 }

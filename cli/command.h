@@ -10,12 +10,17 @@ struct command {
                char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-/* Runs the row that argv[1] names; answers --help and unknown names. `path` is what was typed
- * so far, `rows` is ended by a NULL name. */
-int command_run(const char *path, const char *about, const struct command *rows, int argc,
-                char **argv);
+struct command_group {
+    const char *path;           /* the words before the command, "tarn bench" */
+    const char *about;          /* a sentence or two */
+    const struct command *rows; /* ended by a NULL name */
+    const char *examples;       /* command lines, each ended by a newline; NULL: none */
+};
 
-/* The whole program: the row of its table that argv[1] names. */
+/* Runs the command that argv[1] names; answers --help and unknown names. */
+int command_run(const struct command_group *group, int argc, char **argv);
+
+/* The whole program. */
 int program_run(int argc, char **argv);
 
 int cmd_train(int argc, char **argv);

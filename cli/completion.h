@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* completion.h - what a shell can offer, and one writer of a script per shell. */
+/* completion.h - the completions of options and operands, and a script writer per shell. */
 #ifndef COMPLETION_H
 #define COMPLETION_H
 
@@ -14,22 +14,22 @@ enum completion_kind {
     COMPLETION_WORDS
 };
 
-/* What an option or an operand may be. */
+/* The completions of an option or operand. */
 struct completion_values {
     enum completion_kind kind;
-    char words[1024]; /* with blanks between them */
+    char words[1024]; /* separated by blanks */
 };
 
 void completion_values(struct completion_values *values, const struct args_command *command,
                        const struct args_option *option);
 
-/* Calls `put` for every option of a command that is no operand, or for every operand. */
+/* Calls `put` for every operand of a command, or for every option that is not an operand. */
 typedef void completion_put(FILE *out, const struct catalog_entry *entry,
                             const struct args_option *option);
 void completion_each(FILE *out, const struct catalog_entry *entry, bool operands,
                      completion_put *put);
 
-/* Within single quotes of zsh and fish; what is `special` there gets a backslash. */
+/* Text for single quotes in zsh and fish; `special` characters get a backslash. */
 void completion_put_quoted(FILE *out, const char *text, const char *special);
 
 void completion_bash(FILE *out, const struct catalog *catalog);

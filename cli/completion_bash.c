@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* completion_bash.c - one function: which command the words name, then what may come next.
- * Needs nothing of the package bash-completion. */
+/* completion_bash.c - one function, which finds the command that was typed and offers what can
+ * follow. It does not need the package bash-completion. */
 #include "completion.h"
 
-/* Words that name a command lead from path to path. */
+/* Finds the command that was typed, word by word. */
 static void put_paths(FILE *out, const struct catalog *catalog)
 {
     fputs("_tarn() {\n"
@@ -44,7 +44,7 @@ static void put_offer(FILE *out, const struct completion_values *values)
     }
 }
 
-/* What follows an option. */
+/* The values of an option. */
 static void put_option_values(FILE *out, const struct catalog_entry *entry,
                               const struct args_option *option)
 {
@@ -65,7 +65,7 @@ static void put_option_name(FILE *out, const struct catalog_entry *entry,
     fprintf(out, "%s%s ", args_dashes(option), option->name);
 }
 
-/* The first operand decides; those behind it are files as well. */
+/* All operands are completed like the first. */
 static void put_operands(FILE *out, const struct catalog_entry *entry)
 {
     const struct args_option *option = entry->command->options;
@@ -81,9 +81,9 @@ static void put_operands(FILE *out, const struct catalog_entry *entry)
 static void put_entry(FILE *out, const struct catalog_entry *entry)
 {
     fprintf(out, "        '%s')\n", entry->path);
-    if (entry->rows) {
+    if (entry->group) {
         fputs("            offered='", out);
-        for (const struct command *row = entry->rows; row->name; row++)
+        for (const struct command *row = entry->group->rows; row->name; row++)
             fprintf(out, "%s ", row->name);
         fputs("--help' ;;\n", out);
         return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* completion_fish.c - a line per word that may come, on the condition that the words before
- * name its command. */
+/* completion_fish.c - one line per command, option and operand, each on the condition that the
+ * command was typed. */
 #include "completion.h"
 
 static const char special[] = "\\";
@@ -86,13 +86,14 @@ static void put_operand(FILE *out, const struct catalog_entry *entry,
 
 static void put_entry(FILE *out, const struct catalog_entry *entry)
 {
-    for (const struct command *row = entry->rows; row && row->name; row++) {
+    for (const struct command *row = entry->group ? entry->group->rows : NULL; row && row->name;
+         row++) {
         put_condition(out, entry);
         fprintf(out, " -a %s", row->name);
         put_help(out, row->help);
     }
     put_condition(out, entry);
-    fputs(" -l help -d 'all of this in short'\n", out);
+    fputs(" -l help -d 'print this help and exit'\n", out);
     completion_each(out, entry, false, put_option);
     completion_each(out, entry, true, put_operand);
 }

@@ -4,7 +4,7 @@
 
 #include "completion.h"
 
-/* What _arguments reads as its own. */
+/* Characters with a meaning to _arguments. */
 static const char special[] = "[]:\\";
 
 /* "_tarn_bench_peak" */
@@ -52,8 +52,7 @@ static void put_option(FILE *out, const struct catalog_entry *entry,
     fputc('\'', out);
 }
 
-/* In the order of the table, optional ones with two colons, the last of them for all that
- * follow with a star. */
+/* Operands in order: optional ones with two colons, a repeated one with a star. */
 static void put_operand(FILE *out, const struct catalog_entry *entry,
                         const struct args_option *option)
 {
@@ -68,24 +67,24 @@ static void put_command(FILE *out, const struct catalog_entry *entry)
     fputs("    _arguments", out);
     completion_each(out, entry, false, put_option);
     completion_each(out, entry, true, put_operand);
-    fputs(" \\\n        '--help[all of this in short]'\n", out);
+    fputs(" \\\n        '--help[print this help and exit]'\n", out);
 }
 
 static void put_group(FILE *out, const struct catalog_entry *entry)
 {
     fputs("    local -a commands=(\n", out);
-    for (const struct command *row = entry->rows; row->name; row++) {
+    for (const struct command *row = entry->group->rows; row->name; row++) {
         fprintf(out, "        '%s:", row->name);
         completion_put_quoted(out, row->help, special);
         fputs("'\n", out);
     }
     fputs("    )\n    local context state state_descr line\n    typeset -A opt_args\n"
-          "    _arguments -C '--help[the commands]' '1: :->command' '*:: :->rest'\n"
+          "    _arguments -C '--help[print this help and exit]' '1: :->command' '*:: :->rest'\n"
           "    case $state in\n"
           "    command) _describe command commands ;;\n"
           "    rest)\n        case $words[1] in\n",
           out);
-    for (const struct command *row = entry->rows; row->name; row++) {
+    for (const struct command *row = entry->group->rows; row->name; row++) {
         fprintf(out, "        %s) ", row->name);
         put_function(out, entry->path);
         fputc('_', out);
@@ -103,7 +102,7 @@ void completion_zsh(FILE *out, const struct catalog *catalog)
         fputc('\n', out);
         put_function(out, entry->path);
         fputs("() {\n", out);
-        (entry->rows ? put_group : put_command)(out, entry);
+        (entry->group ? put_group : put_command)(out, entry);
         fputs("}\n", out);
     }
     fputs("\n_tarn \"$@\"\n", out);

@@ -30,7 +30,7 @@ static void show(struct data_progress *p, uint64_t done, double at)
     progress_line_show(&p->line, &parts, at);
 }
 
-/* libcurl calls before the first byte, too. */
+/* libcurl also calls before the first byte. */
 static bool progress(void *context, const tarn_data_file *file, uint64_t done)
 {
     struct data_progress *const p = context;
@@ -41,7 +41,7 @@ static bool progress(void *context, const tarn_data_file *file, uint64_t done)
         p->from = done;
         p->begin = p->line.shown = at;
         if (done > 0)
-            fprintf(stderr, "%s/%s  going on behind byte %ju\n", p->folder, file->path,
+            fprintf(stderr, "%s/%s  resuming after byte %ju\n", p->folder, file->path,
                     (uintmax_t)done);
     }
     if (done > p->from && progress_line_is_due(&p->line, at))
@@ -52,9 +52,9 @@ static bool progress(void *context, const tarn_data_file *file, uint64_t done)
 static void file(void *context, const tarn_data_file *file, tarn_data_state state)
 {
     static const char *const words[] = {
-        [TARN_DATA_THERE] = "is there",    [TARN_DATA_FETCHED] = "fetched",
-        [TARN_DATA_UNPACKED] = "unpacked", [TARN_DATA_MISSING] = "is missing",
-        [TARN_DATA_WRONG] = "is wrong",
+        [TARN_DATA_THERE] = "ok",          [TARN_DATA_FETCHED] = "fetched",
+        [TARN_DATA_UNPACKED] = "unpacked", [TARN_DATA_MISSING] = "missing",
+        [TARN_DATA_WRONG] = "corrupt",
     };
     struct data_progress *const p = context;
 

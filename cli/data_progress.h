@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_progress.h - what fetching tells as it goes, on standard error. */
+/* data_progress.h - progress of a download, on standard error. */
 #ifndef DATA_PROGRESS_H
 #define DATA_PROGRESS_H
 

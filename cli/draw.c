@@ -11,8 +11,8 @@
 #include "stopwatch.h"
 #include "words.h"
 
-/* Images first .. first + B - 1; those behind the last are the last once more, so that products
- * are of the same shape, and are thrown away. */
+/* Images first .. first + B - 1. If fewer are left, the last one is repeated and the copies are
+ * discarded, so that all matrix products have the same shape. */
 struct group {
     struct draw *draw;
     tarn_generator *generator;
@@ -35,12 +35,12 @@ tarn_image_size draw_size(const char *command, const char *path, const tarn_mode
     tarn_image_size size;
 
     if (!tarn_task_image(&size, task))
-        fprintf(stderr, "%s: %s: a model of task '%s'; expected one of images\n", command, path,
-                task);
+        fprintf(stderr, "%s: %s is a model of task '%s'; it must be an image model\n", command,
+                path, task);
     else if (draw_bytes(size) < 2)
         fprintf(stderr,
-                "%s: %s: task '%s' does not say how large images are; expected "
-                "image:height=28,width=28,channels=1 or the like\n",
+                "%s: %s: task '%s' does not give the size of the images; it must be like "
+                "image:height=28,width=28,channels=1\n",
                 command, path, task);
     return draw_bytes(size) < 2 ? (tarn_image_size){0} : size;
 }
@@ -147,7 +147,8 @@ static int set_up(struct group *g)
                      : NULL;
     if (g->state && g->symbols)
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: no memory for %zu images at once\n", d->command->name, g->B);
+    fprintf(stderr, "%s: not enough memory for %zu images at a time; reduce --streams\n",
+            d->command->name, g->B);
     return EXIT_FAILED;
 }
 

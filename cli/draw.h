@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.h - images from a model, several at once, from any number of bytes that are given. */
+/* draw.h - generates images, several at a time, each from any number of given bytes. */
 #ifndef DRAW_H
 #define DRAW_H
 
 #include "args.h"
 #include "tarn/tarn.h"
 
-/* Image i is the same whether it is drawn alone or with others; so many make good use of the
- * processor. */
+/* Batch size that makes good use of the processor. An image does not depend on the others in
+ * its batch. */
 enum { DRAW_AT_ONCE = 256 };
 
 struct draw {
@@ -24,11 +24,11 @@ struct draw {
 
 size_t draw_bytes(tarn_image_size size); /* of an image */
 
-/* The size of the images that a model draws; zeros, after a message: it draws none, or does not
- * say. */
+/* The size of the images that a model generates; zeros after a message if it is not an image
+ * model or does not give the size. */
 tarn_image_size draw_size(const char *command, const char *path, const tarn_model *model);
 
-/* All other bytes of the images. An exit code, after a message if it is not EXIT_DONE. */
+/* Generates the remaining bytes of the images. Returns an exit code; prints its own errors. */
 int draw_images(struct draw *draw);
 
 #endif

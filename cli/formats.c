@@ -75,8 +75,8 @@ bool format_is_foreign(const char *command, const char *option, const char *path
         i++;
     if (i == ENDINGS || (table[i].uses & (unsigned)use))
         return false;
-    fprintf(stderr, "%s: %s: '%s': cannot write %s files here; supported: ", command, option,
-            path, table[i].ending);
+    fprintf(stderr, "%s: %s is '%s'; %s files cannot be written here; supported: ", command,
+            option, path, table[i].ending);
     for (size_t k = 0; k < ENDINGS; k++)
         if (table[k].uses & (unsigned)use) {
             fprintf(stderr, "%s%s", between, table[k].ending);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* formats.h - what the ending of a file's name promises, and which of it can be written.
+/* formats.h - file formats by the ending of a name, and which of them can be written.
  *
- * A name with an ending that is not in the table promises nothing: the file gets the usual
- * format. To write another format, add its bit to its row. */
+ * A name with an ending that is not in the table gets the usual format. To write another
+ * format, add its bit to its row. */
 #ifndef FORMATS_H
 #define FORMATS_H
 
@@ -16,8 +16,8 @@ enum format_use {
     FORMAT_EXPORT = 8,  /* safetensors, NumPy */
 };
 
-/* Whether a name promises a format that is not written for this use; true after a message that
- * names those that are. `option` is where the name was given: "-o", "OUT". */
+/* Whether a name has the ending of a format that cannot be written for this use; true after a
+ * message that lists those that can. `option` is where the name was given: "-o", "OUT". */
 bool format_is_foreign(const char *command, const char *option, const char *path,
                        enum format_use use);
 

@@ -17,7 +17,7 @@
 #include "picture.h"
 #include "target.h"
 
-enum { USUAL = 16 }; /* images */
+enum { USUAL = 16 }; /* default number of images */
 
 static int refuse(const char *why)
 {
@@ -25,7 +25,7 @@ static int refuse(const char *why)
     return EXIT_USAGE;
 }
 
-/* A name that ends in a slash asks for one file for each image: FOLDER/00000.png, ... */
+/* A name that ends in a slash is a folder, for one file per image: FOLDER/00000.png, ... */
 static bool is_folder(const char *out)
 {
     return *out && out[strlen(out) - 1] == '/';
@@ -44,11 +44,11 @@ static bool folder_can_be(const char *folder)
 static int check(const struct generate_options *o, tarn_image_size size, size_t prompt_count)
 {
     if (o->save || o->load)
-        return refuse("--save-state, --load-state: images are drawn whole; expected neither");
+        return refuse("--save-state and --load-state are for text; images are generated whole");
     if (prompt_count >= draw_bytes(size))
-        return refuse("prompt: is a whole image; expected fewer bytes than one has");
+        return refuse("the prompt has as many bytes as an image or more; it must have fewer");
     if (!o->out && !o->json && !isatty(STDOUT_FILENO))
-        return refuse("-o FILE is needed, a PNG file for the images");
+        return refuse("-o FILE is required: a PNG file for the images");
     if (!o->out)
         return ARGS_GO_ON;
     if (format_is_foreign(generate_name, "-o", o->out, FORMAT_PICTURE))
@@ -152,7 +152,7 @@ int generate_images(const struct generate_options *o, const tarn_model *model,
         return code;
     d.pixels = calloc(d.count, bytes);
     if (!d.pixels)
-        return refuse("-n: there is no memory for so many images");
+        return refuse("not enough memory for so many images; reduce -n");
     for (size_t i = 0; i < d.count; i++)
         for (size_t k = 0; k < prompt_count; k++)
             d.pixels[i * bytes + k] = (unsigned char)prompt[k];

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "hardware.h"
+#include "model_open.h"
 #include "picture.h"
 #include "terminal.h"
 
@@ -15,47 +16,48 @@
 const char generate_name[] = "tarn generate";
 
 static const struct args_option rows[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0,
-     "a model, a checkpoint, or a folder of training"},
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
     {"n", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX,
-     "symbols of every stream [256]; for a model of images, images [16]"},
-    {"length", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX, "the same as -n"},
+     "number of symbols (bytes of text) per stream, or of images [256 symbols, 16 images]"},
+    {"length", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX, "same as -n"},
     {"prompt", "TEXT", ARGS_TEXT, NULL, AT(prompt), 0, 0,
-     "what is read first, and not printed again; without one a newline where the task's "
-     "symbols are bytes, else symbol 0, which separates copies; of images their first bytes, "
-     "as "
-     "numbers, and without one 0, black"},
-    {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0, "likewise, from a file"},
+     "prompt, not echoed; models of numbers take symbols such as '5 1 4', image models the "
+     "first pixel values [a newline, or 0]"},
+    {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0,
+     "read the prompt from a file"},
     {"streams", "B", ARGS_COUNT, "0", AT(streams), 0, (size_t)1 << 20,
-     "sequences at once, each with its own random numbers; 0: 1, or those of --load-state; of "
-     "images up to 256"},
-    {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000,
-     "below 1 the likely becomes likelier; 0: as --greedy"},
-    {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, "only the K most likely; 0: all"},
-    {"top-p", "P", ARGS_NUMBER, "1", AT(top_p), 0, 1,
-     "only the fewest most likely whose share reaches P"},
-    {"greedy", NULL, ARGS_FLAG, NULL, AT(greedy), 0, 0, "always the most likely"},
-    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, "of the random numbers"},
+     "sequences to generate at the same time, each with its own random numbers; 0: one, or "
+     "as many as in --load-state, or up to 256 images"},
+    {"temperature", "T", ARGS_NUMBER, "1", AT(temperature), 0, 1000, TEMPERATURE_HELP},
+    {"top-k", "K", ARGS_COUNT, "0", AT(top_k), 0, SIZE_MAX, TOP_K_HELP},
+    {"top-p", "P", ARGS_NUMBER, "1", AT(top_p), 0, 1, TOP_P_HELP},
+    {"greedy", NULL, ARGS_FLAG, NULL, AT(greedy), 0, 0, GREEDY_HELP},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX, SEED_HELP},
     {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
-     "how, see below; by default recurrent where the attention has that form"},
+     "generation method, listed below [recurrent, if the attention supports it]"},
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
-     "of the weights; bf16 is read in half the time and a little less exact; for recurrent"},
+     "precision of the weights; bf16 halves the memory traffic and is slightly less "
+     "accurate; only for recurrent"},
     {"save-state", "FILE", ARGS_TEXT, NULL, AT(save), 0, 0,
-     "where the streams stand at the end, for --load-state; Ctrl-C is an end, too"},
+     "save the state of all streams at the end or after Ctrl-C, for --load-state"},
     {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,
-     "go on from there: with the same options the symbols are those that would have come"},
+     "continue from a saved state, as if generation had not been interrupted"},
     {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
-     "to a file instead of standard output; for images a PNG file, an animation if the name "
-     "ends in .svg, or a folder with a PNG for each if it ends in /; needed where there is "
-     "no terminal to show them on"},
+     "write to a file instead of standard output; images: a PNG file with all of them, an "
+     "animation if the name ends in .svg, or a folder with one PNG file each if it ends in /; "
+     "required for images unless standard output is a terminal"},
     {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST,
-     "of images: " PICTURE_SCALE_HELP},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0,
-     "of a folder: the model of its best validation instead of the last"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, "threads; 0: all"},
+     "images: " PICTURE_SCALE_HELP},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
+    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
-     "at the end one object per stream: text, symbols, seconds, steps_per_s; of images one for "
-     "all: images, height, width, channels, seconds, images_per_s"},
+     "print one JSON object per stream at the end: text, symbols, seconds, steps_per_s; for "
+     "images one in all: images, height, width, channels, seconds, images_per_s"},
+    {0},
+};
+
+static const struct args_group groups[] = {
+    {"most used options", "n prompt prompt-file o temperature top-k top-p greedy seed"},
     {0},
 };
 
@@ -67,12 +69,16 @@ static const struct args_table tables[] = {
 const struct args_command generate_command = {
     .name = generate_name,
     .help =
-        "Runs a model as a recurrent network: symbol by symbol, each read before the next is "
-        "chosen.",
+        "Generate text or images with a trained model, which runs as a recurrent network: each "
+        "symbol is sampled from the model's prediction and becomes its next input.",
     .options = rows,
     .tables = tables,
-    .notes = "One stream is printed as it is made, several one below the other at the end. "
-             "Images become one picture. " TERMINAL_RULE,
+    .notes = "A single stream of text is printed as it is generated, several streams one after "
+             "the other at the end. " TERMINAL_RULE,
+    .groups = groups,
+    .examples = "tarn generate runs/book --prompt 'Once upon a time' -n 500\n"
+                "tarn generate runs/book --temperature 0.8 --top-p 0.95 --seed 7\n"
+                "tarn generate models/mnist.safetensors -n 64 -o digits.png\n",
 };
 
 static int refuse(const char *why)
@@ -88,9 +94,9 @@ int generate_options_read(struct generate_options *o, int argc, char **argv)
     if (code != ARGS_GO_ON)
         return code;
     if (o->prompt && o->prompt_file)
-        return refuse("--prompt and --prompt-file; expected one of them");
+        return refuse("--prompt and --prompt-file cannot be used together; give one of them");
     if (o->top_p <= 0.0)
-        return refuse("--top-p: '0'; expected a number above 0, up to 1");
+        return refuse("--top-p is 0; it must be above 0 and at most 1");
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* generate_options.h - what tarn generate was asked to do. */
+/* generate_options.h - the options of tarn generate. */
 #ifndef GENERATE_OPTIONS_H
 #define GENERATE_OPTIONS_H
 
@@ -8,6 +8,16 @@
 
 #include "args.h"
 #include "tarn/tarn.h"
+
+/* Help of the sampling options, which tarn complete has as well. */
+#define TEMPERATURE_HELP                                                                       \
+    "sampling temperature; below 1, likely symbols become more likely; 0: greedy"
+#define TOP_K_HELP "sample only from the K most likely symbols; 0: from all"
+#define TOP_P_HELP                                                                             \
+    "nucleus sampling: sample only from the most likely symbols whose probabilities add up "   \
+    "to P"
+#define GREEDY_HELP "always choose the most likely symbol"
+#define SEED_HELP "random seed"
 
 struct generate_options {
     const char *model, *prompt, *prompt_file, *method, *precision, *save, *load, *out;

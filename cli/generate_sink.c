@@ -9,7 +9,7 @@
 #include "generate_options.h"
 #include "json_line.h"
 
-enum { SYMBOL_TEXT = 16 }; /* bytes of one at most, see tarn_task_decode() */
+enum { SYMBOL_TEXT = 16 }; /* longest text of a symbol, see tarn_task_decode() */
 
 static bool complain(const struct sink *sink, const char *why)
 {
@@ -23,7 +23,7 @@ static bool wrote(const struct sink *sink)
 {
     errno = 0;
     return (fflush(sink->out) == 0 && !ferror(sink->out)) ||
-           complain(sink, errno ? strerror(errno) : "cannot be written");
+           complain(sink, errno ? strerror(errno) : "cannot write");
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -38,7 +38,7 @@ bool sink_open(struct sink *sink, size_t streams, size_t room)
                             ? malloc(streams * room * sizeof *sink->symbols)
                             : NULL;
         if (!sink->symbols)
-            return complain(sink, "no memory for so many symbols");
+            return complain(sink, "not enough memory for the symbols of all streams");
     }
     sink->out = sink->path ? fopen(sink->path, "wb") : stdout;
     if (!sink->out)
@@ -83,7 +83,7 @@ static bool put_text(struct sink *sink, const int32_t *symbols, size_t n)
     char *const text = decode(sink, &length, symbols, n);
 
     if (!text)
-        return complain(sink, "no memory for text");
+        return complain(sink, "not enough memory for the text");
     if (sink->terminal)
         tame(text, length);
     fwrite(text, 1, length, sink->out);
@@ -123,7 +123,7 @@ static bool put_object(struct sink *sink, size_t b, double seconds)
 
     if (!text) {
         json_decref(object);
-        return complain(sink, "no memory for text");
+        return complain(sink, "not enough memory for the text");
     }
     json_put_count(object, "stream", b);
     json_put_bytes(object, "text", text, length);

@@ -100,9 +100,9 @@ bool hardware_cpu(const char **cpu)
     for (size_t i = 0; tarn_cpu_name(i); i++)
         if (strcmp(*cpu, tarn_cpu_name(i)) == 0)
             return true;
-    fprintf(stderr, "tarn: TARN_CPU is '%.40s'; this machine runs", *cpu);
+    fprintf(stderr, "tarn: TARN_CPU is '%.40s', which is not supported here; available:", *cpu);
     for (size_t i = 0; tarn_cpu_name(i); i++)
-        fprintf(stderr, " %s", tarn_cpu_name(i));
+        fprintf(stderr, "%s %s", i ? "," : "", tarn_cpu_name(i));
     fprintf(stderr, "\n");
     return false;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hardware.h - what the operating system says of the machine, and what TARN_CPU says of it. */
+/* hardware.h - processor, caches and memory as the operating system reports them, and the
+ * choice of an instruction set by TARN_CPU. */
 #ifndef HARDWARE_H
 #define HARDWARE_H
 
@@ -9,18 +10,22 @@
 /* "AMD EPYC 7713", or "unknown processor". */
 void hardware_name(char *name, size_t size);
 
-/* The cache of a level, 2 or 3, and how many processors share one. A common size if nobody
- * tells; 0 bytes where there is no such level. */
+/* Size of the cache at a level, 2 or 3, and the number of processors that share it. A common
+ * size if the system does not report it; 0 bytes if there is no such level. */
 struct hardware_cache {
     size_t bytes, sharers;
 };
 struct hardware_cache hardware_cache(int level);
 
-/* Bytes of memory; 8 GiB if nobody tells. */
+/* Bytes of memory; 8 GiB if the system does not report it. */
 size_t hardware_memory(void);
 
-/* The instruction set that TARN_CPU asks for, NULL: none. False, after a message, if this
- * machine has none such. */
+#define THREADS_HELP "number of threads, 0 for all cores"
+#define CPU_NOTE                                                                               \
+    "The environment variable TARN_CPU selects the instruction set: portable, avx2, ..."
+
+/* The instruction set that TARN_CPU selects; NULL: the best one. False, after a message, if it
+ * is not supported here. */
 bool hardware_cpu(const char **cpu);
 
 #endif

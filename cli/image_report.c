@@ -14,7 +14,7 @@ static double images_per_s(const struct image_row *row)
     return (double)row->batch / image_timing_seconds(&row->timing);
 }
 
-/* Against linear attention with as many images at once; NAN: there was none. */
+/* Relative to linear attention at the same batch size; NAN: not measured. */
 static double of_linear(const struct image_bench *b, const struct image_row *row)
 {
     for (size_t i = 0; i < b->count; i++)
@@ -91,10 +91,9 @@ static void print_head(const struct image_bench *b)
     char processor[128];
 
     hardware_name(processor, sizeof processor);
-    printf("%s, %s loops, %zu thread%s: %.1f GFLOP/s of multiply-adds\n", processor,
+    printf("%s, instruction set %s, %zu thread%s, peak %.1f GFLOP/s\n", processor,
            b->cpu ? b->cpu : tarn_cpu_name(0), b->threads, b->threads == 1 ? "" : "s", b->peak);
-    printf("%s with random weights, %s, images of %zu bytes. Time includes the draw of each "
-           "byte.\n\n",
+    printf("%s with random weights, %s, images of %zu bytes. Time includes sampling.\n\n",
            b->preset, b->precision, b->length);
     printf("%-16s %6s %11s %11s %11s %8s %9s %10s %11s %11s\n", "method", "batch", "images/s",
            "s/batch", "s/image", "of peak", "of linear", "steps", "state first", "state last");
@@ -129,7 +128,7 @@ static void print_tail(void)
     char bytes[32];
 
     words_bytes(bytes, sizeof bytes, bench_resident_bytes());
-    printf("\nThis process had %s in memory at most; states are of one image.\n", bytes);
+    printf("\nState sizes are per image. Peak memory of this process: %s.\n", bytes);
 }
 
 void image_report(const struct image_bench *b)

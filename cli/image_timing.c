@@ -14,8 +14,8 @@ enum {
     LEAST = 3 /* steps that are measured, however small the budget */
 };
 
-/* Seconds of steps that are measured together: when methods take turns more often, those of few
- * images pay for it. */
+/* Seconds of steps measured together: alternating more often would slow down methods with small
+ * batches. */
 static const double turn_s = 0.25;
 
 /* ---- Steps -------------------------------------------------------------- */
@@ -88,9 +88,9 @@ static size_t least_of(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* What a step costs on average, roughly: all that is decided by it is how many are measured. A
- * method that computes all again is asked in the middle of the image; others at its beginning,
- * since they would have to come to the middle first. */
+/* A rough average of the time per step, which only decides how many steps are measured. Methods
+ * that recompute everything are probed in the middle of the image, others at its beginning,
+ * because they would have to run up to the middle first. */
 static tarn_status probe(struct image_timing *t, double *mean, tarn_error *err)
 {
     const bool again = strcmp(tarn_generator_method(t->generator), "recompute") == 0;
@@ -144,7 +144,7 @@ static size_t longest_skip(const struct image_timing *t)
     return most;
 }
 
-/* Getting to a step takes about as long as the step where all is computed again. */
+/* Running up to a step takes about as long as the step itself if everything is recomputed. */
 static bool choose_pieces(struct image_timing *t, double mean)
 {
     const bool whole = mean * (double)t->steps <= t->desc.budget;
@@ -165,8 +165,8 @@ static bool choose_pieces(struct image_timing *t, double mean)
 
 static tarn_status no_memory(const struct image_timing *t, tarn_error *err)
 {
-    return bench_no_memory(err, "%zu images at once, with a state of %zu bytes", t->desc.batch,
-                           tarn_generator_state_size(t->generator));
+    return bench_no_memory(err, "%zu images at a time, with a state of %zu bytes",
+                           t->desc.batch, tarn_generator_state_size(t->generator));
 }
 
 static tarn_generator_desc generator_desc(const struct image_timing *t, size_t longest)
@@ -181,8 +181,8 @@ static tarn_generator_desc generator_desc(const struct image_timing *t, size_t l
                                  .cpu = d->cpu};
 }
 
-/* A state that grows cannot be of streams without end, and is at its first step what it would
- * be were there no second. */
+/* A growing state cannot be created for an endless stream; its size at the first step is that
+ * of a stream of length 1. */
 static tarn_status find_first_state(struct image_timing *t, tarn_error *err)
 {
     tarn_generator_desc desc = generator_desc(t, 0);

@@ -36,7 +36,7 @@ static struct statistics measure(const float *x, size_t n)
     return s;
 }
 
-/* False: there are none. */
+/* False: the tensor is empty or cannot be read. */
 static bool measure_tensor(struct statistics *s, const tarn_file *file, size_t index,
                            const tarn_file_tensor *tensor)
 {

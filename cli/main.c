@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - tarn COMMAND: exit 0 done, 1 failed, 2 wrong usage. */
+/* main.c - tarn COMMAND. Exit code 0: success, 1: failure, 2: wrong usage. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,31 +7,38 @@
 #include "command.h"
 
 static const struct command commands[] = {
-    {"train", "train a model and keep it in a folder", cmd_train},
-    {"eval", "loss and metric of a model on validation data", cmd_eval},
-    {"generate", "text, images, or whatever a model's symbols stand for, symbol by symbol",
-     cmd_generate},
-    {"complete", "the rest of images of which a model is shown the beginning", cmd_complete},
-    {"transcribe", "what was said in recordings, or in sound as it arrives", cmd_transcribe},
+    {"train", "train a model on text, images, speech or the copy task", cmd_train},
+    {"eval", "compute the loss and accuracy of a model on validation data", cmd_eval},
+    {"generate", "generate text or images with a trained model", cmd_generate},
+    {"complete", "complete partially shown images", cmd_complete},
+    {"transcribe", "transcribe speech from audio files or a live stream", cmd_transcribe},
     {"plot", "draw the loss curves of training runs in one picture", cmd_plot},
-    {"inspect", "what a file of a model, a checkpoint or a state holds", cmd_inspect},
-    {"import", "make a model of a file of PyTorch's, NumPy's or safetensors", cmd_import},
-    {"export", "write a model as safetensors or for NumPy", cmd_export},
-    {"data", "fetch and verify the data sets that are known", cmd_data},
-    {"bench", "measure this machine and the attentions on it", cmd_bench},
+    {"inspect", "show the configuration, size and tensors of a model file", cmd_inspect},
+    {"import", "import a model from PyTorch, NumPy or safetensors", cmd_import},
+    {"export", "export a model to safetensors or NumPy", cmd_export},
+    {"data", "list, download and verify data sets", cmd_data},
+    {"bench", "measure the speed and memory of attention and models", cmd_bench},
     {"manual", "write the manual pages", cmd_manual},
-    {"completion", "let a shell complete commands, options and names", cmd_completion},
+    {"completion", "print a completion script for bash, zsh or fish", cmd_completion},
     {"help", "list the commands, or describe one of them", cmd_help},
     {"version", "print the version", cmd_version},
     {0},
 };
 
+static const struct command_group program = {
+    .path = "tarn",
+    .about = "Train and run transformers with linear attention on CPUs. Time and memory grow "
+             "linearly with the sequence length, and a trained model generates as a recurrent "
+             "network with a state of constant size.",
+    .rows = commands,
+    .examples = "tarn data fetch mnist\n"
+                "tarn train image --data data/mnist --out runs/digits --minutes 5\n"
+                "tarn generate runs/digits -n 16 -o digits.png\n",
+};
+
 int program_run(int argc, char **argv)
 {
-    return command_run("tarn",
-                       "Transformers whose attention is linear in the sequence length, on "
-                       "CPUs.",
-                       commands, argc, argv);
+    return command_run(&program, argc, argv);
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,8 @@ tarn_model *model_open(const char *command, const char *given, bool best)
     tarn_error err;
 
     if (best && !model_is_folder(given)) {
-        fprintf(stderr, "%s: --best: %s is no folder of training\n", command, given);
+        fprintf(stderr, "%s: --best requires a training folder; %s is not a folder\n", command,
+                given);
         return NULL;
     }
     model_path(path, given, best);
@@ -37,9 +38,9 @@ tarn_model *model_open(const char *command, const char *given, bool best)
     return NULL;
 }
 
-/* ---- Refusals ----------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------- */
 
-/* Fields that have another name than the options; others have a '_' for a '-' at most. */
+/* Fields whose options have another name; otherwise '_' becomes '-'. */
 static const struct {
     const char *field, *option;
 } renamed[] = {{"score_batches", "batches"}, {"kind", "attention"}};
@@ -54,10 +55,10 @@ static void name_option(char name[32], const char *field, size_t length)
         *at = '-';
 }
 
-/* "score_batches: ..." is "--batches: ..." to who wrote it. */
+/* "score_batches is ..." becomes "--batches is ...". */
 int model_refused(const struct args_command *command, const tarn_error *err)
 {
-    const size_t length = strcspn(err->text, ":");
+    const size_t length = strcspn(err->text, ": [");
     const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
     const struct args_option *option = command->options;
     char name[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model_open.h - MODEL on the command line: a file of a model or a checkpoint, or a folder of
- * training; and what a command says when the library refuses. */
+/* model_open.h - MODEL on the command line: a model file, a checkpoint or a training folder;
+ * and error messages about options that the library rejects. */
 #ifndef MODEL_OPEN_H
 #define MODEL_OPEN_H
 
@@ -11,8 +11,12 @@
 
 enum { MODEL_PATH = TARN_PATH_SIZE + 64 };
 
-/* A file stands for itself, a folder for its model.safetensors or, if `best`, its
- * best.safetensors. */
+/* Help of the operand and of the options that commands with a MODEL share. */
+#define MODEL_HELP "model file, checkpoint or training folder"
+#define BEST_HELP                                                                              \
+    "use the checkpoint with the best validation score; MODEL must be a training folder"
+
+/* The file of MODEL: in a folder model.safetensors or, if `best`, best.safetensors. */
 void model_path(char path[MODEL_PATH], const char *given, bool best);
 
 bool model_is_folder(const char *given);
@@ -20,8 +24,8 @@ bool model_is_folder(const char *given);
 /* NULL, after a message. */
 tarn_model *model_open(const char *command, const char *given, bool best);
 
-/* Prints the error, about the option of the command where it is about a field of the library's,
- * and returns the exit code for it: wrong usage if an argument was. */
+/* Prints an error of the library and returns its exit code. If the error is about a field that
+ * an option sets, the message names the option. */
 int model_refused(const struct args_command *command, const tarn_error *err);
 
 #endif

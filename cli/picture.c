@@ -9,7 +9,7 @@
 #include "formats.h"
 #include "terminal.h"
 
-enum { ROWS = 64 }; /* of pixels that a terminal is shown at most, and one row of images */
+enum { ROWS = 64 }; /* rows of pixels shown on a terminal, but at least one row of images */
 
 /* ---- Pixels ------------------------------------------------------------- */
 
@@ -59,8 +59,8 @@ bool picture_fits(const struct picture *p)
     if (side_fits(down, p->size.height, scale) && side_fits(p->columns, p->size.width, scale))
         return true;
     fprintf(stderr,
-            "%s: %zu rows of %zu images of %zu x %zu at scale %zu; expected a picture of "
-            "up to %d pixels a side\n",
+            "%s: a picture of %zu rows of %zu images of %zu x %zu at scale %zu is too large; "
+            "its sides can be at most %d pixels\n",
             p->command, down, p->columns, p->size.height, p->size.width, scale,
             TARN_PNG_SIDE_MOST);
     return false;

@@ -22,8 +22,7 @@ struct picture {
     const tarn_animation *animation; /* how an SVG file shows them */
 };
 
-/* Whether the grid is one that a PNG file holds, false after a message; its pixels are not
- * looked at. */
+/* Whether the grid fits into a PNG file; false after a message. Does not read the pixels. */
 bool picture_fits(const struct picture *picture);
 
 /* To a file, unless path is NULL: an animation if its name ends in .svg, else a PNG. False

@@ -18,7 +18,8 @@ bool plot_name_is_fit(const char *path)
     return ends_in(path, ".svg") || ends_in(path, ".png");
 }
 
-/* Appends nothing: a file that is there stays as it is, one that is not does not stay. */
+/* Opens for appending and writes nothing, so that an existing file does not change; a new one
+ * is removed. */
 bool plot_is_writable(const char *path)
 {
     const bool existed = access(path, F_OK) == 0;
@@ -32,7 +33,7 @@ bool plot_is_writable(const char *path)
     return true;
 }
 
-/* Everything is itself but a quote, which is doubled. */
+/* In single quotes, only a quote is special: it is doubled. */
 void plot_quoted(FILE *gnuplot, const char *text)
 {
     fputc('\'', gnuplot);
@@ -83,10 +84,10 @@ static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
 FILE *plot_open(const char *path, int width, int height)
 {
     if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
-        fprintf(stderr, "tarn: there is no gnuplot, so %s was not made\n", path);
+        fprintf(stderr, "tarn: gnuplot is not installed, so %s was not written\n", path);
         return NULL;
     }
-    signal(SIGPIPE, SIG_IGN); /* a gnuplot that gives up is told by its exit code */
+    signal(SIGPIPE, SIG_IGN); /* if gnuplot fails, its exit code says so */
     FILE *const gnuplot = popen("gnuplot", "w");
 
     if (gnuplot)

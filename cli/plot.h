@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.h - pictures by gnuplot, if it is there. */
+/* plot.h - plots drawn with gnuplot, if it is installed. */
 #ifndef PLOT_H
 #define PLOT_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-/* True for names that end in .svg or .png: gnuplot is told which by the name. */
+/* True for names that end in .svg or .png, the formats that can be written. */
 bool plot_name_is_fit(const char *path);
 
-/* So that a wrong folder is known before the work and not after it. Sets errno. */
+/* Checked before the work rather than after it. Sets errno. */
 bool plot_is_writable(const char *path);
 
-/* A gnuplot that draws to `path`, a picture of that many points; NULL, and said why, if there
- * is none. */
+/* Starts gnuplot, drawing to `path` at this size in points; NULL after a message. */
 FILE *plot_open(const char *path, int width, int height);
 
-/* False, and said, if gnuplot could not write the picture. */
+/* False after a message if gnuplot could not write the file. */
 bool plot_close(FILE *gnuplot, const char *path);
 
 /* In gnuplot's own quotes. */

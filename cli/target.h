@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* target.h - a file that is to be written: whether it can be is better known before the work.
- */
+/* target.h - checks before the work that an output file can be written. */
 #ifndef TARGET_H
 #define TARGET_H
 

@@ -17,7 +17,7 @@ static const char *spec_number(const char *spec, const char *option)
     return NULL;
 }
 
-/* Writes another number there, or the option behind the others. False: no room. */
+/* Sets the number of an option, which is appended if it is not there. False: no room. */
 static bool spec_set(char spec[TARN_NAME_SIZE], const char *option, double number)
 {
     const char *const at = spec_number(spec, option);
@@ -40,19 +40,21 @@ static bool is_cosine(const char *spec)
     return strcspn(spec, ":") == 6 && strncmp(spec, "cosine", 6) == 0;
 }
 
-/* A schedule cannot change when a run goes on: what is longer than it goes on at its end. */
+/* A schedule cannot change when a run is resumed: updates after its end use its final rate. */
 static void warn_of_end(const struct train_options *o, const tarn_settings *settings)
 {
     const char *const spec = settings->schedule, *const total = spec_number(spec, "total");
 
     if (is_cosine(spec) && total && atof(total) < (double)settings->updates)
-        fprintf(stderr,
-                "%s: schedule %s has ended after %.0f updates: the rate stays at its end\n",
-                o->program, spec, atof(total));
+        fprintf(
+            stderr,
+            "%s: schedule %s ended after %.0f updates; the learning rate stays at its final "
+            "value\n",
+            o->program, spec, atof(total));
 }
 
-/* A cosine whose end nobody gave ends with the run: that is what --steps is asked for. The
- * task's own warmup gets shorter with it. */
+/* A cosine schedule without a total given ends with the run. The task's default warm-up is
+ * shortened in proportion. */
 void train_cosine_fit(const struct train_options *o, tarn_settings *settings)
 {
     const double steps = (double)settings->updates;
@@ -78,6 +80,6 @@ void train_cosine_tell(const struct train_options *o, const tarn_settings *setti
     if (o->resume)
         warn_of_end(o, settings);
     else if (strcmp(settings->schedule, o->settings.schedule) != 0)
-        fprintf(stderr, "%s: schedule %s, to end with the %zu step%s\n", o->program,
+        fprintf(stderr, "%s: schedule %s, fitted to %zu step%s\n", o->program,
                 settings->schedule, settings->updates, settings->updates == 1 ? "" : "s");
 }

@@ -5,10 +5,10 @@
 
 #include "train_options.h"
 
-/* Once it is known how many updates there are. */
+/* Called when the number of updates is known. */
 void train_cosine_fit(const struct train_options *options, tarn_settings *settings);
 
-/* Once the run has started: what was done, or that a schedule has ended before it. */
+/* Called when the run has started: reports a fitted schedule, or one that has already ended. */
 void train_cosine_tell(const struct train_options *options, const tarn_settings *settings);
 
 #endif

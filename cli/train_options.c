@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* train_options.c - options become fields of tarn_config and tarn_settings, as text: what a
- * value may be, and what the field is for, the library says. */
+/* train_options.c - the options of tarn train. Most set a field of tarn_config or tarn_settings
+ * as text; the library checks the value and has the help. */
 #include "train_options.h"
 
 #include <stdio.h>
@@ -72,28 +72,29 @@ enum { PRESET }; /* the row whose default depends on the task */
 
 static const struct args_option others[] = {
     [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
-                "model to start from; options change it"},
+                "model preset; other options override it"},
     {"start", "MODEL", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
-     "begin with the weights and the form of a trained model instead of a preset: a model, a "
-     "checkpoint, or a folder of training"},
-    {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 0, 0,
-     "needed: the folder for checkpoints, log, model and loss curve"},
+     "start from the weights and architecture of a trained model instead of a preset: "
+     "a " MODEL_HELP},
+    {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 1, 0,
+     "folder for checkpoints, model, log and loss curve"},
     {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
-     "go on from the last checkpoint in DIR, with its settings; --steps or --epochs may be "
-     "more, and --save-every, --keep, --recompute, --skip-nonfinite, --cache, --strict other"},
+     "continue the run in DIR from its last checkpoint, with its settings; only --steps, "
+     "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
+     "--strict and --threads can be changed"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
-     "one object per update, validation and end"},
+     "print one JSON object per update and validation, and one at the end"},
     {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
-     "threads; 0: all; results are the same for any"},
+     THREADS_HELP "; results do not depend on it"},
     {"epochs", "E", ARGS_NUMBER, "0", offsetof(struct values, epochs), 0, 1 << 20,
-     "in the place of --steps: times over the training data; 0: by --steps"},
+     "passes over the training data, instead of --steps; 0: use --steps"},
     {"minutes", "M", ARGS_NUMBER, "0", offsetof(struct values, minutes), 0, 1 << 20,
      "train for M minutes: the number of updates, the schedule and the validations are fitted "
      "to the time. With --steps or --epochs: stop after M minutes, as Ctrl-C does. 0: no "
      "limit"},
 };
 
-/* The arguments' table, and the text of the defaults that it shows. */
+/* The table of options, and the text of the defaults that it shows. */
 struct table {
     struct args_option rows[sizeof others / sizeof others[0] + FIELDS + 1];
     char initial[FIELDS][TARN_NAME_SIZE];
@@ -103,28 +104,45 @@ struct table {
 
 static const struct args_table tables[] = {
     {"presets", tarn_preset, "preset"},
-    {"kinds of attention, as in lsh:rounds=4,chunk=32", tarn_attention_kind, "attention"},
+    {"attention, with options as in --attention lsh:rounds=4,chunk=32", tarn_attention_kind,
+     "attention"},
     {"feature maps", tarn_feature_map, "feature-map"},
-    {"positions", tarn_position_kind, "position"},
-    {"heads", tarn_head_kind, "head"},
+    {"position encodings", tarn_position_kind, "position"},
+    {"output heads", tarn_head_kind, "head"},
     {"optimizers", tarn_optimizer, "optimizer"},
-    {"schedules", tarn_schedule, "schedule"},
-    {"clips", tarn_clip, "clip"},
+    {"learning rate schedules", tarn_schedule, "schedule"},
+    {"gradient clipping", tarn_clip, "clip"},
     {0},
 };
 
 static const char task_name[] = "TASK";
 
-static const char about[] =
-    "Trains a model and keeps it in a folder. Defaults are in brackets; those of the model are "
-    "the task's preset's.";
+enum { ABOUT_SIZE = 512 };
+
+static const struct args_group groups[] = {
+    {"most used options",
+     "data out preset epochs steps minutes batch length lr resume threads"},
+    {"model", "start attention feature-map layers heads head-width feed body causal position "
+              "positions norm activation head dropout context stack"},
+    {"optimization", "optimizer schedule clip accumulate precision recompute skip-nonfinite "
+                     "seed"},
+    {"validation and checkpoints", "validation eval-every eval-batches save-every keep"},
+    {0},
+};
+
+#define WRITES                                                                                 \
+    "write checkpoints, the model, a log and the loss curve to a folder. Defaults are in "     \
+    "brackets; those of the model come from the preset."
+
+static const char about[] = "Train a model and " WRITES;
 
 static const char notes[] =
-    "Ctrl-C saves a checkpoint and ends with exit code 0; a second one ends at once. A run "
-    "that "
-    "does all its updates ends with a validation; the summary says after which update the last "
-    "one was. "
-    "TARN_CPU=portable, avx2, ... in the environment chooses the loops.";
+    "Ctrl-C saves a checkpoint and exits with code 0; a second Ctrl-C "
+    "exits at once. A run that completes all updates ends with a validation. " CPU_NOTE;
+
+static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
+                               "tarn train text --data book.txt --out runs/book --minutes 5\n"
+                               "tarn train text --out runs/book --resume --minutes 30\n";
 
 static const char *field_help(const struct field_option *option)
 {
@@ -132,9 +150,9 @@ static const char *field_help(const struct field_option *option)
         option->whose == MODEL ? tarn_config_field : tarn_settings_field;
 
     if (option->whose == HEAD_WIDTH)
-        return "width of a head: the model is H times as wide";
+        return "width of an attention head; the model width is --heads times this";
     if (option->whose == BOTH)
-        return "of data, dropout, first weights, random features and hashes";
+        return "random seed of data, dropout, initial weights, random features and hashes";
     for (size_t i = 0; field(i); i++)
         if (strcmp(field(i)->name, option->field) == 0)
             return field(i)->help;
@@ -143,9 +161,9 @@ static const char *field_help(const struct field_option *option)
 
 /* ---- Table -------------------------------------------------------------- */
 
-static const char own_default[] = "the task's own";
+static const char own_default[] = "depends on the task";
 
-/* What suits the task. */
+/* The defaults of the task. */
 static tarn_status start(struct train_options *o, const char *task, const char *preset,
                          tarn_error *err)
 {
@@ -156,7 +174,8 @@ static tarn_status start(struct train_options *o, const char *task, const char *
     return tarn_config_start(&o->config, task, preset, err);
 }
 
-/* The form of a trained model, for the task that was asked for; false after a message. */
+/* Takes the architecture from a trained model, but the task from the command line. False after
+ * a message. */
 static bool start_with(struct train_options *o, const char *given)
 {
     tarn_config own = o->config;
@@ -186,7 +205,7 @@ static void field_text(const struct train_options *o, const struct field_option 
         tarn_settings_text(&o->settings, text, TARN_NAME_SIZE, option->field, NULL);
 }
 
-/* Defaults are those that the options hold by now. */
+/* The defaults shown are the values that the options have now. */
 static void table_make(struct table *table, const struct train_options *o)
 {
     const size_t before = sizeof others / sizeof others[0];
@@ -211,7 +230,7 @@ static void table_make(struct table *table, const struct train_options *o)
     table->rows[before + FIELDS] = (struct args_option){0};
 }
 
-/* Defaults that are the same for all tasks stay. */
+/* Replaces defaults that differ between tasks. */
 static void blank_differing(struct table *table)
 {
     static struct table other;
@@ -228,7 +247,7 @@ static void blank_differing(struct table *table)
     }
 }
 
-/* What was written for field i; NULL: nothing. */
+/* The value given for field i; NULL: none. */
 static const char *given(const struct values *values, const struct table *table, size_t i)
 {
     if (!fields[i].argument)
@@ -249,21 +268,21 @@ void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
     const char *const plural = c->layers == 1 ? "" : "s";
 
     if (strcmp(c->body, "lstm") == 0)
-        snprintf(text, TRAIN_MODEL_SIZE, "lstm, %zu layer%s of %zu", c->layers, plural,
+        snprintf(text, TRAIN_MODEL_SIZE, "LSTM, %zu layer%s of width %zu", c->layers, plural,
                  c->width);
     else
         snprintf(text, TRAIN_MODEL_SIZE,
-                 "%s attention, %zu layer%s, %zu head%s of %zu, feed %zu", c->attention,
-                 c->layers, plural, c->heads, c->heads == 1 ? "" : "s", c->width / c->heads,
-                 c->feed);
+                 "%s attention, %zu layer%s, %zu head%s of width %zu, feed-forward %zu",
+                 c->attention, c->layers, plural, c->heads, c->heads == 1 ? "" : "s",
+                 c->width / c->heads, c->feed);
 }
 
-/* ---- Refusals ----------------------------------------------------------- */
+/* ---- Errors ------------------------------------------------------------- */
 
-/* "rate: ..." is "--lr: ..." to who wrote it. */
+/* "rate is ..." becomes "--lr is ...". */
 int train_refused(const char *program, const tarn_error *err)
 {
-    const size_t length = strcspn(err->text, ":");
+    const size_t length = strcspn(err->text, ": [");
     const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
 
     for (size_t i = 0; usage && i < FIELDS; i++)
@@ -290,9 +309,9 @@ static int refuse(const char *program, const char *sentence)
     return EXIT_USAGE;
 }
 
-/* ---- Going on ----------------------------------------------------------- */
+/* ---- Resuming ----------------------------------------------------------- */
 
-/* The task of the folder, but that its options need not be written again. */
+/* The task of the folder; its options need not be repeated. */
 static bool same_task(const struct train_options *o, const char *task)
 {
     const char *const before = o->settings.task;
@@ -308,19 +327,21 @@ static int go_on(struct train_options *o, const char *task, bool has_preset)
     tarn_error err;
 
     if (has_preset)
-        return refuse(o->program, "--preset: with --resume the model is that of the folder");
+        return refuse(o->program,
+                      "--preset cannot be used with --resume, which continues the model "
+                      "of the folder");
     if (tarn_train_settings(&o->config, &o->settings, o->folder, &err) != TARN_OK)
         return train_refused(o->program, &err);
     if (same_task(o, task))
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: %s: was begun as task '%s'; expected the same\n", o->program,
-            o->folder, o->settings.task);
+    fprintf(stderr, "%s: %s was started with task '%s'; use that task to resume it\n",
+            o->program, o->folder, o->settings.task);
     return EXIT_USAGE;
 }
 
-/* ---- Laying over -------------------------------------------------------- */
+/* ---- Overriding defaults ------------------------------------------------ */
 
-/* What is said of a width is said of that of a head here. */
+/* Errors about the width become errors about --head-width. */
 static tarn_status set_head_width(size_t *head_width, const char *text, tarn_error *err)
 {
     tarn_config scratch;
@@ -387,14 +408,15 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->validations_given = is_given(values, table, "score_every");
     o->steps_given = is_given(values, table, "updates");
     if (o->steps_given && o->epochs > 0.0)
-        return refuse(o->program, "--epochs: --steps is given too; expected one of them");
+        return refuse(o->program,
+                      "--epochs and --steps cannot be used together; give one of them");
     o->steps_given |= o->epochs > 0.0;
-    if (!o->folder || !*o->folder)
-        return refuse(o->program, "--out DIR is needed, the folder for what is learnt");
+    if (!*o->folder)
+        return refuse(o->program, "--out is ''; it must be the name of a folder");
     if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
         return code;
     if (values->start && (o->resume || has_preset))
-        return refuse(o->program, "--start: expected neither --resume nor --preset beside it");
+        return refuse(o->program, "--start cannot be used with --resume or --preset");
     if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
         return train_refused(o->program, &err);
     if (values->start && !start_with(o, values->start))
@@ -402,6 +424,18 @@ static int fill(struct train_options *o, const struct values *values, const stru
     if (lay_over(o, values, table, &err) != TARN_OK)
         return train_refused(o->program, &err);
     return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+}
+
+/* "Train a model to predict the next byte of a text, and ..." */
+static void describe_task(char help[ABOUT_SIZE], const char *task)
+{
+    const size_t length = strcspn(task, ":");
+
+    for (size_t i = 0; tarn_task(i); i++)
+        if (strlen(tarn_task(i)->name) == length &&
+            strncmp(task, tarn_task(i)->name, length) == 0)
+            snprintf(help, ABOUT_SIZE, "Train a model to %s, and %s", tarn_task(i)->help,
+                     WRITES);
 }
 
 int train_options_read(struct train_options *o, int argc, char **argv)
@@ -416,12 +450,17 @@ int train_options_read(struct train_options *o, int argc, char **argv)
     if (start(o, task, tarn_task_preset(task), &err) != TARN_OK)
         return train_refused("tarn train", &err);
     table_make(&table, o);
+    char help[ABOUT_SIZE] = "";
+
+    describe_task(help, task);
     const struct args_command command = {
         .name = o->program,
-        .help = about,
+        .help = help,
         .options = table.rows,
         .tables = tables,
         .notes = notes,
+        .groups = groups,
+        .examples = examples,
     };
     const int code = args_read(&command, &values, argc, argv);
 
@@ -433,7 +472,7 @@ bool train_options_fits_time(const struct train_options *o)
     return o->minutes > 0.0 && !o->steps_given && !o->resume;
 }
 
-/* What is static stays for who reads the catalog. */
+/* Static, because the catalog keeps pointers to it. */
 int train_options_describe(void)
 {
     static struct table table;
@@ -445,6 +484,8 @@ int train_options_describe(void)
         .options = rows,
         .tables = all,
         .notes = notes,
+        .groups = groups,
+        .examples = examples,
     };
     struct train_options o = {0};
     tarn_error err;
@@ -454,7 +495,7 @@ int train_options_describe(void)
     table_make(&table, &o);
     blank_differing(&table);
     rows[0] = (struct args_option){
-        .name = task_name, .type = ARGS_OPERAND, .minimum = 1, .help = "what is learnt"};
+        .name = task_name, .type = ARGS_OPERAND, .minimum = 1, .help = "the task to learn"};
     memcpy(rows + 1, table.rows, sizeof table.rows);
     all[0] = (struct args_table){"tasks", tarn_task, task_name};
     memcpy(all + 1, tables, sizeof tables);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* train_options.h - what tarn train was asked to do. */
+/* train_options.h - the options of tarn train. */
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 
@@ -16,12 +16,12 @@ struct train_options {
     tarn_config config;
     tarn_settings settings;
     const char *folder, *cpu;
-    char first[MODEL_PATH]; /* a model to start with; "": random weights */
+    char first[MODEL_PATH]; /* model file to start from; "": random weights */
     size_t threads;
     double minutes; /* that a run is fitted to, or with steps stops after; 0: no limit */
-    double epochs;  /* in the place of settings.updates; 0: by these */
+    double epochs;  /* instead of settings.updates; 0: not given */
     bool resume, json;
-    /* By whoever started the run; --epochs counts as steps. */
+    /* On the command line; --epochs counts as steps. */
     bool schedule_given, steps_given, validations_given;
 };
 
@@ -34,12 +34,12 @@ bool train_options_fits_time(const struct train_options *options);
 /* For the catalog: TASK and the options that all tasks have. */
 int train_options_describe(void);
 
-/* What is trained, in a few words: "linear attention, 1 layer, 4 heads of 16, feed 256". */
+/* A short description: "linear attention, 1 layer, 4 heads of width 16, feed-forward 256". */
 enum { TRAIN_MODEL_SIZE = 2 * TARN_NAME_SIZE };
 void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *config);
 
-/* Prints the library's sentence, about an option where it is about a field of one; the exit
- * code. */
+/* Prints an error of the library, with the name of the option instead of the field, and returns
+ * the exit code. */
 int train_refused(const char *program, const tarn_error *err);
 
 #endif

@@ -11,7 +11,7 @@
 #include "train_cosine.h"
 #include "words.h"
 
-static const double forgetting = 0.95; /* of the shown loss, per update */
+static const double forgetting = 0.95; /* decay of the moving average of the loss */
 
 struct train_progress train_progress_of(const struct train_options *options)
 {
@@ -53,7 +53,7 @@ static void take_in(struct train_progress *p, const tarn_report *report)
 
 /* ---- Lines -------------------------------------------------------------- */
 
-/* Seconds to the end at the pace so far, validations and all, or by --minutes. */
+/* Seconds to the end at the speed so far, validations included, or by --minutes. */
 static double seconds_left(const struct train_progress *p, double at)
 {
     const double done = (double)(p->report.update - p->from);
@@ -68,7 +68,7 @@ static double seconds_left(const struct train_progress *p, double at)
     return p->fitted && !p->options->steps_given ? by_clock : fmin(by_pace, by_clock);
 }
 
-/* What a validation measures, of the shown loss and the last update. */
+/* The metric of validations, from the average loss and the last update's accuracy. */
 static double metric(const struct train_progress *p)
 {
     const tarn_score sums = {
@@ -85,7 +85,7 @@ static void show(struct train_progress *p, double at)
     words_time(left, sizeof left, seconds_left(p, at));
     progress_part(&parts, 0, "update %" PRIu64 "/%zu", p->report.update, p->settings.updates);
     progress_part(&parts, 1, "loss %.4f", train_progress_loss(p));
-    if (isfinite(metric(p))) /* some are known of a validation only */
+    if (isfinite(metric(p))) /* some are only known after a validation */
         progress_part(&parts, 3, "%s %.4f", tarn_task_metric(p->settings.task), metric(p));
     progress_part(&parts, 4, "%.0f tokens/s", train_progress_speed(p));
     progress_part(&parts, 2, "%s left", left);
@@ -143,11 +143,12 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
         train_cosine_tell(p->options, s);
     fprintf(stderr,
             "%s: %s\n"
-            "%s, rate %g, schedule %s, clip %s; batch %zu of length %zu; %s planned\n",
+            "optimizer %s, learning rate %g, schedule %s, clip %s\n"
+            "batch size %zu, sequence length %zu, memory %s\n",
             s->task, model, s->optimizer, s->rate, s->schedule, s->clip,
             s->batch * s->accumulate, s->length, memory);
     if (from > 0)
-        fprintf(stderr, "going on after update %" PRIu64 "\n", from);
+        fprintf(stderr, "resuming after update %" PRIu64 "\n", from);
     p->begin = p->line.shown = p->mark = stopwatch_seconds();
 }
 
@@ -160,7 +161,7 @@ static void updated(void *context, const tarn_report *report)
         print_update(report);
     if (report->skipped) {
         progress_line_keep(&p->line);
-        fprintf(stderr, "update %" PRIu64 ": not finite, left out\n", report->update);
+        fprintf(stderr, "update %" PRIu64 " skipped: not finite\n", report->update);
     } else if (is_due(p, stopwatch_seconds()))
         show(p, stopwatch_seconds());
     p->mark = stopwatch_seconds();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* train_progress.h - what a run of training tells as it goes: to people on standard error, to
- * programs as JSON lines on standard output. */
+/* train_progress.h - progress of a training run: for people on standard error, for programs as
+ * JSON lines on standard output. */
 #ifndef TRAIN_PROGRESS_H
 #define TRAIN_PROGRESS_H
 
@@ -9,7 +9,7 @@
 
 struct train_progress {
     const struct train_options *options;
-    tarn_settings settings; /* the options', with what the data said */
+    tarn_settings settings; /* of the options, completed from the data */
     struct progress_line line;
     bool started, validated;
     bool fitted;         /* to a time: the settings have the updates planned last */
@@ -18,8 +18,8 @@ struct train_progress {
     size_t bytes;        /* planned */
     double begin, mark;  /* seconds: of the start, of the last event */
     double in_updates;   /* seconds, without validations and files */
-    double tokens;       /* read in these */
-    double loss, weight; /* mean that forgets, and what its weights sum to */
+    double tokens;       /* read in that time */
+    double loss, weight; /* moving average, and the sum of its weights */
     tarn_report report;  /* the last */
     tarn_validation validation;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* transcribe_options.h - what tarn transcribe was asked to do, and how it answers. */
+/* transcribe_options.h - the options of tarn transcribe, and its output. */
 #ifndef TRANSCRIBE_OPTIONS_H
 #define TRANSCRIBE_OPTIONS_H
 
@@ -20,11 +20,12 @@ struct transcribe_options {
 /* {"symbol": ..., "begin": seconds, "confidence": ...} */
 json_t *transcribe_symbol(const tarn_heard *heard);
 
-/* One file of audio could not be used: on standard error, and as an object with --json. */
+/* Reports a file that could not be transcribed on standard error, and as an object with --json.
+ */
 void transcribe_failed(const struct transcribe_options *o, const char *path,
                        const tarn_error *err);
 
-/* A file, or standard input as "-", as it arrives. False after a message. */
+/* Transcribes a file, or standard input if it is "-", as it arrives. False after a message. */
 bool transcribe_stream(const struct transcribe_options *o, tarn_recognizer *recognizer,
                        const char *path);
 

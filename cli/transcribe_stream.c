@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* transcribe_stream.c - tarn transcribe --stream: symbols are told as soon as they have
- * ended. */
+/* transcribe_stream.c - tarn transcribe --stream: symbols are printed as soon as they are
+ * recognized. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ static void tell_end(const struct stream *s)
     json_print_line(object);
 }
 
-/* Small pieces, so that a symbol does not wait for a large one to be full. */
+/* Small pieces, so that symbols are printed without delay. */
 static tarn_status listen(struct stream *s, tarn_error *err)
 {
     const size_t rate = tarn_audio_rate(s->audio), share = rate / PIECES_PER_SECOND;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { LONGEST = 40, LINE = 92 };
+enum { LONGEST = 40, LINE = 80 };
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -50,6 +50,14 @@ void words_wrap(FILE *out, const char *text, int column)
         text += strspn(text, " ");
     }
     fputc('\n', out);
+}
+
+void words_examples(FILE *out, const char *lines)
+{
+    if (lines)
+        fprintf(out, "\nexamples:\n");
+    for (; lines && *lines; lines += strcspn(lines, "\n") + 1)
+        fprintf(out, "  %.*s\n", (int)strcspn(lines, "\n"), lines);
 }
 
 void words_harmless(char *out, size_t size, const char *text)

@@ -6,20 +6,24 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Letters to insert, delete or replace to make one word of the other; long words are far. */
+/* Edit distance between two words; long words are far from everything. */
 size_t words_distance(const char *a, const char *b);
 
-/* Prints `text` from column `column` on, going on below it; ends the line. */
+/* Prints `text` wrapped at 80 columns, its later lines indented to `column`. The first line is
+ * already there. Ends with a newline. */
 void words_wrap(FILE *out, const char *text, int column);
 
-/* `text` with '?' for what a terminal takes as a command: control characters, also those that
- * UTF-8 writes with two bytes. */
+/* Prints a block of example command lines, each ended by a newline; nothing if NULL. */
+void words_examples(FILE *out, const char *lines);
+
+/* `text` with '?' for control characters, which a terminal could take as commands, including
+ * the two-byte ones of UTF-8. */
 void words_harmless(char *out, size_t size, const char *text);
 
 /* "1.5 GiB" */
 void words_bytes(char *text, size_t size, double bytes);
 
-/* "1:02:33" or "2:33"; "?" for what is no time. */
+/* "1:02:33" or "2:33"; "?" if it is not a time. */
 void words_time(char *text, size_t size, double seconds);
 
 #endif

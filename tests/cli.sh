@@ -30,15 +30,15 @@ expect 0 'usage: tarn bench COMMAND' help bench
 expect 2 "no command 'generat'.*did you mean generate" help generat
 expect 2 "no command 'peek'" help bench peek
 expect 2 'usage: tarn COMMAND'
-expect 2 "no command 'benhc'.*did you mean bench" benhc
+expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
 expect 0 'attention ' bench --help
-expect 2 "no command 'foo'; there are peak attention train generate image speech" bench foo
+expect 2 "unknown command 'foo'; available: peak, attention, train, generate, image, speech" bench foo
 expect 0 '--threads N' bench peak --help
 expect 2 'did you mean --threads' bench peak --thread 2
-expect 2 "--threads: '-1'; expected a whole number" bench peak --threads=-1
-expect 2 '--threads needs a value' bench peak --threads
-expect 2 '--json takes no value' bench peak --json=yes
-expect 2 "'now' is no option" bench peak now
+expect 2 "--threads is '-1'; it must be a whole number from 0 to 1024" bench peak --threads=-1
+expect 2 '--threads requires a value' bench peak --threads
+expect 2 '--json does not take a value' bench peak --json=yes
+expect 2 "unexpected argument 'now'" bench peak now
 
 attention() {
     code=$1
@@ -62,19 +62,19 @@ attention 2 '--rounds' --rounds 0
 attention 2 "attention: --attention: no 'foo'; there are linear" --attention foo
 attention 2 "--attention: 'linear' has no option 'foo'" --attention linear:foo=1
 attention 2 'attention: --feature-map: no' --attention linear --feature-map foo
-attention 2 'no method in --attention has one' --attention softmax --feature-map elu
-attention 2 'expected bnhd or bhnd' --layout nbhd
+attention 2 'none of the methods in --attention uses one' --attention softmax --feature-map elu
+attention 2 "--layout is 'nbhd'; it must be bnhd or bhnd" --layout nbhd
 attention 2 '--heads' --heads 0
-attention 2 'expected bytes' --memory-limit 5Q
-attention 1 'over the memory limit' --memory-limit 1K --csv "$folder/rows.csv"
-attention 2 "--csv: ''; expected the name of a file" --csv ''
+attention 2 "--memory-limit is '5Q'; it must be a size such as 512M or 8G" --memory-limit 5Q
+attention 1 'over --memory-limit' --memory-limit 1K --csv "$folder/rows.csv"
+attention 2 "--csv is ''; it must be a file name" --csv ''
 attention 1 'none/rows.csv: No such file' --csv "$folder/none/rows.csv"
 attention 1 'No such file' --csv "$folder/rows.csv" --plot "$folder/none/rows.png"
 [ "$(wc -l <"$folder/rows.csv")" -eq 3 ] && [ ! -e "$folder/rows.csv.tmp" ] ||
     fail "a run that failed changed the CSV: $(ls "$folder") $(cat "$folder/rows.csv")"
 attention 2 '.svg or .png' --plot "$folder/rows.pdf"
-expect 2 'expected LO..HI' bench attention --lengths 8..4
-expect 2 'expected LO..HI' bench attention --lengths many
+expect 2 "--lengths is '8..4'; it must be LO..HI" bench attention --lengths 8..4
+expect 2 "--lengths is 'many'; it must be LO..HI" bench attention --lengths many
 
 # Rounds go over all rows before a row comes again, and each is reported once.
 expect 0 'lsh-1' bench attention --lengths 16..32 --batch 1 --heads 1 --head-width 8 --repeat 1 \
@@ -91,7 +91,7 @@ steps() {
     expect "$code" "$pattern" bench generate --preset tiny --length 20 --threads 1 --repeat 1 "$@"
 }
 
-steps 0 'batch 1, 20 steps from 0 on'
+steps 0 'batch 1, 20 steps from position 0'
 steps 0 '"from":1100,' --from 7,1100 --json
 [ "$(wc -l <"$out")" -eq 2 ] || fail "the rows: $(cat "$out")"
 [ "$(grep -o '"state_bytes":[0-9]*' "$out" | sort -u | wc -l)" -eq 1 ] ||
@@ -101,7 +101,7 @@ steps 2 "generate: --method: no 'foo'" --method foo
 steps 2 "generate: --precision: no 'f8'" --precision f8
 steps 2 "generate: --preset: no 'foo'" --preset foo
 for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9; do
-    steps 2 "--from: '.*'; expected up to 8 positions" --from "$wrong"
+    steps 2 "--from is '.*'; it must be up to 8 positions" --from "$wrong"
 done
 
 # Whole images, and images of which some steps are measured.
@@ -114,7 +114,7 @@ image() {
 
 image 0 '^lsh-4  *1  .* 39/39 ' --budget 1000
 prints '^linear  *1  .* 39/39 ' '^stateful-softmax ' '^softmax ' '^lsh-1 .* - ' 'random weights' \
-    'in memory at most'
+    'Peak memory of this process'
 image 0 '"method":"linear".*"precision":"bf16","batch":2,"image_bytes":40,' --json \
     --method linear:2,softmax,stateful-softmax --batch 1,3 --budget 0.000001 --repeat 2 \
     --precision bf16
@@ -139,38 +139,38 @@ speech() {
     expect "$code" "$pattern" bench speech --preset speech-tiny --threads 1 --repeat 1 "$@"
 }
 
-speech 0 "^1 utterances of 24 frames, at most .* ms of an update are ctc's" --lengths 16,24 --frames 33
+speech 0 "^1 utterances of 24 frames; the CTC loss takes at most .* ms per update" --lengths 16,24 --frames 33
 prints '^2 utterances of 16 frames' '^  bi-lstm  .* [0-9]' '^  softmax ' '^  lsh-4 ' '^  linear '
 speech 0 '"method":"linear","precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
 prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
 for wrong in x 0 8, ,8 8.5 ''; do
-    speech 2 "--lengths: '.*'; expected up to 16 whole numbers" --lengths "$wrong"
+    speech 2 "--lengths is '.*'; it must be up to 16 whole numbers" --lengths "$wrong"
 done
 expect 2 "speech: --preset: no 'foo'" bench speech --preset foo
 speech 2 "--lstm: no 'foo'; there are portable" --lstm foo
 expect 0 'Table 3' bench speech --help
 expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
-image 2 "--method: 'foo'; expected names of linear" --method foo
+image 2 "--method is 'foo'; it must be a list of linear" --method foo
 image 2 '--method' --method linear,
 image 2 '--method' --method linear:0
 image 2 '--method' --method linear:2x
-image 2 "--batch: '1,x'; expected whole numbers" --batch 1,x
+image 2 "--batch is '1,x'; it must be whole numbers" --batch 1,x
 image 2 '--batch' --batch ''
-image 2 'expected at least 2 bytes' --length 1
+image 2 "--length is '1'; it must be at least 2" --length 1
 image 1 'none: No such file' --like none
-image 2 "--precision: 'f16'; expected f32 or bf16" --precision f16
+image 2 "--precision is 'f16'; it must be f32 or bf16" --precision f16
 image 2 '--budget' --budget 0
 image 2 "image: --preset: no 'foo'; there are copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper
-image 1 'no memory for 1048576 images at once' --preset mnist-paper --method linear:1048576
+image 1 'not enough memory for 1048576 images at a time' --preset mnist-paper --method linear:1048576
 
 # Without gnuplot the numbers are there and the picture is not.
 mkdir "$folder/empty"
 path=$folder/empty
-attention 0 'there is no gnuplot' --attention linear --plot "$folder/fig.svg"
+attention 0 'gnuplot is not installed' --attention linear --plot "$folder/fig.svg"
 [ -s "$folder/fig.csv" ] && [ ! -e "$folder/fig.svg" ] || fail "--plot without gnuplot"
 
 export TARN_CPU=z80
-expect 2 "TARN_CPU is 'z80'; this machine runs .*portable" bench peak
+expect 2 "TARN_CPU is 'z80', which is not supported here; available: .*portable" bench peak
 
 exit $failed

@@ -35,13 +35,13 @@ expect 0 'fetch  *download' data --help
 expect 0 '^cifar10  *photographs' data list
 expect 0 'licence: ' data list
 expect 0 '"name":"mnist".*"sha256":"440fcabf' data list --json
-expect 2 "no command 'get'; there are list fetch verify" data get
-expect 2 'no SET; expected a name' data fetch
-expect 2 "no set 'minst'; there are mnist cifar10" data fetch minst
-expect 2 "no set 'minst'" data verify minst
+expect 2 "unknown command 'get'; available: list, fetch, verify" data get
+expect 2 'SET is required' data fetch
+expect 2 "unknown data set 'minst'; available: mnist, cifar10" data fetch minst
+expect 2 "unknown data set 'minst'" data verify minst
 expect 0 'to DIR .*\[data\]' data fetch --help
 expect 1 'data/mnist/train-images-idx3-ubyte.gz: No such file' data verify mnist
-[ "$(grep -c 'is missing' out)" -eq 4 ] || fail "not four files are missing"
+[ "$(grep -c '  missing$' out)" -eq 4 ] || fail "not four files are missing"
 [ -e data ] && fail "verifying made a folder"
 
 "$tarn" data fetch mnist --from http://127.0.0.1:1 >out 2>err
@@ -77,11 +77,11 @@ if [ -r "$mnist/train-images-idx3-ubyte.gz" ]; then
     chmod u+w files/*
     head -c 4000000 files/train-images-idx3-ubyte.gz >data/mnist/train-images-idx3-ubyte.gz.part
     expect 0 'train-images-idx3-ubyte.gz  fetched' data fetch mnist --from "$from/cutonce"
-    grep -q 'going on behind byte 4000000' err || fail "does not say that it goes on: $(cat err)"
-    grep -q 'mnist is complete: --data data/mnist' err || fail "does not say what to do now"
+    grep -q 'resuming after byte 4000000' err || fail "does not say that it resumes: $(cat err)"
+    grep -q 'mnist is complete; use it with --data data/mnist' err || fail "does not say what to do now"
     grep -q 'train-images-idx3-ubyte.gz bytes=4000000-' files/requests || fail "began anew"
-    expect 0 'is there' data verify mnist
-    expect 0 'is there' data fetch mnist --from "$from/stall"
+    expect 0 'images-idx3-ubyte.gz  ok' data verify mnist
+    expect 0 'images-idx3-ubyte.gz  ok' data fetch mnist --from "$from/stall"
     cmp data/mnist/t10k-images-idx3-ubyte.gz files/t10k-images-idx3-ubyte.gz || fail "differs"
     expect 1 'SHA-256' data fetch mnist --from "$from/wrong" --to other
     [ "$(find other -type f | wc -l)" -eq 0 ] || fail "what is wrong stays: $(find other)"

@@ -59,7 +59,7 @@ full $((bytes / 2)) 'checkpoint-.*3.*: No space left on device'
 full 0 'No space left on device'
 
 rm disk/filler
-copy 0 'going on after update 2' --out disk/run --resume --steps 5
+copy 0 'resuming after update 2' --out disk/run --resume --steps 5
 copy 0 '5 updates' --out through $small --steps 5
 cmp -s disk/run/model.safetensors through/model.safetensors ||
     fail "full disks changed the training"

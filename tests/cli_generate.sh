@@ -164,24 +164,24 @@ same whole parts 'a stream that was stopped goes on'
 
 # ---- generate: wrong usage ----------------------------------------------------
 
-refuse 2 'no MODEL; expected' generate
-refuse 2 "'more' is no option" generate "$linear" more
+refuse 2 'MODEL is required' generate
+refuse 2 "unexpected argument 'more'" generate "$linear" more
 refuse 2 'did you mean --prompt' generate "$linear" --promt x
-refuse 2 "no option '-x'" generate "$linear" -x 5
-refuse 2 '-n needs a value' generate "$linear" -n
-refuse 2 "-n: '0'; expected a whole number from 1" generate "$linear" -n 0
-refuse 2 "temperature: '-1'" generate "$linear" --temperature -1
-refuse 2 "temperature: 'nan'" generate "$linear" --temperature nan
+refuse 2 "unknown option '-x'; tarn generate --help" generate "$linear" -x 5
+refuse 2 '-n requires a value' generate "$linear" -n
+refuse 2 "-n is '0'; it must be a whole number from 1" generate "$linear" -n 0
+refuse 2 "temperature is '-1'" generate "$linear" --temperature -1
+refuse 2 "temperature is 'nan'" generate "$linear" --temperature nan
 refuse 2 'top-p' generate "$linear" --top-p 0
 refuse 2 'top-p' generate "$linear" --top-p 1.5
-refuse 2 'expected one of them' generate "$linear" --prompt a --prompt-file b
+refuse 2 '--prompt and --prompt-file cannot be used together' generate "$linear" --prompt a --prompt-file b
 refuse 2 "generate: --method: no 'fast'; there are recurrent" generate "$linear" --method fast
 refuse 2 'no recurrent form' generate "$folder/lsh.safetensors" --method recurrent
 refuse 2 'is not causal' generate "$folder/both.safetensors"
 refuse 2 "'11' at byte 4; expected numbers from 0 to 10" generate "$copy" --prompt '1 7 11'
 refuse 2 "expected numbers from 0 to 10" generate "$copy" --prompt 'abc'
-refuse 2 'expected at most 40, as many as the model learned' generate "$learned" -n 41
-refuse 2 'as many as the model learned' generate "$learned" -n 2 \
+refuse 2 'need 41 positions; the model has learned only 40' generate "$learned" -n 41
+refuse 2 'the model has learned only 40' generate "$learned" -n 2 \
     --prompt 'a prompt that is longer than all positions of it'
 refuse 1 'No such file' generate "$linear" --prompt-file "$folder/none"
 
@@ -195,7 +195,7 @@ for command in generate inspect eval; do
     refuse 1 'png.safetensors: is no file of safetensors, PyTorch or NumPy: its first 8 bytes' \
         $command "$folder/png.safetensors"
     refuse 1 'empty.safetensors: has 0 bytes' $command "$folder/empty.safetensors"
-    refuse 1 'No such file\|no folder of training' $command "$folder/none" --best
+    refuse 1 '--best requires a training folder' $command "$folder/none" --best
     for cut in 3 8 9 500 2000 $((size - 1)); do
         head -c "$cut" "$linear" >"$folder/cut"
         refuse 1 'cut: ' $command "$folder/cut"
@@ -222,7 +222,7 @@ done
 refuse 1 'none/text: No such file' generate "$linear" -o "$folder/none/text"
 refuse 1 "'': No such file" generate "$linear" -o ''
 refuse 1 'none/state: No such file' generate "$linear" --save-state "$folder/none/state"
-refuse 1 "save-state: ''; expected the name of a file" generate "$linear" --save-state ''
+refuse 1 "save-state: the file name is empty" generate "$linear" --save-state ''
 mkdir "$folder/locked"
 chmod a-w "$folder/locked"
 if ! : 2>/dev/null >"$folder/locked/try"; then # who is root may write anywhere
@@ -297,16 +297,16 @@ refuse 2 "eval: --beam: is 3; expected 0: task 'copy.*' has no sequences" eval "
 refuse 2 "eval: --seed: 'x'" eval "$copy" --seed x
 refuse 2 "eval: --strict: task 'copy' has no use" eval "$copy" --strict
 refuse 2 'to validate on' eval "$linear" --data "$folder/empty.safetensors" --validation 1
-refuse 2 'names no task' eval "$folder/taskless.safetensors"
-refuse 2 'no MODEL' eval
+refuse 2 'the model has no task to evaluate' eval "$folder/taskless.safetensors"
+refuse 2 'MODEL is required' eval
 
 # ---- inspect ------------------------------------------------------------------
 
 expect 0 'linear.safetensors: model' inspect "$linear"
-expect 0 'state  *.*KiB per stream, however long it becomes' inspect "$linear"
-expect 0 'state  *64 B per stream, and .* per position\|state .* and .* per position' \
+expect 0 'state  *.*KiB per stream, at any length' inspect "$linear"
+expect 0 'state .* per stream, plus .* per position' \
     inspect "$softmax"
-expect 0 'none: it does not generate' inspect "$folder/both.safetensors"
+expect 0 'none: the model is not causal and cannot generate' inspect "$folder/both.safetensors"
 expect 0 'layers.1.norm2.weight  *F32  *16  *4  *1  *0  *1  *1$' inspect "$linear" --tensors
 expect 0 '"kind":"model","parameters":[0-9]*,"fingerprint":"[0-9a-f]*","state_bytes":' \
     inspect "$linear" --json
@@ -318,7 +318,7 @@ expect 0 '"kind":"checkpoint".*"progress":{.*"updates":3' \
     inspect "$folder/checkpoint.safetensors" --json
 expect 0 'position  *20' inspect "$folder/state"
 expect 0 'state: state' inspect "$folder/state"
-refuse 2 'no FILE; expected a model' inspect
+refuse 2 'FILE is required' inspect
 
 # Names that are commands to a terminal are shown, not obeyed.
 header='{"__metadata__":{"a\u001b[2Jkey":"te\u001b]0;xt"},"na\u001b[31mme\u0085":{"dtype":"I64","shape":[1],"data_offsets":[0,8]}}'

@@ -70,7 +70,7 @@ expect 2 "channels is '4'" train image:channels=4 --out "$folder/a" --data "$ima
 train 0 '^validation after update 200: loss .*, bits_per_dim' --out "$folder/whole" --data "$images" --steps 200 \
     --eval-every 50 --lr 0.01
 prints '^update 200/200  loss .*  bits_per_dim [0-9.]*  [0-9]* tokens/s' \
-    '^image:height=6,width=5,channels=1: linear attention' 'batch 4 of length 29'
+    '^image:height=6,width=5,channels=1: linear attention' 'batch size 4, sequence length 29'
 head -n 1 "$folder/whole/loss.csv" | grep -q 'validation_loss,bits_per_dim$' || fail 'the CSV'
 grep -q '"bits_per_dim":' "$folder/whole/log.jsonl" || fail 'the log'
 # A symbol of 256 that are equally likely has 5.545 nats.
@@ -78,9 +78,9 @@ awk -F, 'NR == 2 { first = $2 } { last = $2 } END { exit !(last < first && last 
     "$folder/whole/loss.csv" || fail "nothing was learnt: $(tail -n 1 "$folder/whole/loss.csv")"
 train 0 '80 updates' --out "$folder/part" --data "$images" --steps 80 --eval-every 50 --lr 0.01 \
     --schedule cosine:warmup=4,total=200,final=0.1
-expect 0 'going on after update 80' train image --out "$folder/part" --resume --steps 200
+expect 0 'resuming after update 80' train image --out "$folder/part" --resume --steps 200
 same whole/model.safetensors part/model.safetensors 'a resumed run has other weights'
-expect 2 'was begun as task' train image:height=6 --out "$folder/part" --resume
+expect 2 'was started with task' train image:height=6 --out "$folder/part" --resume
 model=$folder/whole/model.safetensors
 expect 0 'task  *image:height=6,width=5,channels=1' inspect "$model"
 
@@ -123,10 +123,10 @@ draw b.png -n 16
 same a.png b.png '16 images are the default'
 expect 0 '"images":3,"height":6,"width":5,"channels":1,"file":null,.*"images_per_s":' \
     generate "$model" -n 3 --json
-expect 2 '-o FILE is needed' generate "$model"
-expect 2 'images are drawn whole' generate "$model" -o "$folder/a.png" --save-state "$folder/s"
+expect 2 '-o FILE is required' generate "$model"
+expect 2 'images are generated whole' generate "$model" -o "$folder/a.png" --save-state "$folder/s"
 expect 2 'expected numbers from 0 to 255' generate "$model" -o "$folder/a.png" --prompt 256
-expect 2 'prompt: is a whole image' generate "$model" -o "$folder/a.png" \
+expect 2 'the prompt has as many bytes as an image' generate "$model" -o "$folder/a.png" \
     --prompt "$(awk 'BEGIN { for (i = 0; i < 30; i++) printf "7 " }')"
 draw a.svg -n 4
 [ "$(grep -c '<use href="#cover"' "$folder/a.svg")" = 4 ] || fail 'an animation draws all images'
@@ -140,13 +140,13 @@ expect 1 'none/each/: No such file' generate "$model" -n 1 -o "$folder/none/each
 expect 1 'a.png/: Not a directory' generate "$model" -n 1 -o "$folder/a.png/"
 expect 1 'none/a.png: No such file' generate "$model" -o "$folder/none/a.png"
 expect 1 'empty: Is a directory' generate "$model" -o "$folder/empty"
-expect 1 "-o: ''; expected the name of a file" generate "$model" -o ''
+expect 1 '-o: the file name is empty' generate "$model" -o ''
 # ---- formats and sizes of files ---------------------------------------------------------------
 
 for ending in .jpg .JPEG .gif .webp .bmp .pdf .npz .gguf .safetensors .txt; do
-    expect 2 "': cannot write $(echo $ending | tr A-Z a-z) files here; supported: .png, .svg$" \
+    expect 2 "'; $(echo $ending | tr A-Z a-z) files cannot be written here; supported: .png, .svg$" \
         generate "$model" -o "$folder/foreign$ending"
-    expect 2 "tarn complete: -o: '.*': cannot write" complete "$model" --data "$images" \
+    expect 2 "tarn complete: -o is '.*'; .* files cannot be written here" complete "$model" --data "$images" \
         -o "$folder/foreign$ending"
     [ -e "$folder/foreign$ending" ] && fail "$ending was written"
 done
@@ -174,9 +174,9 @@ expect 0 'images' complete "$model" --data "$folder/k.png" --images 1 --samples 
 draw small.svg -n 1 --scale 1
 draw usual.svg -n 1
 different small.svg usual.svg 'the scale of an animation'
-expect 2 "--scale: '101'; expected a whole number from 0 to 100" generate "$model" --scale 101
-expect 2 'expected a picture of up to 1000000 pixels a side' generate "$model" --scale 100 -n 100000000 -o "$folder/a.png"
-expect 2 '--scale: is for models of images' generate "$folder/models/linear.safetensors" --scale 2
+expect 2 "--scale is '101'; it must be a whole number from 0 to 100" generate "$model" --scale 101
+expect 2 'is too large; its sides can be at most 1000000 pixels' generate "$model" --scale 100 -n 100000000 -o "$folder/a.png"
+expect 2 '--scale is for image models' generate "$folder/models/linear.safetensors" --scale 2
 
 # ---- models of the wrong kind -----------------------------------------------------------------
 
@@ -191,26 +191,26 @@ wrong() {
 }
 
 for given in linear numbers taskless speech; do
-    wrong $given 'expected one of images' complete --data "$images" -o "$folder/a.png"
+    wrong $given 'it must be an image model' complete --data "$images" -o "$folder/a.png"
 done
-wrong sizeless 'does not say how large images are' complete --data "$images" -o "$folder/a.png"
-wrong sizeless 'does not say how large images are' generate -o "$folder/a.png"
+wrong sizeless 'does not give the size of the images' complete --data "$images" -o "$folder/a.png"
+wrong sizeless 'does not give the size of the images' generate -o "$folder/a.png"
 wrong image 'has images of 6 x 5 x 1' complete --data "$images" -o "$folder/a.png"
 for given in linear numbers taskless image; do
-    wrong $given 'expected one of speech' transcribe "$images"
+    wrong $given 'it must be a speech model' transcribe "$images"
 done
-wrong speech 'reads sound; expected one of symbols' generate
+wrong speech 'is a speech model' generate
 wrong both 'is not causal' generate
-wrong taskless 'names no task' eval
+wrong taskless 'the model has no task to evaluate' eval
 wrong image 'has images of 6 x 5 x 1' eval --data "$images"
-expect 2 'expected one of images' bench image --like "$folder/models/linear.safetensors" --method linear
+expect 2 'it must be an image model' bench image --like "$folder/models/linear.safetensors" --method linear
 expect 2 "--attention: \|head: \|symbols: " train image --start "$folder/models/numbers.safetensors" --out "$folder/none-made" --data "$images"
 
 # ---- wrong input ------------------------------------------------------------------------------
 
 sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
-expect 2 'does not say how large images are' generate "$folder/sizeless" -o "$folder/a.png"
+expect 2 'does not give the size of the images' generate "$folder/sizeless" -o "$folder/a.png"
 
 # ---- complete ---------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ complete() {
     samples=$2
     kept=$3
     shift 3
-    expect 0 'completions of each' complete "$model" --data "$images" --first "$first" --samples "$samples" \
+    expect 0 'completions per image' complete "$model" --data "$images" --first "$first" --samples "$samples" \
         -o "$folder/k.png" "$@"
     "$check_completed" "$folder/k.png" "$images" "$first" "$samples" "$kept" >"$out" ||
         fail "completions, $*: $(cat "$out")"
@@ -238,24 +238,24 @@ complete 39 2 1 --keep 0.01
 grep -q '^1 rows' "$out" || fail 'more images than there are'
 expect 0 '"images":1,"samples":3,"first":0,"kept_bytes":15,"image_bytes":30,' complete "$model" \
     --data "$images" --images 1 -o "$folder/k.png" --json
-expect 0 'completions of each' complete "$model" --data "$images" --images 2 --samples 3 -o "$folder/k.svg"
+expect 0 'completions per image' complete "$model" --data "$images" --images 2 --samples 3 -o "$folder/k.svg"
 [ "$(grep -c '<use href="#cover"' "$folder/k.svg")" = 6 ] || fail 'only completions are animated'
 for keep in 0 1 -1 1.5 half nan; do
     expect 2 '--keep' complete "$model" --data "$images" -o "$folder/k.png" --keep $keep
 done
 expect 0 'usage: tarn complete MODEL' complete --help
-expect 2 'no MODEL' complete
-expect 2 '--data PATH is needed' complete "$model" -o "$folder/k.png"
-expect 2 '-o FILE is needed' complete "$model" --data "$images"
-expect 2 'has images of 6 x 7 x 1.*expected 6 x 5 x 1' complete "$model" --data "$wider" \
+expect 2 'MODEL is required' complete
+expect 2 '--data PATH is required' complete "$model" -o "$folder/k.png"
+expect 2 '-o FILE is required' complete "$model" --data "$images"
+expect 2 'has images of 6 x 7 x 1.*the model needs 6 x 5 x 1' complete "$model" --data "$wider" \
     -o "$folder/k.png"
-expect 2 '--first: 40; expected a number below 40' complete "$model" --data "$images" --first 40 \
+expect 2 '--first is 40; .*images has only 40 images' complete "$model" --data "$images" --first 40 \
     -o "$folder/k.png"
-expect 2 "a model of task 'text'; expected one of images" complete \
+expect 2 "is a model of task 'text'; it must be an image model" complete \
     "$folder/models/linear.safetensors" --data "$images" -o "$folder/k.png"
 expect 1 'empty' complete "$model" --data "$folder/empty" -o "$folder/k.png"
-expect 1 "-o: ''; expected the name of a file" complete "$model" --data "$images" -o ''
-expect 2 '1 rows of 166667 images of 6 x 5 at scale 1; expected a picture of up to 1000000' complete "$model" \
+expect 1 '-o: the file name is empty' complete "$model" --data "$images" -o ''
+expect 2 '1 rows of 166667 images of 6 x 5 at scale 1 is too large; its sides can be at most 1000000' complete "$model" \
     --data "$images" -o "$folder/k.png" --images 1 --samples 166665
 expect 1 'No such file' complete "$folder/none" --data "$images" -o "$folder/k.png"
 
@@ -265,7 +265,7 @@ expect 0 'whole with random weights, f32, images of 30 bytes' bench image --like
     --method linear --budget 0.001 --threads 1
 expect 0 'images of 7 bytes' bench image --like "$model" --length 7 --method linear --budget 0.001 \
     --threads 1
-expect 2 "a model of task 'text'; expected one of images" bench image \
+expect 2 "is a model of task 'text'; it must be an image model" bench image \
     --like "$folder/models/linear.safetensors"
 expect 1 'none: No such file' bench image --like "$folder/none"
 
@@ -286,7 +286,7 @@ if [ -n "${TARN_DATA:-}" ]; then
         train 0 '3 updates' --out "$folder/$set" --data "$TARN_DATA/$set" --steps 3 --batch 1 \
             --eval-batches 1
         expect 0 '^bits_per_dim ' eval "$folder/$set" --batches 1
-        expect 0 'completions of each' complete "$folder/$set" --data "$TARN_DATA/$set" --images 1 --samples 1 \
+        expect 0 'completions per image' complete "$folder/$set" --data "$TARN_DATA/$set" --images 1 --samples 1 \
             -o "$folder/k.png"
     done
 else

@@ -19,7 +19,7 @@ same_weights() { # FILE FILE
 
 # The old format needs no libarchive.
 expect 0 '1162 parameters' import "$vectors/image_old.pth" "$folder/old.safetensors" --heads 2
-prints 'inferred  layers: 2' 'assumed   attention: linear, as no shape tells' \
+prints 'inferred  layers: 2' 'assumed   attention: linear (not shown by the shapes)' \
     'skipped   state_dict.module.pos_embedding.pe: is computed' \
     'tensors: 37 read, 3 skipped, 0 missing'
 expect 0 'assumed   heads: 8' import "$vectors/image_old.pth" "$folder/eight.safetensors"
@@ -33,24 +33,24 @@ expect 0 '.' generate "$folder/old.safetensors" -n 5 --seed 3
 expect 0 'parameters' import "$vectors/image_old.pth" "$folder/task.safetensors" --heads 2 \
     --task copy:symbols=6
 expect 0 'copy:symbols=6' inspect "$folder/task.safetensors"
-expect 2 'image:height=2,width=2 has 256 symbols; the model has 7' import \
+expect 2 "'image:height=2,width=2' has 256 symbols, but the model has 7" import \
     "$vectors/image_old.pth" "$folder/no" --heads 2 --task image:height=2,width=2
-expect 2 'image:height=5 says not all of height, width and channels' import "$vectors/parity.pth" \
+expect 2 "'image:height=5' must give all of height, width and channels" import "$vectors/parity.pth" \
     "$folder/no" --heads 2 --task image:height=5
 expect 2 "import: --task: no 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
 "$tarn" train copy --preset tiny --layers 1 --length 9 --batch 2 --steps 1 --eval-every 0 \
     --out "$folder/copied" >"$out" 2>"$err" || fail "train: $(cat "$err")"
 expect 0 'parameters' import "$folder/copied/model.safetensors" "$folder/copied.safetensors"
-expect 2 "import: --head: 'ctc'; expected one like 'categorical', as task 'copy' has" import \
+expect 2 "import: --head is 'ctc'; task 'copy' needs a head like 'categorical'" import \
     "$folder/copied/model.safetensors" "$folder/no" --head ctc
 for name in no.npz no.pth no.pt no.gguf no.onnx no.png; do
-    expect 2 "OUT: '.*$name': cannot write .* files here; supported: .safetensors$" import "$vectors/image_old.pth" \
+    expect 2 "OUT is '.*$name'; .* files cannot be written here; supported: .safetensors$" import "$vectors/image_old.pth" \
         "$folder/$name" --heads 2
     [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
 done
 expect 2 'multiple of heads, 3' import "$vectors/image_old.pth" "$folder/no" --heads 3
 expect 2 "no 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
-expect 2 'no OUT' import "$vectors/image_old.pth"
+expect 2 'OUT is required' import "$vectors/image_old.pth"
 expect 1 'No such file' import "$folder/none.pth" "$folder/no"
 expect 1 'none/no: No such file' import "$vectors/image_old.pth" "$folder/none/no"
 expect 2 "'': is no name of a file" import "$vectors/image_old.pth" ''
@@ -68,11 +68,11 @@ expect 0 'parameters' import "$vectors/parity.pth" "$folder/image.safetensors" -
 expect 0 'parameters' export "$folder/image.safetensors" "$folder/sized.safetensors"
 expect 0 'pos_embedding.pe  *F32  *1 x 30 x 4' inspect "$folder/sized.safetensors" --tensors
 expect 1 'No such file' export "$folder/none" "$folder/no"
-expect 2 'no OUT' export "$folder/old.safetensors"
-expect 2 "OUT: '.*no.pth': cannot write .pth files here; supported: .safetensors, .npz$" export \
+expect 2 'OUT is required' export "$folder/old.safetensors"
+expect 2 "OUT is '.*no.pth'; .pth files cannot be written here; supported: .safetensors, .npz$" export \
     "$folder/old.safetensors" "$folder/no.pth"
 for name in no.gguf no.PT no.bin no.h5 no.png; do
-    expect 2 "OUT: '.*$name': cannot write .* supported: .safetensors, .npz$" export "$folder/old.safetensors" "$folder/$name"
+    expect 2 "OUT is '.*$name'; .* supported: .safetensors, .npz$" export "$folder/old.safetensors" "$folder/$name"
     [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
 done
 expect 0 'parameters' export "$folder/old.safetensors" "$folder/capitals.NPZ"

@@ -14,11 +14,11 @@ failed=0
 # ---- Manual -------------------------------------------------------------------
 
 commands() { # ARGUMENT...: the names in the list of --help
-    "$tarn" "$@" --help | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
+    "$tarn" "$@" --help | sed -n '/^commands:/,/^$/s/^  \([a-z][a-z-]*\) .*/\1/p'
 }
 
 options() { # ARGUMENT...
-    "$tarn" "$@" --help | sed -n 's/^  \(--*[a-z][a-z-]*\).*/\1/p'
+    "$tarn" "$@" --help | sed -n 's/^  -h, --help/  --help/;s/^  \(--*[a-z][a-z-]*\).*/\1/p'
 }
 
 has() { # FILE TEXT
@@ -27,13 +27,13 @@ has() { # FILE TEXT
 
 "$tarn" manual "$folder" || fail "manual"
 expect 1 'No such file' manual "$folder/none"
-expect 2 'no DIR' manual
+expect 2 'DIR is required' manual
 has "$folder/tarn.1" '.B --version'
 for command in $(commands); do
     page=$folder/tarn-$command.1
     [ -s "$page" ] || fail "no page for $command"
     has "$folder/tarn.1" "tarn-$command (1)"
-    for section in NAME SYNOPSIS DESCRIPTION OPTIONS 'EXIT STATUS' 'SEE ALSO'; do
+    for section in NAME SYNOPSIS DESCRIPTION OPTIONS 'EXIT STATUS' EXAMPLES 'SEE ALSO'; do
         has "$page" ".SH $section"
     done
     case $command in
@@ -42,7 +42,7 @@ for command in $(commands); do
     *) subs= ;;
     esac
     for option in $(options "$command"); do has "$page" "$option"; done
-    for operand in $("$tarn" "$command" --help | sed -n '1{s/--[a-z]* [A-Z]*//;s/[^A-Z ]//gp;}'); do
+    for operand in $("$tarn" "$command" --help | sed -n '1{s/--*[a-z]* [A-Z]*//g;s/[^A-Z ]//gp;}'); do
         sed -n '/SYNOPSIS/,/DESCRIPTION/p' "$page" | grep -q "$operand" ||
             fail "the synopsis of $command has no $operand"
     done
@@ -66,7 +66,7 @@ fi
 
 # ---- Completion ---------------------------------------------------------------
 
-expect 2 "no shell 'tcsh'; there are bash zsh fish" completion tcsh
+expect 2 "unknown shell 'tcsh'; available: bash, zsh, fish" completion tcsh
 for shell in bash zsh fish; do
     expect 0 'tarn' completion $shell
     cp "$out" "$folder/$shell"

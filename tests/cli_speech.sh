@@ -39,7 +39,7 @@ expect 2 'kind is .letters.; expected one of phones, characters, words' \
 expect 2 '--length: is 7; expected' train speech $tiny --data tones --out a --length 7
 expect 2 'position: .add.; expected none' train speech $tiny --data tones --out a --body lstm \
     --position add
-expect 2 '--epochs: --steps is given too' train speech --data tones --out a --epochs 1 --steps 3
+expect 2 '--epochs and --steps cannot be used together' train speech --data tones --out a --epochs 1 --steps 3
 expect 2 '--epochs: task .copy. makes data without end' train copy --out a --epochs 1
 expect 2 '--cache: task .copy. has no use for it' train copy --out a --cache features
 expect 0 'speech-paper  *the paper' train speech --help
@@ -59,7 +59,7 @@ expect 0 'error_rate' eval learnt/model.safetensors --data tones --beam 4 --thre
 expect 0 '"error_rate"' eval learnt --best --data tones --json --beam 4
 rate_below 0.1
 
-expect 2 "eval: --length: '5'; expected none" eval learnt --data tones --length 5
+expect 2 "eval: --length cannot be used with a speech model" eval learnt --data tones --length 5
 
 for more in '--attention softmax' '--attention lsh:rounds=1,chunk=16' \
     '--body lstm --heads 1 --head-width 32' '--stack 2 --dropout 0.1'; do
@@ -69,7 +69,7 @@ for more in '--attention softmax' '--attention lsh:rounds=1,chunk=16' \
     expect 0 '' transcribe other tones/test/0.wav --threads 1
     rm -r other
 done
-expect 0 '9 layers, 6 heads of 32' train speech --preset speech-paper --batch 1 --data tones \
+expect 0 '9 layers, 6 heads of width 32' train speech --preset speech-paper --batch 1 --data tones \
     --out paper --steps 1 --eval-batches 1 --threads 1
 expect 0 'frames  *40' inspect paper
 
@@ -77,7 +77,7 @@ expect 0 'frames  *40' inspect paper
 
 expect 0 '16 updates' train speech $tiny --data tones --out epochs --epochs 2
 expect 0 '8 updates' train speech $tiny --data tones --out half --epochs 1
-expect 0 'going on after update 8' train speech --out half --resume --epochs 2
+expect 0 'resuming after update 8' train speech --out half --resume --epochs 2
 same epochs/model.safetensors half/model.safetensors
 expect 0 '4 updates' train speech $tiny --data tones --out sums --epochs 1 --accumulate 2
 expect 0 '16 updates' train speech $tiny --data tones --out threads --epochs 2 --threads 2 \
@@ -127,16 +127,16 @@ expect 0 'parameters' import learnt/model.safetensors imported.safetensors
 # ---- Transcribing ---------------------------------------------------------------------------
 
 expect 0 'usage: tarn transcribe MODEL AUDIO\.\.\.' transcribe --help
-expect 2 'no AUDIO; expected' transcribe learnt
-expect 2 'no MODEL; expected' transcribe
-expect 2 'raw samples; expected --stream' transcribe learnt tones/test/0.wav --rate 16000
-expect 2 "text_out: a model of task 'text'; expected one of speech" transcribe text_out \
+expect 2 'AUDIO is required' transcribe learnt
+expect 2 'MODEL is required' transcribe
+expect 2 '--rate is for raw samples on standard input; it requires --stream' transcribe learnt tones/test/0.wav --rate 16000
+expect 2 "text_out is a model of task 'text'; it must be a speech model" transcribe text_out \
     tones/test/0.wav
-expect 2 "learnt: a model of task 'speech.*', which reads sound.*tarn transcribe" generate learnt
-expect 2 '-: standard input; expected --stream with it' transcribe learnt -
-expect 2 '--rate: is of standard input; expected - among' transcribe learnt tones/test/0.wav \
+expect 2 "learnt is a speech model (task 'speech.*'), which cannot generate; use tarn transcribe" generate learnt
+expect 2 'AUDIO is -, standard input, which requires --stream' transcribe learnt -
+expect 2 '--rate is for raw samples on standard input; AUDIO must be -' transcribe learnt tones/test/0.wav \
     --stream --rate 16000
-expect 2 '--longest: .*expected none with --stream' transcribe learnt tones/test/0.wav --stream \
+expect 2 '--longest cannot be used with --stream' transcribe learnt tones/test/0.wav --stream \
     --longest 5
 cp learnt/model.safetensors alone.safetensors
 for name in eight float stereo; do

@@ -47,8 +47,8 @@ wait_for() {
 expect 0 'usage: tarn train TASK' train --help
 expect 0 'text  *predict the next byte' train --help
 expect 0 'tiny  *learns' train --help
-expect 2 'the first word is the task; there are copy text' train
-expect 2 'the first word is the task' train --out a copy
+expect 2 'TASK is required as the first argument; available: copy, text' train
+expect 2 'TASK is required as the first argument' train --out a copy
 expect 2 "task: no 'cpoy'; there are copy, text" train cpoy --out a
 expect 2 "symbols is '0'" train copy:symbols=0 --out a
 expect 0 'length N .*\[128\]' train copy --help
@@ -57,8 +57,8 @@ expect 0 ':rounds=1..64' train copy --help
 expect 0 ':warmup=' train copy --help
 expect 0 'batch B .*\[16\]' train text --help
 expect 2 'did you mean --steps' train copy --stesp 3
-expect 2 '--out DIR is needed' train copy
-expect 2 "'now' is no option" train copy now
+expect 2 '--out DIR is required' train copy
+expect 2 "unexpected argument 'now'" train copy now
 expect 2 "train copy: --preset: no 'huge'; there are" train copy --out a --preset huge
 copy 2 "--lr: '1e9'; expected a number from" --out a --lr 1e9
 copy 2 "--lr: 'fast'; expected" --out a --lr fast
@@ -118,7 +118,7 @@ grep -q "TARN_CPU is 'z80'" err || fail "TARN_CPU=z80 is not named"
 [ "$(grep -c '^{"event":"validation"' out)" -eq 3 ] || fail "not 3 validations in JSON"
 tail -n 1 out | grep -q '^{"event":"done","update":300,"stopped":false' || fail "no end in JSON"
 [ "$(grep -vc '^{' out)" -eq 0 ] || fail "not only JSON on standard output"
-grep -q '^copy:symbols=4: linear attention, 1 layer, 4 heads of 16, feed 256$' err ||
+grep -q '^copy:symbols=4: linear attention, 1 layer, 4 heads of width 16, feed-forward 256$' err ||
     fail "the model is not told"
 grep -q '^update 300/300  loss .*accuracy .*tokens/s' err || fail "no progress on standard error"
 grep -q '^validation after update 200: loss .*, accuracy' err || fail "no validation there"
@@ -129,16 +129,16 @@ head -n 1 learns/loss.csv | grep -q '^update,loss,rate,validation_loss,accuracy$
     fail "the CSV's head"
 if command -v gnuplot >/dev/null; then
     grep -q '</svg>' learns/loss.svg || fail "no picture of the loss"
-    grep -q 'copy:symbols=4: linear attention, 1 layer, 4 heads of 16, feed 256' learns/loss.svg ||
+    grep -q 'copy:symbols=4: linear attention, 1 layer, 4 heads of width 16, feed-forward 256' learns/loss.svg ||
         fail "the title of the picture"
 fi
 
 path=$folder/empty
-expect 0 'schedule cosine:warmup=1,total=30,final=0.1, to end with the 30 steps' $text --out t \
+expect 0 'schedule cosine:warmup=1,total=30,final=0.1, fitted to 30 steps' $text --out t \
     --data data --steps 30
 expect 0 '^validation after update 31: loss .*, bits_per_byte' train text --out t --resume --steps 31
-grep -q 'has ended after 30 updates: the rate stays' err || fail "a schedule that ended is silent"
-expect 0 'schedule cosine:final=0.5,total=2, to end' $text --out t2 --data data --steps 2 \
+grep -q 'ended after 30 updates; the learning rate stays' err || fail "a schedule that ended is silent"
+expect 0 'schedule cosine:final=0.5,total=2, fitted to 2 steps' $text --out t2 --data data --steps 2 \
     --schedule cosine:final=0.5
 expect 2 'warmup is 9; expected less than total, 2' $text --out t3 --data data --steps 2 \
     --schedule cosine:warmup=9
@@ -149,7 +149,7 @@ for optimizer in $("$tarn" train copy --help |
     sed -n '/^optimizers:/,/^$/s/^  \([a-z0-9]*\) .*/\1/p'); do
     copy 0 '40 updates' --out whole-$optimizer --steps 40 --optimizer $optimizer --dropout 0.1
     copy 0 '20 updates' --out part-$optimizer --steps 20 --optimizer $optimizer --dropout 0.1
-    expect 0 'going on after update 20' train copy --out part-$optimizer --resume --steps 40
+    expect 0 'resuming after update 20' train copy --out part-$optimizer --resume --steps 40
     same whole-$optimizer/model.safetensors part-$optimizer/model.safetensors
 done
 [ "$(wc -l <part-radam/loss.csv)" -eq 41 ] || fail "the CSV does not span the resume"
@@ -162,16 +162,16 @@ expect 2 "copy: --lr: '0.01'; expected '0.001', as .* was begun with" train copy
 expect 2 "copy: --eval-every: '9'; expected '10', as" train copy --out threads --resume \
     --eval-every 9
 expect 2 "copy: --heads: '4'; expected '2', as the model of" train copy --out threads --resume --heads 4
-expect 2 'with --resume the model is that of the folder' train copy --out threads --resume \
+expect 2 '--preset cannot be used with --resume' train copy --out threads --resume \
     --preset tiny
-expect 2 "was begun as task 'copy'" train text --out threads --resume
-expect 2 "was begun as task 'copy'" train copy:symbols=5 --out threads --resume
+expect 2 "was started with task 'copy'" train text --out threads --resume
+expect 2 "was started with task 'copy'" train copy:symbols=5 --out threads --resume
 copy 2 'has a checkpoint of 40 updates; expected to resume it' --out threads --steps 50
 
-copy 0 '^copy: lstm, 1 layer of 16$' --out lstm --steps 1 --body lstm
+copy 0 '^copy: LSTM, 1 layer of width 16$' --out lstm --steps 1 --body lstm
 
 # Without gnuplot the numbers are there and the picture is not.
-copy 0 'there is no gnuplot, so bare/loss.svg was not made' --out bare --steps 2
+copy 0 'gnuplot is not installed, so bare/loss.svg was not written' --out bare --steps 2
 [ -s bare/loss.csv ] && [ ! -e bare/loss.svg ] || fail "files without gnuplot"
 
 # ---- Stopping -------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ for name in INT TERM; do
     code=$?
     [ $code -eq 0 ] || fail "exit code $code after SIG$name"
     done=$(newest stop-$name)
-    expect 0 "going on after update $done\$" train copy --out stop-$name --resume \
+    expect 0 "resuming after update $done\$" train copy --out stop-$name --resume \
         --steps $((done + 7))
     copy 0 "$((done + 7)) updates" --out through-$name --steps $((done + 7)) --dropout 0.1
     same stop-$name/model.safetensors through-$name/model.safetensors
@@ -204,7 +204,7 @@ begin again $small
 wait_for again/log.jsonl '"update":2,'
 kill -INT $run
 wait $run
-grep -q 'to go on: tarn train copy --out again --resume' err || fail "nothing says how to go on"
+grep -q 'to continue: tarn train copy --out again --resume' err || fail "nothing says how to continue"
 
 # A run that begins with a trained model: its weights, its form, and no other.
 copy 0 '3 updates' --out first --steps 3
@@ -217,7 +217,7 @@ for run_of in first second; do
     "$tarn" eval $run_of --length 16 --batch 2 --batches 4 --seed 5 --json | sed 's/"model":"[^"]*",//; s/"positions_per_s".*//' >$run_of.eval
 done
 same first.eval second.eval
-copy 2 'expected neither --resume nor --preset' --out a --start first/model.safetensors --preset tiny
+copy 2 '--start cannot be used with --resume or --preset' --out a --start first/model.safetensors --preset tiny
 expect 2 "--layers: '3'; expected" train copy --out a --start first/model.safetensors --layers 3
 expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
 expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
@@ -244,7 +244,7 @@ last=$(sed -n 's/^{"event":"validation","update":\([0-9]*\).*/\1/p' out | tail -
 grep -q "^{\"event\":\"done\".*\"validation_update\":$last," out || fail "the update of a validation: $(tail -n 1 out)"
 
 # The clock stops a run as Ctrl-C does.
-copy 0 'to go on: tarn train copy --out timed --resume' --out timed --steps 100000000 --minutes 0.005
+copy 0 'to continue: tarn train copy --out timed --resume' --out timed --steps 100000000 --minutes 0.005
 done=$(newest timed)
 expect 0 "$((done + 3)) updates" train copy --out timed --resume --steps $((done + 3)) --minutes 9
 copy 0 "$((done + 3)) updates" --out untimed --steps $((done + 3))
@@ -254,10 +254,10 @@ expect 0 'updates fit into 0.01 minutes; the schedule is fitted to that' train c
     --eval-batches 1 --threads 1 --out fitted --schedule cosine:final=0.1 --minutes 0.01
 tail -1 fitted/log.jsonl | grep -q validation_loss || fail "no validation at the end"
 [ "$(grep -c validation_loss fitted/log.jsonl)" -le 8 ] || fail "more than 8 validations"
-expect 0 'there is nothing to do' train copy --out fitted --resume
+expect 0 'nothing to do' train copy --out fitted --resume
 expect 0 "$(($(newest fitted) + 2)) updates" train copy --out fitted --resume --steps $(($(newest fitted) + 2))
-copy 2 "--minutes: '-1'; expected a number from 0" --out a --minutes -1
-copy 2 "--minutes: 'soon'" --out a --minutes soon
+copy 2 "--minutes is '-1'; it must be a number from 0" --out a --minutes -1
+copy 2 "--minutes is 'soon'" --out a --minutes soon
 
 # A limit of processor time too, however often it tells.
 begin limited $small
@@ -265,14 +265,14 @@ wait_for limited/log.jsonl '"update":2,'
 kill -XCPU $run
 kill -XCPU $run 2>/dev/null
 wait $run || fail "exit code $? after a limit of processor time"
-grep -q 'to go on: tarn train copy --out limited --resume' err || fail "a limit says not how to go on"
+grep -q 'to continue: tarn train copy --out limited --resume' err || fail "a limit does not say how to continue"
 grep -q '"cpu_seconds":' limited/log.jsonl || fail "no processor time in the log"
 
 # Who asks twice does not wait for an update that takes seconds. On a busy machine the first one
 # may come before the first update begins, which ends the run: then it is tried again.
 for try in 1 2 3 4 5 6 7 8; do
     begin twice-$try --preset medium --length 512 --batch 8
-    wait_for err 'planned'
+    wait_for err 'memory'
     sleep 0.$try
     kill -INT $run
     sleep 0.1
@@ -339,7 +339,7 @@ expect 0 'there is no gnuplot, so bare.svg was not made' plot killed -o bare.svg
 wild="--lr 10 --clip none --optimizer adamw:decay=1 --save-every 5 --steps 80"
 copy 1 'tarn train copy: update [0-9]*: the ' --out wild $wild
 [ -n "$(newest wild)" ] || fail "no checkpoint before the loss went wild"
-expect 0 'update [0-9]*: not finite, left out' train copy --out wild --resume --skip-nonfinite
+expect 0 'update [0-9]* skipped: not finite' train copy --out wild --resume --skip-nonfinite
 [ "$(newest wild)" -eq 80 ] || fail "skipping does not go on"
 
 exit $failed

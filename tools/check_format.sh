@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/check_format.sh [--fix|--find] - every .c and .h file is as .clang-format says.
-# --fix makes it so; --find only tells whether clang-format is there. Versions lay lines out
-# differently, so that only version 14 is asked; without it the check is skipped (status 77).
+# tools/check_format.sh [--fix|--find] - checks that .c and .h files are formatted by clang-format.
+# --fix formats them; --find only checks whether clang-format is installed. Versions format
+# differently, so only version 14 is used; without it the check is skipped (status 77).
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ find_formatter() {
             return
         fi
     done
-    echo "no clang-format 14" >&2
+    echo "clang-format 14 is not installed" >&2
     return 77
 }
 

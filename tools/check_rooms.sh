@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/check_rooms.sh - a room includes only itself and rooms before it in the list below, the
-# program and the examples only public headers, and no two files share a name.
+# tools/check_rooms.sh - checks that a module (a room of src/) includes only itself and modules
+# before it in the list below, that the program and the examples include only public headers, and
+# that no two files share a name.
 set -eu
 cd "$(dirname "$0")/.."
 rooms="tarn base file kernel layer model data task train generate"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/check_symbols.sh LIBRARY - a shared library that exports tarn_* and nothing else.
+# tools/check_symbols.sh LIBRARY - checks that a shared library exports only tarn_* symbols.
 set -eu
 [ $# -eq 1 ] || { echo "usage: tools/check_symbols.sh LIBRARY" >&2 && exit 2; }
 

@@ -29,6 +29,7 @@ class Command:
     def __init__(self, path):
         self.path, self.summary, self.about, self.usage = path, "", "", []
         self.rows, self.options, self.tables, self.notes = [], [], [], []
+        self.examples = []
 
 
 class Table:
@@ -44,12 +45,13 @@ def plain(text):
 
 def words_of(line):
     """The words of a line such as .BI --out " DIR", as they are printed."""
-    return plain(re.sub(r"^\.[A-Z]+ ", "", line).replace('"', ""))
+    return re.sub(" +", " ", plain(re.sub(r"^\.[A-Z]+ ", "", line).replace('"', "")))
 
 
 def paragraphs(lines):
-    """(depth, term, text) for .TP, (depth, None, text) for other paragraphs; the text of one that
-    is a title of what is indented below it ends with a colon."""
+    """(depth, term, text) for .TP, (depth, "", title) for the title of a group of them, and
+    (depth, None, text) for other paragraphs; the text of one that is a title of what is indented
+    below it ends with a colon."""
     depth, i = 0, 0
     while i < len(lines):
         line = lines[i]
@@ -61,6 +63,8 @@ def paragraphs(lines):
             depth += 1 if line == ".RS" else -1
         elif line.startswith(".") and line != ".PP":
             sys.exit(f"make_reference.py: '{line}' in a manual page is not understood")
+        elif line.endswith(":") and lines[i + 1:i + 2] == [".TP"]:
+            yield depth, "", plain(line)[:-1]
         elif line != ".PP":
             titles = lines[i + 1:i + 2] == [".RS"]
             yield depth, None, plain(line).rstrip(":") + ":" if titles else plain(line)
@@ -68,7 +72,7 @@ def paragraphs(lines):
 
 
 def read_options(command, lines):
-    """Options, then tables below their titles, then notes."""
+    """Options, in groups with a title each or without, then tables, then notes."""
     for depth, term, text in paragraphs(lines):
         if term is None and text.endswith(":"):
             command.tables.append(Table(text[:-1]))
@@ -119,6 +123,7 @@ def read_page(path):
             first.about = text
         else:
             first.rows.append((term, text))
+    first.examples = [plain(line) for line in parts["EXAMPLES"] if line not in (".EX", ".EE")]
     commands = [first]
     for name, lines in sections(parts["OPTIONS"], ".SS").items():
         if name:
@@ -147,7 +152,7 @@ def task_defaults(program, task):
     """{option: default} as `tarn train TASK --help` has them."""
     text = subprocess.run([program, "train", task, "--help"], check=True, capture_output=True,
                           encoding="utf-8").stdout
-    text = text.split("\n\n")[2]
+    text = text.split("\n\npresets:")[0]
     joined = re.sub(r"\n {4,}", " ", text)
     return {found.group(1): found.group(2)
             for found in re.finditer(r"^ +(--?[a-z-]+).*?(?: \[([^\]]*)\])?$", joined, re.M)}
@@ -195,12 +200,17 @@ def option_rows(options):
     rows = []
     for term, text in options:
         meaning, initial = split_default(text)
-        rows.append([code(term), cell(meaning), code(initial)])
+        if term:
+            rows.append([code(term), cell(meaning), code(initial)])
+        else:
+            rows.append([f"**{cell(text)}**", "", ""])
     return rows
 
 
 def command_text(command, shared):
     text = f"\n```\n{command.usage}\n```\n\n{cell(command.about)}\n"
+    if command.examples:
+        text += "\n```\n" + "\n".join(command.examples) + "\n```\n"
     if command.rows:
         return text
     if command.options:

