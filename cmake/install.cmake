@@ -79,7 +79,7 @@ list(REMOVE_DUPLICATES directories)
 list(REMOVE_ITEM directories ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
 list(TRANSFORM directories PREPEND -L)
 list(JOIN directories " " directories)
-list(APPEND private_flags ${openmp_flags} -lm)
+list(APPEND private_flags ${openmp_flags} ${CMAKE_THREAD_LIBS_INIT} -lm)
 list(JOIN private_flags " " private_flags)
 string(STRIP "${directories} ${private_flags}" private_flags)
 

@@ -29,7 +29,7 @@ static size_t allocations(struct attention_run *run, bool steps)
     return made;
 }
 
-/* After a round to warm up, in which OpenMP makes its threads. */
+/* After a round to warm up, in which the threads are started. */
 static void check_case(const struct attention_case *is, bool steps)
 {
     struct attention_run run;

@@ -185,7 +185,7 @@ static size_t allocations(tarn_generator *g, tarn_sampler *sampler, void *state)
     return made;
 }
 
-/* After a round to warm up, in which OpenMP makes its threads. */
+/* After a round to warm up, in which the threads are started. */
 static void a_step_allocates_nothing(void **unused)
 {
     const tarn_sampling sampling = {.top_k = 4, .top_p = 0.9};

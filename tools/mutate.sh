@@ -199,10 +199,12 @@ mutations() {
     parallel=src/base/parallel.c
     mutate "parallel: the odd indices of a cut are lost" $parallel \
         's/(i + 1) \* each + tn_min(i + 1, over)/(i + 1) * each/' test_parallel
-    mutate "parallel: shares of more threads than a team has" $parallel \
-        's/region.threads = tn_min(region.threads, team->threads);/region.threads += 1;/' test_parallel
-    mutate "parallel: a team inside of a team" $parallel \
-        's/own_team = NULL; \/\* work is not/\/\* work is not/' test_parallel
+    mutate "parallel: a late thread enters a loop for fewer" $parallel \
+        's/has_indices(word) \&\& thread < threads_of(word)/has_indices(word)/' test_parallel
+    mutate "parallel: the caller does not wait" $parallel \
+        's/await_workers(pool, loop.count - ran);/(void)await_workers;/' test_parallel
+    mutate "parallel: a forked child counts on threads it does not have" $parallel \
+        's/pools\[i\].threads = 0;//' test_parallel
     few=src/kernel/kernel_body_few.h
     mutate "few: halves of a word exchanged" $few \
         's/narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16/narrow_bits(load(x + LANES)) | narrow_bits(load(x)) << 16/' \

@@ -2,7 +2,7 @@
 /* machine.h - what this processor is and what it can do at most.
  *
  * The measuring functions take a fraction of a second each and use the calling
- * process's OpenMP threads. They allocate only where they say so. A figure is
+ * process's threads. They allocate only where they say so. A figure is
  * the best of several runs: noise only ever slows a run down. */
 #ifndef TARN_MACHINE_H
 #define TARN_MACHINE_H

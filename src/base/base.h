@@ -97,30 +97,25 @@ uint64_t tn_random_mix(uint64_t x);
 /* One step of a hash: seeding spreads every bit of its argument over the whole state. */
 uint64_t tn_random_absorb(uint64_t hash, uint64_t word);
 
-/* ---- parallel.c --------------------------------------------------------- */
+/* ---- threads.c ---------------------------------------------------------- */
 
-/* Calls work(arg, i, t) for every i < count from up to `threads` threads; t < threads names the
- * thread, for its scratch. Which thread runs which i is not fixed, so the work may depend on t
- * for scratch only. Returns when all are done. */
-typedef void tn_work(void *arg, size_t i, size_t thread);
-void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg);
-
-/* Calls part(arg). Every tn_parallel() in it, which may not use more threads, finds them awake:
- * worth it for many short ones behind each other. Libraries that use OpenMP themselves run on
- * one thread meanwhile. */
-void tn_together(size_t threads, void (*part)(void *arg), void *arg);
-
-/* What "all threads" means: OpenMP's number when it was first asked, so that sizes asked for
- * once stay true. */
 enum { TN_THREADS_MAX = 1024 };
+
+/* What "all threads" means: OMP_NUM_THREADS or, if that is not set, the processors that this
+ * process may use. As it was when first asked, so that sizes asked for once stay true. */
 size_t tn_threads_available(void);
 
 /* Of a number that a caller gave, where 0 stands for all. */
 tarn_status tn_threads_check(size_t threads, tarn_error *err);
 
-/* How many threads libraries that use OpenMP themselves may take from now on, in calls from
- * this thread. Returns how many it was. */
-size_t tn_threads_allow(size_t threads);
+/* ---- parallel.c --------------------------------------------------------- */
+
+/* Calls work(arg, i, t) for every i < count from up to `threads` threads; t, which is below
+ * `threads` and `count`, names the thread, for its scratch. Which thread runs which i is not
+ * fixed, so the work may depend on t for scratch only. Returns when all are done. Any number of
+ * threads may call it at once; a call from inside `work` runs on the calling thread alone. */
+typedef void tn_work(void *arg, size_t i, size_t thread);
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg);
 
 /* ---- clock.c ------------------------------------------------------------ */
 

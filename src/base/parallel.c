@@ -1,243 +1,424 @@
 /* SPDX-License-Identifier: MIT */
-/* parallel.c - the only file that knows OpenMP. Without it everything runs, on one thread.
+/* parallel.c - parallel loops on a pool of threads that sleep when they are not needed.
  *
- * Every thread does its own share of the indices first, and the same one when it is called
- * again with as many indices: where cores have caches of their own, what an index reads is then
- * still in the cache of the core that comes back to it. A thread that is done takes from the
- * others' shares, since one of them may have been taken off its core. */
+ * A loop's indices are cut into one range per thread. A thread runs its own range first, and
+ * the same one whenever a loop has as many indices: what an index reads is then still in the
+ * cache of the core that comes back to it. Then it takes indices from the other ranges, so that
+ * a thread that sleeps, or that another process has taken the core from, holds nobody up except
+ * by the one index it is at.
+ *
+ * A loop ends when all indices are done. Nobody waits for threads that have not begun: one that
+ * wakes up late finds its range taken. To claim an index and to learn which loop it belongs to
+ * is one atomic operation, because a range is one word; the loop cannot end before the index is
+ * done, so what the range says about it stays true until then.
+ *
+ * Threads that wait look at one word for some tens of microseconds, then they sleep: where
+ * other processes want the cores, a thread that keeps looking takes them from the very thread
+ * it waits for. */
+#define _POSIX_C_SOURCE 200809L
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
 #include "base/base.h"
 
-tarn_status tn_threads_check(size_t threads, tarn_error *err)
+/* ---- Ranges ------------------------------------------------------------- */
+
+/* A range in one word: its next index and its end, how many threads the loop is for, and
+ * whether the owner sleeps. */
+enum { INDEX_BITS = 20, THREADS_AT = 2 * INDEX_BITS, MOST = (1 << INDEX_BITS) - 2 };
+static const uint64_t index_mask = (1 << INDEX_BITS) - 1;
+static const uint64_t asleep = (uint64_t)1 << 63;
+
+/* On a cache line of its own: a line that another core changed takes some 0.2 us to come. */
+struct range {
+    _Alignas(TN_ALIGN) _Atomic(uint64_t) word;
+    tn_work *work; /* these two are valid while an index is claimed and not yet done */
+    void *arg;
+};
+
+static uint64_t range_word(size_t first, size_t end, size_t threads)
 {
-    if (threads > TN_THREADS_MAX)
-        return tn_fail(err, TARN_EINVAL, "threads: %zu; expected 1 to %d, or 0 for all",
-                       threads, TN_THREADS_MAX);
-    return TARN_OK;
+    return (uint64_t)threads << THREADS_AT | (uint64_t)end << INDEX_BITS | first;
 }
 
-#ifdef _OPENMP
-#include <omp.h>
-#include <sched.h>
-#include <stdatomic.h>
-
-size_t tn_threads_available(void)
+static size_t next_of(uint64_t word)
 {
-    static atomic_size_t answer;
-    size_t known = 0;
-    const size_t now = tn_min((size_t)omp_get_max_threads(), TN_THREADS_MAX);
-
-    atomic_compare_exchange_strong(&answer, &known, now);
-    return known ? known : now;
+    return word & index_mask;
 }
 
-size_t tn_threads_allow(size_t threads)
+static bool has_indices(uint64_t word)
 {
-    const size_t before = (size_t)omp_get_max_threads();
-
-    omp_set_num_threads((int)threads);
-    return before;
+    return next_of(word) < (word >> INDEX_BITS & index_mask);
 }
 
-/* ---- Shares ------------------------------------------------------------- */
+static size_t threads_of(uint64_t word)
+{
+    return (word & ~asleep) >> THREADS_AT;
+}
 
-struct region {
+/* Only the owner may call it: a range is never given to a thread that its loop is not for. */
+static size_t run_own(struct range *range, size_t thread)
+{
+    size_t ran = 0;
+
+    while (has_indices(atomic_load_explicit(&range->word, memory_order_relaxed))) {
+        const uint64_t word = atomic_fetch_add_explicit(&range->word, 1, memory_order_acquire);
+
+        if (!has_indices(word))
+            break;
+        range->work(range->arg, next_of(word), thread);
+        ran++;
+    }
+    return ran;
+}
+
+/* The range may meanwhile belong to a later loop, also to one for fewer threads. */
+static size_t run_others(struct range *range, size_t thread)
+{
+    uint64_t word = atomic_load_explicit(&range->word, memory_order_relaxed);
+    size_t ran = 0;
+
+    while (has_indices(word) && thread < threads_of(word)) {
+        if (!atomic_compare_exchange_weak_explicit(&range->word, &word, word + 1,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        range->work(range->arg, next_of(word), thread);
+        ran++;
+        word = atomic_load_explicit(&range->word, memory_order_relaxed);
+    }
+    return ran;
+}
+
+/* ---- Waiting ------------------------------------------------------------ */
+
+static const double spin_s = 50e-6; /* before a thread sleeps */
+enum { LOOKS = 32 };                /* between two looks at the clock */
+
+static void pause_core(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#endif
+}
+
+/* Looks until `is(word)`, but not for long. Returns what it saw last. */
+static uint64_t spin(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
+                     uint64_t wanted)
+{
+    uint64_t word = atomic_load_explicit(at, memory_order_acquire);
+
+    for (double end = 0.0; !is(word, wanted);) {
+        for (int i = 0; i < LOOKS && !is(word, wanted); i++) {
+            pause_core();
+            word = atomic_load_explicit(at, memory_order_acquire);
+        }
+        const double now = tn_seconds();
+
+        if (end == 0.0)
+            end = now + spin_s;
+        else if (now > end)
+            break;
+    }
+    return word;
+}
+
+/* ---- Pools -------------------------------------------------------------- */
+
+struct pool;
+
+struct worker {
+    struct range range;
+    _Alignas(TN_ALIGN) pthread_mutex_t lock;
+    pthread_cond_t woken;
+    struct pool *pool;
+    size_t thread;
+    bool slept; /* when it was given the loop; only the caller looks at it */
+};
+
+/* The threads that one caller uses at a time; the caller is the first of them. */
+struct pool {
+    _Alignas(TN_ALIGN) atomic_bool taken;
+    bool refused;   /* the system gives no more threads */
+    size_t threads; /* with the caller; 0: nobody has used it yet */
+    struct worker *workers[TN_THREADS_MAX];
+    _Alignas(TN_ALIGN) _Atomic(uint64_t) done; /* indices, by workers */
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+};
+
+static const uint64_t waiting = (uint64_t)1 << 63; /* in `done`: the caller sleeps */
+
+/* As many as there are callers at the same time; the caller that finds none works alone. */
+enum { POOLS = 64 };
+static struct pool pools[POOLS];
+
+/* A thread comes back to the pool it used last, whose caches know its data. */
+static _Thread_local size_t last_pool;
+
+/* In a loop of this thread, or of one that it works for: loops inside run on it alone. */
+static _Thread_local bool inside;
+
+/* ---- Workers ------------------------------------------------------------ */
+
+static void report(struct pool *pool, size_t ran)
+{
+    if (!(atomic_fetch_add_explicit(&pool->done, ran, memory_order_acq_rel) & waiting))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_signal(&pool->finished);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static bool is_posted(uint64_t word, uint64_t unused)
+{
+    (void)unused;
+    return has_indices(word);
+}
+
+/* Returns the word of a range that may have been emptied by others since. */
+static uint64_t await_work(struct worker *self)
+{
+    uint64_t word = spin(&self->range.word, is_posted, 0);
+
+    if (has_indices(word) ||
+        !atomic_compare_exchange_strong_explicit(&self->range.word, &word, word | asleep,
+                                                 memory_order_acq_rel, memory_order_acquire))
+        return word;
+    pthread_mutex_lock(&self->lock);
+    while ((word = atomic_load_explicit(&self->range.word, memory_order_acquire)) & asleep)
+        pthread_cond_wait(&self->woken, &self->lock);
+    pthread_mutex_unlock(&self->lock);
+    return word;
+}
+
+static void *serve(void *arg)
+{
+    struct worker *const self = arg;
+    struct pool *const pool = self->pool;
+
+    inside = true;
+    for (;;) {
+        const size_t threads = threads_of(await_work(self));
+        size_t ran = run_own(&self->range, self->thread);
+
+        if (ran)
+            report(pool, ran);
+        for (size_t i = 1; i < threads; i++) {
+            ran = run_others(&pool->workers[(self->thread + i) % threads]->range, self->thread);
+            if (ran)
+                report(pool, ran);
+        }
+    }
+    return NULL;
+}
+
+/* Signals are for the threads of the program, not for ours. */
+static bool start_thread(struct worker *worker)
+{
+    pthread_t thread;
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&thread, NULL, serve, worker) == 0;
+
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_detach(thread);
+    return started;
+}
+
+/* The next worker; in a forked child there may already be memory for it. The first one is the
+ * caller's and has no thread. */
+static bool add_worker(struct pool *pool)
+{
+    struct worker **const place = &pool->workers[pool->threads];
+
+    if (!*place)
+        *place = aligned_alloc(TN_ALIGN, sizeof **place);
+    if (!*place)
+        return false;
+    struct worker *const worker = *place;
+
+    worker->pool = pool;
+    worker->thread = pool->threads;
+    atomic_init(&worker->range.word, 0);
+    if (pool->threads == 0)
+        return true;
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->woken, NULL);
+    return start_thread(worker);
+}
+
+/* ---- Callers ------------------------------------------------------------ */
+
+/* A forked child has none of the threads. */
+static void forget_threads(void)
+{
+    for (size_t i = 0; i < POOLS; i++) {
+        atomic_store(&pools[i].taken, false);
+        pools[i].threads = 0;
+        pools[i].refused = false;
+    }
+}
+
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_threads);
+}
+
+static void pool_grow(struct pool *pool, size_t threads)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    if (pool->threads >= threads || pool->refused)
+        return;
+    pthread_once(&once, watch_forks);
+    if (pool->threads == 0) {
+        pthread_mutex_init(&pool->lock, NULL);
+        pthread_cond_init(&pool->finished, NULL);
+    }
+    while (pool->threads < threads && !pool->refused) {
+        if (add_worker(pool))
+            pool->threads++;
+        else
+            pool->refused = true;
+    }
+}
+
+static struct pool *pool_take(void)
+{
+    for (size_t i = 0; i < POOLS; i++) {
+        const size_t at = (last_pool + i) % POOLS;
+
+        if (!atomic_load_explicit(&pools[at].taken, memory_order_relaxed) &&
+            !atomic_exchange_explicit(&pools[at].taken, true, memory_order_acquire)) {
+            last_pool = at;
+            return &pools[at];
+        }
+    }
+    return NULL;
+}
+
+static void pool_give_back(struct pool *pool)
+{
+    atomic_store_explicit(&pool->taken, false, memory_order_release);
+}
+
+struct loop {
     tn_work *work;
     void *arg;
-    size_t threads, count;
+    size_t threads, count; /* not more threads than indices */
 };
 
-/* A thread's indices, on a cache line of its own. */
-struct share {
-    _Alignas(TN_ALIGN) atomic_size_t next;
-    size_t end;
-    atomic_uint job; /* that these are of */
-};
-
-enum { SHARES_MAX = 64 }; /* threads beyond only help */
-
-static size_t shares_of(const struct region *region)
+static void post(struct worker *worker, const struct loop *loop)
 {
-    return tn_min(region->threads, SHARES_MAX);
+    const size_t i = worker->thread, n = loop->threads, each = loop->count / n,
+                 over = loop->count % n;
+    const size_t first = i * each + tn_min(i, over), end = (i + 1) * each + tn_min(i + 1, over);
+    const uint64_t word = range_word(first, end, n);
+
+    worker->range.work = loop->work;
+    worker->range.arg = loop->arg;
+    worker->slept =
+        atomic_exchange_explicit(&worker->range.word, word, memory_order_acq_rel) & asleep;
 }
 
-static void open_share(struct share *share, const struct region *region, size_t i, unsigned job)
+static void wake(struct worker *worker)
 {
-    const size_t n = shares_of(region), each = region->count / n, over = region->count % n;
-
-    atomic_store_explicit(&share->next, i * each + tn_min(i, over), memory_order_relaxed);
-    share->end = (i + 1) * each + tn_min(i + 1, over);
-    atomic_store_explicit(&share->job, job, memory_order_release);
+    pthread_mutex_lock(&worker->lock);
+    pthread_cond_signal(&worker->woken);
+    pthread_mutex_unlock(&worker->lock);
 }
 
-static void finish(struct share *share, const struct region *region, size_t thread)
+static bool is_done(uint64_t word, uint64_t wanted)
 {
-    for (;;) {
-        const size_t i = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
-
-        if (i >= share->end)
-            break;
-        region->work(region->arg, i, thread);
-    }
+    return word == wanted;
 }
 
-/* All shares, from a thread's own on. One that nobody has opened is left to its thread, which
- * is waited for anyway. */
-static void finish_all(struct share *shares, const struct region *region, size_t thread,
-                       unsigned job)
+static void await_workers(struct pool *pool, uint64_t wanted)
 {
-    const size_t n = shares_of(region);
-
-    for (size_t i = 0; i < n; i++) {
-        struct share *const share = &shares[(thread + i) % n];
-
-        if (atomic_load_explicit(&share->job, memory_order_acquire) == job)
-            finish(share, region, thread);
-    }
-}
-
-static void take_part(struct share *shares, const struct region *region, size_t thread,
-                      unsigned job)
-{
-    if (thread >= region->threads)
+    if (spin(&pool->done, is_done, wanted) == wanted)
         return;
-    if (thread < SHARES_MAX)
-        open_share(&shares[thread], region, thread, job);
-    finish_all(shares, region, thread, job);
+    pthread_mutex_lock(&pool->lock);
+    uint64_t done = atomic_fetch_or_explicit(&pool->done, waiting, memory_order_acq_rel);
+
+    for (; (done & ~waiting) != wanted;
+         done = atomic_load_explicit(&pool->done, memory_order_acquire))
+        pthread_cond_wait(&pool->finished, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
 }
 
-/* ---- Teams -------------------------------------------------------------- */
-
-/* Threads of one region of OpenMP that wait for work by looking at a counter. What they need to
- * know lies beside it, and no thread writes where another one has to: each line that another
- * core changed takes some 0.2 us to come. */
-struct team {
-    _Alignas(TN_ALIGN) atomic_uint job; /* that was posted last */
-    struct region region;               /* no work: there will be no more */
-    _Alignas(TN_ALIGN) atomic_uint done;
-    size_t threads;
-    struct share shares[SHARES_MAX];
-};
-
-/* The team that waits for this thread. */
-static _Thread_local struct team *own_team;
-
-enum { LOOKS = 1 << 12 }; /* before a core is left to others: some tens of microseconds */
-
-static void look_again(unsigned looks)
+static void run_in_pool(struct pool *pool, struct loop loop)
 {
-    if (looks >= LOOKS)
-        sched_yield();
-#if defined(__x86_64__) || defined(__i386__)
+    loop.threads = tn_min(loop.threads, pool->threads);
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    /* The caller's first, and all before the first wake-up: a worker looks at each of the
+     * others once. */
+    for (size_t i = 0; i < loop.threads; i++)
+        post(pool->workers[i], &loop);
+    for (size_t i = 1; i < loop.threads; i++)
+        if (pool->workers[i]->slept)
+            wake(pool->workers[i]);
+    size_t ran = run_own(&pool->workers[0]->range, 0);
+
+    for (size_t i = 1; i < loop.threads; i++)
+        ran += run_others(&pool->workers[i]->range, 0);
+    await_workers(pool, loop.count - ran);
+}
+
+static void run_alone(const struct loop *loop)
+{
+    for (size_t i = 0; i < loop->count; i++)
+        loop->work(loop->arg, i, 0);
+}
+
+static void run(const struct loop *loop)
+{
+    struct pool *const pool = loop->threads > 1 && !inside ? pool_take() : NULL;
+
+    if (!pool) {
+        run_alone(loop);
+        return;
+    }
+    pool_grow(pool, loop->threads);
+    inside = true;
+    if (pool->threads > 1)
+        run_in_pool(pool, *loop);
     else
-        __builtin_ia32_pause();
-#endif
+        run_alone(loop);
+    inside = false;
+    pool_give_back(pool);
 }
 
-static void wait_until(const atomic_uint *counter, unsigned value)
-{
-    for (unsigned looks = 0; atomic_load_explicit(counter, memory_order_acquire) != value;
-         looks += looks < LOOKS)
-        look_again(looks);
-}
+/* A part of a loop with more indices than a range can have. */
+struct part {
+    tn_work *work;
+    void *arg;
+    size_t first;
+};
 
-static void post(struct team *team, const struct region *region)
+static void run_part(void *arg, size_t i, size_t thread)
 {
-    team->region = *region;
-    atomic_fetch_add_explicit(&team->job, 1, memory_order_release);
-}
+    const struct part *const part = arg;
 
-static void serve(struct team *team, size_t thread)
-{
-    for (unsigned job = 1;; job++) {
-        wait_until(&team->job, job);
-        if (!team->region.work)
-            break;
-        __builtin_prefetch(team->region.arg);
-        take_part(team->shares, &team->region, thread, job);
-        atomic_fetch_add_explicit(&team->done, 1, memory_order_release);
-    }
-}
-
-static void run_in_team(struct team *team, struct region region)
-{
-    /* As many as there are to open shares. */
-    region.threads = tn_min(region.threads, team->threads);
-    own_team = NULL; /* work is not to post more of it */
-    atomic_store_explicit(&team->done, 0, memory_order_relaxed);
-    post(team, &region);
-    take_part(team->shares, &region, 0, atomic_load_explicit(&team->job, memory_order_relaxed));
-    wait_until(&team->done, (unsigned)team->threads - 1);
-    own_team = team;
-}
-
-void tn_together(size_t threads, void (*part)(void *arg), void *arg)
-{
-    struct team team;
-
-    if (threads <= 1 || own_team) {
-        part(arg);
-        return;
-    }
-    atomic_init(&team.job, 0);
-    for (size_t i = 0; i < SHARES_MAX; i++)
-        atomic_init(&team.shares[i].job, 0);
-#pragma omp parallel num_threads((int)threads)
-    if (omp_get_thread_num() > 0) {
-        serve(&team, (size_t)omp_get_thread_num());
-    } else {
-        team.threads = (size_t)omp_get_num_threads();
-        own_team = &team;
-        part(arg);
-        own_team = NULL;
-        post(&team, &(struct region){0});
-    }
+    part->work(part->arg, part->first + i, thread);
 }
 
 void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
-    const struct region region = {work, arg, tn_min(threads, count), count};
-
-    if (region.threads <= 1) {
-        for (size_t i = 0; i < count; i++)
-            work(arg, i, 0);
+    if (count <= MOST) {
+        run(&(struct loop){work, arg, tn_min(threads, count), count});
         return;
     }
-    if (own_team) {
-        run_in_team(own_team, region);
-        return;
+    for (size_t first = 0; first < count; first += MOST) {
+        const size_t n = tn_min(MOST, count - first);
+        struct part part = {work, arg, first};
+
+        run(&(struct loop){run_part, &part, tn_min(threads, n), n});
     }
-    struct share shares[SHARES_MAX];
-
-    for (size_t i = 0; i < shares_of(&region); i++)
-        open_share(&shares[i], &region, i, 1);
-#pragma omp parallel num_threads((int)region.threads)
-    finish_all(shares, &region, (size_t)omp_get_thread_num(), 1);
 }
-
-#else
-
-size_t tn_threads_available(void)
-{
-    return 1;
-}
-
-size_t tn_threads_allow(size_t threads)
-{
-    (void)threads;
-    return 1;
-}
-
-void tn_together(size_t threads, void (*part)(void *arg), void *arg)
-{
-    (void)threads;
-    part(arg);
-}
-
-void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
-{
-    (void)threads;
-    for (size_t i = 0; i < count; i++)
-        work(arg, i, 0);
-}
-
-#endif

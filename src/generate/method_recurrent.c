@@ -207,11 +207,6 @@ static void take_turn(void *arg, size_t share, size_t thread)
         predict(&turn);
 }
 
-static void take_one_turn(void *arg)
-{
-    take_turn(arg, 0, 0);
-}
-
 static void advance(const struct round *round)
 {
     const struct tn_recurrent *const own = round->g->own;
@@ -229,7 +224,7 @@ static void go(struct round *round, const float **outputs)
         tn_parallel(round->g->threads, lane->shares, take_turn, round);
         advance(round);
     } else {
-        tn_together(round->g->threads, take_one_turn, round);
+        take_turn(round, 0, 0);
     }
     round->state->position += lane->n;
     *outputs = lane->outputs;

@@ -237,10 +237,10 @@ tarn_status tn_lstm_sweep_create(struct tn_lstm_sweep **sweep,
     if (desc->allocator)
         made->allocator_copy = *desc->allocator;
 
-    const size_t allowed = tn_threads_allow(1);
+    const int before = tn_onednn_alone_begin();
     const dnnl_status_t status = plan(made);
 
-    tn_threads_allow(allowed);
+    tn_onednn_alone_end(before);
     if (status != dnnl_success) {
         tn_lstm_sweep_free(made);
         return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,

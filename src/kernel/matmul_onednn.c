@@ -213,10 +213,10 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     plan->own = own;
     cut(own, plan->desc.m, plan->desc.n, plan->desc.k);
 
-    const size_t allowed = tn_threads_allow(1);
+    const int before = tn_onednn_alone_begin();
     const dnnl_status_t status = make_products(own, &plan->desc);
 
-    tn_threads_allow(allowed);
+    tn_onednn_alone_end(before);
     if (status != dnnl_success) {
         release(plan);
         return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,

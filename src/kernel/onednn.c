@@ -3,6 +3,9 @@
 #include "kernel/onednn.h"
 
 #include <assert.h>
+#if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
+#include <omp.h>
+#endif
 
 enum { ARRAYS_MOST = 16 };
 
@@ -49,6 +52,40 @@ tn_layout tn_onednn_layout(const dnnl_memory_desc_t *md)
     return md;
 }
 
+#endif
+
+/* ---- threads ------------------------------------------------------------ */
+
+#if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
+
+int tn_onednn_alone_begin(void)
+{
+    const int before = omp_get_max_threads();
+
+    omp_set_num_threads(1);
+    return before;
+}
+
+void tn_onednn_alone_end(int before)
+{
+    omp_set_num_threads(before);
+}
+
+#elif DNNL_CPU_RUNTIME == DNNL_RUNTIME_SEQ
+
+int tn_onednn_alone_begin(void)
+{
+    return 1;
+}
+
+void tn_onednn_alone_end(int before)
+{
+    (void)before;
+}
+
+#else
+#error                                                                                         \
+    "oneDNN must have been built for OpenMP or for one thread; configure with TARN_ONEDNN=OFF"
 #endif
 
 /* ---- planning ----------------------------------------------------------- */
@@ -127,11 +164,11 @@ static dnnl_status_t run_alone(dnnl_primitive_t primitive, dnnl_engine_t engine,
 dnnl_status_t tn_onednn_run(dnnl_primitive_t primitive, dnnl_engine_t engine,
                             const struct tn_onednn_array *arrays, size_t count)
 {
-    const size_t allowed = tn_threads_allow(1);
+    const int before = tn_onednn_alone_begin();
 
     assert(count <= ARRAYS_MOST);
     const dnnl_status_t status = run_alone(primitive, engine, arrays, count);
 
-    tn_threads_allow(allowed);
+    tn_onednn_alone_end(before);
     return status;
 }

@@ -16,6 +16,12 @@ typedef const_dnnl_memory_desc_t tn_layout; /* owned by the primitive */
 typedef const dnnl_memory_desc_t *tn_layout;
 #endif
 
+/* oneDNN's own threads would share a sum in another order for each number of them, and would
+ * spin between two products. It asks how many it may use when a primitive is made and when it
+ * runs: both happen between these two, in which the calling thread is the only one. */
+int tn_onednn_alone_begin(void);
+void tn_onednn_alone_end(int before);
+
 /* How an array lies; strides NULL: as the primitive likes it best. */
 dnnl_status_t tn_onednn_describe(dnnl_memory_desc_t *md, int dims, const dnnl_dim_t *sizes,
                                  dnnl_data_type_t type, const dnnl_dim_t *strides);
