@@ -60,6 +60,12 @@ install(FILES ${PROJECT_BINARY_DIR}/tarn-config.cmake
 
 # ---- pkg-config ---------------------------------------------------------------
 
+# `pkg-config --libs tarn` links the shared library, `pkg-config --static --libs tarn` the static one.
+# A linker takes libtarn.so wherever it finds both, and pkg-config prints a module's Libs before its
+# Libs.private; so -ltarn stands in a second module, tarn-shared, whose flags come last. With
+# --static everything has been found in libtarn.a by then, and the shared library is left out as
+# not needed.
+#
 # What the static library needs stands in Libs.private as flags: as Requires.private, pkg-config
 # would ask for the development files of all of them also where the shared library is linked.
 set(private_flags "")
@@ -99,9 +105,11 @@ else()
     string(REGEX REPLACE "/$" "" up "${up}")
     set(pc_prefix "\${pcfiledir}/${up}")
 endif()
-configure_file(cmake/tarn.pc.in ${PROJECT_BINARY_DIR}/tarn.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tarn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
-        COMPONENT development)
+foreach(module tarn tarn-shared)
+    configure_file(cmake/${module}.pc.in ${PROJECT_BINARY_DIR}/${module}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${module}.pc
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endforeach()
 
 # ---- Debian packages ----------------------------------------------------------
 

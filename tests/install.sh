@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # tests/install.sh CMAKE BUILD CC [CXX] - installs into a temporary folder, moves the folder, and
-# builds programs against it: by find_package and by pkg-config, shared and static, in C and C++.
+# builds programs and the examples against it: by find_package and by pkg-config, shared and static,
+# in C and C++; and by the lines for it in the documentation.
 set -u
 cmake=$1 build=$2 cc=$3 cxx=${4:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -86,11 +87,8 @@ by_pkg_config() { # COMPILER SOURCE NAME
     quietly "$1" "$here/consumer/$2" -o "$folder/$3" $(flags --cflags --libs)
     same "$3 by pkg-config" "$folder/$3"
     linked shared "$folder/$3"
-    # The linker takes libtarn.a only where it finds no libtarn.so.
-    mkdir -p "$folder/alone" && cp "$lib/libtarn.a" "$folder/alone"
     # shellcheck disable=SC2046
-    quietly "$1" "$here/consumer/$2" -o "$folder/$3-static" -L"$folder/alone" \
-        $(flags --cflags --libs --static)
+    quietly "$1" "$here/consumer/$2" -o "$folder/$3-static" $(flags --cflags --libs --static)
     same "$3 by pkg-config, static" "$folder/$3-static"
     linked static "$folder/$3-static"
 }
@@ -99,10 +97,54 @@ by_pkg_config() { # COMPILER SOURCE NAME
 by_pkg_config "$cc" consume.c in_c
 [ -z "$cxx" ] || by_pkg_config "$cxx" consume_cxx.cpp in_cxx
 
+# ---- The examples, and the lines of the documentation -------------------------
+
+runs() { # PROGRAM; all but one end within a second
+    case $1 in
+    *train_copy*) return ;;
+    esac
+    LD_LIBRARY_PATH=$lib "$1" >"$log" 2>&1 || fail "$1 does not run"
+}
+
+for example in linear_attention stream_tokens train_copy; do
+    for kind in shared static; do
+        program=$folder/$example-$kind
+        # shellcheck disable=SC2046
+        quietly "$cc" "$here/../examples/$example.c" -o "$program" \
+            $(flags --cflags --libs $([ $kind = shared ] || echo --static))
+        linked $kind "$program"
+        runs "$program"
+    done
+done
+
+# As a reader types them, where yours.c is an example. One line at least names an rpath, with which
+# a program needs no LD_LIBRARY_PATH.
+cp "$here/../examples/linear_attention.c" "$folder/yours.c"
+cat "$here"/../README.md "$here"/../docs/*.md | grep '^cc .*pkg-config' >"$folder/lines"
+for wanted in static rpath; do
+    grep -q -e "$wanted" "$folder/lines" || fail "no line of the documentation links with $wanted"
+done
+while read -r line; do
+    line=${line%%#*}
+    rm -f "$folder/yours" "$folder/a.out"
+    (cd "$folder" && PKG_CONFIG_PATH=$lib/pkgconfig sh -c "$cc ${line#cc }") >"$log" 2>&1 ||
+        fail "$line"
+    [ ! -e "$folder/a.out" ] || mv "$folder/a.out" "$folder/yours"
+    case $line in
+    *static*) linked static "$folder/yours" ;;
+    *) linked shared "$folder/yours" ;;
+    esac
+    case $line in
+    *static* | *rpath*) "$folder/yours" >"$log" 2>&1 || fail "not run: $line" ;;
+    *) runs "$folder/yours" ;;
+    esac
+done <"$folder/lines"
+
 # ---- By find_package ----------------------------------------------------------
 
 by_find_package() { # LANGUAGE COMPILER
     quietly "$cmake" -S "$here/consumer" -B "$folder/$1" -DLANGUAGE="$1" \
+        -DEXAMPLE="$here/../examples/linear_attention.c" \
         -DCMAKE_"$1"_COMPILER="$2" -DCMAKE_PREFIX_PATH="$prefix"
     quietly "$cmake" --build "$folder/$1"
     for kind in shared static; do
@@ -112,6 +154,9 @@ by_find_package() { # LANGUAGE COMPILER
 }
 
 by_find_package C "$cc"
+for kind in shared static; do
+    runs "$folder/C/example_$kind"
+done
 [ -z "$cxx" ] || by_find_package CXX "$cxx"
 
 # Another minor version is another library.
