@@ -96,6 +96,75 @@ static void impossible_models_are_refused_by_name(void **state)
     }
 }
 
+/* A name is refused where it is set, with those that there are, and the old value stays. */
+static void unknown_names_are_refused_where_they_are_set(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        tarn_status status;
+        const char *says;
+    } wishes[] = {
+        {"attention", "hard", TARN_EUNKNOWN, "linear, softmax"},
+        {"attention", "", TARN_EUNKNOWN, "linear, softmax"},
+        {"attention", "lsh:rounds=0", TARN_EINVAL, "rounds"},
+        {"attention", "linear:rounds=1", TARN_EUNKNOWN, "chunk"},
+        {"attention", "linear:eps", TARN_EINVAL, "eps"},
+        {"feature_map", "cosine", TARN_EUNKNOWN, "elu"},
+        {"feature_map", "positive:features=x", TARN_EINVAL, "features"},
+        {"position", "somewhere", TARN_EUNKNOWN, "concat"},
+        {"context", "1,2,x", TARN_EINVAL, "distances"},
+        {"head", "none", TARN_EUNKNOWN, "categorical"},
+        {"head", "logistic:mixtures=0", TARN_EINVAL, "mixtures"},
+        {"norm", "twice", TARN_EUNKNOWN, "post, pre"},
+        {"activation", "identity", TARN_EUNKNOWN, "relu, gelu"},
+        {"body", "cnn", TARN_EUNKNOWN, "transformer, lstm"},
+    };
+    tarn_config config = config_of(model_variant_at(0)), before = config;
+    tarn_error err;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        err = (tarn_error){0};
+        const tarn_status status =
+            tarn_config_set(&config, wishes[i].name, wishes[i].value, &err);
+
+        if (status != wishes[i].status || strstr(err.text, wishes[i].name) != err.text ||
+            !strstr(err.text, wishes[i].says))
+            fail_msg("%s = %s: status %d, '%s' does not say '%s'", wishes[i].name,
+                     wishes[i].value, (int)status, err.text, wishes[i].says);
+        assert_memory_equal(&config, &before, sizeof config);
+    }
+}
+
+/* Every row of every table may be set, and so may an empty feature map and context. */
+static void known_names_are_set(void **state)
+{
+    static const struct {
+        const char *field;
+        const tarn_table_row *(*row)(size_t index);
+    } tables[] = {
+        {"attention", tarn_attention_kind},
+        {"feature_map", tarn_feature_map},
+        {"position", tarn_position_kind},
+        {"head", tarn_head_kind},
+    };
+    static const char *const words[][2] = {
+        {"feature_map", ""},    {"context", ""},         {"context", "1,27"},
+        {"norm", "post"},       {"norm", "pre"},         {"activation", "relu"},
+        {"activation", "gelu"}, {"body", "transformer"}, {"body", "lstm"},
+    };
+    tarn_config config = config_of(model_variant_at(0));
+    tarn_error err;
+
+    (void)state;
+    for (size_t t = 0; t < sizeof tables / sizeof tables[0]; t++)
+        for (size_t i = 0; tables[t].row(i); i++)
+            check_ok(tarn_config_set(&config, tables[t].field, tables[t].row(i)->name, &err),
+                     &err);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        check_ok(tarn_config_set(&config, words[i][0], words[i][1], &err), &err);
+}
+
 static void *no_memory(void *context, size_t bytes)
 {
     (void)context;
@@ -151,6 +220,8 @@ int main(void)
         cmocka_unit_test(parameters_are_as_many_as_the_paper_says),
         cmocka_unit_test(shared_keys_have_no_projection),
         cmocka_unit_test(impossible_models_are_refused_by_name),
+        cmocka_unit_test(unknown_names_are_refused_where_they_are_set),
+        cmocka_unit_test(known_names_are_set),
         cmocka_unit_test(values_that_were_not_set_by_name_are_checked_too),
         cmocka_unit_test(equal_seeds_give_equal_models),
     };

@@ -56,6 +56,37 @@ static void check_refused(const struct lesson *lesson, const char *folder, const
         fail_msg("'%s'; expected '%s'", err.text, says);
 }
 
+/* ---- Names ------------------------------------------------------------- */
+
+/* Refused where they are set, with those that there are; the old value stays. */
+static void unknown_names_of_settings_are_refused(void **state)
+{
+    static const struct {
+        const char *name, *value, *says;
+    } wishes[] = {
+        {"task", "music", "copy, text"},         {"task", "copy:colour=1", "colour"},
+        {"optimizer", "sgd", "radam, adam"},     {"optimizer", "adam:decay=x", "decay"},
+        {"schedule", "never", "constant, step"}, {"schedule", "step:factor=-1", "factor"},
+        {"clip", "hard", "none, tensor"},        {"clip", "global:norm=0", "norm"},
+        {"precision", "f64", "f32, bf16"},
+    };
+    tarn_settings settings, before;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_settings_start(&settings, "copy", &err), &err);
+    before = settings;
+    for (size_t i = 0; i < sizeof wishes / sizeof wishes[0]; i++) {
+        err = (tarn_error){0};
+        assert_int_not_equal(
+            tarn_settings_set(&settings, wishes[i].name, wishes[i].value, &err), TARN_OK);
+        if (strstr(err.text, wishes[i].name) != err.text || !strstr(err.text, wishes[i].says))
+            fail_msg("%s = %s: '%s' does not say '%s'", wishes[i].name, wishes[i].value,
+                     err.text, wishes[i].says);
+        assert_memory_equal(&settings, &before, sizeof settings);
+    }
+}
+
 /* ---- What does not fit -------------------------------------------------- */
 
 static void a_head_trains_where_targets_are_its_own(void **state)
@@ -227,6 +258,7 @@ static void utterances_that_went_away_are_told_of(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unknown_names_of_settings_are_refused),
         cmocka_unit_test(a_head_trains_where_targets_are_its_own),
         cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),

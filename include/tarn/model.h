@@ -57,7 +57,9 @@ typedef struct tarn_field {
 
 TARN_API const tarn_field *tarn_config_field(size_t index);
 
-/* Sets one field from text; refuses what cannot be a value of it. */
+/* Sets one field from text; refuses what cannot be a value of it, unknown names and options
+ * included, and leaves the old value then. Whether the fields fit together is
+ * tarn_config_check()'s to say. */
 TARN_API tarn_status tarn_config_set(tarn_config *config, const char *name, const char *value,
                                      tarn_error *err);
 

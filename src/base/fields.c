@@ -51,6 +51,10 @@ static tarn_status set_text(char *at, const struct tn_field *field, const char *
     if (strlen(value) >= room)
         return tn_fail(err, TARN_EINVAL, "%s: '%.40s...' has %zu bytes; expected under %zu",
                        field->about.name, value, strlen(value), room);
+    const tarn_status status = field->check ? field->check(value, err) : TARN_OK;
+
+    if (status != TARN_OK)
+        return status;
     memset(at, 0, room); /* equal values are equal bytes */
     memcpy(at, value, strlen(value));
     return TARN_OK;

@@ -21,6 +21,7 @@ struct tn_field {
     size_t offset;
     double minimum, maximum; /* of counts, seeds and numbers */
     const char *absent;      /* what files say that were made before it; NULL: they have it */
+    tarn_status (*check)(const char *value, tarn_error *err); /* of text; NULL: it may be any */
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
@@ -29,13 +30,19 @@ struct tn_field {
 /* Rows of a table of struct `type`, ended by {{0}}. */
 #define TN_FIELD(type, kind, name, least, most, help)                                          \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, NULL                \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, NULL, NULL          \
     }
 
 /* The same for a field that older files lack. */
 #define TN_FIELD_SINCE(type, kind, name, least, most, before, help)                            \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, before              \
+        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, before, NULL        \
+    }
+
+/* Text that is refused where it is set if `check` refuses it. before: as above, or NULL. */
+#define TN_FIELD_NAME(type, name, before, check, help)                                         \
+    {                                                                                          \
+        {#name, help}, TN_FIELD_TEXT, offsetof(type, name), 0, 0, before, check                \
     }
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */
@@ -49,7 +56,8 @@ tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *
 /* A field's value as tn_fields_set() takes it; at most TARN_PATH_SIZE bytes. */
 void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size);
 
-/* Values that were not set by tn_fields_set(): ranges, and text that ends. */
+/* Values that were not set by tn_fields_set(): ranges, and text that ends. Names are left to
+ * those who look them up. */
 tarn_status tn_fields_check(const struct tn_field *fields, const void *at, tarn_error *err);
 
 size_t tn_field_bytes(const struct tn_field *field);

@@ -147,3 +147,27 @@ tarn_status tn_option_choose(const tarn_table_row **row, struct tn_options *opti
 
     return status == TARN_OK ? tn_option_read(options, *row, what, text, err) : status;
 }
+
+tarn_status tn_option_check(const tarn_table_row *const *rows, const char *what,
+                            const char *text, tarn_error *err)
+{
+    const tarn_table_row *row = NULL;
+    struct tn_options options;
+
+    return tn_option_choose(&row, &options, rows, what, text, err);
+}
+
+tarn_status tn_option_word(size_t *index, const char *const *words, const char *what,
+                           const char *text, tarn_error *err)
+{
+    char known[160] = "";
+
+    for (size_t i = 0; words[i]; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *index = i;
+            return TARN_OK;
+        }
+        list_append(known, sizeof known, words[i]);
+    }
+    return tn_fail(err, TARN_EUNKNOWN, "%s: no '%.40s'; there are %s", what, text, known);
+}

@@ -23,6 +23,14 @@ tarn_status tn_option_choose(const tarn_table_row **row, struct tn_options *opti
                              const tarn_table_row *const *rows, const char *what,
                              const char *text, tarn_error *err);
 
+/* Refuses what names no row, or has options that the row cannot have. */
+tarn_status tn_option_check(const tarn_table_row *const *rows, const char *what,
+                            const char *text, tarn_error *err);
+
+/* For arguments that are one of a few words (ended by NULL): which one `text` is. */
+tarn_status tn_option_word(size_t *index, const char *const *words, const char *what,
+                           const char *text, tarn_error *err);
+
 /* Row `index` of such a table; NULL past the last. */
 static inline const tarn_table_row *tn_row_at(const tarn_table_row *const *rows, size_t index)
 {

@@ -13,18 +13,77 @@
 #define FIELD_SINCE(kind, name, least, most, before, help)                                     \
     TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, help)
 
+#define NAME(name, before, help) TN_FIELD_NAME(tarn_config, name, before, check_##name, help)
+
+/* ---- Names -------------------------------------------------------------- */
+
+enum { POST, PRE };
+enum { RELU, GELU };
+enum { TRANSFORMER, LSTM };
+static const char *const norms[] = {[POST] = "post", [PRE] = "pre", NULL};
+static const char *const activations[] = {[RELU] = "relu", [GELU] = "gelu", NULL};
+static const char *const bodies[] = {[TRANSFORMER] = "transformer", [LSTM] = "lstm", NULL};
+
+static tarn_status check_attention(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_attention_rows, "attention", value, err);
+}
+
+static tarn_status check_feature_map(const char *value, tarn_error *err)
+{
+    return *value ? tn_option_check(tn_feature_rows, "feature_map", value, err) : TARN_OK;
+}
+
+static tarn_status check_position(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_position_rows, "position", value, err);
+}
+
+static tarn_status check_context(const char *value, tarn_error *err)
+{
+    struct tn_context context;
+
+    return tn_context_init(&context, value, 0, err);
+}
+
+static tarn_status check_head(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_head_rows, "head", value, err);
+}
+
+static tarn_status check_norm(const char *value, tarn_error *err)
+{
+    size_t index;
+
+    return tn_option_word(&index, norms, "norm", value, err);
+}
+
+static tarn_status check_activation(const char *value, tarn_error *err)
+{
+    size_t index;
+
+    return tn_option_word(&index, activations, "activation", value, err);
+}
+
+static tarn_status check_body(const char *value, tarn_error *err)
+{
+    size_t index;
+
+    return tn_option_word(&index, bodies, "body", value, err);
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
 const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, task, 0, 0, "what the symbols mean"),
-    FIELD(TEXT, attention, 0, 0, "kind of attention, with options"),
-    FIELD(TEXT, feature_map, 0, 0, "of attentions that have one; empty: the default"),
-    FIELD(TEXT, position, 0, 0, "how positions enter"),
-    FIELD_SINCE(TEXT, context, 0, 0, "",
-                "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
-    FIELD(TEXT, head, 0, 0, "what is predicted"),
-    FIELD(TEXT, norm, 0, 0, "post: after each sum, as the authors; pre: before each branch"),
-    FIELD(TEXT, activation, 0, 0, "of the feed-forward layer: relu or gelu"),
-    FIELD_SINCE(TEXT, body, 0, 0, "transformer",
-                "transformer, or lstm, of width outputs a layer"),
+    NAME(attention, NULL, "kind of attention, with options"),
+    NAME(feature_map, NULL, "of attentions that have one; empty: the default"),
+    NAME(position, NULL, "how positions enter"),
+    NAME(context, "", "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
+    NAME(head, NULL, "what is predicted"),
+    NAME(norm, NULL, "post: after each sum, as the authors; pre: before each branch"),
+    NAME(activation, NULL, "of the feed-forward layer: relu or gelu"),
+    NAME(body, "transformer", "transformer, or lstm, of width outputs a layer"),
     FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
     FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
     FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
@@ -63,29 +122,25 @@ tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
     return tn_fields_text(tn_config_fields, config, text, size, name, err);
 }
 
-/* ---- Names -------------------------------------------------------------- */
+/* ---- Looking names up --------------------------------------------------- */
 
 static tarn_status read_norm(struct tn_arch *arch, tarn_error *err)
 {
-    const char *const norm = arch->config.norm;
+    size_t index = 0;
+    const tarn_status status = tn_option_word(&index, norms, "norm", arch->config.norm, err);
 
-    arch->norm_first = strcmp(norm, "pre") == 0;
-    if (!arch->norm_first && strcmp(norm, "post") != 0)
-        return tn_fail(err, TARN_EUNKNOWN, "norm: no '%s'; there are post, pre", norm);
-    return TARN_OK;
+    arch->norm_first = index == PRE;
+    return status;
 }
 
 static tarn_status read_activation(struct tn_arch *arch, tarn_error *err)
 {
-    const char *const name = arch->config.activation;
+    size_t index = 0;
+    const tarn_status status =
+        tn_option_word(&index, activations, "activation", arch->config.activation, err);
 
-    if (strcmp(name, "relu") == 0)
-        arch->activation = TN_RELU;
-    else if (strcmp(name, "gelu") == 0)
-        arch->activation = TN_GELU;
-    else
-        return tn_fail(err, TARN_EUNKNOWN, "activation: no '%s'; there are relu, gelu", name);
-    return TARN_OK;
+    arch->activation = index == GELU ? TN_GELU : TN_RELU;
+    return status;
 }
 
 tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N)
@@ -111,21 +166,13 @@ uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer)
     return arch->config.seed + 0x9e3779b97f4a7c15 * (layer + 1);
 }
 
-/* What a plan calls its kind is a configuration's attention: a refusal names that. */
-static tarn_status check_kind(const char *attention, tarn_error *err)
-{
-    const tarn_table_row *row = NULL;
-    struct tn_options options;
-
-    return tn_option_choose(&row, &options, tn_attention_rows, "attention", attention, err);
-}
-
-/* A plan for one position says whether kind, map and widths fit together. */
+/* A plan for one position says whether kind, map and widths fit together. What it calls its
+ * kind is a configuration's attention: a refusal names that. */
 static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
 {
     const tarn_attention_desc desc = tn_arch_attention(arch, 1, 1);
     tarn_attention plan;
-    tarn_status status = check_kind(arch->config.attention, err);
+    tarn_status status = check_attention(arch->config.attention, err);
 
     if (status != TARN_OK)
         return status;
@@ -158,13 +205,12 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
 static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
 {
     const tarn_config *const config = &arch->config;
+    size_t index = 0;
+    const tarn_status status = tn_option_word(&index, bodies, "body", config->body, err);
 
-    arch->lstm = strcmp(config->body, "lstm") == 0;
+    arch->lstm = index == LSTM;
     if (!arch->lstm)
-        return strcmp(config->body, "transformer") == 0
-                   ? TARN_OK
-                   : tn_fail(err, TARN_EUNKNOWN, "body: no '%s'; there are transformer, lstm",
-                             config->body);
+        return status;
     if (!config->causal && config->width % TN_LSTM_WAYS != 0)
         return tn_fail(err, TARN_EINVAL, "width: %zu; expected an even one, for two directions",
                        config->width);

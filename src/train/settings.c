@@ -3,7 +3,11 @@
 
 #include <string.h>
 
+#include "kernel/matmul.h"
 #include "task/task.h"
+#include "train/clip.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
 
 #define FIELD(kind, name, least, most, help)                                                   \
     TN_FIELD(tarn_settings, kind, name, least, most, help)
@@ -13,21 +17,55 @@
     TN_FIELD(struct tn_training, kind, name, least, most, "")
 #define PROGRESS_SINCE(kind, name, least, most, before)                                        \
     TN_FIELD_SINCE(struct tn_training, kind, name, least, most, before, "")
+#define NAME(name, help) TN_FIELD_NAME(tarn_settings, name, NULL, check_##name, help)
 
 enum { PROGRESS_FIELDS = 4 };
 
+/* ---- Names -------------------------------------------------------------- */
+
+static tarn_status check_task(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_task_rows, "task", value, err);
+}
+
+static tarn_status check_optimizer(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_optimizer_rows, "optimizer", value, err);
+}
+
+static tarn_status check_schedule(const char *value, tarn_error *err)
+{
+    return tn_option_check(tn_schedule_rows, "schedule", value, err);
+}
+
+static tarn_status check_clip(const char *value, tarn_error *err)
+{
+    struct tn_clip clip;
+
+    return tn_clip_init(&clip, value, err);
+}
+
+static tarn_status check_precision(const char *value, tarn_error *err)
+{
+    enum tn_element element;
+
+    return tn_element_named(&element, value, err);
+}
+
+/* ---- The table ---------------------------------------------------------- */
+
 const struct tn_field tn_training_fields[] = {
-    FIELD(TEXT, task, 0, 0, "what is learnt"),
+    NAME(task, "what is learnt"),
     FIELD(PATH, data, 0, 0, "file or folder to learn from"),
     FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept from training"),
     FIELD(COUNT, length, 0, 1 << 30, "positions of a sequence; 0: as the data has"),
     FIELD(COUNT, batch, 1, 1 << 24, "sequences at once"),
     FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
     FIELD(COUNT, updates, 1, TN_FIELD_MOST, "updates in all"),
-    FIELD(TEXT, optimizer, 0, 0, "how gradients become updates"),
-    FIELD(TEXT, schedule, 0, 0, "how the learning rate goes"),
-    FIELD(TEXT, clip, 0, 0, "how long gradients may be"),
-    FIELD(TEXT, precision, 0, 0, "of the dense products: f32 or bf16"),
+    NAME(optimizer, "how gradients become updates"),
+    NAME(schedule, "how the learning rate goes"),
+    NAME(clip, "how long gradients may be"),
+    NAME(precision, "of the dense products: f32 or bf16"),
     FIELD(NUMBER, rate, 1e-12, 10.0, "learning rate"),
     FIELD(FLAG, recompute, 0, 0, "form activations again: less memory, more time"),
     FIELD(FLAG, skip, 0, 0, "leave out updates that are not finite, instead of stopping"),
