@@ -99,16 +99,21 @@ head -c 3000 "$vectors/views.pth" >"$folder/cut.pth"
 expect 1 'cut.pth: zip' inspect "$folder/cut.pth"
 
 if python3 -c 'import numpy' 2>"$err"; then
-    python3 - "$folder/out.npz" "$folder/deflated.npz" <<'END' || fail "NumPy reads another"
+    python3 - "$folder/out.npz" "$folder/deflated.npz" "$folder/whole.npz" <<'END' || fail "NumPy reads another"
 import json, sys, numpy
 arrays = numpy.load(sys.argv[1])
 assert arrays["predictor.weight"].shape == (6, 8)
 assert arrays["predictor.weight"].dtype == numpy.float32
-assert json.loads(arrays["tarn.json"])["layers"] == 2
-names = [name for name in arrays.files if name != "tarn.json"]
-assert len(names) == 38 and arrays["pos_embedding.pe"].shape == (1, 5000, 4)
-numpy.savez_compressed(sys.argv[2], **{name: arrays[name] for name in names})
+everything = {name: arrays[name] for name in arrays.files}
+assert all(isinstance(array, numpy.ndarray) for array in everything.values())
+assert json.loads(bytes(everything["tarn.json"]))["layers"] == 2
+numpy.savez(sys.argv[3], **everything)
+del everything["tarn.json"]
+assert len(everything) == 38 and arrays["pos_embedding.pe"].shape == (1, 5000, 4)
+numpy.savez_compressed(sys.argv[2], **everything)
 END
+    expect 0 'parameters' import "$folder/whole.npz" "$folder/again.safetensors"
+    cmp "$folder/again.safetensors" "$folder/old.safetensors" || fail "NumPy's copy is another"
     expect 0 '37 read, 1 skipped' import "$folder/deflated.npz" "$folder/np.safetensors" --heads 2
     same_weights "$folder/old.safetensors" "$folder/np.safetensors"
 fi

@@ -133,6 +133,39 @@ static void text_of_any_length_comes_back(void **state)
     folder_close(&folder);
 }
 
+/* Files of tarn before had texts as they are; the other ones are arrays, also where NumPy wrote
+ * them. What is called so and has other numbers is a tensor. */
+static void text_is_read_as_it_is_and_as_an_array(void **state)
+{
+    static const char text[] = "\x93NUMPY\1\0\x3b\0"
+                               "{'descr': '|u1', 'fortran_order': False, 'shape': (4,), } \n";
+    static const char numbers[] =
+        "\x93NUMPY\1\0\x3b\0"
+        "{'descr': '|i1', 'fortran_order': False, 'shape': (4,), } \n";
+    unsigned char arrays[2][sizeof text + 3];
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    memcpy(arrays[0], text, sizeof text - 1);
+    memcpy(arrays[0] + sizeof text - 1, "text", 4);
+    memcpy(arrays[1], numbers, sizeof numbers - 1);
+    memcpy(arrays[1] + sizeof numbers - 1, "text", 4);
+    struct tn_bytes zip =
+        zip_make((struct zip_made[]){{"now.json.npy", arrays[0], sizeof arrays[0], 0},
+                                     {"before.json", "old", 3, 0},
+                                     {"tensor.json.npy", arrays[1], sizeof arrays[1], 0}},
+                 3);
+
+    check_ok(parse(&s, zip.data, zip.size, &err), &err);
+    assert_string_equal(tn_safetensors_metadata(&s, "now"), "text");
+    assert_string_equal(tn_safetensors_metadata(&s, "before"), "old");
+    assert_int_equal(s.count, 1);
+    assert_non_null(tn_safetensors_find(&s, "tensor.json"));
+    tn_safetensors_free(&s);
+    tn_bytes_free(&zip);
+}
+
 static void what_is_no_text_is_left_out(void **state)
 {
     static const char *const wrong[] = {"a\0b", "a\xff b"};
@@ -291,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_come_back_as_they_were),
         cmocka_unit_test(text_of_any_length_comes_back),
+        cmocka_unit_test(text_is_read_as_it_is_and_as_an_array),
         cmocka_unit_test(what_is_no_text_is_left_out),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(what_numpy_has_not_is_refused),

@@ -8,7 +8,7 @@
 #include "file/tensor_list.h"
 #include "file/zip.h"
 
-enum { HEAD = 256, NAME = TN_SAFETENSOR_NAME + 8 };
+enum { HEAD = 256, NAME = TN_SAFETENSOR_NAME + 16 };
 
 static const char magic[] = "\x93NUMPY";
 
@@ -142,12 +142,22 @@ static bool cut_name(char out[NAME], const char *name, const char *end)
     return true;
 }
 
+/* Whether an array is a text of the metadata: `name` loses its end then. */
+static bool is_text(char name[NAME], const struct tn_safetensor *tensor)
+{
+    char whole[NAME];
+
+    memcpy(whole, name, NAME);
+    return tensor->dtype == TN_DTYPE_U8 && tensor->rank == 1 && cut_name(name, whole, ".json");
+}
+
 static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_entry *entry,
                              const char *path, tarn_error *err)
 {
     char name[NAME];
     struct tn_safetensor tensor = {.name = name};
 
+    memset(name, 0, sizeof name);
     if (cut_name(name, entry->name, ".json"))
         tn_tensor_list_note(list, name, (const char *)entry->data, entry->bytes);
     if (!cut_name(name, entry->name, ".npy"))
@@ -157,6 +167,10 @@ static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_en
                        "%s: array '%.60s': expected little-endian numbers in rows, as NumPy "
                        "writes them, and as many as its shape says",
                        tn_path_shown(path), name);
+    if (is_text(name, &tensor)) {
+        tn_tensor_list_note(list, name, tensor.data, tensor.shape[0]);
+        return TARN_OK;
+    }
     return tn_tensor_list_add(list, &tensor, err);
 }
 
@@ -248,11 +262,15 @@ tarn_status tn_npz_write(const char *path, const struct tn_safetensor *tensors, 
     for (size_t i = 0; i < n && status == TARN_OK; i++)
         status = fill(&all[i], &pieces[i], &tensors[i], err);
     for (size_t i = 0; i < entries && status == TARN_OK; i++) {
-        snprintf(pieces[n + i].name, NAME, "%.500s.json", metadata[i].key);
-        all[n + i] = (struct tn_zip_piece){.name = pieces[n + i].name,
-                                           .data = metadata[i].value,
-                                           .bytes = strlen(metadata[i].value),
-                                           .head = ""};
+        char name[NAME];
+        const struct tn_safetensor text = {.name = name,
+                                           .dtype = TN_DTYPE_U8,
+                                           .rank = 1,
+                                           .shape = {strlen(metadata[i].value)},
+                                           .data = metadata[i].value};
+
+        snprintf(name, sizeof name, "%.500s.json", metadata[i].key);
+        status = fill(&all[n + i], &pieces[n + i], &text, err);
     }
     if (status == TARN_OK)
         status = tn_zip_write(path, all, n + entries, err);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Models: files, whole sequences, steps, snapshots, symbols that are drawn."""
+import json
 import subprocess
 import sys
 import os
@@ -131,6 +132,13 @@ def test_models_are_exported_and_imported(model, tmp_path):
         for name, tensor in model.tensors().items():
             assert np.array_equal(file[name], tensor)
         np.savez(tmp_path / "bare.npz", **{name: file[name] for name in model.tensors()})
+        everything = {name: file[name] for name in file.files}
+    assert all(isinstance(array, np.ndarray) for array in everything.values())
+    assert json.loads(bytes(everything["tarn.json"]))["task"] == "text"
+    np.savez(tmp_path / "whole.npz", **everything)  # with the configuration: nothing is assumed
+    whole = tarn.Model.import_(tmp_path / "whole.npz")
+    assert whole.fingerprint == model.fingerprint
+    assert "assumed" not in {note.event for note in whole.notes}
     again = tarn.Model.import_(tmp_path / "bare.npz", heads=2, task="text")
     symbols = [[1, 2, 3]]
     assert np.array_equal(again.forward(symbols), model.forward(symbols))
