@@ -1,9 +1,51 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/peers.sh LIBRARY - bench/peers with tarn as the only subject, in small sizes, by the first
-# Python that has NumPy; every other peer's file is at least Python.
+# tests/peers.sh LIBRARY - bench/peers: packages installed by a Python that has none, without a
+# network; then tarn as the only subject, in small sizes, by the first Python that has NumPy; every
+# other peer's file is at least Python.
 set -eu
 bench=$(cd "$(dirname "$0")/../bench/peers" && pwd)
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+
+# ---- On a fresh machine -------------------------------------------------------
+
+# Without site-packages (-S) nothing is installed but this pip, which only leaves the metadata of an
+# installed package, and refuses the packages in REFUSED.
+mkdir -p "$made/fresh/pip"
+: >"$made/fresh/pip/__init__.py"
+cat >"$made/fresh/pip/__main__.py" <<'END'
+import os, pathlib, sys
+package = sys.argv[-1]
+if package in os.environ.get("REFUSED", "").split():
+    sys.exit(f"ERROR: No matching distribution found for {package}")
+about = pathlib.Path(__file__).parents[1] / f"{package.replace('-', '_')}-1.0.dist-info"
+about.mkdir()
+(about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+END
+
+install() { # FOLDER
+    mkdir -p "$1"
+    PYTHONPATH=$made/fresh PYTHONDONTWRITEBYTECODE=1 python3 -S "$bench/install.py" "$1" \
+        >"$1/said" 2>&1
+}
+
+if python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+    ! REFUSED=numpy install "$made/none" || { echo "goes on without NumPy"; exit 1; }
+    grep -q 'numpy, which every subject needs, cannot be installed' "$made/none/said" ||
+        { cat "$made/none/said"; exit 1; }
+    [ ! -e "$made/none/installed.jsonl" ]
+    REFUSED=optax install "$made/all" || { cat "$made/all/said"; exit 1; }
+    for package in torch jax pytorch-fast-transformers; do
+        grep -q "\"$package\", \"installed\": \"1.0\", \"failures\": \[\]" \
+            "$made/all/installed.jsonl"
+    done
+    grep -q '"optax", "installed": null, .*No matching distribution' "$made/all/installed.jsonl"
+    [ -d "$made/fresh/numpy-1.0.dist-info" ]
+fi
+
+# ---- tarn alone ---------------------------------------------------------------
+
 export TARN_LIBRARY="$1" PYTHONPATH="$bench/../../bindings/python" PYTHONDONTWRITEBYTECODE=1
 
 for python in python3 /usr/bin/python3; do
@@ -12,8 +54,6 @@ for python in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || { echo "no Python 3.9 with numpy"; exit 77; }
 
-made=$(mktemp -d)
-trap 'rm -rf "$made"' EXIT
 for file in "$bench"/*.py; do
     "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' "$file"
 done

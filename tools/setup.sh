@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|test|all|speech - installs missing packages; prints nothing if none is.
+# tools/setup.sh build|test|all|speech|peers - installs missing packages; prints nothing if none is.
 #
 # With apt-get, missing packages are installed; elsewhere their Debian names are printed. Each row
 # below is a package and a command that succeeds if it is installed, by whatever means.
@@ -53,7 +53,12 @@ python_tests() {
     return 1
 }
 
-look() { # build|test|all|speech
+# Peers without a wheel are compiled.
+python_headers() {
+    python3 -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("include"), "Python.h"))'
+}
+
+look() { # build|test|all|speech|peers
     needed=
     wished=
     if [ "$1" = speech ]; then # what tools/make_speech.py needs
@@ -78,6 +83,12 @@ look() { # build|test|all|speech
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
     wish gnuplot-nox have gnuplot
     [ "$1" = build ] && return
+    if [ "$1" = peers ]; then # what bench/peers/run.sh needs
+        need python3 have python3
+        need python3-venv python3 -c 'import ensurepip, venv'
+        wish python3-dev python_headers
+        return
+    fi
     need gcc have gcc
     need libcmocka-dev header cmocka.h
     need python3 have python3
@@ -115,7 +126,7 @@ as_root() {
 }
 
 # Failures are ignored here: what is still missing is found by the second check.
-apt_install() { # build|test|all|speech
+apt_install() { # build|test|all|speech|peers
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
     if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
@@ -134,8 +145,8 @@ apt_install() { # build|test|all|speech
 cd "$(dirname "$0")/.."
 tier=${1:-build}
 case $tier in
-build | test | all | speech) ;;
-*) stop "usage: tools/setup.sh build|test|all|speech" ;;
+build | test | all | speech | peers) ;;
+*) stop "usage: tools/setup.sh build|test|all|speech|peers" ;;
 esac
 
 look "$tier"

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """install.py FOLDER - packages of the subjects into the environment that runs this, each as the
-index has it; FOLDER/installed.jsonl says what came of it, FOLDER/install.log everything."""
+index has it; FOLDER/installed.jsonl says what came of it, FOLDER/install.log everything. Peers
+that cannot be installed are recorded and left out; without NumPy nothing can be measured."""
 import importlib.metadata
 import json
 import pathlib
@@ -26,7 +27,7 @@ def version(package):
 
 def reason(text):
     """The first line that tells of an error, without the folders of this machine."""
-    told = r"(?m)^\s*(?:\S*: )?((?:fatal )?error: .*|\w*Error: .*|#error .*)$"
+    told = r"(?m)^\s*(?:\S*: )?((?:fatal )?error: .*|ERROR: .*|\w*Error: .*|#error .*)$"
     found = re.findall(told, text)
     return re.sub(r"(/[\w.+-]+)+/", "", (found or text.strip().splitlines())[0])[:200]
 
@@ -51,7 +52,10 @@ def main():
     with open(folder / "install.log", "w") as log, open(f"{made}.part", "w") as records:
         for package in BASE:
             if not version(package):
-                install(package, log)
+                row = install(package, log)
+                if package == "numpy" and not row["installed"]:
+                    sys.exit(f"install.py: numpy, which every subject needs, cannot be installed: "
+                             f"{row['failures'][-1]['why']}; see {log.name}")
         for package in wanted:
             print(f"installing {package}", file=sys.stderr)
             row = install(package, log)

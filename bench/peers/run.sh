@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh [--record] [--fresh] [OPTION...] - tarn beside its peers; OPTIONs are compare.py's, as
-# --rounds 1 --seconds 0.5 for a quick look. Builds the library, makes an environment of Python's
-# in build/peers and installs there what installs; --fresh makes it anew.
+# --rounds 1 --seconds 0.5 for a quick look. Installs what is missing to build (Debian, Ubuntu),
+# builds the library, makes a virtual environment in build/peers and installs the peers there;
+# --fresh makes it anew.
 #
 # Records are build/peers/results.jsonl. With --record they are kept beside this file and fill
 # its page, the project's and docs/benchmarks.md.
@@ -21,12 +22,13 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+"$root/tools/setup.sh" peers
 [ -f "$root/build/release/build.ninja" ] || (cd "$root" && cmake --preset release)
 cmake --build "$root/build/release" --target tarn_shared
 
 mkdir -p "$made"
 python=$made/venv/bin/python
-[ -x "$python" ] || python3 -m venv "$made/venv"
+"$python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$made/venv"
 [ -s "$made/installed.jsonl" ] || "$python" "$here/install.py" "$made"
 
 export TARN_LIBRARY="$root/build/release/libtarn.so" PYTHONPATH="$root/bindings/python"

@@ -3,11 +3,17 @@
 
 A peer is a module with functions train, generate and attention, each
     (weights, given, sizes, threads, **options) -> Made
-for the workloads of that kind. What it computes is compared with tarn before it is measured."""
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, NamedTuple, Tuple
+for the workloads of that kind. What it computes is compared with tarn before it is measured.
 
-import numpy as np
+install.py reads these rows before any package is installed: only Python's own modules are
+imported here."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, NamedTuple, Tuple
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Made(NamedTuple):
