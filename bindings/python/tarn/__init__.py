@@ -9,7 +9,8 @@ from typing import Dict, List
 from ._attention import (AttentionState, attention, attention_backward, attention_vjp,
                          causal_dot_product, causal_dot_product_backward)
 from ._errors import (BusyError, ClosedError, Error, FileError, ForkedError, FormatError,
-                      InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName)
+                      InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName,
+                      UnsupportedError)
 from ._library import lib as _lib
 from ._library import table as _table
 from ._library import version as __version__
@@ -19,7 +20,7 @@ from ._state import State
 __all__ = [
     "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError", "ForkedError",
     "FormatError", "InvalidArgument", "MachineError", "Model", "Note", "NumberError",
-    "OutOfMemory", "State", "UnknownName", "__version__", "attention", "attention_backward",
+    "OutOfMemory", "State", "UnknownName", "UnsupportedError", "__version__", "attention", "attention_backward",
     "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
     "cpus", "feature_maps", "matmul_backend", "presets",
 ]

@@ -14,6 +14,11 @@ Floats = npt.NDArray[np.float32]
 Symbols = npt.NDArray[np.int32]
 
 
+def positions_of(causal: bool, queries: int, keys: int, values: int) -> int:
+    """How many keys and values there should be, so that a refusal names the one that has another
+    number: those of the keys, unless the values alone have as many as causal queries need."""
+    return values if causal and values == queries else keys
+
 
 def plain(a: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
     """Contiguous and aligned, without a copy where it is so already."""

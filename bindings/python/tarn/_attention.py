@@ -10,7 +10,8 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import Floats, empty, floats, heads_first, lengths_of, one_position
+from ._arrays import (Floats, empty, floats, heads_first, lengths_of, one_position,
+                      positions_of)
 from ._errors import FormatError, InvalidArgument
 from ._library import Alone, count, lib, seed_of, text, threads_of
 from ._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
@@ -36,13 +37,15 @@ class _Call:
         B, H, N, D = self.q.shape
         self.v = floats("v", v, "BHNM")
         M, keys = self.v.shape[3], self.v.shape[2]
-        floats("v", self.v, "BHNM", (B, H, keys, M))
         self.k: Optional[Floats] = None
         if not shares:
-            self.k = floats("k", k, "BHND", (B, H, keys, D))
+            self.k = floats("k", k, "BHND")
+            keys = positions_of(causal, N, self.k.shape[2], keys)
+            floats("k", self.k, "BHND", (B, H, keys, D))
         elif k is not None:
             raise InvalidArgument(f"k: is given; the keys of '{kind}' are its queries: "
                                   "expected None")
+        floats("v", self.v, "BHNM", (B, H, keys, M))
         self.lengths: Lengths = lengths_of("lengths", lengths, B, keys)
         self.plan: Plan = plan_of(Desc(
             named, text("feature_map", feature_map), bool(causal), B, H, N, keys, D, M,
@@ -168,6 +171,7 @@ class AttentionState:
             raise InvalidArgument(f"kind: '{kind}' has no recurrent form; expected one that has")
         self._lock = threading.Lock()
         self._memory = np.zeros(self._plan.state_size, np.uint8)
+        self._feature_map: Any = None  # of torch's, as drawn for this sequence
 
     def step(self, q: Any, k: Any, v: Any) -> Floats:
         """The next position of every sequence: q, k (B, H, D), v (B, H, M) -> y (B, H, M)."""
@@ -189,6 +193,7 @@ class AttentionState:
         """Another state that goes on from here."""
         other = object.__new__(AttentionState)
         other._plan, other._lock = self._plan, threading.Lock()
+        other._feature_map = self._feature_map
         with Alone(self._lock):
             other._memory = self._memory.copy()
         return other

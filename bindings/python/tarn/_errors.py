@@ -53,6 +53,10 @@ class NumberError(Error, ArithmeticError):
     status = 7
 
 
+class UnsupportedError(Error, NotImplementedError):
+    """There is no way to compute this, such as second derivatives."""
+
+
 class ClosedError(Error, ValueError):
     """The object was closed before."""
 

@@ -162,9 +162,31 @@ def test_only_what_is_asked_for_has_a_gradient():
     assert k.grad is not None and q.grad is None
     with torch.no_grad():
         assert not tt.attention(q, k, v).requires_grad
-    [dq] = torch.autograd.grad(tt.attention(q, k, v).pow(2).sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError):  # there are no second derivatives
-        dq.sum().backward()
+
+
+@pytest.mark.parametrize("loss", [  # the gradient of the first depends on the outputs
+    lambda y: y.pow(2).sum(), lambda y: y.sum(),
+    lambda y: (y * torch.arange(float(y.numel())).view(y.shape)).mean()])
+def test_second_derivatives_are_refused_and_never_zero(loss):
+    q, k, v = tensors()
+    scattered = torch.stack([q, q], -1)[..., 0]  # is copied
+    heads = [t.transpose(1, 2) for t in (q, k, v)]
+    for y, inputs in ((tt.attention(q, k, v), (q, k, v)), (tt.attention(q, None, v, "lsh"), (q, v)),
+                      (tt.attention(scattered, k, v), (q, k, v)),
+                      (tt.attention(q.detach(), k, v.detach()), (k,)),
+                      (tt.attention(q.bfloat16(), k, v), (q, k, v)),
+                      (tt.causal_dot_product(*heads), (q, k, v))):
+        gradients = torch.autograd.grad(loss(y), inputs, create_graph=True)
+        for gradient in gradients:
+            assert gradient.requires_grad
+            penalty = gradient.pow(2).sum() + q.sum()  # of which only the rest had a gradient
+            with pytest.raises(tarn.UnsupportedError, match="second derivatives"):
+                penalty.backward(retain_graph=True)
+    # As long as nobody asks for them, create_graph is all the same.
+    wanted = torch.autograd.grad(loss(tt.attention(q, k, v)), (q, k, v))
+    found = torch.autograd.grad(loss(tt.attention(q, k, v)), (q, k, v), create_graph=True)
+    assert all(torch.equal(a, b) for a, b in zip(found, wanted))
+    assert not any(gradient.requires_grad for gradient in wanted)
 
 
 def test_lsh_shares_its_keys():
@@ -219,6 +241,39 @@ def test_full_masks_are_known_by_what_they_say():
                 tt.CausalLinearAttention()(q, k, v, mask)
 
 
+def test_a_full_mask_of_a_tensor_is_that_tensor():
+    q, k, v = (t.detach() for t in tensors())
+    causal = torch.ones(L, L, dtype=torch.bool).tril()
+    hides = torch.ones(L, L, dtype=torch.bool)
+    hides[2, 3] = False
+    assert tt.FullMask(causal).bool_matrix.equal(causal) and not tt.FullMask(causal).all_ones
+    assert tt.FullMask(mask=hides).additive_matrix[2, 3] == float("-inf")
+    assert tt.FullMask(hides | True).all_ones and tt.FullMask(2, 3).all_ones
+    for made, shape in ((tt.FullMask(2), (2, 2)), (tt.FullMask(2, 3), (2, 3)),
+                        (tt.FullMask(N=2), (2, 2)), (tt.FullMask(N=2, M=3), (2, 3)),
+                        (tt.FullMask(None, 2, 3, "cpu"), (2, 3))):
+        assert made.bool_matrix.equal(torch.ones(shape, dtype=torch.bool))
+    assert torch.equal(tt.FullAttention()(q, k, v, tt.FullMask(causal)),
+                       tt.attention(q, k, v, "softmax"))
+    assert torch.equal(tt.CausalLinearAttention()(q, k, v, tt.FullMask(causal)),
+                       tt.CausalLinearAttention()(q, k, v))
+    for module in (tt.FullAttention(), tt.CausalLinearAttention(), tt.LinearAttention()):
+        with pytest.raises(tarn.InvalidArgument, match="attn_mask: "):
+            module(q, k, v, tt.FullMask(hides))
+    mask = tt.FullMask(hides)
+    hides[2, 3] = True  # of a copy
+    assert not mask.all_ones and not mask.bool_matrix[2, 3]
+    lengths = torch.tensor([3, 5])
+    seen = torch.arange(S).view(1, -1) < lengths.view(-1, 1)
+    check(tt.LinearAttention(), lambda q, k, v: d.linear(q, k, v, False, lengths=lengths), S,
+          key_lengths=tt.FullMask(seen))
+    for wrong, sentence in ((dict(mask=causal.float()), "mask: is torch.float32; expected"),
+                            (dict(), "mask, N: both are None"), (dict(mask="x"), "mask: is str"),
+                            (dict(mask=2, N=3, M=4), "both are given"), (dict(N=0), "N: 0")):
+        with pytest.raises(tarn.InvalidArgument, match=sentence):
+            tt.FullMask(**wrong)
+
+
 def test_lengths_are_known_by_what_they_say():
     lengths = torch.tensor([3, 5])
     seen = torch.arange(S).view(1, -1) < lengths.view(-1, 1)
@@ -270,6 +325,7 @@ def test_masks_that_cannot_be_done_are_refused(call, sentence):
 @pytest.mark.parametrize("parallel, recurrent", [
     (tt.CausalLinearAttention(E), tt.RecurrentLinearAttention(E)),
     (tt.CausalLinearAttention(E, "relu"), tt.RecurrentLinearAttention(E, "relu")),
+    (tt.CausalLinearAttention(E, "positive"), tt.RecurrentLinearAttention(E, "positive")),
     (tt.CausalLinearAttention(E, torch.exp), tt.RecurrentLinearAttention(E, torch.exp)),
     (tt.FullAttention(0.5), tt.RecurrentFullAttention(0.5, max_length=L)),
 ])
@@ -283,6 +339,58 @@ def test_recurrent_modules_are_the_parallel_ones(parallel, recurrent):
         torch.testing.assert_close(y, wanted[:, i], rtol=1e-4, atol=1e-5)
     again, _ = recurrent(q[:, -1], k[:, -1], v[:, -1], memory=before)
     assert torch.equal(again, y)
+
+
+class Drawn(torch.nn.Module):
+    """Random features as fast_transformers has them: drawn when a sequence begins."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("omega", torch.zeros(E, 8))
+        self.draws = 0
+
+    def new_feature_map(self, device):
+        self.omega = torch.randn(E, 8, device=device)
+        self.draws += 1
+
+    def forward_queries(self, x):
+        return torch.exp(x @ self.omega - x.pow(2).sum(-1, keepdim=True) / 2)
+
+    forward_keys = forward_queries
+
+
+def parallel_by(omega, q, k, v):
+    fixed = Drawn()
+    fixed.omega = omega
+    return tt.CausalLinearAttention(E, feature_map=fixed.forward_queries)(q, k, v)
+
+
+def test_random_maps_are_drawn_once_for_each_sequence():
+    q, k, v = (t.detach() for t in tensors())
+    phi = Drawn()
+    module = tt.RecurrentLinearAttention(E, feature_map=phi)
+    states, omegas, outputs = [None, None], [None, None], [[], []]
+    for i in range(L):  # two sequences in turns, the second begins one later
+        for s in range(2 if i else 1):
+            y, states[s] = module(q[:, i - s], k[:, i - s], v[:, i - s], states[s])
+            outputs[s].append(y)
+            omegas[s] = phi.omega.clone() if omegas[s] is None else omegas[s]
+    assert phi.draws == 2 and not torch.equal(*omegas)
+    for s in range(2):
+        wanted = parallel_by(omegas[s], q, k, v)[:, :L - s]
+        torch.testing.assert_close(torch.stack(outputs[s], 1), wanted, rtol=1e-4, atol=1e-5)
+    before, state = states[0].copy(), states[0]
+    again = module(q[:, 0], k[:, 0], v[:, 0], before)[0]
+    assert torch.equal(module(q[:, 0], k[:, 0], v[:, 0], state)[0], again)
+    _, plain = tt.RecurrentLinearAttention(E)(q[:, 0], k[:, 0], v[:, 0])
+    named = tt.RecurrentLinearAttention(E, "identity")
+    for other, foreign in ((module, plain), (named, state)):
+        with pytest.raises(tarn.InvalidArgument, match="another attention"):
+            other(q[:, 0], k[:, 0], v[:, 0], foreign)
+    parallel = tt.CausalLinearAttention(E, feature_map=phi)
+    wanted = parallel(q, k, v)
+    assert phi.draws == 3
+    torch.testing.assert_close(wanted, parallel_by(phi.omega, q, k, v))
 
 
 def test_recurrent_modules_refuse_what_they_cannot_do():
@@ -299,6 +407,8 @@ def test_recurrent_modules_refuse_what_they_cannot_do():
         linear(q, k, v, [])
     with pytest.raises(tarn.InvalidArgument, match="requires a gradient"):
         linear(q.requires_grad_(), k, v)
+    with pytest.raises(tarn.InvalidArgument, match="requires a gradient"):
+        tt.RecurrentLinearAttention(E, torch.nn.Linear(E, 3))(q.detach(), k, v)
     with torch.no_grad():
         _, state = linear(q, k, v)
     with pytest.raises(tarn.InvalidArgument, match="query: has shape"):
@@ -378,6 +488,17 @@ def test_tensors_that_cannot_be_read_are_refused():
             tt.attention(wrong, k, v)
         with pytest.raises(tarn.InvalidArgument):
             tt.CausalLinearAttention()(wrong, k, v)
+    for keys, values, causal, blamed in (
+            (k, v[:, :6], True, "values"), (k[:, :6], v, True, "keys"),
+            (k, v[:, :6], False, "values"), (k[:, :6], v, False, "values"),
+            (k[:, :6], v[:, :6], True, "keys: is 6, queries is 7"), (k, v[:1], True, "values"),
+            (k[:, :, :2], v, True, "keys"), (k, v[:, :, :2], True, "values")):
+        for module in (lambda *a: tt.attention(*a, causal=causal),
+                       tt.CausalLinearAttention() if causal else tt.LinearAttention()):
+            with pytest.raises(tarn.InvalidArgument, match=blamed):
+                module(q, keys, values)
+    with pytest.raises(tarn.InvalidArgument, match="values: has shape"):
+        tt.LinearAttention()(q, k, v[:, :6], key_lengths=[7, 7])
     with pytest.raises(tarn.InvalidArgument, match="K: has shape"):
         tt.causal_dot_product(q, k[:1], v)
     with pytest.raises(tarn.InvalidArgument, match="4 wide; expected query_dimensions, 8"):

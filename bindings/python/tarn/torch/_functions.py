@@ -2,15 +2,15 @@
 """Autograd functions."""
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, NoReturn, Optional, Tuple
 
 import torch
 
 from .._attention import _kind
-from .._arrays import lengths_of
-from .._errors import InvalidArgument
+from .._arrays import lengths_of, positions_of
+from .._errors import InvalidArgument, UnsupportedError
 from .._library import lib, seed_of, text, threads_of
-from .._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
+from .._plan import Bytes, Desc, DotProduct, Lengths, Plan, plan_of, scratch
 from ._tensors import floats, heads_first, placed, positions_first
 
 
@@ -23,15 +23,21 @@ def default_threads() -> int:
     return min(torch.get_num_threads(), 1024)
 
 
+def no_second_derivatives() -> NoReturn:
+    """For the backward of gradients. They are nodes of the graph where create_graph is given:
+    without them a second derivative would be 0, silently, wherever dy does not depend on an
+    input, as with a sum of outputs."""
+    raise UnsupportedError("tarn.torch: second derivatives of attention are not computed; expected "
+                           "a loss that does not depend on its gradients")
+
+
 class _Attention(torch.autograd.Function):
-    """Gradients by the library, once: there are no second derivatives."""
+    """Tensors are placed(), so that what is saved is what the graph knows."""
 
     @staticmethod
     def forward(ctx: Any, q: torch.Tensor, k: Optional[torch.Tensor], v: torch.Tensor,
                 plan: Plan, lengths: Lengths, keep: bool) -> torch.Tensor:
         d = plan.desc
-        q, v = placed(q), placed(v)
-        k = None if k is None else placed(k)
         y = torch.empty((d.batch, d.queries, d.heads, d.value_width), dtype=torch.float32)
         saved = scratch(plan.saved_size) if keep else None
         plan.forward(positions_first(y), positions_first(q),
@@ -42,18 +48,29 @@ class _Attention(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[misc,unused-ignore]
     def backward(ctx: Any, dy: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         q, k, v, y = ctx.saved_tensors
-        dy = placed(dy)
+        dq, dk, dv = _AttentionGradients.apply(q, k, v, y, placed(dy), ctx.plan, ctx.lengths,
+                                               ctx.saved)
+        return dq, dk, dv, None, None, None
+
+
+class _AttentionGradients(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: Optional[torch.Tensor], v: torch.Tensor,
+                y: torch.Tensor, dy: torch.Tensor, plan: Plan, lengths: Lengths,
+                saved: Bytes) -> Tuple[Optional[torch.Tensor], ...]:
         dq, dv = torch.empty(q.shape), torch.empty(v.shape)
         dk = None if k is None else torch.empty(k.shape)
-        ctx.plan.backward(positions_first(dq), None if dk is None else positions_first(dk),
-                          positions_first(dv), positions_first(q),
-                          None if k is None else positions_first(k), positions_first(v),
-                          positions_first(y), positions_first(dy), ctx.lengths,
-                          ctx.saved.ctypes.data)
-        return dq, dk, dv, None, None, None
+        plan.backward(positions_first(dq), None if dk is None else positions_first(dk),
+                      positions_first(dv), positions_first(q),
+                      None if k is None else positions_first(k), positions_first(v),
+                      positions_first(y), positions_first(dy), lengths, saved.ctypes.data)
+        return dq, dk, dv
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> NoReturn:
+        no_second_derivatives()
 
 
 def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch.Tensor,
@@ -66,13 +83,16 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     N, L, H, E = q.shape
     v = floats("values", values, "NSHD")
     S, D = v.shape[1], v.shape[3]
-    floats("values", values, "NSHD", (N, S, H, D))
     k: Optional[torch.Tensor] = None
     if not lib.tarn_attention_shares_keys(named):
-        k = floats("keys", keys, "NSHE", (N, S, H, E))
+        k = floats("keys", keys, "NSHE")
+        S = positions_of(causal, L, k.shape[1], S)
+        k = placed(floats("keys", k, "NSHE", (N, S, H, E)))
     elif keys is not None:
         raise InvalidArgument(f"keys: are given; those of '{kind}' are its queries: expected "
                               "None")
+    v = placed(floats("values", v, "NSHD", (N, S, H, D)))
+    q = placed(q)
     counted = lengths_of("lengths", _listed(lengths), N, S)
     plan = plan_of(Desc(named, text("feature_map", feature_map), bool(causal), N, H, L, S, E, D,
                         seed_of(seed),
@@ -93,7 +113,6 @@ class _CausalDotProduct(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                 threads: int) -> torch.Tensor:
-        q, k, v = placed(q), placed(k), placed(v)
         y = torch.empty(v.shape)
         _dot_product(q, v, threads).forward(heads_first(y), heads_first(q), heads_first(k),
                                             heads_first(v))
@@ -102,15 +121,25 @@ class _CausalDotProduct(torch.autograd.Function):
         return y
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[misc,unused-ignore]
     def backward(ctx: Any, dy: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
         q, k, v = ctx.saved_tensors
-        dy = placed(dy)
+        dq, dk, dv = _CausalDotProductGradients.apply(q, k, v, placed(dy), ctx.threads)
+        return dq, dk, dv, None
+
+
+class _CausalDotProductGradients(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dy: torch.Tensor,
+                threads: int) -> Tuple[torch.Tensor, ...]:
         dq, dk, dv = torch.empty(q.shape), torch.empty(k.shape), torch.empty(v.shape)
-        _dot_product(q, v, ctx.threads).backward(
+        _dot_product(q, v, threads).backward(
             heads_first(dq), heads_first(dk), heads_first(dv), heads_first(q), heads_first(k),
             heads_first(v), heads_first(dy))
-        return dq, dk, dv, None
+        return dq, dk, dv
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> NoReturn:
+        no_second_derivatives()
 
 
 def _dot_product(q: torch.Tensor, v: torch.Tensor, threads: int) -> DotProduct:
@@ -125,5 +154,5 @@ def causal_dot_product(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor) -> tor
     k = floats("K", K, "NHLE", tuple(q.shape))
     v = floats("V", V, "NHLD")
     floats("V", V, "NHLD", tuple(q.shape[:3]) + (v.shape[3],))
-    y: torch.Tensor = _CausalDotProduct.apply(q, k, v, default_threads())
+    y: torch.Tensor = _CausalDotProduct.apply(placed(q), placed(k), placed(v), default_threads())
     return y if y.dtype == Q.dtype else y.to(Q.dtype)

@@ -5,11 +5,12 @@ An attention mask may say that everything is seen, or that position i sees posit
 lengths, that each sequence's first keys are. Nothing else can be done here, and it is refused."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional
+from typing import Any, List, NamedTuple, Optional, Union
 
 import torch
 
 from .._errors import InvalidArgument
+from .._library import count
 
 _INF = float("-inf")
 
@@ -36,15 +37,33 @@ class _Mask:
 
 
 class FullMask(_Mask):
-    """N positions see all of M, which is N where it is not given."""
+    """A tensor of bool, true where a key is seen; or N positions that see all of M, which is N
+    where it is not given: FullMask(tensor), FullMask(N), FullMask(N, M), or by name."""
 
-    all_ones = True
-
-    def __init__(self, N: int, M: Optional[int] = None, device: Any = "cpu") -> None:
-        self._shape, self._device = (N, N if M is None else M), device
+    def __init__(self, mask: Union[None, int, torch.Tensor] = None, N: Optional[int] = None,
+                 M: Optional[int] = None, device: Any = "cpu") -> None:
+        self._mask: Optional[torch.Tensor] = None
+        if isinstance(mask, torch.Tensor):
+            if mask.dtype != torch.bool:
+                raise InvalidArgument(f"mask: is {mask.dtype}; expected torch.bool, true where a "
+                                      "key is seen")
+            self._mask = mask.detach().clone()
+            self.all_ones = bool(mask.all())
+            return
+        if mask is not None:  # FullMask(N) and FullMask(N, M)
+            if M is not None:
+                raise InvalidArgument("mask, M: both are given; expected a tensor, or N and M")
+            mask, N, M = None, count("mask", mask, 1), N
+        if N is None:
+            raise InvalidArgument("mask, N: both are None; expected a tensor of bool, or a number "
+                                  "of positions")
+        self._shape = (count("N", N, 1), count("M", N if M is None else M, 1))
+        self._device, self.all_ones = device, True
 
     @property
     def bool_matrix(self) -> torch.Tensor:
+        if self._mask is not None:
+            return self._mask
         return torch.ones(self._shape, dtype=torch.bool, device=self._device)
 
 

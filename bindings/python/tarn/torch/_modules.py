@@ -5,6 +5,7 @@ What differs is said when it is met: there is no dropout of weights, no mask but
 ones, and the events of an event_dispatcher are not sent."""
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable, Optional, Tuple, Union
 
 import torch
@@ -25,6 +26,15 @@ def _dispatcher(value: Any) -> None:
         raise InvalidArgument('event_dispatcher: is given; expected "": no events are sent')
 
 
+def _map_of(module: nn.Module) -> Any:
+    return getattr(module, "feature_map", None)
+
+
+def _is_random(phi: Any) -> bool:
+    """As those of fast_transformers that are drawn for every sequence."""
+    return hasattr(phi, "new_feature_map")
+
+
 class _Base(nn.Module):
     """What all have: a kind, and where it has one a feature map."""
 
@@ -32,12 +42,16 @@ class _Base(nn.Module):
 
     def _run(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
              causal: bool, key_lengths: Any) -> torch.Tensor:
-        q, k, name = self._mapped(queries, keys)
-        lengths = lengths_of("key_lengths", key_lengths, values.shape[0], values.shape[1])
+        phi = _map_of(self)
+        if _is_random(phi):
+            phi.new_feature_map(queries.device)
+        q, k, name = self._mapped(queries, keys, phi)
+        lengths = lengths_of("key_lengths", key_lengths, keys.shape[0], keys.shape[1])
         return attention(q, k, values, self.kind, causal, name, lengths)
 
-    def _mapped(self, queries: torch.Tensor,
-                keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
+    def _mapped(self, queries: torch.Tensor, keys: torch.Tensor,
+                phi: Any) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
+        """Both through a feature map of torch's, or the name of one of the library's."""
         return queries, keys, None
 
     def extra_repr(self) -> str:
@@ -68,18 +82,15 @@ class _Linear(_Base):
         self.feature_map = feature_map
         self.kind = f"linear:eps={number('eps', eps)!r}"
 
-    def _mapped(self, queries: torch.Tensor,
-                keys: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
+    def _mapped(self, queries: torch.Tensor, keys: torch.Tensor,
+                phi: Any) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
         width = self.query_dimensions
         if width is not None and queries.shape[-1] != width:
             raise InvalidArgument(f"queries: are {queries.shape[-1]} wide; expected "
                                   f"query_dimensions, {width}")
-        phi: Any = self.feature_map
         if phi is None or isinstance(phi, str):
             return queries, keys, phi
         if hasattr(phi, "forward_queries"):
-            if hasattr(phi, "new_feature_map"):
-                phi.new_feature_map(queries.device)
             return phi.forward_queries(queries), phi.forward_keys(keys), "identity"
         return phi(queries), phi(keys), "identity"
 
@@ -164,6 +175,18 @@ def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
 class _Recurrent:
     """The call that both have."""
 
+    @staticmethod
+    def _map_for(module: _Base, state: Optional[AttentionState], device: torch.device) -> Any:
+        """The feature map of a sequence. A random one is drawn at the start and kept in the state
+        as it is: the module's next sequence draws another while this one may still go on."""
+        phi = _map_of(module)
+        if not _is_random(phi):
+            return phi
+        if state is not None:
+            return state._feature_map
+        phi.new_feature_map(device)
+        return copy.deepcopy(phi)
+
     def _advance(self, module: _Base, query: torch.Tensor, key: torch.Tensor,
                  value: torch.Tensor, state: Optional[AttentionState], memory: Any,
                  longest: int) -> Tuple[torch.Tensor, AttentionState]:
@@ -174,18 +197,21 @@ class _Recurrent:
         for name, tensor, letters in (("query", query, "NHE"), ("key", key, "NHE"),
                                       ("value", value, "NHD")):
             floats(name, tensor, letters)
-        if wants_grad(query, key, value):
+        if state is not None and not isinstance(state, AttentionState):
+            raise InvalidArgument(f"state: is {type(state).__name__}; expected None or what an "
+                                  "earlier call returned")
+        phi = self._map_for(module, state, query.device)
+        q, k, feature_map = module._mapped(query, key, phi)
+        if wants_grad(query, key, value, q, k):  # a feature map may have parameters
             raise InvalidArgument("query, key, value: one requires a gradient, which a step has "
                                   "not; expected torch.no_grad(), or the parallel form")
-        q, k, feature_map = module._mapped(query, key)
         if state is None:
             state = AttentionState(q.shape[0], q.shape[1], q.shape[2], value.shape[2],
                                    module.kind, feature_map, longest=longest,
                                    threads=default_threads())
-        elif not isinstance(state, AttentionState):
-            raise InvalidArgument(f"state: is {type(state).__name__}; expected None or what an "
-                                  "earlier call returned")
-        elif state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map)):
+            state._feature_map = phi if _is_random(phi) else None
+        elif (state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map))
+              or _is_random(state._feature_map) != _is_random(_map_of(module))):
             raise InvalidArgument("state: is one of another attention; expected one of this "
                                   "module")
         y = _step(state, q, k, value)
