@@ -36,7 +36,7 @@ const struct image_method image_methods[] = {
      "softmax",
      "recompute",
      true},
-    {{"lsh-1", "Reformer with one hashing round, recomputed likewise", none},
+    {{"lsh-1", "Reformer with one hashing round, recomputed in the same way", none},
      "lsh:rounds=1",
      "recompute",
      false},

@@ -45,7 +45,8 @@ static const struct args_option rows[] = {
     {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
      "skip what is expected to take longer per forward and backward pass"},
     {"repeat", "N", ARGS_COUNT, "0", AT(repeat), 0, 1000000,
-     "repetitions; the fastest counts; 0: for a second, at least 3, or 2 of over 10 s"},
+     "repetitions; the fastest counts; 0: for a second, at least 3, or 2 if they take over "
+     "10 s"},
     {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
      "repetitions of the whole table; the fastest of each row counts, so that a busy minute "
      "does not distort single rows"},

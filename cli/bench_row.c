@@ -16,7 +16,7 @@ enum { RUNS_MIN = 3, LONG_RUNS_MIN = 2 };
  * this the same position of every array would fall into the same set of every cache. */
 enum { GAP = 65 * 16, ARRAYS = 8 };
 
-/* Arrays of one row, behind each other in one block. */
+/* Arrays of one row, one after the other in one block. */
 struct memory {
     float *block;
     void *saved, *work;

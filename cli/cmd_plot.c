@@ -23,18 +23,21 @@ struct options {
 
 static const struct args_option rows[] = {
     {"RUN", NULL, ARGS_OPERANDS, NULL, AT(runs), 1, 0,
-     "a folder of tarn train, its log.jsonl or its loss.csv"},
+     "training folder, or its log.jsonl or loss.csv"},
     {"o", "FILE", ARGS_TEXT, "loss.svg", AT(picture), 0, 0,
-     "the picture to write, .svg or .png, with gnuplot; the numbers go to a .csv file of the "
-     "same name"},
+     "picture to write with gnuplot, .svg or .png; the numbers go to a .csv file of the same "
+     "name"},
     {0},
 };
 
 static const struct args_command command = {
     .name = "tarn plot",
-    .help = "Draws the loss of training runs in one picture: a line for the smoothed training "
-            "loss and points for the validations of each run. Prints where each run ended.",
+    .help = "Draw the loss curves of training runs in one picture: a line for the smoothed "
+            "training loss of each run and points for its validations. Also print the final "
+            "and best losses.",
     .options = rows,
+    .examples = "tarn plot runs/*\n"
+                "tarn plot runs/linear runs/softmax -o compare.png\n",
 };
 
 struct run {
@@ -66,12 +69,12 @@ static bool read_run(struct run *run, const char *path)
     if (!curve_read(&run->curve, path))
         return false;
     if (!curve_draw(&run->drawing, &run->curve)) {
-        fprintf(stderr, "%s: no memory for %s\n", command.name, path);
+        fprintf(stderr, "%s: not enough memory for %s\n", command.name, path);
         return false;
     }
     if (run->drawing.count == 0) {
         fprintf(stderr,
-                "%s: %s has no updates; expected a folder of tarn train, its log.jsonl or its "
+                "%s: %s has no updates; it must be a training folder, or its log.jsonl or "
                 "loss.csv\n",
                 command.name, path);
         return false;
@@ -93,8 +96,8 @@ static bool are_comparable(const struct run *runs, size_t count, const char **me
             first = &runs[i];
         if (strcmp(first->curve.metric, runs[i].curve.metric) != 0) {
             fprintf(stderr,
-                    "%s: %s is measured in %s and %s in %s; expected runs of the same task: "
-                    "plot them separately\n",
+                    "%s: %s is measured in %s and %s in %s; plot runs of different tasks "
+                    "separately\n",
                     command.name, first->name, first->curve.metric, runs[i].name,
                     runs[i].curve.metric);
             return false;
@@ -208,7 +211,7 @@ static void put_plot(FILE *gnuplot, const struct run *runs, size_t count)
     fprintf(gnuplot, ", 1/0 with points pt 7 lc rgb '#606060' title 'validation'\n");
 }
 
-/* True, and said, where there is no gnuplot: the numbers are in the CSV. */
+/* True, after a message, if gnuplot is not installed: the numbers are in the CSV. */
 static bool write_picture(const char *path, const struct run *runs, size_t count)
 {
     FILE *const gnuplot = plot_open(path, WIDTH, HEIGHT);
@@ -287,14 +290,14 @@ int cmd_plot(int argc, char **argv)
     if (code != ARGS_GO_ON)
         return code;
     if (!plot_name_is_fit(o.picture) || strlen(o.picture) >= TARN_PATH_SIZE) {
-        fprintf(stderr, "%s: -o: '%.80s'; expected a name that ends in .svg or .png\n",
-                command.name, o.picture);
+        fprintf(stderr, "%s: -o is '%.80s'; it must end in .svg or .png\n", command.name,
+                o.picture);
         return EXIT_USAGE;
     }
     struct run *const runs = calloc(o.runs.count, sizeof *runs);
 
     if (!runs) {
-        fprintf(stderr, "%s: no memory for %zu runs\n", command.name, o.runs.count);
+        fprintf(stderr, "%s: not enough memory for %zu runs\n", command.name, o.runs.count);
         return EXIT_FAILED;
     }
     const int result = plot_all(runs, &o);

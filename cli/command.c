@@ -35,8 +35,10 @@ static int unknown_command(const struct command_group *group, const char *name)
             nearest = row;
         }
     }
-    if (nearest)
-        fprintf(stderr, "did you mean '%s'? ", nearest->name);
+    if (nearest) {
+        fprintf(stderr, "did you mean '%s'?\n", nearest->name);
+        return EXIT_USAGE;
+    }
     fprintf(stderr, "available:");
     for (const struct command *row = group->rows; row->name; row++)
         fprintf(stderr, "%s %s", row == group->rows ? "" : ",", row->name);

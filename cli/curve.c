@@ -15,7 +15,7 @@ enum { PATH = TARN_PATH_SIZE + 32, DOTS = 2000 };
 
 /* ---- Points ------------------------------------------------------------- */
 
-/* The point of an update: the last one, or a new one. NULL: no memory. */
+/* The point of an update: the last one, or a new one. NULL: not enough memory. */
 static struct curve_point *point_at(struct curve *c, uint64_t update)
 {
     if (c->count > 0 && c->points[c->count - 1].update == update)

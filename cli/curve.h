@@ -35,7 +35,7 @@ struct curve_drawing {
     double least, most;
 };
 
-/* False: no memory. */
+/* False: not enough memory. */
 bool curve_draw(struct curve_drawing *drawing, const struct curve *curve);
 void curve_drawing_free(struct curve_drawing *drawing);
 

@@ -9,7 +9,7 @@
 struct data_progress {
     const char *folder; /* of all sets */
     struct progress_line line;
-    const tarn_data_file *file; /* the last that was told of */
+    const tarn_data_file *file; /* the last one reported */
     uint64_t from;              /* its bytes that were there before */
     double begin;               /* seconds */
 };

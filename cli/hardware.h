@@ -22,7 +22,7 @@ size_t hardware_memory(void);
 
 #define THREADS_HELP "number of threads, 0 for all cores"
 #define CPU_NOTE                                                                               \
-    "The environment variable TARN_CPU selects the instruction set: portable, avx2, ..."
+    "The environment variable TARN_CPU selects the instruction set, such as portable or avx2."
 
 /* The instruction set that TARN_CPU selects; NULL: the best one. False, after a message, if it
  * is not supported here. */

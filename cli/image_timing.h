@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* image_timing.h - how long a model takes for whole images, a batch of them at once.
+/* image_timing.h - the time that a model takes to generate a batch of images.
  *
  * An image of n bytes takes n - 1 steps: each reads a byte and draws the next one, which is
  * part of its time. Where all steps fit into the budget all are measured. Otherwise the image
@@ -47,8 +47,8 @@ tarn_status image_timing_open(struct image_timing *timing, const struct image_ti
                               tarn_error *err);
 void image_timing_close(struct image_timing *timing);
 
-/* A new pass over the image begins; it goes on to the piece `until`. Of each piece the best
- * pass counts. */
+/* Starts a new pass over the image; continues it up to the piece `until`. The fastest pass of
+ * each piece counts. */
 void image_timing_restart(struct image_timing *timing);
 tarn_status image_timing_advance(struct image_timing *timing, size_t until, tarn_error *err);
 

@@ -26,7 +26,7 @@ void json_put_bool(json_t *object, const char *name, int truth)
     json_object_set_new(object, name, json_boolean(truth));
 }
 
-/* Bytes of the character at `text`; 0: it is none. jansson's own idea of one. */
+/* Bytes of the UTF-8 character at `text`, as jansson checks it; 0: not valid. */
 static size_t character(const char *text, size_t n)
 {
     const unsigned char lead = (unsigned char)*text;

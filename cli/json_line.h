@@ -12,13 +12,13 @@ void json_put_count(json_t *object, const char *name, size_t count);
 void json_put_number(json_t *object, const char *name, double number); /* not finite: null */
 void json_put_bool(json_t *object, const char *name, int truth);
 
-/* Bytes that are no UTF-8 become U+FFFD. */
+/* Bytes that are not valid UTF-8 become U+FFFD. */
 void json_put_bytes(json_t *object, const char *name, const char *bytes, size_t n);
 
-/* To a file, and lets it go. */
+/* Writes an object to a file and releases it. */
 void json_write_line(json_t *object, FILE *out);
 
-/* Prints it at once, so that a reader of a pipe sees it, and lets it go. */
+/* Prints an object immediately, for readers of a pipe, and releases it. */
 void json_print_line(json_t *object);
 
 #endif

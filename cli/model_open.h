@@ -14,7 +14,7 @@ enum { MODEL_PATH = TARN_PATH_SIZE + 64 };
 /* Help of the operand and of the options that commands with a MODEL share. */
 #define MODEL_HELP "model file, checkpoint or training folder"
 #define BEST_HELP                                                                              \
-    "use the checkpoint with the best validation score; MODEL must be a training folder"
+    "use the checkpoint with the best validation score; requires a training folder"
 
 /* The file of MODEL: in a folder model.safetensors or, if `best`, best.safetensors. */
 void model_path(char path[MODEL_PATH], const char *given, bool best);

@@ -99,8 +99,8 @@ static tarn_status write_enlarged(const struct picture *p, const char *path, tar
         size.height <= SIZE_MAX / row ? malloc(size.height * row) : NULL;
 
     if (!pixels) {
-        snprintf(err->text, sizeof err->text, "no memory for %zu x %zu pixels", size.height,
-                 size.width);
+        snprintf(err->text, sizeof err->text, "not enough memory for %zu x %zu pixels",
+                 size.height, size.width);
         return err->status = TARN_ENOMEM;
     }
     for (size_t y = 0; y < size.height; y++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* skipped.h - a part of the data that was left out, told on standard error. */
+/* skipped.h - reports a skipped part of the data on standard error. */
 #ifndef SKIPPED_H
 #define SKIPPED_H
 

@@ -12,7 +12,7 @@ failed=0
 
 expect 0 '^tarn [0-9]' --version
 expect 0 '^tarn [0-9]' version
-expect 2 "'now' is no option" version now
+expect 2 "unexpected argument 'now'" version now
 expect 0 'usage: tarn COMMAND' --help
 cp "$out" "$folder/help"
 expect 0 'usage: tarn COMMAND' help
@@ -27,8 +27,8 @@ for command in train generate help 'bench peak' 'train copy' 'data fetch'; do
     cmp -s "$out" "$folder/help" || fail "tarn help $command is not tarn $command --help"
 done
 expect 0 'usage: tarn bench COMMAND' help bench
-expect 2 "no command 'generat'.*did you mean generate" help generat
-expect 2 "no command 'peek'" help bench peek
+expect 2 "unknown command 'generat'; did you mean 'generate'?$" help generat
+expect 2 "unknown command 'peek'; did you mean 'peak'?$" help bench peek
 expect 2 'usage: tarn COMMAND'
 expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
 expect 0 'attention ' bench --help

@@ -324,14 +324,14 @@ sed 's/accuracy/bits_per_dim/' killed/loss.csv >other.csv
 expect 2 'killed is measured in accuracy and other.csv in bits_per_dim; expected runs of the same task' \
     plot killed other.csv -o other.svg
 [ ! -e other.svg ] || fail "a picture of runs that cannot be compared"
-expect 1 'bytes has no updates; expected a folder of tarn train' plot bytes
+expect 1 'bytes has no updates; it must be a training folder' plot bytes
 expect 1 'nowhere: No such file' plot nowhere
 expect 1 'empty/log.jsonl: No such file' plot empty
-expect 2 "-o: 'curves.gif'; expected a name that ends in .svg or .png" plot killed -o curves.gif
+expect 2 "-o is 'curves.gif'; it must end in .svg or .png" plot killed -o curves.gif
 expect 1 'no/such.csv: No such file' plot killed -o no/such.svg
-expect 2 'no RUN' plot
+expect 2 'RUN is required' plot
 path=$folder/empty
-expect 0 'there is no gnuplot, so bare.svg was not made' plot killed -o bare.svg
+expect 0 'gnuplot is not installed, so bare.svg was not written' plot killed -o bare.svg
 [ -s bare.csv ] && [ ! -e bare.svg ] || fail "curves without gnuplot"
 
 # ---- Numbers that are not finite ------------------------------------------------------------
