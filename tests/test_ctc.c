@@ -17,12 +17,13 @@ static double *softmax(const float *x, size_t T, size_t S)
     double *const y = take(T * S + 1, sizeof *y);
 
     for (size_t t = 0; t < T; t++) {
-        double most = -none, sum = 0.0;
+        float most = -INFINITY; /* not double: gcc 12 for aarch64 cannot vectorise that */
+        double sum = 0.0;
 
         for (size_t k = 0; k < S; k++)
-            most = fmax(most, (double)x[t * S + k]);
+            most = fmaxf(most, x[t * S + k]);
         for (size_t k = 0; k < S; k++)
-            sum += y[t * S + k] = exp((double)x[t * S + k] - most);
+            sum += y[t * S + k] = exp((double)x[t * S + k] - (double)most);
         for (size_t k = 0; k < S; k++)
             y[t * S + k] /= sum;
     }

@@ -79,15 +79,18 @@ struct path {
     size_t T, S, L;
 };
 
+/* The maximum is taken of floats as they are: gcc 12 for aarch64 stops with an internal error
+ * at a maximum of floats widened to double. */
 double tn_ctc_log_sum(const float *x, size_t S)
 {
-    double most = none, sum = 0.0;
+    float most = -INFINITY;
+    double sum = 0.0;
 
     for (size_t k = 0; k < S; k++)
-        most = fmax(most, (double)x[k]);
+        most = fmaxf(most, x[k]);
     for (size_t k = 0; k < S; k++)
-        sum += exp((double)x[k] - most);
-    return most + log(sum);
+        sum += exp((double)x[k] - (double)most);
+    return (double)most + log(sum);
 }
 
 static double log_y(const struct path *p, size_t t, size_t s)
