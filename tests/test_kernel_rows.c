@@ -95,7 +95,7 @@ static void for_rows(uint64_t seed, check_rows *check)
 
     tn_random_seed(&random, seed);
     for (size_t i = 0; (kernels = kernels_at(i)) != NULL; i++)
-        for (size_t n = 0; n <= 4 * 16 + 17; n++)
+        for (size_t n = 0; n <= 130; n++)
             for (size_t behind = 0; behind <= 16; behind += 8)
                 check_one(kernels, n, behind, check, &random);
 }

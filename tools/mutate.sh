@@ -238,13 +238,20 @@ mutations() {
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
         $rows
     mutate "max: rows below zero" $body_rows \
-        's/vec most = splat(-INFINITY);/vec most = splat(0.0f);/' test_kernel_rows
+        's/most\[PAIR\] = {splat(-INFINITY), splat(-INFINITY)}/most[PAIR] = {splat(0.0f), splat(0.0f)}/' \
+        test_kernel_rows
     mutate "streams: rows that are not aligned" $body \
         's/) % sizeof(vec) == 0;/) % sizeof(float) == 0;/' test_kernel_rows test_layouts
     mutate "exp: last coefficient" $body \
         's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
     mutate "softmax_slope: no delta" $body_rows \
-        's/p \* (load(dp + i) - delta)/p * load(dp + i)/' $rows
+        's/p\[j\] \* (fetch(dp + j \* LANES, n) - delta)/p[j] * fetch(dp + j * LANES, n)/' $rows
+    mutate "AVX-512: tails of one float more" src/kernel/kernel_avx512.c \
+        's/(1u << (n)) - 1/(2u << (n)) - 1/' test_kernel_widths
+    mutate "AVX2: tails of one float more" src/kernel/kernel_avx2.c \
+        's/first_lanes + 8 - n/first_lanes + 7 - n/' test_kernel_widths
+    mutate "sum_rows: tails without the rows past the fourth" src/kernel/kernel_body_layer.h \
+        's/total += fetch(x, n);/(void)x;/' test_kernel_layer
 
     mutate "refusals: below an option's range" src/base/option.c \
         's/number < option->minimum/number < option->minimum - 0.5/' test_refusals_plan
@@ -276,7 +283,7 @@ mutations() {
     mutate "optimizer: no root" $body 's/square_root(\*v) + by.eps/*v + by.eps/' $optimizers
     mutate "optimizer: moments keep dust" $body 's/splat(1e-36f)/splat(0.0f)/' $optimizers
     mutate "optimizer: the last floats of m not stored" $body \
-        's/store_tail(m + i, mi, rest)/(void)mi/' $optimizers
+        's/keep(m, mi, n);/if (n >= LANES) store(m, mi);/' $optimizers
     mutate "optimizer: bias of m" src/train/optimizer.c \
         's/(float)(rate \/ tn_moment_share(beta1, t))/(float)rate/' $optimizers
     mutate "optimizer: bias of v" src/train/optimizer.c \

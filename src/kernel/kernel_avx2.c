@@ -15,4 +15,37 @@
 #define SMALLER(a, b) _mm256_min_ps(a, b)
 #define STREAM(p, v) _mm256_stream_ps(p, v)
 #define STREAMED() _mm_sfence()
+
+/* Loads have a mask, of which a window at 8 - n is the one for the first n lanes. Stores have
+ * one too, but some processors take a dozen cycles and more for them. */
+static const int first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+
+static inline __attribute__((always_inline)) __m256 load_first(const float *p, size_t n,
+                                                               __m256 fill)
+{
+    const __m256i mask = _mm256_loadu_si256((const void *)(first_lanes + 8 - n));
+
+    return _mm256_blendv_ps(fill, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
+}
+
+static inline __attribute__((always_inline)) void store_first(float *p, __m256 v, size_t n)
+{
+    __m128 left = _mm256_castps256_ps128(v);
+
+    if (n & 4) {
+        _mm_storeu_ps(p, left);
+        left = _mm256_extractf128_ps(v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((void *)p, left);
+        left = _mm_movehl_ps(left, left);
+        p += 2;
+    }
+    if (n & 1)
+        _mm_store_ss(p, left);
+}
+
+#define LOAD_TAIL(p, n, fill) load_first(p, n, fill)
+#define STORE_TAIL(p, v, n) store_first(p, v, n)
 #include "kernel/kernel_body.h"

@@ -15,4 +15,9 @@
 #define SMALLER(a, b) _mm512_min_ps(a, b)
 #define STREAM(p, v) _mm512_stream_ps(p, v)
 #define STREAMED() _mm_sfence()
+#define FIRST(n) ((__mmask16)((1u << (n)) - 1))
+#define LOAD_TAIL(p, n, fill) _mm512_mask_loadu_ps(fill, FIRST(n), p)
+#define STORE_TAIL(p, v, n) _mm512_mask_storeu_ps(p, FIRST(n), v)
+#define LOAD_HALVES_TAIL(p, n) _mm256_maskz_loadu_epi16(FIRST(n), p)
+#define STORE_HALVES_TAIL(p, v, n) _mm256_mask_storeu_epi16(p, FIRST(n), (__m256i)(v))
 #include "kernel/kernel_body.h"

@@ -12,6 +12,7 @@
  *   LARGER, SMALLER  optional: instructions that vector types cannot name; the second operand
  *                    where one is NaN
  *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
+ *   LOAD_TAIL, STORE_TAIL  optional: the first n < LANES floats at p by a mask
  * so that a new instruction set is a file of a few lines. */
 #include <math.h>
 #include <string.h>
@@ -69,18 +70,51 @@ FORCE_INLINE void put(float *p, vec v, bool streams)
         store(p, v);
 }
 
-/* The last n < LANES floats of a row; the other lanes are `fill`. */
+/* The last n < LANES floats of a row, 0 < n; the other lanes are `fill`. A memcpy() of n floats
+ * would be a call, and take longer than what most loops do with a vector; one lane after the
+ * other, the vector stays in its register. */
+#ifndef LOAD_TAIL
+#define LOAD_TAIL(p, n, fill) load_lanes(p, n, fill)
+#define STORE_TAIL(p, v, n) store_lanes(p, v, n)
+
+FORCE_INLINE vec load_lanes(const float *p, size_t n, vec fill)
+{
+    for (size_t i = 0; i < LANES - 1; i++)
+        if (i < n)
+            fill[i] = p[i];
+    return fill;
+}
+
+FORCE_INLINE void store_lanes(float *p, vec v, size_t n)
+{
+    for (size_t i = 0; i < LANES - 1; i++)
+        if (i < n)
+            p[i] = v[i];
+}
+#endif
+
 FORCE_INLINE vec load_tail(const float *p, size_t n, float fill)
 {
-    vec v = splat(fill);
-
-    memcpy(&v, p, n * sizeof(float));
-    return v;
+    return LOAD_TAIL(p, n, splat(fill));
 }
 
 FORCE_INLINE void store_tail(float *p, vec v, size_t n)
 {
-    memcpy(p, &v, n * sizeof(float));
+    STORE_TAIL(p, v, n);
+}
+
+/* The next floats of a row of which n are left, 0 < n; lanes past its end are 0. */
+FORCE_INLINE vec fetch(const float *p, size_t n)
+{
+    return n >= LANES ? load(p) : load_tail(p, n, 0.0f);
+}
+
+FORCE_INLINE void keep(float *p, vec v, size_t n)
+{
+    if (n >= LANES)
+        store(p, v);
+    else
+        store_tail(p, v, n);
 }
 
 FORCE_INLINE vec choose(ivec mask, vec yes, vec no)
@@ -104,27 +138,62 @@ FORCE_INLINE vec smaller(vec a, vec b)
     return SMALLER(a, b);
 }
 
+/* A vector with its halves, or those of all its parts of 8, 4 or 2 lanes, exchanged. */
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#if LANES == 4
+#define SWAP_TWOS(v) SHUFFLE(v, 2, 3, 0, 1)
+#define SWAP_ONES(v) SHUFFLE(v, 1, 0, 3, 2)
+#elif LANES == 8
+#define SWAP_FOURS(v) SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3)
+#define SWAP_TWOS(v) SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5)
+#define SWAP_ONES(v) SHUFFLE(v, 1, 0, 3, 2, 5, 4, 7, 6)
+#elif LANES == 16
+#define SWAP_EIGHTS(v) SHUFFLE(v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)
+#define SWAP_FOURS(v) SHUFFLE(v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)
+#define SWAP_TWOS(v) SHUFFLE(v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)
+#define SWAP_ONES(v) SHUFFLE(v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)
+#endif
+#else /* gcc before 12 has no portable shuffle */
+FORCE_INLINE vec swap_parts(vec v, int part)
+{
+    vec swapped;
+
+    for (int i = 0; i < LANES; i++)
+        swapped[i] = v[i ^ part];
+    return swapped;
+}
+#define SWAP_EIGHTS(v) swap_parts(v, 8)
+#define SWAP_FOURS(v) swap_parts(v, 4)
+#define SWAP_TWOS(v) swap_parts(v, 2)
+#define SWAP_ONES(v) swap_parts(v, 1)
+#endif
+
 /* Fixed order: halves, quarters, ... */
 FORCE_INLINE float sum_lanes(vec v)
 {
-    float x[LANES];
-
-    memcpy(x, &v, sizeof x);
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t i = 0; i < half; i++)
-            x[i] += x[i + half];
-    return x[0];
+#if LANES > 8
+    v += SWAP_EIGHTS(v);
+#endif
+#if LANES > 4
+    v += SWAP_FOURS(v);
+#endif
+    v += SWAP_TWOS(v);
+    v += SWAP_ONES(v);
+    return v[0];
 }
 
 FORCE_INLINE float max_lanes(vec v)
 {
-    float x[LANES];
-
-    memcpy(x, &v, sizeof x);
-    for (size_t half = LANES / 2; half > 0; half /= 2)
-        for (size_t i = 0; i < half; i++)
-            x[i] = x[i] > x[i + half] ? x[i] : x[i + half];
-    return x[0];
+#if LANES > 8
+    v = larger(v, SWAP_EIGHTS(v));
+#endif
+#if LANES > 4
+    v = larger(v, SWAP_FOURS(v));
+#endif
+    v = larger(v, SWAP_TWOS(v));
+    v = larger(v, SWAP_ONES(v));
+    return v[0];
 }
 
 enum { FOUR = 4 };
@@ -173,12 +242,15 @@ FORCE_INLINE void exp_within(vec *x, int count)
 static const float exp_top = 88.37f, exp_bottom = -87.33f;
 
 /* Any x: stays at exp(88.37) above, is 0 below. */
-FORCE_INLINE vec vexp(vec x)
+FORCE_INLINE void exp_of(vec *x, int count)
 {
-    vec e = larger(splat(exp_bottom), smaller(splat(exp_top), x));
+    vec e[FOUR];
 
-    exp_within(&e, 1);
-    return choose(x < splat(exp_bottom), splat(0.0f), e);
+    for (int j = 0; j < count; j++)
+        e[j] = larger(splat(exp_bottom), smaller(splat(exp_top), x[j]));
+    exp_within(e, count);
+    for (int j = 0; j < count; j++)
+        x[j] = choose(x[j] < splat(exp_bottom), splat(0.0f), e[j]);
 }
 
 /* x + 1 above zero, exp(x) below: not less than the smallest normal float. */

@@ -5,20 +5,6 @@
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
 typedef uint16_t halves_anywhere __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
-/* The next floats of a row of which n are left; lanes past its end are 0. */
-FORCE_INLINE vec fetch(const float *p, size_t n)
-{
-    return n >= LANES ? load(p) : load_tail(p, n, 0.0f);
-}
-
-FORCE_INLINE void keep(float *p, vec v, size_t n)
-{
-    if (n >= LANES)
-        store(p, v);
-    else
-        store_tail(p, v, n);
-}
-
 /* ---- bf16 --------------------------------------------------------------- */
 
 /* To nearest, ties to even. Rounding up could turn NaN into infinity, so that is made quiet. */
@@ -41,6 +27,39 @@ FORCE_INLINE vec widen_of(halves x)
     return (vec)(__builtin_convertvector(x, uvec) << 16);
 }
 
+FORCE_INLINE halves load_halves(const uint16_t *p)
+{
+    return *(const halves_anywhere *)p;
+}
+
+FORCE_INLINE void store_halves(uint16_t *p, halves v)
+{
+    *(halves_anywhere *)p = v;
+}
+
+/* The last n < LANES of a row; the other lanes are 0. */
+#ifndef LOAD_HALVES_TAIL
+#define LOAD_HALVES_TAIL(p, n) load_halves_lanes(p, n)
+#define STORE_HALVES_TAIL(p, v, n) store_halves_lanes(p, v, n)
+
+FORCE_INLINE halves load_halves_lanes(const uint16_t *p, size_t n)
+{
+    halves v = {0};
+
+    for (size_t i = 0; i < LANES - 1; i++)
+        if (i < n)
+            v[i] = p[i];
+    return v;
+}
+
+FORCE_INLINE void store_halves_lanes(uint16_t *p, halves v, size_t n)
+{
+    for (size_t i = 0; i < LANES - 1; i++)
+        if (i < n)
+            p[i] = v[i];
+}
+#endif
+
 static void narrow(uint16_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
                    size_t width)
 {
@@ -48,12 +67,9 @@ static void narrow(uint16_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, si
         size_t i = 0;
 
         for (; i + LANES <= width; i += LANES)
-            *(halves_anywhere *)(y + i) = narrow_of(load(x + i));
-        if (i < width) {
-            const halves rest = narrow_of(load_tail(x + i, width - i, 0.0f));
-
-            memcpy(y + i, &rest, (width - i) * sizeof *y);
-        }
+            store_halves(y + i, narrow_of(load(x + i)));
+        if (i < width)
+            STORE_HALVES_TAIL(y + i, narrow_of(load_tail(x + i, width - i, 0.0f)), width - i);
     }
 }
 
@@ -64,38 +80,64 @@ static void widen(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, siz
         size_t i = 0;
 
         for (; i + LANES <= width; i += LANES)
-            store(y + i, widen_of(*(const halves_anywhere *)(x + i)));
-        if (i < width) {
-            halves rest = {0};
-
-            memcpy(&rest, x + i, (width - i) * sizeof *x);
-            store_tail(y + i, widen_of(rest), width - i);
-        }
+            store(y + i, widen_of(load_halves(x + i)));
+        if (i < width)
+            store_tail(y + i, widen_of((halves)LOAD_HALVES_TAIL(x + i, width - i)), width - i);
     }
 }
 
 /* ---- sums --------------------------------------------------------------- */
 
+FORCE_INLINE void add_at(float *y, const float *x, const float *z, size_t n)
+{
+    keep(y, fetch(x, n) + fetch(z, n), n);
+}
+
 static void add(float *y, const float *x, const float *z, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES)
-        keep(y + i, fetch(x + i, n - i) + fetch(z + i, n - i), n - i);
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        add_at(y + i, x + i, z + i, LANES);
+    if (i < n)
+        add_at(y + i, x + i, z + i, n - i);
+}
+
+/* The sum of four rows. */
+FORCE_INLINE vec sum_four(const float *x, ptrdiff_t ldx, size_t n)
+{
+    const vec low = fetch(x, n) + fetch(x + ldx, n);
+    const vec high = fetch(x + 2 * ldx, n) + fetch(x + 3 * ldx, n);
+
+    return low + high;
+}
+
+/* The last n < LANES columns: their sum stays in a register, since what a mask has stored
+ * cannot be read before it has reached the cache. */
+FORCE_INLINE void sum_rows_tail(float *sum, const float *x, ptrdiff_t ldx, size_t rows,
+                                size_t n)
+{
+    vec total = fetch(sum, n);
+
+    for (; rows >= FOUR; rows -= FOUR, x += FOUR * ldx)
+        total += sum_four(x, ldx, n);
+    for (; rows > 0; rows--, x += ldx)
+        total += fetch(x, n);
+    keep(sum, total, n);
 }
 
 /* Four rows for each read of the sum. */
 static void sum_rows(float *sum, const float *x, ptrdiff_t ldx, size_t n, size_t width)
 {
-    for (; n >= 4; n -= 4, x += 4 * ldx)
-        for (size_t i = 0; i < width; i += LANES) {
-            const float *const at = x + i;
-            const size_t rest = width - i;
-            const vec low = fetch(at, rest) + fetch(at + ldx, rest);
-            const vec high = fetch(at + 2 * ldx, rest) + fetch(at + 3 * ldx, rest);
+    const size_t whole = width - width % LANES;
 
-            keep(sum + i, fetch(sum + i, rest) + (low + high), rest);
-        }
+    if (whole < width)
+        sum_rows_tail(sum + whole, x + whole, ldx, n, width - whole);
+    for (; n >= FOUR; n -= FOUR, x += FOUR * ldx)
+        for (size_t i = 0; i < whole; i += LANES)
+            store(sum + i, load(sum + i) + sum_four(x + i, ldx, LANES));
     for (; n > 0; n--, x += ldx)
-        add(sum, sum, x, width);
+        add(sum, sum, x, whole);
 }
 
 static void scatter_rows(float *table, ptrdiff_t ld, const int32_t *rows, const float *x,
@@ -135,6 +177,14 @@ FORCE_INLINE float sum_of_powers(const float *x, float c, size_t n, int power)
     return sum_lanes((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
+FORCE_INLINE void norm_at(float *y, const float *x, const float *gain, const float *bias,
+                          struct tn_norm_stats stats, size_t n)
+{
+    const vec centred = (fetch(x, n) - stats.mean) * stats.scale;
+
+    keep(y, centred * fetch(gain, n) + fetch(bias, n), n);
+}
+
 /* The variance of what is left without the mean: nothing cancels, however large the mean. */
 static void norm(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
                  const float *bias, float eps, size_t n, size_t width)
@@ -144,82 +194,104 @@ static void norm(float *y, struct tn_norm_stats *stats, const float *x, const fl
     for (size_t row = 0; row < n; row++, y += width, x += width) {
         const float mean = sum_of_powers(x, 0.0f, width, 1) * part;
         const float variance = sum_of_powers(x, mean, width, 2) * part;
-        const float by = 1.0f / sqrtf(variance + eps);
+        const struct tn_norm_stats of_row = {mean, 1.0f / sqrtf(variance + eps)};
+        size_t i = 0;
 
-        for (size_t i = 0; i < width; i += LANES) {
-            const size_t rest = width - i;
-            const vec centred = (fetch(x + i, rest) - mean) * by;
-
-            keep(y + i, centred * fetch(gain + i, rest) + fetch(bias + i, rest), rest);
-        }
+        for (; i + LANES <= width; i += LANES)
+            norm_at(y + i, x + i, gain + i, bias + i, of_row, LANES);
+        if (i < width)
+            norm_at(y + i, x + i, gain + i, bias + i, of_row, width - i);
         if (stats)
-            stats[row] = (struct tn_norm_stats){mean, by};
+            stats[row] = of_row;
     }
 }
 
 /* The gradients of gain and bias of one row, and the two sums that its dx needs: of g and of
  * g u, where g = gain dy and u = (x - mean) scale. */
-FORCE_INLINE void norm_sums(float sums[2], float *dgain, float *dbias, const float *dy,
-                            const float *x, struct tn_norm_stats stats, const float *gain,
-                            size_t width)
+FORCE_INLINE void norm_sums_at(vec sums[2], float *dgain, float *dbias, const float *dy,
+                               const float *x, struct tn_norm_stats stats, const float *gain,
+                               size_t n)
 {
-    vec g_sum = splat(0.0f), gu_sum = splat(0.0f);
+    const vec d = fetch(dy, n), u = (fetch(x, n) - stats.mean) * stats.scale;
+    const vec g = d * fetch(gain, n);
 
-    for (size_t i = 0; i < width; i += LANES) {
-        const size_t rest = width - i;
-        const vec d = fetch(dy + i, rest), u = (fetch(x + i, rest) - stats.mean) * stats.scale;
-        const vec g = d * fetch(gain + i, rest);
-
-        keep(dgain + i, fetch(dgain + i, rest) + d * u, rest);
-        keep(dbias + i, fetch(dbias + i, rest) + d, rest);
-        g_sum += g;
-        gu_sum += g * u;
-    }
-    sums[0] = sum_lanes(g_sum);
-    sums[1] = sum_lanes(gu_sum);
+    keep(dgain, fetch(dgain, n) + d * u, n);
+    keep(dbias, fetch(dbias, n) + d, n);
+    sums[0] += g;
+    sums[1] += g * u;
 }
 
 /* dx = scale (g - mean of g - u mean of g u). */
+FORCE_INLINE void norm_slope_at(float *dx, bool add_dx, const float *dy, const float *x,
+                                struct tn_norm_stats stats, const float *gain,
+                                const float means[2], size_t n)
+{
+    const vec u = (fetch(x, n) - stats.mean) * stats.scale;
+    const vec g = fetch(dy, n) * fetch(gain, n);
+    const vec slope = stats.scale * (g - means[0] - u * means[1]);
+
+    keep(dx, add_dx ? fetch(dx, n) + slope : slope, n);
+}
+
 static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
                        const float *x, const struct tn_norm_stats *stats, const float *gain,
                        size_t n, size_t width)
 {
     const float part = 1.0f / (float)width;
+    const size_t whole = width - width % LANES, rest = width - whole;
 
     for (; n > 0; n--, dx += width, dy += width, x += width, stats++) {
-        const float mean = stats->mean, by = stats->scale;
-        float sums[2];
+        const struct tn_norm_stats of_row = *stats;
+        vec sums[2] = {splat(0.0f), splat(0.0f)};
 
-        norm_sums(sums, dgain, dbias, dy, x, *stats, gain, width);
-        const float g_mean = sums[0] * part, gu_mean = sums[1] * part;
+        for (size_t i = 0; i < whole; i += LANES)
+            norm_sums_at(sums, dgain + i, dbias + i, dy + i, x + i, of_row, gain + i, LANES);
+        if (rest)
+            norm_sums_at(sums, dgain + whole, dbias + whole, dy + whole, x + whole, of_row,
+                         gain + whole, rest);
+        const float means[2] = {sum_lanes(sums[0]) * part, sum_lanes(sums[1]) * part};
 
-        for (size_t i = 0; i < width; i += LANES) {
-            const size_t rest = width - i;
-            const vec u = (fetch(x + i, rest) - mean) * by;
-            const vec g = fetch(dy + i, rest) * fetch(gain + i, rest);
-            const vec slope = by * (g - g_mean - u * gu_mean);
-
-            keep(dx + i, add_dx ? fetch(dx + i, rest) + slope : slope, rest);
-        }
+        for (size_t i = 0; i < whole; i += LANES)
+            norm_slope_at(dx + i, add_dx, dy + i, x + i, of_row, gain + i, means, LANES);
+        if (rest)
+            norm_slope_at(dx + whole, add_dx, dy + whole, x + whole, of_row, gain + whole,
+                          means, rest);
     }
 }
 
 /* ---- activations -------------------------------------------------------- */
 
 /* NaN stays NaN. */
+FORCE_INLINE void relu_at(float *y, const float *x, size_t n)
+{
+    keep(y, larger(splat(0.0f), fetch(x, n)), n);
+}
+
 static void relu(float *y, const float *x, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES)
-        keep(y + i, larger(splat(0.0f), fetch(x + i, n - i)), n - i);
+    size_t i = 0;
+
+    for (; i + LANES <= n; i += LANES)
+        relu_at(y + i, x + i, LANES);
+    if (i < n)
+        relu_at(y + i, x + i, n - i);
+}
+
+FORCE_INLINE void relu_slope_at(float *dx, const float *dy, const float *y, size_t n)
+{
+    const vec d = fetch(dy, n);
+
+    keep(dx, choose(fetch(y, n) > splat(0.0f), d, splat(0.0f)), n);
 }
 
 static void relu_slope(float *dx, const float *dy, const float *y, size_t n)
 {
-    for (size_t i = 0; i < n; i += LANES) {
-        const vec d = fetch(dy + i, n - i);
+    size_t i = 0;
 
-        keep(dx + i, choose(fetch(y + i, n - i) > splat(0.0f), d, splat(0.0f)), n - i);
-    }
+    for (; i + LANES <= n; i += LANES)
+        relu_slope_at(dx + i, dy + i, y + i, LANES);
+    if (i < n)
+        relu_slope_at(dx + i, dy + i, y + i, n - i);
 }
 
 /* Phi(x), and e = exp(-x^2 / 2) on the way. For z = |x|
@@ -276,7 +348,11 @@ static void gelu(float *y, const float *x, size_t n)
 
     for (; i + PAIR * LANES <= n; i += PAIR * LANES)
         gelu_some(y + i, x + i, LANES, PAIR);
-    for (; i < n; i += LANES)
+    if (i + LANES <= n) {
+        gelu_some(y + i, x + i, LANES, 1);
+        i += LANES;
+    }
+    if (i < n)
         gelu_some(y + i, x + i, n - i, 1);
 }
 
@@ -300,7 +376,11 @@ static void gelu_slope(float *dx, const float *dy, const float *x, size_t n)
 
     for (; i + PAIR * LANES <= n; i += PAIR * LANES)
         gelu_slope_some(dx + i, dy + i, x + i, LANES, PAIR);
-    for (; i < n; i += LANES)
+    if (i + LANES <= n) {
+        gelu_slope_some(dx + i, dy + i, x + i, LANES, 1);
+        i += LANES;
+    }
+    if (i < n)
         gelu_slope_some(dx + i, dy + i, x + i, n - i, 1);
 }
 
@@ -324,17 +404,34 @@ FORCE_INLINE uvec hash(uvec x, const uint32_t key[3])
 
 /* Zeroes by a mask after the multiplication: what is between it and an addition keeps the two
  * from being fused, which would round otherwise on processors that can. */
-static void dropout(float *y, const float *x, const float *residual,
-                    const struct tn_dropout_keys *keys, uint32_t first, size_t n)
+FORCE_INLINE void dropout_at(float *y, const float *x, const float *residual,
+                             const struct tn_dropout_keys *keys, uvec index, size_t n)
+{
+    const ivec kept = hash(index, keys->key) >= keys->threshold;
+    const vec v = choose(kept, keys->scale * fetch(x, n), splat(0.0f));
+
+    keep(y, residual ? fetch(residual, n) + v : v, n);
+}
+
+FORCE_INLINE void dropout_row(float *y, const float *x, const float *residual,
+                              struct tn_dropout_keys keys, uint32_t first, size_t n)
 {
     uvec index = (uvec){0} + first;
+    size_t i = 0;
 
     for (uint32_t lane = 0; lane < LANES; lane++)
         index[lane] += lane;
-    for (size_t i = 0; i < n; i += LANES, index += LANES) {
-        const ivec kept = hash(index, keys->key) >= keys->threshold;
-        const vec v = choose(kept, keys->scale * fetch(x + i, n - i), splat(0.0f));
+    for (; i + LANES <= n; i += LANES, index += LANES)
+        dropout_at(y + i, x + i, residual ? residual + i : NULL, &keys, index, LANES);
+    if (i < n)
+        dropout_at(y + i, x + i, residual ? residual + i : NULL, &keys, index, n - i);
+}
 
-        keep(y + i, residual ? fetch(residual + i, n - i) + v : v, n - i);
-    }
+static void dropout(float *y, const float *x, const float *residual,
+                    const struct tn_dropout_keys *keys, uint32_t first, size_t n)
+{
+    if (residual)
+        dropout_row(y, x, residual, *keys, first, n);
+    else
+        dropout_row(y, x, NULL, *keys, first, n);
 }

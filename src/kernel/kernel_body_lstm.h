@@ -36,43 +36,58 @@ FORCE_INLINE vec lstm_tanh(vec x)
     return choose(x < splat(0.0f), -size, size);
 }
 
+/* A vector of cells, or the n < LANES that are left: their gates lie H apart. */
+FORCE_INLINE void lstm_at(float *z, float *c, float *h, const float *more,
+                          const float *c_before, size_t H, size_t n)
+{
+    const size_t at[FOUR] = {0, H, 3 * H, 2 * H}; /* i, f, o and g */
+    vec v[FOUR];
+
+    for (int j = 0; j < FOUR; j++)
+        v[j] = fetch(z + at[j], n) + fetch(more + at[j], n);
+    lstm_gates(v);
+    const vec cell = v[1] * fetch(c_before, n) + v[0] * v[3];
+
+    for (int j = 0; j < FOUR; j++)
+        keep(z + at[j], v[j], n);
+    keep(c, cell, n);
+    keep(h, v[2] * lstm_tanh(cell), n);
+}
+
 static void lstm(float *z, float *c, float *h, const float *more, const float *c_before,
                  size_t H)
 {
-    float *const at[FOUR] = {z, z + H, z + 3 * H, z + 2 * H}; /* i, f, o and g */
+    size_t k = 0;
 
-    for (size_t k = 0; k < H; k += LANES) {
-        const size_t rest = H - k;
-        vec v[FOUR];
+    for (; k + LANES <= H; k += LANES)
+        lstm_at(z + k, c + k, h + k, more + k, c_before + k, H, LANES);
+    if (k < H)
+        lstm_at(z + k, c + k, h + k, more + k, c_before + k, H, H - k);
+}
 
-        for (int j = 0; j < FOUR; j++)
-            v[j] = fetch(at[j] + k, rest) + fetch(more + (at[j] - z) + k, rest);
-        lstm_gates(v);
-        const vec cell = v[1] * fetch(c_before + k, rest) + v[0] * v[3];
+FORCE_INLINE void lstm_slope_at(float *dz, float *dc, const float *dh, const float *gates,
+                                const float *c, const float *c_before, size_t H, size_t n)
+{
+    const vec one = splat(1.0f);
+    const vec i = fetch(gates, n), f = fetch(gates + H, n);
+    const vec g = fetch(gates + 2 * H, n), o = fetch(gates + 3 * H, n);
+    const vec t = lstm_tanh(fetch(c, n)), d = fetch(dh, n);
+    const vec dcell = fetch(dc, n) + d * o * (one - t * t);
 
-        for (int j = 0; j < FOUR; j++)
-            keep(at[j] + k, v[j], rest);
-        keep(c + k, cell, rest);
-        keep(h + k, v[2] * lstm_tanh(cell), rest);
-    }
+    keep(dz, dcell * g * i * (one - i), n);
+    keep(dz + H, dcell * fetch(c_before, n) * f * (one - f), n);
+    keep(dz + 2 * H, dcell * i * (one - g * g), n);
+    keep(dz + 3 * H, d * t * o * (one - o), n);
+    keep(dc, dcell * f, n);
 }
 
 static void lstm_slope(float *dz, float *dc, const float *dh, const float *gates,
                        const float *c, const float *c_before, size_t H)
 {
-    const vec one = splat(1.0f);
+    size_t k = 0;
 
-    for (size_t k = 0; k < H; k += LANES) {
-        const size_t rest = H - k;
-        const vec i = fetch(gates + k, rest), f = fetch(gates + H + k, rest);
-        const vec g = fetch(gates + 2 * H + k, rest), o = fetch(gates + 3 * H + k, rest);
-        const vec t = lstm_tanh(fetch(c + k, rest)), d = fetch(dh + k, rest);
-        const vec dcell = fetch(dc + k, rest) + d * o * (one - t * t);
-
-        keep(dz + k, dcell * g * i * (one - i), rest);
-        keep(dz + H + k, dcell * fetch(c_before + k, rest) * f * (one - f), rest);
-        keep(dz + 2 * H + k, dcell * i * (one - g * g), rest);
-        keep(dz + 3 * H + k, d * t * o * (one - o), rest);
-        keep(dc + k, dcell * f, rest);
-    }
+    for (; k + LANES <= H; k += LANES)
+        lstm_slope_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, LANES);
+    if (k < H)
+        lstm_slope_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, H - k);
 }

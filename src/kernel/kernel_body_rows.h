@@ -22,14 +22,19 @@ static float dot(const float *x, const float *y, size_t n)
 
 static float max(const float *x, size_t n)
 {
-    vec most = splat(-INFINITY);
+    vec most[PAIR] = {splat(-INFINITY), splat(-INFINITY)};
     size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES)
-        most = larger(load(x + i), most);
+    for (; i + PAIR * LANES <= n; i += PAIR * LANES)
+        for (size_t j = 0; j < PAIR; j++)
+            most[j] = larger(load(x + i + j * LANES), most[j]);
+    if (i + LANES <= n) {
+        most[0] = larger(load(x + i), most[0]);
+        i += LANES;
+    }
     if (i < n)
-        most = larger(load_tail(x + i, n - i, -INFINITY), most);
-    return max_lanes(most);
+        most[0] = larger(load_tail(x + i, n - i, -INFINITY), most[0]);
+    return max_lanes(larger(most[0], most[1]));
 }
 
 static void scale(float *y, const float *x, float a, size_t n)
@@ -42,15 +47,34 @@ static void scale(float *y, const float *x, float a, size_t n)
         store_tail(y + i, a * load_tail(x + i, n - i, 0.0f), n - i);
 }
 
+FORCE_INLINE void axpy_at(float *y, float a, const float *x, size_t n)
+{
+    keep(y, fetch(y, n) + a * fetch(x, n), n);
+}
+
 static void axpy(float *y, float a, const float *x, size_t n)
 {
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        store(y + i, load(y + i) + a * load(x + i));
+        axpy_at(y + i, a, x + i, LANES);
     if (i < n)
-        store_tail(y + i, load_tail(y + i, n - i, 0.0f) + a * load_tail(x + i, n - i, 0.0f),
-                   n - i);
+        axpy_at(y + i, a, x + i, n - i);
+}
+
+/* `count` vectors, or the n < LANES floats that are left of a row. Sums take up one vector
+ * after the other however many are computed side by side, so that they round alike. */
+FORCE_INLINE void exp_sum_some(vec *sum, float *y, const float *x, float c, size_t n, int count)
+{
+    vec e[FOUR];
+
+    for (int j = 0; j < count; j++)
+        e[j] = (n < LANES ? load_tail(x, n, -INFINITY) : load(x + j * LANES)) - c;
+    exp_of(e, count);
+    for (int j = 0; j < count; j++) {
+        keep(y + j * LANES, e[j], n);
+        *sum += e[j];
+    }
 }
 
 static float exp_sum(float *y, const float *x, float c, size_t n)
@@ -58,37 +82,51 @@ static float exp_sum(float *y, const float *x, float c, size_t n)
     vec sum = splat(0.0f);
     size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES) {
-        const vec e = vexp(load(x + i) - c);
-
-        store(y + i, e);
-        sum += e;
+    for (; i + FOUR * LANES <= n; i += FOUR * LANES)
+        exp_sum_some(&sum, y + i, x + i, c, LANES, FOUR);
+    if (i + PAIR * LANES <= n) {
+        exp_sum_some(&sum, y + i, x + i, c, LANES, PAIR);
+        i += PAIR * LANES;
     }
-    if (i < n) {
-        const vec e = vexp(load_tail(x + i, n - i, -INFINITY) - c);
-
-        store_tail(y + i, e, n - i);
-        sum += e;
+    if (i + LANES <= n) {
+        exp_sum_some(&sum, y + i, x + i, c, LANES, 1);
+        i += LANES;
     }
+    if (i < n)
+        exp_sum_some(&sum, y + i, x + i, c, n - i, 1);
     return sum_lanes(sum);
+}
+
+FORCE_INLINE void softmax_slope_some(float *s, float *dp, float lse, float delta, size_t n,
+                                     int count)
+{
+    vec p[FOUR];
+
+    for (int j = 0; j < count; j++)
+        p[j] = fetch(s + j * LANES, n) - lse;
+    exp_of(p, count);
+    for (int j = 0; j < count; j++) {
+        keep(s + j * LANES, p[j], n);
+        keep(dp + j * LANES, p[j] * (fetch(dp + j * LANES, n) - delta), n);
+    }
 }
 
 static void softmax_slope(float *s, float *dp, float lse, float delta, size_t n)
 {
     size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES) {
-        const vec p = vexp(load(s + i) - lse);
-
-        store(s + i, p);
-        store(dp + i, p * (load(dp + i) - delta));
+    for (; i + FOUR * LANES <= n; i += FOUR * LANES)
+        softmax_slope_some(s + i, dp + i, lse, delta, LANES, FOUR);
+    if (i + PAIR * LANES <= n) {
+        softmax_slope_some(s + i, dp + i, lse, delta, LANES, PAIR);
+        i += PAIR * LANES;
     }
-    if (i < n) {
-        const vec p = vexp(load_tail(s + i, n - i, -INFINITY) - lse);
-
-        store_tail(s + i, p, n - i);
-        store_tail(dp + i, p * (load_tail(dp + i, n - i, 0.0f) - delta), n - i);
+    if (i + LANES <= n) {
+        softmax_slope_some(s + i, dp + i, lse, delta, LANES, 1);
+        i += LANES;
     }
+    if (i < n)
+        softmax_slope_some(s + i, dp + i, lse, delta, n - i, 1);
 }
 
 /* ---- rows in numbers ---------------------------------------------------- */
@@ -116,6 +154,15 @@ static void scale_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
         scale_rows_by(y, ldy, x, ldx, by, n, width, false);
 }
 
+FORCE_INLINE void scale_dot_at(vec *sum, float *y, const float *x, const float *z, float a,
+                               size_t n)
+{
+    const vec v = fetch(x, n);
+
+    *sum += v * fetch(z, n);
+    keep(y, a * v, n);
+}
+
 static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
                            struct tn_column by, struct tn_column dots, const float *z,
                            ptrdiff_t ldz, size_t n, size_t width)
@@ -125,65 +172,79 @@ static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ld
         vec sum = splat(0.0f);
         size_t i = 0;
 
-        for (; i + LANES <= width; i += LANES) {
-            const vec v = load(x + i);
-
-            sum += v * load(z + i);
-            store(y + i, a * v);
-        }
-        if (i < width) {
-            const vec v = load_tail(x + i, width - i, 0.0f);
-
-            sum += v * load_tail(z + i, width - i, 0.0f);
-            store_tail(y + i, a * v, width - i);
-        }
+        for (; i + LANES <= width; i += LANES)
+            scale_dot_at(&sum, y + i, x + i, z + i, a, LANES);
+        if (i < width)
+            scale_dot_at(&sum, y + i, x + i, z + i, a, width - i);
         *dots.at = sum_lanes(sum);
     }
 }
 
-FORCE_INLINE void elu1_four(float *y, const float *x)
+/* ---- elu + 1 ------------------------------------------------------------ */
+
+/* `vecs` vectors, or n < LANES floats, of each of `rows` rows: four chains at most. */
+FORCE_INLINE void elu1_block(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                             int rows, int vecs)
 {
     vec v[FOUR];
 
-    for (int j = 0; j < FOUR; j++)
-        v[j] = load(x + j * LANES);
-    elu1_of(v, FOUR);
-    for (int j = 0; j < FOUR; j++)
-        store(y + j * LANES, v[j]);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vecs; j++)
+            v[i * vecs + j] = fetch(x + i * ldx + j * LANES, n);
+    elu1_of(v, rows * vecs);
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < vecs; j++)
+            keep(y + i * ldy + j * LANES, v[i * vecs + j], n);
 }
 
-/* The last n < 4 LANES floats of a row. */
-FORCE_INLINE void elu1_rest(float *y, const float *x, size_t n)
+/* A strip of columns less than four vectors wide, so many rows at a time that there are four
+ * chains all the same: a head is as narrow as two vectors of 16 floats. */
+FORCE_INLINE void elu1_strip(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                             size_t left, int vecs)
 {
-    for (; n > 0; y += LANES, x += LANES) {
-        const size_t some = n < LANES ? n : LANES;
-        vec v = load_tail(x, some, 0.0f);
+    const int rows = FOUR / vecs;
 
-        elu1_of(&v, 1);
-        store_tail(y, v, some);
-        n -= some;
-    }
+    for (; n >= (size_t)rows; n -= (size_t)rows, y += rows * ldy, x += rows * ldx)
+        elu1_block(y, ldy, x, ldx, left, rows, vecs);
+    for (; n > 0; n--, y += ldy, x += ldx)
+        elu1_block(y, ldy, x, ldx, left, 1, vecs);
 }
 
-/* One loop over all rows' fours, so that its constants are loaded once and not for every row;
- * what rows have beyond them follows. */
-static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width)
+/* One loop over all rows' fours, so that its constants are loaded once and not for every
+ * row. */
+FORCE_INLINE void elu1_fours(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                             size_t width)
 {
-    const size_t fours = width / (FOUR * LANES), whole = fours * FOUR * LANES;
-    float *to = y;
-    const float *from = x;
-
-    for (size_t four = 0, column = 0; four < n * fours; four++) {
-        elu1_four(to + column, from + column);
+    for (size_t four = n * (width / (FOUR * LANES)), column = 0; four > 0; four--) {
+        elu1_block(y + column, 0, x + column, 0, LANES, 1, FOUR);
         column += FOUR * LANES;
-        if (column == whole) {
+        if (column == width) {
             column = 0;
-            to += ldy;
-            from += ldx;
+            y += ldy;
+            x += ldx;
         }
     }
-    for (size_t row = 0; row < n; row++, y += ldy, x += ldx)
-        elu1_rest(y + whole, x + whole, width - whole);
+}
+
+static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width)
+{
+    if (ldy == (ptrdiff_t)width && ldx == ldy) { /* one long row */
+        width *= n;
+        n = 1;
+    }
+    size_t column = width - width % (FOUR * LANES);
+
+    elu1_fours(y, ldy, x, ldx, n, column);
+    if (column + PAIR * LANES <= width) {
+        elu1_strip(y + column, ldy, x + column, ldx, n, LANES, PAIR);
+        column += PAIR * LANES;
+    }
+    if (column + LANES <= width) {
+        elu1_strip(y + column, ldy, x + column, ldx, n, LANES, 1);
+        column += LANES;
+    }
+    if (column < width)
+        elu1_strip(y + column, ldy, x + column, ldx, n, width - column, 1);
 }
 
 FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,

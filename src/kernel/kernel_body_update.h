@@ -36,28 +36,25 @@ FORCE_INLINE void update_of(vec *w, vec *m, vec *v, vec g, float scale, struct t
     *w -= by.shrink * *w + by.step * *m / (by.root * square_root(*v) + by.eps);
 }
 
+FORCE_INLINE void update_at(float *w, float *m, float *v, const float *g, float scale,
+                            struct tn_update by, size_t n)
+{
+    vec wi = fetch(w, n), mi = fetch(m, n), vi = fetch(v, n);
+
+    update_of(&wi, &mi, &vi, fetch(g, n), scale, by);
+    keep(w, wi, n);
+    keep(m, mi, n);
+    keep(v, vi, n);
+}
+
 static void update(float *w, float *m, float *v, const float *g, float scale,
                    const struct tn_update *by, size_t n)
 {
     const struct tn_update all = *by; /* a copy: stores to w cannot change it */
     size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES) {
-        vec wi = load(w + i), mi = load(m + i), vi = load(v + i);
-
-        update_of(&wi, &mi, &vi, load(g + i), scale, all);
-        store(w + i, wi);
-        store(m + i, mi);
-        store(v + i, vi);
-    }
-    if (i < n) {
-        const size_t rest = n - i;
-        vec wi = load_tail(w + i, rest, 0.0f), mi = load_tail(m + i, rest, 0.0f);
-        vec vi = load_tail(v + i, rest, 0.0f);
-
-        update_of(&wi, &mi, &vi, load_tail(g + i, rest, 0.0f), scale, all);
-        store_tail(w + i, wi, rest);
-        store_tail(m + i, mi, rest);
-        store_tail(v + i, vi, rest);
-    }
+    for (; i + LANES <= n; i += LANES)
+        update_at(w + i, m + i, v + i, g + i, scale, all, LANES);
+    if (i < n)
+        update_at(w + i, m + i, v + i, g + i, scale, all, n - i);
 }
