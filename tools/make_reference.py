@@ -197,8 +197,11 @@ def heading_of(table_):
 
 
 def option_rows(options):
+    """All but --help, which every command has."""
     rows = []
     for term, text in options:
+        if term.endswith("--help"):
+            continue
         meaning, initial = split_default(text)
         if term:
             rows.append([code(term), cell(meaning), code(initial)])
@@ -213,8 +216,9 @@ def command_text(command, shared):
         text += "\n```\n" + "\n".join(command.examples) + "\n```\n"
     if command.rows:
         return text
-    if command.options:
-        text += "\n" + table(["", "meaning", "default"], option_rows(command.options))
+    options = option_rows(command.options)
+    if options:
+        text += "\n" + table(["", "meaning", "default"], options)
     if command.tables:
         names = [f"[{heading_of(t).lower()}](kinds.md#{shared[rows_key(t)]})"
                  for t in command.tables]
