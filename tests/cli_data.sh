@@ -63,12 +63,12 @@ from=http://127.0.0.1:$(cat port)
 for name in train-images-idx3 train-labels-idx1 t10k-images-idx3 t10k-labels-idx1; do
     head -c 5000 /dev/zero >files/$name-ubyte.gz
 done
-expect 1 'sent 5000 bytes; expected 9912422' data fetch mnist --from "$from/good"
-expect 1 'sent 5000 bytes; expected 9912422' data fetch mnist --from "$from/good/" --to data/
+expect 1 'the server sent 5000 bytes; expected 9912422' data fetch mnist --from "$from/good"
+expect 1 'the server sent 5000 bytes; expected 9912422' data fetch mnist --from "$from/good/" --to data/
 [ "$(find data -type f | wc -l)" -eq 0 ] || fail "what is wrong stays: $(find data)"
 expect 1 'requested URL returned error: 404' data fetch cifar10 --from "$from/good" --to c
 : >file
-expect 1 'file: File exists; expected a folder' data fetch mnist --from "$from/good" --to file
+expect 1 'file: File exists; cannot create a folder there' data fetch mnist --from "$from/good" --to file
 
 mnist=${TARN_DATA:-}/mnist
 if [ -r "$mnist/train-images-idx3-ubyte.gz" ]; then

@@ -59,8 +59,8 @@ for model in linear softmax; do
     same a b "$model: f32 is the default"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision bf16
     [ "$(wc -c <"$folder/b")" -eq 60 ] || fail "$model: 60 symbols in bf16"
-    expect 2 "generate: --precision: no 'f16'" generate "$m" --precision f16
-    expect 2 '--precision: bf16; expected f32' generate "$m" --precision bf16 --method recompute
+    expect 2 "generate: --precision: unknown name 'f16'" generate "$m" --precision f16
+    expect 2 '--precision is bf16; it must be f32' generate "$m" --precision bf16 --method recompute
     make a "$m" -n 60 --seed 1
     make b "$m" -n 60
     same a b "$model: seed 1 is the default"
@@ -139,7 +139,7 @@ refuse 1 "is a state of 1 streams; expected 2" generate "$linear" --load-state "
     --streams 2
 refuse 1 "is a state of the method 'recurrent'" generate "$linear" \
     --load-state "$folder/state" --method recompute
-refuse 1 'holds no state' generate "$linear" --load-state "$linear"
+refuse 1 'is not a saved generator state' generate "$linear" --load-state "$linear"
 refuse 1 'No such file' generate "$linear" --load-state "$folder/none"
 for size in 0 5 8 100 1000; do
     head -c $size "$folder/state" >"$folder/cut"
@@ -175,11 +175,11 @@ refuse 2 "temperature is 'nan'" generate "$linear" --temperature nan
 refuse 2 'top-p' generate "$linear" --top-p 0
 refuse 2 'top-p' generate "$linear" --top-p 1.5
 refuse 2 '--prompt and --prompt-file cannot be used together' generate "$linear" --prompt a --prompt-file b
-refuse 2 "generate: --method: no 'fast'; there are recurrent" generate "$linear" --method fast
+refuse 2 "generate: --method: unknown name 'fast'; available: recurrent" generate "$linear" --method fast
 refuse 2 'no recurrent form' generate "$folder/lsh.safetensors" --method recurrent
 refuse 2 'is not causal' generate "$folder/both.safetensors"
-refuse 2 "'11' at byte 4; expected numbers from 0 to 10" generate "$copy" --prompt '1 7 11'
-refuse 2 "expected numbers from 0 to 10" generate "$copy" --prompt 'abc'
+refuse 2 "'11' at byte 4 is not a symbol; it must be a list of numbers from 0 to 10" generate "$copy" --prompt '1 7 11'
+refuse 2 "it must be a list of numbers from 0 to 10" generate "$copy" --prompt 'abc'
 refuse 2 'need 41 positions; the model has learned only 40' generate "$learned" -n 41
 refuse 2 'the model has learned only 40' generate "$learned" -n 2 \
     --prompt 'a prompt that is longer than all positions of it'
@@ -192,22 +192,22 @@ printf '' >"$folder/empty.safetensors"
 size=$(wc -c <"$linear")
 for command in generate inspect eval; do
     refuse 1 'No such file' $command "$folder/none"
-    refuse 1 'png.safetensors: is no file of safetensors, PyTorch or NumPy: its first 8 bytes' \
+    refuse 1 'png.safetensors: not a safetensors, PyTorch or NumPy file: a header of' \
         $command "$folder/png.safetensors"
-    refuse 1 'empty.safetensors: has 0 bytes' $command "$folder/empty.safetensors"
+    refuse 1 'empty.safetensors: has only 0 bytes' $command "$folder/empty.safetensors"
     refuse 1 '--best requires a training folder' $command "$folder/none" --best
     for cut in 3 8 9 500 2000 $((size - 1)); do
         head -c "$cut" "$linear" >"$folder/cut"
         refuse 1 'cut: ' $command "$folder/cut"
     done
     head -c 500 "$linear" >"$folder/cut"
-    refuse 1 'cut: .* promise a header of [0-9]* bytes; the file has 492' $command "$folder/cut"
+    refuse 1 'cut: .* truncated: a header of [0-9]* bytes needs more than the 492 that follow' $command "$folder/cut"
     sed 's/"attention\\":\\"linear/"attention\\":\\"linaer/' "$linear" >"$folder/cut"
-    refuse 1 "cut: .*no 'linaer'" $command "$folder/cut"
+    refuse 1 "cut: .*unknown name 'linaer'" $command "$folder/cut"
     sed 's/layers.0.norm1.bias/layers.0.norm1.bios/' "$linear" >"$folder/cut"
     refuse 1 "cut: has no tensor 'transformer.layers.0.norm1.bias'" $command "$folder/cut"
     { head -c $((size - 4)) "$linear" && printf '\000\000\300\177'; } >"$folder/cut"
-    refuse 1 'cut: .* is nan' $command "$folder/cut"
+    refuse 1 'cut: .* has the value nan' $command "$folder/cut"
 done
 i=8
 while [ $i -lt 600 ]; do # an edited byte is refused or read, and ends no program by a signal
@@ -286,17 +286,17 @@ expect 0 'score_every  *2' inspect "$folder/run/checkpoint-0000000004.safetensor
 expect 0 '"training":{.*"length":12' inspect --json \
     "$folder/run/checkpoint-0000000004.safetensors"
 refuse 1 'best' eval "$linear" --best --data "$folder/text.txt"
-refuse 2 "eval: --data: none for task 'text'" eval "$linear"
-refuse 2 "eval: --data: task 'copy' makes its own" eval "$copy" --data "$folder/text.txt"
+refuse 2 "eval: --data is required for task 'text'" eval "$linear"
+refuse 2 "eval: --data: task 'copy' generates its own" eval "$copy" --data "$folder/text.txt"
 refuse 1 'No such file' eval "$linear" --data "$folder/none"
-refuse 2 'eval: --length: ' eval "$linear" --data "$folder/text.txt" --length 0
-refuse 2 'eval: --validation: ' eval "$linear" --data "$folder/text.txt" --validation 2
-refuse 2 'eval: --batch: ' eval "$linear" --data "$folder/text.txt" --batch many
-refuse 2 "eval: --batches: '-1'" eval "$linear" --data "$folder/text.txt" --batches -1
-refuse 2 "eval: --beam: is 3; expected 0: task 'copy.*' has no sequences" eval "$copy" --beam 3
-refuse 2 "eval: --seed: 'x'" eval "$copy" --seed x
-refuse 2 "eval: --strict: task 'copy' has no use" eval "$copy" --strict
-refuse 2 'to validate on' eval "$linear" --data "$folder/empty.safetensors" --validation 1
+refuse 2 'eval: --length is 0; it must be' eval "$linear" --data "$folder/text.txt" --length 0
+refuse 2 'eval: --validation is' eval "$linear" --data "$folder/text.txt" --validation 2
+refuse 2 'eval: --batch is' eval "$linear" --data "$folder/text.txt" --batch many
+refuse 2 "eval: --batches is '-1'" eval "$linear" --data "$folder/text.txt" --batches -1
+refuse 2 "eval: --beam is 3; it must be 0, because task 'copy.*' has no sequences" eval "$copy" --beam 3
+refuse 2 "eval: --seed is 'x'" eval "$copy" --seed x
+refuse 2 "eval: --strict: task 'copy' does not use it" eval "$copy" --strict
+refuse 2 'of them for validation' eval "$linear" --data "$folder/empty.safetensors" --validation 1
 refuse 2 'the model has no task to evaluate' eval "$folder/taskless.safetensors"
 refuse 2 'MODEL is required' eval
 

@@ -55,14 +55,14 @@ train() {
 path=$folder/empty # no gnuplot, which takes a while to start
 expect 0 'image  *predict the next byte of an image' train --help
 expect 0 'head SPEC .*\[logistic\]' train image --help
-expect 0 'length N .*0: as the data has' train image --help
-train 2 '--data: none for task .image.' --out "$folder/a"
+expect 0 'length N .*0: taken from the data' train image --help
+train 2 '--data is required for task .image.' --out "$folder/a"
 train 1 'No such file' --out "$folder/a" --data "$folder/none"
 train 1 'empty' --out "$folder/a" --data "$folder/empty"
-train 2 '--length: is 30; expected 29' --out "$folder/a" --data "$images" --length 30
-expect 2 'has images of 6 x 5 x 1.*expected 7 x 0 x 0' train image:height=7 --out "$folder/a" \
+train 2 '--length is 30; it must be 0 or 29' --out "$folder/a" --data "$images" --length 30
+expect 2 'has images of 6 x 5 x 1.*the task needs 7 x 0 x 0' train image:height=7 --out "$folder/a" \
     --data "$images"
-train 2 'validation: is 1, which leaves nothing to train on' --out "$folder/a" --data "$images" \
+train 2 'validation is 1, which leaves no training data' --out "$folder/a" --data "$images" \
     --validation 1
 expect 2 "channels is '4'" train image:channels=4 --out "$folder/a" --data "$images"
 [ -e "$folder/a" ] && fail 'a refused run made its folder'
@@ -90,7 +90,7 @@ expect 0 '^bits_per_dim ' eval "$folder/whole"
 expect 0 '^positions  *116$' eval "$model" --data "$images" # 4 images of 29
 expect 0 '^positions  *1160$' eval "$model" --data "$images" --validation 1 --batch 7
 expect 0 '"metric":"bits_per_dim","bits_per_dim":[0-9]' eval "$model" --data "$images" --json
-expect 2 'has images of 6 x 7 x 1.*expected 6 x 5 x 1' eval "$model" --data "$wider"
+expect 2 'has images of 6 x 7 x 1.*the task needs 6 x 5 x 1' eval "$model" --data "$wider"
 expect 1 'empty' eval "$model" --data "$folder/empty"
 
 # ---- generate ---------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ expect 0 '"images":3,"height":6,"width":5,"channels":1,"file":null,.*"images_per
     generate "$model" -n 3 --json
 expect 2 '-o FILE is required' generate "$model"
 expect 2 'images are generated whole' generate "$model" -o "$folder/a.png" --save-state "$folder/s"
-expect 2 'expected numbers from 0 to 255' generate "$model" -o "$folder/a.png" --prompt 256
+expect 2 'it must be a list of numbers from 0 to 255' generate "$model" -o "$folder/a.png" --prompt 256
 expect 2 'the prompt has as many bytes as an image' generate "$model" -o "$folder/a.png" \
     --prompt "$(awk 'BEGIN { for (i = 0; i < 30; i++) printf "7 " }')"
 draw a.svg -n 4

@@ -37,7 +37,7 @@ expect 2 "'image:height=2,width=2' has 256 symbols, but the model has 7" import 
     "$vectors/image_old.pth" "$folder/no" --heads 2 --task image:height=2,width=2
 expect 2 "'image:height=5' must give all of height, width and channels" import "$vectors/parity.pth" \
     "$folder/no" --heads 2 --task image:height=5
-expect 2 "import: --task: no 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
+expect 2 "import: --task: unknown name 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
 "$tarn" train copy --preset tiny --layers 1 --length 9 --batch 2 --steps 1 --eval-every 0 \
     --out "$folder/copied" >"$out" 2>"$err" || fail "train: $(cat "$err")"
 expect 0 'parameters' import "$folder/copied/model.safetensors" "$folder/copied.safetensors"
@@ -49,11 +49,11 @@ for name in no.npz no.pth no.pt no.gguf no.onnx no.png; do
     [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
 done
 expect 2 'multiple of heads, 3' import "$vectors/image_old.pth" "$folder/no" --heads 3
-expect 2 "no 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
+expect 2 "unknown name 'linaer'" import "$vectors/image_old.pth" "$folder/no" --attention linaer
 expect 2 'OUT is required' import "$vectors/image_old.pth"
 expect 1 'No such file' import "$folder/none.pth" "$folder/no"
 expect 1 'none/no: No such file' import "$vectors/image_old.pth" "$folder/none/no"
-expect 2 "'': is no name of a file" import "$vectors/image_old.pth" ''
+expect 2 "'': is not a file name" import "$vectors/image_old.pth" ''
 expect 1 "'': No such file" inspect ''
 [ ! -e "$folder/no" ] || fail "what is refused leaves a file"
 
@@ -91,10 +91,10 @@ expect 0 '37 read, ' import "$vectors/image.pth" "$folder/new.safetensors" --hea
 same_weights "$folder/old.safetensors" "$folder/new.safetensors"
 expect 0 'epoch *3' inspect "$vectors/image.pth"
 expect 0 'transposed  *F32  *6 x 4 .*65.757' inspect "$vectors/views.pth" --tensors
-expect 1 'is an encoder alone: value_embedding.weight, predictor.weight' \
+expect 1 'is only an encoder: value_embedding.weight, predictor.weight' \
     import "$vectors/encoder.pth" "$folder/no"
 expect 0 'layers.0.norm1.weight' inspect "$vectors/encoder.pth"
-expect 1 'no model that is known' import "$vectors/views.pth" "$folder/no"
+expect 1 'not a supported model' import "$vectors/views.pth" "$folder/no"
 head -c 3000 "$vectors/views.pth" >"$folder/cut.pth"
 expect 1 'cut.pth: zip' inspect "$folder/cut.pth"
 

@@ -31,17 +31,17 @@ rate_below() {
 # ---- Refusals -------------------------------------------------------------------------------
 
 tiny="--preset speech-tiny --layers 1 --batch 8 --threads 1"
-expect 2 '--data: none for task .speech.' train speech --out a
+expect 2 '--data is required for task .speech.' train speech --out a
 expect 1 'missing' train speech --data missing --out a
 expect 1 'empty' train speech --data empty --out a
-expect 2 'kind is .letters.; expected one of phones, characters, words' \
+expect 2 'kind is .letters.; it must be one of phones, characters, words' \
     train speech:kind=letters --data tones --out a
-expect 2 '--length: is 7; expected' train speech $tiny --data tones --out a --length 7
-expect 2 'position: .add.; expected none' train speech $tiny --data tones --out a --body lstm \
+expect 2 '--length is 7; it must be 0 or' train speech $tiny --data tones --out a --length 7
+expect 2 'position is .add.; it must be none' train speech $tiny --data tones --out a --body lstm \
     --position add
 expect 2 '--epochs and --steps cannot be used together' train speech --data tones --out a --epochs 1 --steps 3
-expect 2 '--epochs: task .copy. makes data without end' train copy --out a --epochs 1
-expect 2 '--cache: task .copy. has no use for it' train copy --out a --cache features
+expect 2 '--epochs: task .copy. generates endless data' train copy --out a --epochs 1
+expect 2 '--cache: task .copy. does not use it' train copy --out a --cache features
 expect 0 'speech-paper  *the paper' train speech --help
 expect 0 ':kind=phones|characters|words' train --help
 [ -e a ] && fail "a refused run made its folder"
@@ -88,12 +88,12 @@ expect 0 '8 updates' train text --preset tiny --layers 1 --length 9 --batch 13 -
     --out text_out --epochs 1
 cp -r tones other
 sed 's/AA/ZZ/' other/train.tsv >table && mv table other/train.tsv
-expect 2 'symbols and the blank; expected 5 in all' train speech --out half --resume \
+expect 2 'symbols and the blank; the task needs 5 in all' train speech --out half --resume \
     --data other --epochs 3
 sed 's/D/DH/g' tones/train.tsv >other/train.tsv
 sed 's/D/DH/g' tones/test.tsv >other/test.tsv
 sed -i "s|\"data\":\"tones\"|\"data\":\"other\"|g" half/*.safetensors 2>/dev/null
-expect 2 '--data: .*was begun with\|has learnt from other data' train speech --out half --resume \
+expect 2 '--data is .*was started\|was trained on other data' train speech --out half --resume \
     --data other --epochs 3
 
 # ---- Data with holes ------------------------------------------------------------------------
@@ -111,7 +111,7 @@ printf 'odd/none.wav\tAA\nodd/silence.wav\tB\nodd/eight.wav\tAA B\nodd/float.wav
 printf 'odd/stereo.wav\tAA B\nno tab here\n' >>other/train.tsv
 printf 'test/3.wav\tUNHEARD\n' >>other/test.tsv
 expect 0 '2 updates' train speech $tiny --data other --out holes --steps 2
-prints 'skipped other/train.tsv:3: .*1.wav: has 0 bytes' 'skipped other/train.tsv:4: .*2.wav' \
+prints 'skipped other/train.tsv:3: .*1.wav: is empty' 'skipped other/train.tsv:4: .*2.wav' \
     'skipped other/train.tsv:66: .*frames of 30 ms; its transcript of 49 symbols needs 97' \
     'skipped other/train.tsv:67: .*none.wav: has 0 samples' \
     'skipped other/train.tsv:72: ' "skipped other/test.tsv:18: symbol 'UNHEARD'"
@@ -119,7 +119,7 @@ prints 'skipped other/train.tsv:3: .*1.wav: has 0 bytes' 'skipped other/train.ts
 expect 1 'other/train.tsv:\|other/test.tsv:' train speech $tiny --data other --out strict \
     --steps 2 --strict
 expect 0 '"skipped":1' eval learnt --data other --json --threads 1
-prints "skipped other/test.tsv:18: symbol 'UNHEARD' is none of the 4"
+prints "skipped other/test.tsv:18: symbol 'UNHEARD' is not one of the 4"
 expect 1 'other/test.tsv:18: symbol' eval learnt --data other --strict
 
 expect 0 'parameters' import learnt/model.safetensors imported.safetensors
@@ -154,19 +154,19 @@ expect 0 '^AA B$' transcribe imported.safetensors tones/odd/float.wav
 : >zero.wav
 expect 1 "$(printf '^tones/odd/float.wav\tAA B$')" transcribe alone.safetensors zero.wav \
     tones/odd/none.wav missing.wav tones/odd/float.wav text
-prints 'zero.wav: has 0 bytes' 'none.wav: has 0 samples' 'missing.wav: No such file' \
-    'text: is damaged or no audio file'
+prints 'zero.wav: is empty' 'none.wav: has 0 samples' 'missing.wav: No such file' \
+    'text: is damaged or not an audio file'
 expect 1 '"error":' transcribe alone.safetensors zero.wav tones/odd/float.wav --json
 prints '"text":"AA B"'
 expect 1 'zero.wav' transcribe alone.safetensors zero.wav tones/odd/float.wav --strict
 grep -q 'AA B' out && fail "--strict goes on behind a file that is bad"
-expect 1 'lasts' transcribe alone.safetensors tones/odd/float.wav --longest 0.1
+expect 1 'seconds long; expected at most' transcribe alone.safetensors tones/odd/float.wav --longest 0.1
 
 # ---- As it arrives --------------------------------------------------------------------------
 
 expect 0 '^AA B$' transcribe alone.safetensors tones/odd/float.wav --stream
 expect 2 'is not causal' transcribe holes tones/odd/float.wav --stream
-expect 2 'beam: is 4; expected 0' transcribe alone.safetensors tones/odd/float.wav --stream \
+expect 2 'beam is 4; it must be 0' transcribe alone.safetensors tones/odd/float.wav --stream \
     --beam 4
 for i in 0 1 2 3 4 5 6 7; do
     "$tarn" transcribe alone.safetensors tones/test/$i.wav >whole
@@ -184,7 +184,7 @@ expect 0 '^{"symbol":"B","begin":' transcribe alone.safetensors tones/odd/float.
     --json
 prints '^{"file":"tones/odd/float.wav","seconds":.*"count":2}'
 printf '' | "$tarn" transcribe alone.safetensors - --stream 2>err && fail "nothing is heard"
-grep -q 'standard input: is damaged or no audio file' err || fail "nothing: $(cat err)"
+grep -q 'standard input: is damaged or not an audio file' err || fail "nothing: $(cat err)"
 
 # A symbol is told before the sound has ended.
 mkfifo pipe.wav

@@ -49,7 +49,7 @@ expect 0 'text  *predict the next byte' train --help
 expect 0 'tiny  *learns' train --help
 expect 2 'TASK is required as the first argument; available: copy, text' train
 expect 2 'TASK is required as the first argument' train --out a copy
-expect 2 "task: no 'cpoy'; there are copy, text" train cpoy --out a
+expect 2 "task: unknown name 'cpoy'; available: copy, text" train cpoy --out a
 expect 2 "symbols is '0'" train copy:symbols=0 --out a
 expect 0 'length N .*\[128\]' train copy --help
 expect 0 'preset NAME .*\[copy-paper\]' train copy --help
@@ -59,30 +59,30 @@ expect 0 'batch B .*\[16\]' train text --help
 expect 2 'did you mean --steps' train copy --stesp 3
 expect 2 '--out DIR is required' train copy
 expect 2 "unexpected argument 'now'" train copy now
-expect 2 "train copy: --preset: no 'huge'; there are" train copy --out a --preset huge
-copy 2 "--lr: '1e9'; expected a number from" --out a --lr 1e9
-copy 2 "--lr: 'fast'; expected" --out a --lr fast
-copy 2 "--steps: '1.5'; expected a whole number" --out a --steps 1.5
-copy 2 "--head-width: '0'; expected" --out a --head-width 0
-copy 2 '--heads x --head-width: 16777216; expected 1 to 1048576' --out a --heads 4096 \
+expect 2 "train copy: --preset: unknown name 'huge'; available:" train copy --out a --preset huge
+copy 2 "--lr is '1e9'; it must be a number from" --out a --lr 1e9
+copy 2 "--lr is 'fast'; it must be a number" --out a --lr fast
+copy 2 "--steps is '1.5'; it must be a whole number" --out a --steps 1.5
+copy 2 "--head-width is '0'; it must be" --out a --head-width 0
+copy 2 '--heads x --head-width is 16777216; it must be from 1 to 1048576' --out a --heads 4096 \
     --head-width 4096
-copy 2 "--layers: '-1'; expected" --out a --layers=-1
-copy 2 "--dropout: '1'; expected" --out a --dropout 1
-copy 2 "--attention: no 'foo'; there are linear" --out a --attention foo
-copy 2 "--attention: rounds is '0'; expected" --out a --attention lsh:rounds=0
-copy 2 '--attention: rounds is there twice' --out a --attention lsh:rounds=4,rounds=5
-copy 2 "--feature-map: no 'foo'" --out a --feature-map foo
-copy 2 "--optimizer: no 'sgd'; there are radam" --out a --optimizer sgd
+copy 2 "--layers is '-1'; it must be" --out a --layers=-1
+copy 2 "--dropout is '1'; it must be" --out a --dropout 1
+copy 2 "--attention: unknown name 'foo'; available: linear" --out a --attention foo
+copy 2 "--attention: rounds is '0'; it must be a whole number from 1 to 64" --out a --attention lsh:rounds=0
+copy 2 '--attention: rounds is given twice' --out a --attention lsh:rounds=4,rounds=5
+copy 2 "--feature-map: unknown name 'foo'" --out a --feature-map foo
+copy 2 "--optimizer: unknown name 'sgd'; available: radam" --out a --optimizer sgd
 copy 2 "--optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1
-copy 2 "--schedule: no 'linear'" --out a --schedule linear
-copy 2 "--clip: no 'hard'" --out a --clip hard
-copy 2 "--position: no 'rotary'" --out a --position rotary
-copy 2 '--positions: 0; expected at least 1' --out a --position learned
-copy 2 "--norm: no 'mid'; there are post, pre" --out a --norm mid
-copy 2 "--activation: no 'tanh'" --out a --activation tanh
-copy 2 "--precision: no 'f8'" --out a --precision f8
-copy 2 '--length: is 4; expected 5 at least' --out a --length 4
-copy 2 '--data: task .copy. makes its own' --out a --data /dev/null
+copy 2 "--schedule: unknown name 'linear'" --out a --schedule linear
+copy 2 "--clip: unknown name 'hard'" --out a --clip hard
+copy 2 "--position: unknown name 'rotary'" --out a --position rotary
+copy 2 '--positions is 0; it must be at least 1' --out a --position learned
+copy 2 "--norm: unknown name 'mid'; available: post, pre" --out a --norm mid
+copy 2 "--activation: unknown name 'tanh'" --out a --activation tanh
+copy 2 "--precision: unknown name 'f8'" --out a --precision f8
+copy 2 '--length is 4; it must be at least 5' --out a --length 4
+copy 2 '--data: task .copy. generates its own; leave it out' --out a --data /dev/null
 copy 2 '--threads' --out a --threads many
 expect 1 'has no checkpoint to resume from' train copy --out a --resume
 [ -e a ] && fail "a refused run made its folder"
@@ -91,11 +91,11 @@ text="train text --preset tiny --layers 1 --length 9 --batch 2 --threads 1"
 printf '%0999d' 7 >data
 printf 'short' >short
 : >none
-expect 2 '--data: none for task .text.' $text --out a
+expect 2 '--data is required for task .text.' $text --out a
 expect 1 'missing: No such file' $text --out a --data missing
 expect 2 'short: has 5 bytes' $text --out a --data short
 expect 2 'none: ' $text --out a --data none
-expect 2 '^tarn train text: --norm: no .mid.' $text --out a --data data --steps 1 --norm mid
+expect 2 '^tarn train text: --norm: unknown name .mid.' $text --out a --data data --steps 1 --norm mid
 [ "$(wc -l <err)" -eq 1 ] || fail "a refusal is not alone: $(cat err)"
 expect 1 'empty: contains no text, in 0 files' $text --out a --data empty
 copy 1 'missing/a: No such file' --out missing/a --steps 1
@@ -140,7 +140,7 @@ expect 0 '^validation after update 31: loss .*, bits_per_byte' train text --out 
 grep -q 'ended after 30 updates; the learning rate stays' err || fail "a schedule that ended is silent"
 expect 0 'schedule cosine:final=0.5,total=2, fitted to 2 steps' $text --out t2 --data data --steps 2 \
     --schedule cosine:final=0.5
-expect 2 'warmup is 9; expected less than total, 2' $text --out t3 --data data --steps 2 \
+expect 2 'warmup is 9; it must be less than total, 2' $text --out t3 --data data --steps 2 \
     --schedule cosine:warmup=9
 
 # ---- Resuming -------------------------------------------------------------------------------
@@ -157,16 +157,16 @@ copy 0 '40 updates' --out threads --steps 40 --dropout 0.1 --threads 2
 same whole-radam/model.safetensors threads/model.safetensors
 
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
-expect 2 "copy: --lr: '0.01'; expected '0.001', as .* was begun with" train copy --out threads \
+expect 2 "copy: --lr is '0.01'; it must be '0.001', as when .* was started" train copy --out threads \
     --resume --lr 0.01
-expect 2 "copy: --eval-every: '9'; expected '10', as" train copy --out threads --resume \
+expect 2 "copy: --eval-every is '9'; it must be '10', as when" train copy --out threads --resume \
     --eval-every 9
-expect 2 "copy: --heads: '4'; expected '2', as the model of" train copy --out threads --resume --heads 4
+expect 2 "copy: --heads is '4'; it must be '2', as in the model of" train copy --out threads --resume --heads 4
 expect 2 '--preset cannot be used with --resume' train copy --out threads --resume \
     --preset tiny
 expect 2 "was started with task 'copy'" train text --out threads --resume
 expect 2 "was started with task 'copy'" train copy:symbols=5 --out threads --resume
-copy 2 'has a checkpoint of 40 updates; expected to resume it' --out threads --steps 50
+copy 2 'already contains a run of 40 updates; resume it' --out threads --steps 50
 
 copy 0 '^copy: LSTM, 1 layer of width 16$' --out lstm --steps 1 --body lstm
 
@@ -188,7 +188,7 @@ begin() {
 for name in INT TERM; do
     begin stop-$name $small --dropout 0.1
     wait_for stop-$name/log.jsonl '"update":30,'
-    expect 1 'another run is training in it' train copy $small --out stop-$name
+    expect 1 'is in use by another training run' train copy $small --out stop-$name
     kill -$name $run
     wait $run
     code=$?
@@ -218,11 +218,11 @@ for run_of in first second; do
 done
 same first.eval second.eval
 copy 2 '--start cannot be used with --resume or --preset' --out a --start first/model.safetensors --preset tiny
-expect 2 "--layers: '3'; expected" train copy --out a --start first/model.safetensors --layers 3
+expect 2 "--layers is '3'; it must be" train copy --out a --start first/model.safetensors --layers 3
 expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
 expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
 head -c 5000 /dev/zero | tr '\0' a >bytes
-expect 2 'symbols: ' train text --out a --start first/model.safetensors --data bytes
+expect 2 'symbols is ' train text --out a --start first/model.safetensors --data bytes
 
 # A folder of texts is the text of its files, in the order of their names.
 mkdir -p books/more

@@ -134,9 +134,9 @@ static void what_is_no_audio_is_refused(void **state)
     (void)state;
     check_refused(path, TARN_EIO, "No such file");
     file_put(path, "", 0);
-    check_refused(path, TARN_EFORMAT, "a.wav: has 0 bytes; expected an audio file");
+    check_refused(path, TARN_EFORMAT, "a.wav: is empty; expected an audio file");
     file_put(path, "hello, this is a text and no sound at all", 41);
-    check_refused(path, TARN_EFORMAT, "no audio file; expected WAV, FLAC or NIST SPHERE");
+    check_refused(path, TARN_EFORMAT, "not an audio file; expected WAV, FLAC or NIST SPHERE");
     check_refused(folder.path, TARN_EIO, "is a folder");
     assert_int_equal(mkfifo(folder_file(&folder, "pipe.wav"), 0600), 0);
     check_refused(folder_file(&folder, "pipe.wav"), TARN_EIO, "is a device, pipe");
@@ -152,7 +152,7 @@ static void samples_that_are_no_numbers_are_refused_with_their_place(void **stat
         const char *words;
     } cases[] = {{NAN, "sample 7000 is nan"},
                  {INFINITY, "sample 7000 is inf"},
-                 {-1e30f, "sample 7000 is -1e+30; expected numbers around -1 to 1"}};
+                 {-1e30f, "sample 7000 is -1e+30; expected samples between about -1 and 1"}};
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "a.wav");
     float *const samples = sound(COUNT, 3);
@@ -178,9 +178,10 @@ static void rates_that_no_recording_has_are_refused(void **state)
 
     (void)state;
     audio_put(path, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 100, 1, samples, 100);
-    check_refused(path, TARN_EFORMAT, "has 100 samples a second; expected 1000 to 1000000");
+    check_refused(path, TARN_EFORMAT,
+                  "has a sample rate of 100 Hz; expected 1000 to 1000000 Hz");
     audio_put(path, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 2000000, 1, samples, 100);
-    check_refused(path, TARN_EFORMAT, "has 2000000 samples a second");
+    check_refused(path, TARN_EFORMAT, "has a sample rate of 2000000 Hz");
     audio_put(path, SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000, 65, samples, 1);
     check_refused(path, TARN_EFORMAT, "has 65 channels; expected 1 to 64");
     folder_close(&folder);

@@ -63,7 +63,7 @@ static void impossible_models_are_refused_by_name(void **state)
         {"width", "0", "width"},
         {"feed", "0", "feed"},
         {"symbols", "0", "symbols"},
-        {"attention", "hard", "no 'hard'"},
+        {"attention", "hard", "unknown name 'hard'"},
         {"attention", "lsh:rounds=0", "rounds"},
         {"feature_map", "cosine", "cosine"},
         {"position", "somewhere", "somewhere"},

@@ -71,7 +71,7 @@ static void what_is_no_list_of_distances_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(tn_context_init(&context, wrong[i], SYMBOLS, &err), TARN_EINVAL);
-        if (strncmp(err.text, "context: '", 10) != 0)
+        if (strncmp(err.text, "context is '", 12) != 0)
             fail_msg("'%s' is refused with '%s'", wrong[i], err.text);
     }
     assert_int_equal(tn_context_init(&context, "1,2,3", (size_t)1 << 30, &err), TARN_EINVAL);

@@ -52,7 +52,7 @@ static void progress_is_told_and_may_stop(void **state)
     snprintf(address, sizeof address, "http://127.0.0.1:%u/good", site->port);
     assert_int_equal(tarn_data_fetch(&set, site->target.path, address, &events, &err),
                      TARN_EIO);
-    assert_non_null(strstr(err.text, "stopped at byte"));
+    assert_non_null(strstr(err.text, "stopped after "));
     assert_int_equal(heard.files, 0);
     heard = (struct heard){0};
     check_ok(tarn_data_fetch(&set, site->target.path, address, &events, &err), &err);
@@ -86,8 +86,7 @@ static void verifying_tells_missing_from_wrong(void **state)
     file_put(folder_file(&folder, "abd"), "abd", 3);
     file_put(folder_file(&folder, "long"), "abcd", 4);
     assert_int_equal(tarn_data_verify(&set, folder.path, &events, &err), TARN_EFORMAT);
-    assert_non_null(
-        strstr(err.text, "/abd: has the SHA-256 a52d159f262b...; expected ba7816bf"));
+    assert_non_null(strstr(err.text, "/abd: has SHA-256 a52d159f262b...; expected ba7816bf"));
     assert_int_equal(heard.files, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(heard.states[i], want[i]);
@@ -200,7 +199,7 @@ static void only_what_is_wanted_is_unpacked(void **state)
     assert_non_null(strstr(err.text, "inner/abc has fewer bytes than the expected 3"));
     assert_int_not_equal(access(abc, F_OK), 0);
     assert_int_equal(fetch_archive(site, "abd", &heard, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "inner/abc: has the SHA-256"));
+    assert_non_null(strstr(err.text, "inner/abc: has SHA-256"));
     unlink(abc);
     unlink(folder_file(&site->target, "inner/empty"));
     rmdir(folder_file(&site->target, "inner"));

@@ -313,7 +313,7 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         {{.rows = 4, .in = 5, .out = 6, .ldx = 4}, "ldx"},
         {{.rows = 4, .in = 5, .out = 6, .ldy = 5}, "ldy"},
         {{.rows = SIZE_MAX / 4, .in = 5, .out = 6, .trains = true}, "fit"},
-        {{.rows = 2, .in = 2, .out = 2, .threads = 5000}, "threads: 5000"},
+        {{.rows = 2, .in = 2, .out = 2, .threads = 5000}, "threads is 5000"},
         {{.rows = 2, .in = 2, .out = 2, .cpu = "z80"}, "'z80'"},
         {{.rows = 2, .in = 2, .out = 2, .trains = true, .held = true}, "held"},
     };

@@ -222,7 +222,7 @@ static void a_cache_that_is_no_folder_is_refused(void **state)
 
     (void)state;
     assert_int_equal(tn_feature_cache_open(&cache, f.audio, &err), TARN_EIO);
-    assert_non_null(strstr(err.text, "a.wav: File exists; expected a folder"));
+    assert_non_null(strstr(err.text, "a.wav: File exists; cannot create a folder there"));
     assert_int_equal(tn_feature_cache_open(&cache, folder_file(&f.folder, "x/y"), &err),
                      TARN_EIO);
     check_ok(tn_feature_cache_open(&cache, NULL, &err), &err);

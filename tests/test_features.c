@@ -228,10 +228,11 @@ static void what_is_too_long_is_refused(void **state)
     check_ok(tn_features_read(&got, path, 1.0, 198, &err), &err);
     tn_frames_free(&got);
     assert_int_equal(tn_features_read(&got, path, 1.0, 197, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "a.wav: lasts 2.00 seconds or more; expected 1.97"));
+    assert_non_null(
+        strstr(err.text, "a.wav: is at least 2.00 seconds long; expected at most 1.97"));
     assert_null(got.data);
     assert_int_equal(tn_features_read(&got, path, 2.5, 197, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "speed: is 2.5; expected 0.5 to 2"));
+    assert_non_null(strstr(err.text, "speed is 2.5; it must be from 0.5 to 2"));
     folder_close(&folder);
 }
 

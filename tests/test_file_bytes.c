@@ -73,7 +73,7 @@ static void a_file_beyond_the_limit_is_refused(void **state)
 
     (void)state;
     file_put(path, "0123456789", 10);
-    check_refused(path, 9, "has 10 bytes; expected 9");
+    check_refused(path, 9, "has 10 bytes; expected at most 9");
     folder_close(&folder);
 }
 

@@ -173,7 +173,7 @@ static void an_empty_path_is_refused_and_shown(void **state)
 
     (void)state;
     assert_int_equal(tn_file_writer_open(&writer, "", &err), TARN_EINVAL);
-    assert_string_equal(err.text, "'': is no name of a file");
+    assert_string_equal(err.text, "'': is not a file name");
     tn_file_writer_discard(&writer);
 }
 
@@ -212,7 +212,7 @@ static void a_second_writer_is_refused(void **state)
     (void)state;
     assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
     assert_int_equal(tn_file_writer_put(&writer, "first", 5, NULL), TARN_OK);
-    check_refused(path, "someone else");
+    check_refused(path, "another process");
     assert_int_equal(tn_file_writer_commit(&writer, NULL), TARN_OK);
     file_check(path, "first", 5);
     folder_close(&folder);
@@ -310,7 +310,7 @@ static void a_suspended_writer_goes_on(void **state)
     assert_int_equal(there, 0);
     check_ok(tn_file_writer_put(&writer, "abc", 3, &err), &err);
     assert_int_equal(tn_file_writer_resume(&second, &there, path, &err), TARN_EIO);
-    assert_non_null(strstr(err.text, "a: is being written by someone else"));
+    assert_non_null(strstr(err.text, "a: is being written by another process"));
     tn_file_writer_suspend(&writer);
     tn_file_writer_suspend(&writer);
     file_check(part, "abc", 3);

@@ -399,7 +399,7 @@ static void bad_specs_are_refused(void **state)
 
     (void)state;
     assert_int_equal(tn_head_init(&head, "logistic", 1, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "1 symbols; expected 2 to 65536"));
+    assert_non_null(strstr(err.text, "1 symbols; it must have from 2 to 65536"));
     assert_int_equal(tn_head_init(&head, "logistic", 65537, &err), TARN_EINVAL);
     assert_int_equal(tn_head_init(&head, "logistic:mixtures=0", 256, &err), TARN_EINVAL);
     assert_int_equal(tn_head_init(&head, "logistic:mixtures=2.5", 256, &err), TARN_EINVAL);

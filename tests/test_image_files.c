@@ -99,9 +99,10 @@ static void every_truncation_of_idx_is_refused(void **state)
     (void)state;
     check_every_cut(&plain);
     check_every_cut(&packed);
-    refuse_and_free(bytes_joined(&plain, "x", 1), "has 61 bytes of pixels; expected the 60");
-    refuse_and_free(bytes_joined(&packed, "xyz", 3), "3 bytes behind its end");
-    refuse_and_free(bytes_joined(&packed, packed.data, packed.size), "behind its end");
+    refuse_and_free(bytes_joined(&plain, "x", 1), "has 61 bytes of pixels; its header says 60");
+    refuse_and_free(bytes_joined(&packed, "xyz", 3), "3 unexpected bytes after its end");
+    refuse_and_free(bytes_joined(&packed, packed.data, packed.size),
+                    "unexpected bytes after its end");
     tn_bytes_free(&plain);
     tn_bytes_free(&packed);
 }
@@ -114,7 +115,7 @@ static void a_whole_gzip_of_part_of_the_images_is_refused(void **state)
     for (size_t size = 0; size < plain.size; size++) {
         struct tn_bytes part = bytes_cut(&plain, size);
 
-        refuse_and_free(gzip_bytes(&part), "bytes early");
+        refuse_and_free(gzip_bytes(&part), "bytes are missing");
         tn_bytes_free(&part);
     }
     tn_bytes_free(&plain);
@@ -138,12 +139,13 @@ static void headers_of_other_things_are_refused(void **state)
     struct tn_bytes plain = idx_bytes(2, 4, 4);
 
     (void)state;
-    refuse_header("\0\0\x08\x01\0\0\0\x0c\0\0\0\4\0\0\0", "labels; expected images");
+    refuse_header("\0\0\x08\x01\0\0\0\x0c\0\0\0\4\0\0\0",
+                  "so these are labels; expected images");
     refuse_header("\0\0\x08\x04\0\0\0\2\0\0\0\2\0\0\0\2", "4 dimensions; expected 3");
     refuse_header("\0\0\x08\x02\0\0\0\4\0\0\0\4\0\0\0", "2 dimensions; expected 3");
     refuse_header("\0\0\x0d\x03\0\0\0\2\0\0\0\2\0\0\0\2", "type 0x0d; expected bytes");
     plain.data[0] = 1;
-    check_refused(&plain, "no images; expected IDX");
+    check_refused(&plain, "unknown format; expected images as IDX");
     struct tn_bytes packed = gzip_bytes(&plain);
 
     refuse_and_free(packed, "begins with 01 00 08 03");
@@ -155,11 +157,13 @@ static void headers_that_promise_too_much_cost_no_memory(void **state)
     struct tn_bytes one = idx_bytes(1, 1, 1), packed;
 
     (void)state;
-    refuse_header("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "promises");
-    refuse_header("\0\0\x08\x03\xff\xff\xff\xff\0\0\1\0\0\0\1\0", "the 281474976645120");
+    refuse_header("\0\0\x08\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+                  "do not fit in memory");
+    refuse_header("\0\0\x08\x03\xff\xff\xff\xff\0\0\1\0\0\0\1\0",
+                  "its header says 281474976645120");
     memset(one.data + 4, 0, 4);
     one.size = 16;
-    check_refused(&one, "has 0 images of 1 x 1; expected 1 at least");
+    check_refused(&one, "has 0 images of 1 x 1; expected at least 1");
     packed = gzip_bytes(&one);
     refuse_and_free(packed, "has 0 images");
     tn_bytes_free(&one);
@@ -177,7 +181,7 @@ static void a_gzip_bomb_is_not_unpacked(void **state)
     memcpy(plain.data, "\0\0\x08\x03\0\0\0\1\0\0\0\x1c\0\0\0\x1c", 16);
     packed = gzip_bytes(&plain);
     assert_true(packed.size < size / 900);
-    check_refused(&packed, "goes on behind what its header promises");
+    check_refused(&packed, "has more data than its header says");
     assert_int_equal(most_asked, 28 * 28);
     tn_bytes_free(&packed);
     tn_bytes_free(&plain);
@@ -193,7 +197,7 @@ static void a_gzip_that_keeps_a_large_promise_is_not_unpacked(void **state)
     memcpy(plain.data + 4, "\0\0\x0c\0\0\0\4\0\0\0\4\0", 12);
     begin = gzip_bytes(&plain);
     packed = bytes_joined(&begin, rest, (size_t)4 << 20);
-    check_refused(&packed, "gzip that becomes 3221225472 bytes");
+    check_refused(&packed, "gzip of 3221225472 bytes");
     assert_int_equal(most_asked, 0);
     tn_bytes_free(&packed);
     tn_bytes_free(&begin);
@@ -220,7 +224,7 @@ static void gzip_without_memory_names_the_file(void **state)
     check_ok(tn_gunzip_begin(&gunzip, &packed, "the/path", &err), &err);
     gunzip.stream.zalloc = no_memory;
     assert_int_equal(tn_gunzip_take(&gunzip, out, sizeof out, &err), TARN_ENOMEM);
-    assert_non_null(strstr(err.text, "the/path: no memory"));
+    assert_non_null(strstr(err.text, "the/path: not enough memory"));
     tn_gunzip_free(&gunzip);
     tn_bytes_free(&plain);
     tn_bytes_free(&packed);
@@ -246,10 +250,10 @@ static void planes_of_cifar_become_pixels(void **state)
 
     (void)state;
     check_read(&bytes, 12, 32, 32, 3);
-    refuse_and_free(bytes_cut(&bytes, 3072), "no images");
-    refuse_and_free(bytes_cut(&bytes, 3074), "no images");
+    refuse_and_free(bytes_cut(&bytes, 3072), "unknown format");
+    refuse_and_free(bytes_cut(&bytes, 3074), "unknown format");
     bytes.data[11 * 3073] = 10;
-    check_refused(&bytes, "no images");
+    check_refused(&bytes, "unknown format");
     tn_bytes_free(&bytes);
 }
 
@@ -274,7 +278,7 @@ static void several_files_of_cifar_are_one(void **state)
     tn_images_free(&images);
     file_put(b, bytes.data, 3072);
     assert_int_equal(tn_cifar_read(&images, paths, 2, NULL, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "/b: has 3072 bytes; expected records"));
+    assert_non_null(strstr(err.text, "/b: has 3072 bytes; expected CIFAR-10 records"));
     file_put(b, bytes.data + 3072, 3073);
     assert_int_equal(tn_cifar_read(&images, paths, 2, NULL, &err), TARN_EFORMAT);
     assert_non_null(strstr(err.text, "label above 9"));
@@ -295,7 +299,7 @@ static void pixels_are_the_allocators(void **state)
     assert_int_equal(most_asked, 60);
     tn_images_free(&images);
     assert_int_equal(tn_images_parse(&images, &large, "a", &counting, &err), TARN_ENOMEM);
-    assert_non_null(strstr(err.text, "no memory for 2 images of 1024 x 1024 x 1"));
+    assert_non_null(strstr(err.text, "not enough memory for 2 images of 1024 x 1024 x 1"));
     tn_bytes_free(&plain);
     tn_bytes_free(&packed);
     tn_bytes_free(&large);
@@ -313,9 +317,9 @@ static void paths_that_are_no_images_are_refused(void **state)
     assert_non_null(strstr(err.text, "No such file"));
     file_put(path, "no images at all", 16);
     assert_int_equal(tn_images_read(&images, path, NULL, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "16 bytes that are no images; expected IDX"));
+    assert_non_null(strstr(err.text, "16 bytes in an unknown format; expected images as IDX"));
     assert_int_equal(tn_images_read(&images, folder.path, NULL, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "has no images; expected PNG"));
+    assert_non_null(strstr(err.text, "contains no images; expected PNG"));
     folder_close(&folder);
 }
 

@@ -256,11 +256,12 @@ static void a_folder_of_pngs_is_read_in_order(void **state)
         assert_int_equal(set.part[TN_TRAINING][i * 36], image_byte(order[i], 0));
     tn_image_set_free(&set);
     put_png(folder_file(&folder, "d.png"), 0, 2, 3);
-    refuse(folder.path, 0.4, TARN_EFORMAT, "is 2 high, 4 wide, colour; expected 3, 4, colour");
+    refuse(folder.path, 0.4, TARN_EFORMAT,
+           "is 2 high, 4 wide and colour; expected 3, 4 and colour");
     put_png(folder_file(&folder, "d.png"), 0, 3, 1);
-    refuse(folder.path, 0.4, TARN_EFORMAT, "grey; expected 3, 4, colour");
+    refuse(folder.path, 0.4, TARN_EFORMAT, "grey; expected 3, 4 and colour");
     file_put(folder_file(&folder, "d.png"), "x", 1);
-    refuse(folder.path, 0.4, TARN_EFORMAT, "d.png: is no PNG file");
+    refuse(folder.path, 0.4, TARN_EFORMAT, "d.png: is not a PNG file");
     folder_close(&folder);
 }
 
@@ -282,9 +283,9 @@ static void a_list_names_its_files(void **state)
         assert_int_equal(set.part[TN_TRAINING][i * 12], image_byte(i == 1 ? 1 : 2, 0));
     tn_image_set_free(&set);
     file_put(path, "\n\n", 2);
-    refuse(path, 0.4, TARN_EFORMAT, "has no images");
+    refuse(path, 0.4, TARN_EFORMAT, "contains no images");
     file_put(path, "", 0);
-    refuse(path, 0.4, TARN_EFORMAT, "has no images");
+    refuse(path, 0.4, TARN_EFORMAT, "contains no images");
     file_put(path, "a\0b", 3);
     refuse(path, 0.4, TARN_EFORMAT, "zero byte");
     file_put(path, "none.png", 8);
@@ -298,17 +299,17 @@ static void sets_that_make_no_sense_are_refused(void **state)
     const char *const path = folder_file(&folder, "images");
 
     (void)state;
-    refuse(folder.path, 0.1, TARN_EFORMAT, "has no images");
+    refuse(folder.path, 0.1, TARN_EFORMAT, "contains no images");
     refuse(path, 0.1, TARN_EIO, "No such file");
     bytes_put(path, idx_bytes(9, 2, 3));
-    refuse(path, 0.1, TARN_EINVAL, "has 9 images, of which 0 are to validate on");
-    refuse(path, 0.0, TARN_EINVAL, "validation: is 0");
-    refuse(path, 1.5, TARN_EINVAL, "validation: is 1.5");
+    refuse(path, 0.1, TARN_EINVAL, "has 9 images, 0 of them for validation");
+    refuse(path, 0.0, TARN_EINVAL, "validation is 0");
+    refuse(path, 1.5, TARN_EINVAL, "validation is 1.5");
     refuse(path, (double)NAN, TARN_EINVAL, "validation");
     bytes_put(path, idx_bytes(20, 1, 1));
-    refuse(path, 0.1, TARN_EINVAL, "images of 1 byte; expected 2");
+    refuse(path, 0.1, TARN_EINVAL, "images of 1 byte; expected at least 2");
     bytes_put(folder_file(&folder, "t10k-images-idx3-ubyte"), idx_bytes(4, 2, 3));
-    refuse(folder.path, 0.1, TARN_EINVAL, "images to validate on only");
+    refuse(folder.path, 0.1, TARN_EINVAL, "only validation images");
     struct tn_image_set set = open_set(folder.path, 1.0);
 
     check_parts(&set, 0, 4);

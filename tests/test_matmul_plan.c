@@ -143,18 +143,18 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         tarn_status status;
         const char *mentions;
     } cases[] = {
-        {{.m = 0, .n = 2, .k = 3}, TARN_EINVAL, "m, n, k: 0, 2, 3"},
+        {{.m = 0, .n = 2, .k = 3}, TARN_EINVAL, "m, n, k are 0, 2, 3"},
         {{.m = 1, .n = 0, .k = 3}, TARN_EINVAL, "at least 1"},
         {{.m = 1, .n = 2, .k = 0}, TARN_EINVAL, "at least 1"},
-        {{.m = 4, .n = 5, .k = 6, .lda = 5}, TARN_EINVAL, "lda: 5"},
-        {{.m = 4, .n = 5, .k = 6, .lda = 3, .transpose_a = true}, TARN_EINVAL, "lda: 3"},
-        {{.m = 4, .n = 5, .k = 6, .ldb = 4}, TARN_EINVAL, "ldb: 4"},
-        {{.m = 4, .n = 5, .k = 6, .ldb = 5, .transpose_b = true}, TARN_EINVAL, "ldb: 5"},
-        {{.m = 4, .n = 5, .k = 6, .ldc = 4}, TARN_EINVAL, "ldc: 4"},
+        {{.m = 4, .n = 5, .k = 6, .lda = 5}, TARN_EINVAL, "lda is 5"},
+        {{.m = 4, .n = 5, .k = 6, .lda = 3, .transpose_a = true}, TARN_EINVAL, "lda is 3"},
+        {{.m = 4, .n = 5, .k = 6, .ldb = 4}, TARN_EINVAL, "ldb is 4"},
+        {{.m = 4, .n = 5, .k = 6, .ldb = 5, .transpose_b = true}, TARN_EINVAL, "ldb is 5"},
+        {{.m = 4, .n = 5, .k = 6, .ldc = 4}, TARN_EINVAL, "ldc is 4"},
         {{.m = SIZE_MAX / 2, .n = 1, .k = 8}, TARN_EINVAL, "a: "},
         {{.m = 2, .n = SIZE_MAX / 8, .k = 1}, TARN_EINVAL, "do not fit"},
         {{.m = 2, .n = 2, .k = 2, .ldc = SIZE_MAX}, TARN_EINVAL, "c: "},
-        {{.m = 2, .n = 2, .k = 2, .threads = 5000}, TARN_EINVAL, "threads: 5000"},
+        {{.m = 2, .n = 2, .k = 2, .threads = 5000}, TARN_EINVAL, "threads is 5000"},
         {{.m = 2, .n = 2, .k = 2, .backend = "abacus"}, TARN_EUNKNOWN, "'abacus'"},
         {{.m = 2, .n = 2, .k = 2, .cpu = "z80"}, TARN_EUNKNOWN, "'z80'"},
     };

@@ -97,7 +97,8 @@ static void edited_models_are_refused(void **state)
     check_edit(path, &bytes, "\\\"heads\\\":3", "\\\"heads\\\":5", "multiple of heads");
     check_edit(path, &bytes, "\\\"layers\\\":2", "\\\"layers\\\":3", "layers.2");
     check_edit(path, &bytes, "\\\"layers\\\":2", "\\\"loyers\\\":2", "loyers");
-    check_edit(path, &bytes, "\\\"feed\\\":20", "\\\"feed\\\":21", "linear1.weight is 20 x 12");
+    check_edit(path, &bytes, "\\\"feed\\\":20", "\\\"feed\\\":21",
+               "linear1.weight has shape 20 x 12");
     check_edit(path, &bytes, "\\\"linear\\\"", "\\\"lunear\\\"", "lunear");
     check_edit(path, &bytes, "\\\"version\\\":1", "\\\"version\\\":9", "version");
     check_edit(path, &bytes, "\"tarn\"", "\"torn\"", "configuration");
@@ -162,7 +163,7 @@ static void weights_that_are_no_numbers_are_refused(void **state)
     check_ok(tarn_model_save(model, path, &err), &err);
     assert_int_equal(tarn_model_load(&again, path, NULL, &err), TARN_EFORMAT);
     assert_non_null(strstr(err.text, tensor.name));
-    assert_non_null(strstr(err.text, "at 5"));
+    assert_non_null(strstr(err.text, "at element 5"));
     tarn_model_free(model);
     folder_close(&folder);
 }

@@ -344,11 +344,11 @@ static void ranges_that_overlap_or_leave_the_array_are_refused(void **state)
     check_ok(tn_ranges_check(spread, SPREAD, SPREAD_N, &err), &err);
     check_ok(tn_ranges_check(NULL, 0, 0, &err), &err);
     assert_int_equal(tn_ranges_check(overlap, 2, 10, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "tensors: number 1 starts at 4; expected 5 or more, where "
-                                  "the one before it ends");
+    assert_string_equal(err.text, "tensors[1] starts at 4; it must start at 5 or later, where "
+                                  "the previous one ends");
     assert_int_equal(tn_ranges_check(turned, 2, 10, &err), TARN_EINVAL);
     assert_int_equal(tn_ranges_check(beyond, 2, 10, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "tensors: number 1 has 6 floats from 5; expected it to end "
+    assert_string_equal(err.text, "tensors[1] has 6 floats from 5; it must end "
                                   "within 10");
     assert_int_equal(tn_ranges_check(huge, 1, 10, &err), TARN_EINVAL);
 }

@@ -90,14 +90,14 @@ static void nothing_is_called(void **state)
     (void)state;
     REFUSED("\x80\x02"
             "cposix\nsystem\nX\4\0\0\0true\x85R.",
-            "asks for posix.system");
+            "refers to posix.system");
     REFUSED("\x80\x02"
             "c__builtin__\neval\nX\1\0\0\0"
             "1\x85R.",
-            "asks for __builtin__.eval");
+            "refers to __builtin__.eval");
     REFUSED("\x80\x02"
             "ctorch\nload\n.",
-            "asks for torch.load");
+            "refers to torch.load");
     REFUSED("\x80\x02"
             "ctorch._utils\n_rebuild_tensor_v2x\n.",
             "asks for");
@@ -115,8 +115,8 @@ static void nothing_is_called(void **state)
             "OrderedDict of something");
     REFUSED("\x80\x02"
             "ctorch\nFloatStorage\n)R.",
-            "calls a type of storages");
-    REFUSED("\x80\x02K\1)R.", "no function");
+            "calls a storage type");
+    REFUSED("\x80\x02K\1)R.", "not a function");
     REFUSED("\x80\x02"
             "ctorch._utils\n_rebuild_parameter\nK\1\x85R.",
             "no tensor");
@@ -125,46 +125,46 @@ static void nothing_is_called(void **state)
 static void a_stack_that_is_misused_is_refused(void **state)
 {
     (void)state;
-    REFUSED(".", "where there is none");
-    REFUSED("(.", "where there is none");
-    REFUSED("(\x85.", "where there is none");
-    REFUSED("\x86.", "where there is none");
+    REFUSED(".", "pops from an empty stack");
+    REFUSED("(.", "pops from an empty stack");
+    REFUSED("(\x85.", "pops from an empty stack");
+    REFUSED("\x86.", "pops from an empty stack");
     REFUSED("K\1K\2.", "more than one value");
     REFUSED("t.", "mark");
     REFUSED("u.", "mark");
     REFUSED("e.", "mark");
-    REFUSED("(u.", "neither list nor dict");
-    REFUSED("K\1(K\1K\2u.", "neither list nor dict");
-    REFUSED("](K\1K\2u.", "neither list nor dict");
+    REFUSED("(u.", "neither a list nor a dict");
+    REFUSED("K\1(K\1K\2u.", "neither a list nor a dict");
+    REFUSED("](K\1K\2u.", "neither a list nor a dict");
     REFUSED("}(K\1u.", "key without a value");
-    REFUSED("}K\1s.", "another kind");
+    REFUSED("}K\1s.", "wrong type");
     REFUSED("K\1K\2"
             "a.",
-            "another kind");
-    REFUSED("a.", "where there is none");
+            "wrong type");
+    REFUSED("a.", "pops from an empty stack");
     REFUSED("K\1K\2"
             "b.",
-            "another kind");
-    REFUSED("q\0.", "keeps a value where there is none");
-    REFUSED("(q\0.", "keeps a value where there is none");
-    REFUSED("K\1q\1.", "out of their order");
-    REFUSED("K\1r\xff\xff\xff\xff.", "out of their order");
-    REFUSED("h\0.", "not kept");
-    REFUSED("j\xff\xff\xff\xff.", "not kept");
-    REFUSED("K\1R.", "where there is none");
-    REFUSED("K\1Q.", "no storage");
-    REFUSED(")Q.", "no storage");
+            "wrong type");
+    REFUSED("q\0.", "memoizes from an empty stack");
+    REFUSED("(q\0.", "memoizes from an empty stack");
+    REFUSED("K\1q\1.", "out of order");
+    REFUSED("K\1r\xff\xff\xff\xff.", "out of order");
+    REFUSED("h\0.", "memo entry that was not written");
+    REFUSED("j\xff\xff\xff\xff.", "memo entry that was not written");
+    REFUSED("K\1R.", "pops from an empty stack");
+    REFUSED("K\1Q.", "not a storage");
+    REFUSED(")Q.", "not a storage");
 }
 
 static void sizes_that_are_absurd_are_refused(void **state)
 {
     (void)state;
-    REFUSED("X\xff\xff\xff\xff", "needs 4294967295 bytes");
+    REFUSED("X\xff\xff\xff\xff", "needs 4294967295 more bytes");
     REFUSED("\x8a\xff", "more than 64 bits");
-    REFUSED("c", "without an end");
-    REFUSED("cposix\nsystem", "without an end");
+    REFUSED("c", "not terminated");
+    REFUSED("cposix\nsystem", "not terminated");
     REFUSED("(X\7\0\0\0storagectorch\nFloatStorage\nX\1\0\0\0aX\3\0\0\0cpuJ\xff\xff\xff\xfftQ.",
-            "no storage");
+            "not a storage");
 }
 
 /* A pickle that says "again" a few bytes at a time. */

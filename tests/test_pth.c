@@ -122,9 +122,9 @@ static void the_old_format_goes_on_as_it_begins(void **state)
 
     (void)state;
     memcpy(more, bytes.data, bytes.size);
-    check_refused(more, bytes.size + 1, "goes on behind");
+    check_refused(more, bytes.size + 1, "continues after its last storage");
     more[17] = 'K'; /* another version */
-    check_refused(more, bytes.size, "does not go on");
+    check_refused(more, bytes.size, "begins like a PyTorch file, but is not one");
     free(more);
     tn_bytes_free(&bytes);
 }
@@ -297,7 +297,7 @@ static void check_tensor(const struct tensor_made *t, const char *says)
 static void tensors_beyond_their_storage_are_refused(void **state)
 {
     const uint64_t huge = UINT64_MAX / 2;
-    static const char out[] = "lead out of its storage", more[] = "more numbers than the file";
+    static const char out[] = "exceed its storage", more[] = "more elements than the file";
 
     (void)state;
     check_tensor(&(struct tensor_made){0, 2, 3, 3, 1, 6}, NULL);
@@ -313,8 +313,8 @@ static void tensors_beyond_their_storage_are_refused(void **state)
     check_tensor(&(struct tensor_made){0, 1u << 30, 3, 0, 1, 6}, more); /* rows that are one */
     check_tensor(&(struct tensor_made){0, huge / 8, 1, 0, 1, 6}, more);
     check_tensor(&(struct tensor_made){7, 0, 3, 3, 1, 6}, out);
-    check_tensor(&(struct tensor_made){0, 2, 3, 3, 1, 7}, "expected 7 F32 numbers");
-    check_tensor(&(struct tensor_made){0, 2, 3, 3, 1, huge}, "numbers");
+    check_tensor(&(struct tensor_made){0, 2, 3, 3, 1, 7}, "expected 7 elements of F32");
+    check_tensor(&(struct tensor_made){0, 2, 3, 3, 1, huge}, "elements of F32");
     check_tensor(&(struct tensor_made){0, UINT64_MAX, 3, 3, 1, 6}, "sizes and strides");
 }
 
@@ -335,23 +335,23 @@ static void archives_that_trick_are_refused(void **state)
     const struct zip_made storage = {"m/data/0", six, sizeof six, 0};
 
     (void)state;
-    check_archive((struct zip_made[]){right}, 1, "no storage 'm/data/0'");
+    check_archive((struct zip_made[]){right}, 1, "storage 'm/data/0' is missing");
     check_archive((struct zip_made[]){right, storage, {"../../etc/passwd", "x", 1, 0}}, 3,
-                  "leads upwards");
+                  "contains '..'");
     check_archive((struct zip_made[]){right, storage, {"m/../../x", "x", 1, 0}}, 3,
-                  "leads upwards");
+                  "contains '..'");
     check_archive((struct zip_made[]){right, storage, {"/etc/passwd", "x", 1, 0}}, 3,
-                  "no relative path");
+                  "not a relative path");
     check_archive((struct zip_made[]){right, storage, storage}, 3, "twice");
     check_archive((struct zip_made[]){right, {"m/data/0", six, sizeof six, 0xfffffff0}}, 2,
-                  "than the");
+                  "above the");
     check_archive((struct zip_made[]){right, {"m/data/0", six, sizeof six, 25}}, 2, "");
     check_archive((struct zip_made[]){right, storage, {"m/byteorder", "big", 3, 0}}, 3,
                   "little-endian");
     check_archive((struct zip_made[]){storage}, 1, "neither");
     struct tn_bytes nested = zip_make_nested("m/data.pkl", 40, 4096);
 
-    check_refused(nested.data, nested.size, "the file can hold");
+    check_refused(nested.data, nested.size, "the file can contain");
     tn_bytes_free(&nested);
     check_refused("PK\3\4", 4, "zip");
 }

@@ -395,16 +395,16 @@ static void models_that_are_none_of_speech_are_refused(void **state)
     tarn_error err;
 
     (void)state;
-    check_refused(symbols, TARN_EINVAL, "reads 0 floats a frame");
+    check_refused(symbols, TARN_EINVAL, "reads 0 floats per frame");
     assert_int_equal(tarn_recognizer_create(&(tarn_recognizer *){NULL}, model,
                                             &(tarn_recognizer_desc){.cpu = "z80"}, &err),
                      TARN_EUNKNOWN);
     give_note(model, TN_PHONES, TN_NORMALISE_GLOBAL, SYMBOLS - 1);
-    check_refused(model, TARN_EFORMAT, "names 5 symbols; expected 6");
+    check_refused(model, TARN_EFORMAT, "names 5 symbols, but it has 6");
     check_ok(tn_model_note(model, "{}", &err), &err);
     check_refused(model, TARN_EFORMAT, "version");
     check_ok(tn_model_note(model, NULL, &err), &err);
-    check_refused(model, TARN_EFORMAT, "does not tell its symbols");
+    check_refused(model, TARN_EFORMAT, "has no speech metadata");
     tarn_model_free(model);
     tarn_model_free(symbols);
 }
@@ -433,9 +433,9 @@ static void what_cannot_be_heard_as_it_arrives_is_refused(void **state)
     (void)state;
     check_no_stream(both, 0, "is not causal");
     check_no_stream(hashed, 0, "recurrent form");
-    check_no_stream(model, 4, "beam: is 4");
+    check_no_stream(model, 4, "beam is 4; it must be 0");
     give_note(model, TN_PHONES, TN_NORMALISE_SPEAKER, SYMBOLS);
-    check_no_stream(model, 0, "normalised by a whole recording");
+    check_no_stream(model, 0, "normalised per speaker");
     tarn_model_free(model);
     tarn_model_free(both);
     tarn_model_free(hashed);

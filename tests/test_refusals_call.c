@@ -79,17 +79,17 @@ static void null_pointers_are_refused_by_name(void **state)
             open(&run, variant, true);
             struct given given = given_by(&run);
 
-            check_refused(&run, (enum call)call, &given, false, "arrays:");
+            check_refused(&run, (enum call)call, &given, false, "arrays must");
             given.plan = NULL;
-            check_refused(&run, (enum call)call, &given, true, "attention:");
+            check_refused(&run, (enum call)call, &given, true, "attention must");
             given = given_by(&run);
             given.work = NULL;
-            check_refused(&run, (enum call)call, &given, true, "workspace:");
+            check_refused(&run, (enum call)call, &given, true, "workspace is NULL");
             given = given_by(&run);
             given.saved = given.state = NULL;
             if (call == STEP || (call == BACKWARD && run.saved.size > 0))
                 check_refused(&run, (enum call)call, &given, true,
-                              call == STEP ? "state:" : "saved:");
+                              call == STEP ? "state is NULL" : "saved is NULL");
             run_close(&run);
         }
 }
@@ -247,9 +247,9 @@ static void lengths_beyond_the_keys_are_refused(void **state)
             struct given given = given_by(&run);
 
             given.arrays.key_lengths = beyond;
-            check_refused(&run, (enum call)call, &given, true, "key_lengths:");
+            check_refused(&run, (enum call)call, &given, true, "key_lengths[");
             given.arrays.key_lengths = far;
-            check_refused(&run, (enum call)call, &given, true, "key_lengths:");
+            check_refused(&run, (enum call)call, &given, true, "key_lengths[");
             run_close(&run);
         }
 }
@@ -290,10 +290,10 @@ static void steps_take_no_lengths_and_an_aligned_state(void **state)
         struct given given = given_by(&run);
 
         given.arrays.key_lengths = lengths;
-        check_refused(&run, STEP, &given, true, "key_lengths:");
+        check_refused(&run, STEP, &given, true, "key_lengths must be NULL");
         given = given_by(&run);
         given.state = run.state.bytes + 1;
-        check_refused(&run, STEP, &given, true, "state:");
+        check_refused(&run, STEP, &given, true, "state is misaligned");
         run_close(&run);
     }
 }

@@ -235,7 +235,7 @@ static const struct {
     {"linear:eps=1e999", NULL, TARN_EINVAL, "eps"},
     {"linear:eps=0.1:chunk=5", NULL, TARN_EINVAL, "eps"},
     {"linear:eps=0.1=0.2", NULL, TARN_EINVAL, "eps"},
-    {"linear:eps=0.1,eps=0.1", NULL, TARN_EINVAL, "eps is there twice"},
+    {"linear:eps=0.1,eps=0.1", NULL, TARN_EINVAL, "eps is given twice"},
     {"kernel:similarity=rbf", "elu", TARN_EINVAL, "feature_map"},
     {"kernel:similarity=cosine", NULL, TARN_EINVAL, "similarity"},
     {"kernel:similarity=1", NULL, TARN_EINVAL, "similarity"},

@@ -140,10 +140,10 @@ static void what_is_too_long_is_refused(void **state)
 
     (void)state;
     assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "length: 21; expected at most 20"));
+    assert_non_null(strstr(err.text, "length is 21; it must be at most 20"));
     batch.length = 20;
     assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "lengths: 21 at 0"));
+    assert_non_null(strstr(err.text, "lengths[0] is 21"));
     tarn_trainer_free(trainer);
     tarn_model_free(model);
 }
@@ -159,7 +159,7 @@ static void symbols_have_one_length(void **state)
 
     (void)state;
     assert_int_equal(tarn_trainer_score(trainer, &score, &batch, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "length: 3; expected 4"));
+    assert_non_null(strstr(err.text, "length is 3; it must be 4"));
     tarn_trainer_free(trainer);
     tarn_model_free(model);
 }

@@ -272,10 +272,10 @@ static void headers_that_are_no_tensors_are_refused(void **state)
     static const struct {
         const char *header, *says;
     } cases[] = {
-        {"", "no '{'"},
-        {" {}", "no '{'"},
-        {"[]", "no '{'"},
-        {"null", "no '{'"},
+        {"", "no JSON header"},
+        {" {}", "no JSON header"},
+        {"[]", "no JSON header"},
+        {"null", "no JSON header"},
         {"{", "header, byte"},
         {"{}{}", "header, byte"},
         {"{}x", "header, byte"},
@@ -346,8 +346,8 @@ static void lengths_that_lie_are_refused(void **state)
 
         check_sentence(&s, status, &err);
         assert_non_null(strstr(err.text, lengths[c] > TN_SAFETENSORS_HEADER
-                                             ? "is no file of safetensors"
-                                             : "the file has 2 behind them"));
+                                             ? "not a safetensors, PyTorch or NumPy file"
+                                             : "more than the 2 that follow"));
         free(file.data);
     }
 }

@@ -323,9 +323,9 @@ static void settings_that_cannot_be_used_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_int_equal(tn_sampling_check(&wrong[i], &err), TARN_EINVAL);
     tn_sampling_check(&wrong[0], &err);
-    assert_string_equal(err.text, "temperature: is -1; expected a finite number from 0");
+    assert_string_equal(err.text, "temperature is -1; it must be a finite number from 0");
     tn_sampling_check(&wrong[5], &err);
-    assert_string_equal(err.text, "top_p: is 1.01; expected a number above 0, up to 1");
+    assert_string_equal(err.text, "top_p is 1.01; it must be above 0 and at most 1");
     for (size_t k = 0; k < KINDS; k++)
         check_ok(tn_sampling_check(&all_kinds[k], &err), &err);
 }

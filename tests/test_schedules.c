@@ -208,9 +208,9 @@ static void specs_and_rates_that_cannot_be_used_are_refused(void **state)
     }
     assert_int_equal(tn_schedule_init(&schedule, "cosine:warmup=9,total=9", 1.0, &err),
                      TARN_EINVAL);
-    assert_string_equal(err.text, "schedule: warmup is 9; expected less than total, 9");
+    assert_string_equal(err.text, "schedule: warmup is 9; it must be less than total, 9");
     assert_int_equal(tn_schedule_init(&schedule, "constant", 0.0, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "rate: is 0; expected a number above 0, up to 10");
+    assert_string_equal(err.text, "rate is 0; it must be above 0 and at most 10");
     assert_int_equal(tn_schedule_init(&schedule, "constant", -1.0, &err), TARN_EINVAL);
     assert_int_equal(tn_schedule_init(&schedule, "constant", (double)NAN, &err), TARN_EINVAL);
     assert_int_equal(tn_schedule_init(&schedule, "constant", (double)INFINITY, &err),

@@ -109,10 +109,10 @@ static void rows_that_are_wrong_are_skipped_with_their_line(void **state)
     assert_string_equal(list.utterance[1].audio, "/f.wav");
     assert_string_equal(list.utterance[1].transcript, "");
     assert_int_equal(list.skipped_count, 4);
-    check_skipped(&list, 0, "test.tsv", 3, "has 1 columns; expected those of the first line");
+    check_skipped(&list, 0, "test.tsv", 3, "has 1 columns; expected as many as the first line");
     check_skipped(&list, 1, "test.tsv", 4, "columns");
-    check_skipped(&list, 2, "test.tsv", 5, "the transcript is no UTF-8");
-    check_skipped(&list, 3, "test.tsv", 6, "has a zero byte");
+    check_skipped(&list, 2, "test.tsv", 5, "the transcript is not UTF-8");
+    check_skipped(&list, 3, "test.tsv", 6, "contains a zero byte");
     tn_speech_list_free(&list);
     list.strict = true;
     tarn_error err;
@@ -129,11 +129,11 @@ static void tables_without_the_columns_are_refused(void **state)
 
     (void)state;
     text_put(&folder, "train.tsv", "");
-    check_refused(&folder, "train.tsv: is empty; expected names of columns");
+    check_refused(&folder, "train.tsv: is empty; expected column names");
     text_put(&folder, "train.tsv", "audio\ttext\na.wav\tx\n");
-    check_refused(&folder, "train.tsv:1: no column is named 'phones'");
+    check_refused(&folder, "train.tsv:1: has no column 'phones'");
     text_put(&folder, "train.tsv", "a.wav A B C\n");
-    check_refused(&folder, "train.tsv:1: no column is named 'audio'");
+    check_refused(&folder, "train.tsv:1: has no column 'audio'");
     tree_close(&folder);
 }
 
@@ -145,11 +145,11 @@ static void a_folder_of_something_else_is_refused(void **state)
 
     (void)state;
     text_put(&folder, "readme", "nothing");
-    check_refused(&folder, "holds no speech; expected train.tsv or test.tsv; or wav.scp and "
+    check_refused(&folder, "contains no speech; expected train.tsv or test.tsv; or wav.scp and "
                            "text; or .phn files beside audio");
     assert_int_equal(tn_speech_format_of(&format, folder_file(&folder, "readme"), &err),
                      TARN_EIO);
-    assert_non_null(strstr(err.text, "is no folder"));
+    assert_non_null(strstr(err.text, "is not a folder"));
     tree_close(&folder);
 }
 
@@ -206,11 +206,12 @@ static void commands_and_doubles_in_kaldi_are_refused(void **state)
     (void)state;
     text_put(&folder, "wav.scp", "a a.wav\nb sph2pipe -f wav b.sph |\n");
     text_put(&folder, "text", "a A\nb B\n");
-    check_refused(&folder, "wav.scp:2: is a command; expected the path of an audio file");
+    check_refused(&folder, "wav.scp:2: is a command, and commands are not executed; expected "
+                           "the path of an audio file");
     text_put(&folder, "wav.scp", "a a.wav\nb b.wav\na c.wav\n");
-    check_refused(&folder, "utterance 'a' is here again");
+    check_refused(&folder, "utterance 'a' appears twice");
     text_put(&folder, "segments", "");
-    check_refused(&folder, "segments: parts of audio files are not read");
+    check_refused(&folder, "segments: segments are not supported");
     tree_close(&folder);
 }
 
@@ -234,12 +235,12 @@ static void timit_is_found_in_folders_below(void **state)
     assert_int_equal(list.count, 1);
     check_row(&folder, &list, 0, "TRAIN/DR1/FAB0/SA1.WAV", "FAB0", "h# sh ix", 0);
     assert_int_equal(list.skipped_count, 2);
-    check_skipped(&list, 0, "SA2.PHN", 2, "expected two numbers of samples and a name");
-    check_skipped(&list, 1, "SX3.PHN", 0, "no audio file is beside it");
+    check_skipped(&list, 0, "SA2.PHN", 2, "expected two sample numbers and a name");
+    check_skipped(&list, 1, "SX3.PHN", 0, "has no audio file beside it");
     tn_speech_list_free(&list);
     list = list_of(&folder, "timit", TN_TRAINING, TN_CHARACTERS);
     check_row(&folder, &list, 0, "TRAIN/DR1/FAB0/SA1.WAV", "FAB0", "She had.", 0);
-    check_skipped(&list, 0, "SA2.WAV", 0, "no text (.txt) is beside it");
+    check_skipped(&list, 0, "SA2.WAV", 0, "has no text file (.txt) beside it");
     tn_speech_list_free(&list);
     list = list_of(&folder, "timit", TN_VALIDATION, TN_PHONES);
     check_row(&folder, &list, 0, "TEST/DR1/MXY0/sa1.flac", "MXY0", "q", 0);

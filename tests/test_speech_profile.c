@@ -90,7 +90,7 @@ static void what_is_no_profile_is_refused(void **state)
     check_refused("\"features\":\"log-mel 1\"", "\"features\":1", "expected 'log-mel 1'");
     check_refused("\"words\"", "\"letters\"", "kind");
     check_refused("\"words\"", "null", "kind");
-    check_refused("\"speaker\"", "\"nobody\"", "normalise");
+    check_refused("\"speaker\"", "\"nobody\"", "normalisation");
     check_refused("\"mean\":[", "\"mean\":[1,", "40 means");
     check_refused("\"mean\":[", "\"mean\":[\"1\",", "40 means");
     check_refused("\"mean\":[-7.0", "\"mean\":[1e300,-7.0", "40 means");
@@ -100,8 +100,8 @@ static void what_is_no_profile_is_refused(void **state)
     check_refused("\"scale\"", "\"scales\"", "40 means");
     check_refused("\"zz\"", "\"\"", "symbols");
     check_refused("\"zz\"", "7", "symbols");
-    check_refused("\"zz\"", "\"A\"", "in order");
-    check_refused("\"zz\"", "\"zz\",\"zz\"", "in order");
+    check_refused("\"zz\"", "\"A\"", "not sorted");
+    check_refused("\"zz\"", "\"zz\",\"zz\"", "not sorted");
     check_refused("\"zz\"", "\"z\\u0000z\"", "JSON");
     check_refused("\"zz\"", "\"z\\u001b[2J\"", "symbols"); /* which would clear a screen */
     check_refused("\"zz\"", "\"z\\u009b2J\"", "symbols");

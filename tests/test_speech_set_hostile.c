@@ -20,7 +20,7 @@ static void unknown_symbols_are_named_with_file_and_line(void **state)
     speech_folder_fill(&folder, 6, 2, 2, 0.1);
     text_put(&folder, "test.tsv", "audio\tphones\ntest/0.wav\tAA\ntest/1.wav\tAA ZH\n");
     check_speech_refused(folder.path, &settings,
-                         "test.tsv:3: symbol 'ZH' is none of the 3 that are known");
+                         "test.tsv:3: symbol 'ZH' is not one of the 3 known symbols");
     settings.skip_unknown = true;
     struct tn_speech_set set = speech_set_open(folder.path, &settings);
 
@@ -100,13 +100,13 @@ static void one_bad_file_does_not_end_a_run(void **state)
         size_t line;
         const char *reason;
     } expected[] = {
-        {6, "none.wav: has 0 samples at 16000 Hz; expected 25 ms of sound"},
+        {6, "none.wav: has 0 samples at 16000 Hz; expected at least 25 ms of audio"},
         {8, "has 3 frames of 10 ms; its transcript of 4 symbols needs 4"},
         {9, "has 3 frames of 10 ms; its transcript of 3 symbols needs 4"},
         {10, "nan.wav: sample 100 is"},
-        {11, "zero.wav: has 0 bytes"},
+        {11, "zero.wav: is empty"},
         {12, "missing.wav: No such file"},
-        {13, "long.wav: lasts "},
+        {13, "long.wav: is at least "},
     };
     struct folder folder = folder_open();
     struct tn_speech_settings settings = speech_defaults();
@@ -174,23 +174,25 @@ static void sets_that_cannot_be_used_are_refused(void **state)
     struct tn_speech_settings settings = speech_defaults();
 
     (void)state;
-    check_speech_refused(folder.path, &settings, "holds no speech");
+    check_speech_refused(folder.path, &settings, "contains no speech");
     text_put(&folder, "test.tsv", "audio\tphones\nx.wav\tA\n");
-    check_speech_refused(folder.path, &settings, "0 utterances to train on, 1 to validate on");
+    check_speech_refused(folder.path, &settings,
+                         "0 training utterances, 1 validation utterances");
     text_put(&folder, "train.tsv", "audio\tphones\nx.wav\tA\ny.wav\tB\n");
-    check_speech_refused(folder.path, &settings, "0 utterances to train on, 0 to validate on");
+    check_speech_refused(folder.path, &settings,
+                         "0 training utterances, 0 validation utterances");
     check_speech_refused(folder.path, &settings, "the first: ");
     text_put(&folder, "train.tsv", "audio\tphones\nx.wav\t\n");
-    check_speech_refused(folder.path, &settings, "have no symbols");
+    check_speech_refused(folder.path, &settings, "transcripts contain no symbols");
     settings.validation = 0.0;
-    check_speech_refused(folder.path, &settings, "validation: is 0");
+    check_speech_refused(folder.path, &settings, "validation is 0");
     settings = speech_defaults();
     settings.speeds[0] = (double)NAN;
     settings.speed_count = 1;
     check_speech_refused(folder.path, &settings, "speeds: one is ");
     settings = speech_defaults();
     settings.longest = -1.0;
-    check_speech_refused(folder.path, &settings, "longest: is -1");
+    check_speech_refused(folder.path, &settings, "longest is -1");
     tree_close(&folder);
 }
 

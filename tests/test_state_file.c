@@ -231,7 +231,7 @@ static void symbols_of_the_past_that_are_none_are_refused(void **unused)
     check_ok(tarn_state_unpack(s.g, s.state, NULL, bytes, size, &err), &err);
     bytes[size - 1] = 0x7f;
     assert_int_equal(tarn_state_unpack(s.g, s.state, NULL, bytes, size, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "expected 0 to 6"));
+    assert_non_null(strstr(err.text, "it must be from 0 to 6"));
     free(bytes);
     stream_close(&s);
     tarn_model_free(model);

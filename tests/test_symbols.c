@@ -98,7 +98,7 @@ static void transcripts_become_numbers(void **state)
     assert_int_equal(numbers[2], 2);
     assert_int_equal(tn_symbols_number(&symbols, numbers, "A X B", TN_WORDS, &err),
                      TARN_EUNKNOWN);
-    assert_string_equal(err.text, "symbol 'X' is none of the 3 that are known");
+    assert_string_equal(err.text, "symbol 'X' is not one of the 3 known symbols");
     tn_symbols_free(&symbols);
 }
 

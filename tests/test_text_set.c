@@ -212,14 +212,14 @@ static void texts_without_a_window_are_refused(void **state)
 
     (void)state;
     put_text(path, 100); /* 90 and 10 */
-    check_refused(path, 90, 0.1, TARN_EINVAL, "expected 91 at least");
+    check_refused(path, 90, 0.1, TARN_EINVAL, "expected at least 91");
     check_ok(tn_text_set_read(&set, path, 89, 0.1, 0, false, &err), &err);
     tn_text_set_free(&set);
-    check_refused(path, 10, 0.019, TARN_EINVAL, "expected 2 at least");
+    check_refused(path, 10, 0.019, TARN_EINVAL, "expected at least 2");
     check_ok(tn_text_set_read(&set, path, 10, 0.02, 0, false, &err), &err);
     tn_text_set_free(&set);
     put_text(path, 1);
-    check_refused(path, 1, 1.0, TARN_EINVAL, "expected 2 at least");
+    check_refused(path, 1, 1.0, TARN_EINVAL, "expected at least 2");
     put_text(path, 0);
     check_refused(path, 1, 0.5, TARN_EINVAL, path);
     check_refused(path, 1, 1.0, TARN_EINVAL, path);

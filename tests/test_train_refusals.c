@@ -106,7 +106,7 @@ static void a_head_trains_where_targets_are_its_own(void **state)
 
             check_ok(tarn_config_set(&lesson.config, "head", head->about.name, &err), &err);
             if (head->sequence != task->sequences) {
-                check_refused(&lesson, run, "head: ");
+                check_refused(&lesson, run, "head is ");
                 assert_int_equal(folder_count(&out), 0);
             } else {
                 check_ok(lesson_train(&lesson, run, false, &err), &err);
@@ -143,7 +143,7 @@ static void a_model_of_other_data_is_not_evaluated(void **state)
     assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
     lesson = lesson_of("copy", &data);
     assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "symbols: 256; expected 11"));
+    assert_non_null(strstr(err.text, "symbols is 256; it must be 11"));
     tarn_model_free(model);
     tree_close(&data);
 }
@@ -173,11 +173,11 @@ static void models_without_checkpoints_are_not_written_over(void **state)
 
     (void)state;
     check_ok(lesson_train(&lesson, out.path, false, &err), &err);
-    check_refused(&lesson, out.path, "has a checkpoint of 4 updates");
+    check_refused(&lesson, out.path, "already contains a run of 4 updates");
     assert_int_equal(unlink(folder_file(&out, "checkpoint-0000000004.safetensors")), 0);
-    check_refused(&lesson, out.path, "model.safetensors: is there already");
+    check_refused(&lesson, out.path, "model.safetensors: already exists");
     assert_int_equal(unlink(folder_file(&out, "model.safetensors")), 0);
-    check_refused(&lesson, out.path, "best.safetensors: is there already");
+    check_refused(&lesson, out.path, "best.safetensors: already exists");
     assert_int_equal(unlink(folder_file(&out, "best.safetensors")), 0);
     check_ok(lesson_train(&lesson, out.path, false, &err), &err);
     folder_close(&out);

@@ -135,7 +135,7 @@ static void a_folder_in_use_is_refused(void **state)
     (void)state;
     check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
     assert_int_equal(inside.status, TARN_EIO);
-    assert_non_null(strstr(inside.err.text, "another run is training in it"));
+    assert_non_null(strstr(inside.err.text, "is in use by another training run"));
     lesson.settings.updates = 3; /* and it is free again */
     check_trains(&lesson, &folder, true);
     folder_close(&folder);
@@ -162,7 +162,7 @@ static void all_of_the_data_for_validation_is_refused(void **state)
         lesson_set(&lesson, "data", "/nowhere/at/all");
         lesson_set(&lesson, "validation", "1");
         assert_int_equal(lesson_train(&lesson, inside, false, &err), TARN_EINVAL);
-        assert_non_null(strstr(err.text, "validation: is 1, which leaves nothing to train on"));
+        assert_non_null(strstr(err.text, "validation is 1, which leaves no training data"));
         lesson_set(&lesson, "validation", "0.5");
         assert_int_not_equal(lesson_train(&lesson, inside, false, &err), TARN_OK);
         assert_null(strstr(err.text, "validation"));

@@ -332,7 +332,7 @@ static void what_cannot_be_learnt_from_is_refused(void **state)
     (void)state;
     lesson.targets[4] = MODEL_SYMBOLS;
     assert_int_equal(tarn_trainer_update(trainer, &report, &batch, 1, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "targets: 7 at 4"));
+    assert_non_null(strstr(err.text, "targets[4] is 7"));
     lesson.targets[4] = 0;
     lesson.weights[2] = -1.0f;
     assert_int_equal(tarn_trainer_update(trainer, &report, &batch, 1, &err), TARN_EINVAL);
@@ -393,7 +393,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state)
     assert_int_equal(tarn_trainer_load(b, path, &err), TARN_EINVAL);
     assert_non_null(strstr(err.text, "norm"));
     assert_int_equal(tarn_trainer_load(c, path, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "moments of 'adam'"));
+    assert_non_null(strstr(err.text, "optimizer 'adam'"));
     check_ok(tarn_model_save(one, path, &err), &err);
     assert_int_equal(tarn_trainer_load(a, path, &err), TARN_EFORMAT);
     tarn_trainer_free(a);

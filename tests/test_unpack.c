@@ -95,7 +95,7 @@ static void a_member_that_is_missing_is_reported(void **state)
     assert_int_equal(
         unpack(&folder, (const struct member[]){{"one", "abc"}, {"one", "abc"}, {0}}, &err),
         TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "has 1 of the 2 expected files"));
+    assert_non_null(strstr(err.text, "contains only 1 of the 2 expected files"));
     folder_close(&folder);
 }
 

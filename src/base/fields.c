@@ -36,9 +36,9 @@ static bool is_text(const struct tn_field *field)
 static tarn_status refuse(const struct tn_field *field, const char *value, tarn_error *err)
 {
     if (field->type == TN_FIELD_FLAG)
-        return tn_fail(err, TARN_EINVAL, "%s: '%.40s'; expected true or false",
+        return tn_fail(err, TARN_EINVAL, "%s is '%.40s'; it must be true or false",
                        field->about.name, value);
-    return tn_fail(err, TARN_EINVAL, "%s: '%.40s'; expected a%s number from %.16g to %.16g",
+    return tn_fail(err, TARN_EINVAL, "%s is '%.40s'; it must be a%s number from %.16g to %.16g",
                    field->about.name, value, field->type == TN_FIELD_NUMBER ? "" : " whole",
                    field->minimum, field->maximum);
 }
@@ -49,7 +49,8 @@ static tarn_status set_text(char *at, const struct tn_field *field, const char *
     const size_t room = tn_field_bytes(field);
 
     if (strlen(value) >= room)
-        return tn_fail(err, TARN_EINVAL, "%s: '%.40s...' has %zu bytes; expected under %zu",
+        return tn_fail(err, TARN_EINVAL,
+                       "%s is '%.40s...', which has %zu bytes; it must have fewer than %zu",
                        field->about.name, value, strlen(value), room);
     const tarn_status status = field->check ? field->check(value, err) : TARN_OK;
 
@@ -108,7 +109,7 @@ tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *n
             return set_flag(place, field, value, err);
         return set_number(place, field, value, err);
     }
-    return tn_fail(err, TARN_EUNKNOWN, "there is no setting '%.40s'", name);
+    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -149,12 +150,12 @@ tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *
             continue;
         tn_field_text(field, at, whole, sizeof whole);
         if (strlen(whole) >= size)
-            return tn_fail(err, TARN_EINVAL, "%s: has %zu bytes; expected under %zu", name,
-                           strlen(whole), size);
+            return tn_fail(err, TARN_EINVAL, "size is %zu; '%s' needs %zu bytes", size, name,
+                           strlen(whole) + 1);
         memcpy(text, whole, strlen(whole) + 1);
         return TARN_OK;
     }
-    return tn_fail(err, TARN_EUNKNOWN, "there is no setting '%.40s'", name);
+    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 /* ---- Checking ----------------------------------------------------------- */
@@ -172,14 +173,15 @@ static double value_of(const struct tn_field *field, const void *place)
 static tarn_status check(const struct tn_field *field, const void *place, tarn_error *err)
 {
     if (is_text(field) && !memchr(place, '\0', tn_field_bytes(field)))
-        return tn_fail(err, TARN_EINVAL, "%s: has no end; expected under %zu bytes",
+        return tn_fail(err, TARN_EINVAL,
+                       "%s does not end in a zero byte; it must have fewer than %zu bytes",
                        field->about.name, tn_field_bytes(field));
     if (is_text(field) || field->type == TN_FIELD_FLAG)
         return TARN_OK;
     const double value = value_of(field, place);
 
     if (!(value >= field->minimum && value <= field->maximum)) /* NaN is neither */
-        return tn_fail(err, TARN_EINVAL, "%s: %.16g; expected %.16g to %.16g",
+        return tn_fail(err, TARN_EINVAL, "%s is %.16g; it must be from %.16g to %.16g",
                        field->about.name, value, field->minimum, field->maximum);
     return TARN_OK;
 }

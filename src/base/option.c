@@ -50,8 +50,8 @@ tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *cons
         }
         list_append(known, sizeof known, (*rows)->name);
     }
-    return tn_fail(err, TARN_EUNKNOWN, "%s: no '%.*s'; there are %s", what, shown(name),
-                   name.start, known);
+    return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.*s'; available: %s", what,
+                   shown(name), name.start, known);
 }
 
 static tarn_status unknown_option(const tarn_table_row *row, const char *what, struct span name,
@@ -61,7 +61,7 @@ static tarn_status unknown_option(const tarn_table_row *row, const char *what, s
 
     for (const tarn_option_info *option = row->options; option->name; option++)
         list_append(known, sizeof known, option->name);
-    return tn_fail(err, TARN_EUNKNOWN, "%s: '%s' has no option '%.*s'; it has %s", what,
+    return tn_fail(err, TARN_EUNKNOWN, "%s: '%s' has no option '%.*s'; available: %s", what,
                    row->name, shown(name), name.start, *known ? known : "none");
 }
 
@@ -77,8 +77,8 @@ static tarn_status read_choice(double *value, const tarn_option_info *option, co
         }
         list_append(known, sizeof known, option->choices[i]);
     }
-    return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; expected one of %s", what, option->name,
-                   shown(text), text.start, known);
+    return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; it must be one of %s", what,
+                   option->name, shown(text), text.start, known);
 }
 
 static tarn_status read_number(double *value, const tarn_option_info *option, const char *what,
@@ -89,9 +89,10 @@ static tarn_status read_number(double *value, const tarn_option_info *option, co
 
     if (!read || number < option->minimum || number > option->maximum ||
         (option->whole && number != floor(number)))
-        return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; expected a%s number from %g to %g",
-                       what, option->name, shown(text), text.start,
-                       option->whole ? " whole" : "", option->minimum, option->maximum);
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: %s is '%.*s'; it must be a%s number from %g to %g", what,
+                       option->name, shown(text), text.start, option->whole ? " whole" : "",
+                       option->minimum, option->maximum);
     *value = number;
     return TARN_OK;
 }
@@ -107,10 +108,10 @@ static tarn_status read_one(struct tn_options *options, bool *given, const tarn_
         if (!span_is(name, option->name))
             continue;
         if (name.length == pair.length)
-            return tn_fail(err, TARN_EINVAL, "%s: %s has no value; expected %s=...", what,
+            return tn_fail(err, TARN_EINVAL, "%s: %s has no value; write %s=VALUE", what,
                            option->name, option->name);
         if (given[i])
-            return tn_fail(err, TARN_EINVAL, "%s: %s is there twice; expected once", what,
+            return tn_fail(err, TARN_EINVAL, "%s: %s is given twice; give it once", what,
                            option->name);
         given[i] = true;
         const struct span text = {name.start + name.length + 1, pair.length - name.length - 1};

@@ -21,10 +21,10 @@ const char *tarn_status_name(tarn_status status)
         [TARN_EINVAL] = "invalid argument",
         [TARN_ENOMEM] = "out of memory",
         [TARN_EUNKNOWN] = "unknown name",
-        [TARN_EMACHINE] = "not on this machine",
-        [TARN_EIO] = "file not readable or writable",
-        [TARN_EFORMAT] = "file not as expected",
-        [TARN_ENUMBER] = "not finite",
+        [TARN_EMACHINE] = "not supported on this machine",
+        [TARN_EIO] = "cannot read or write a file",
+        [TARN_EFORMAT] = "invalid file",
+        [TARN_ENUMBER] = "not a finite number",
     };
     const size_t index = (size_t)status;
 

@@ -20,9 +20,10 @@ tarn_status tn_copy_set_init(struct tn_copy_set *set, size_t N, size_t symbols, 
                              tarn_error *err)
 {
     if (N < 5)
-        return tn_fail(err, TARN_EINVAL, "length: is %zu; expected 5 at least for copies", N);
+        return tn_fail(err, TARN_EINVAL,
+                       "length is %zu; it must be at least 5 for the copy task", N);
     if (symbols < 1 || symbols >= INT32_MAX)
-        return tn_fail(err, TARN_EINVAL, "symbols: are %zu; expected 1 to %d", symbols,
+        return tn_fail(err, TARN_EINVAL, "symbols is %zu; it must be from 1 to %d", symbols,
                        INT32_MAX - 1);
     *set = (struct tn_copy_set){.N = N, .symbols = symbols, .seed = seed};
     return TARN_OK;

@@ -41,8 +41,8 @@ static tarn_status join(char path[PATH_SIZE], const char *a, const char *b, tarn
 
     if (length > 0 && length < PATH_SIZE)
         return TARN_OK;
-    return tn_fail(err, TARN_EINVAL, "%s/%s: has more than %d bytes", tn_path_shown(a), b,
-                   PATH_SIZE - 1);
+    return tn_fail(err, TARN_EINVAL, "%s/%s: the path has more than %d bytes", tn_path_shown(a),
+                   b, PATH_SIZE - 1);
 }
 
 /* ---- Looking ------------------------------------------------------------ */
@@ -61,7 +61,7 @@ static tarn_status check_path(const char *path, const tarn_data_file *file, tarn
     if (stat(path, &about) != 0)
         return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is no regular file", tn_path_shown(path));
+        return tn_fail(err, TARN_EIO, "%s: is not a regular file", tn_path_shown(path));
     if ((uint64_t)about.st_size != file->bytes) {
         snprintf(found, sizeof found, "has %jd bytes; expected %ju", (intmax_t)about.st_size,
                  (uintmax_t)file->bytes);
@@ -71,8 +71,7 @@ static tarn_status check_path(const char *path, const tarn_data_file *file, tarn
 
     if (status != TARN_OK || strcmp(sum, file->sha256) == 0)
         return status;
-    snprintf(found, sizeof found, "has the SHA-256 %.12s...; expected %.12s...", sum,
-             file->sha256);
+    snprintf(found, sizeof found, "has SHA-256 %.12s...; expected %.12s...", sum, file->sha256);
     return refuse(path, found, err);
 }
 
@@ -91,7 +90,7 @@ tarn_status tarn_data_verify(const tarn_data_set *set, const char *folder,
     tarn_status first = TARN_OK;
 
     if (!set || !folder)
-        return tn_fail(err, TARN_EINVAL, "set, folder: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "set and folder must not be NULL");
     for (const tarn_data_file *file = set->files; file->path; file++) {
         const tarn_status status = check_file(&w, file, first == TARN_OK ? err : NULL);
 
@@ -224,7 +223,7 @@ static tarn_status fetch_archive(const struct work *w)
     size_t count;
 
     if (!memory)
-        return tn_fail(w->err, TARN_ENOMEM, "no memory for paths");
+        return tn_fail(w->err, TARN_ENOMEM, "not enough memory for paths");
     tarn_status status = list_wanted(w, wanted, &count, memory);
 
     if (status == TARN_OK && count > 0 &&
@@ -238,7 +237,7 @@ tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folder, const 
                             const tarn_data_events *events, tarn_error *err)
 {
     if (!set || !folder)
-        return tn_fail(err, TARN_EINVAL, "set, folder: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "set and folder must not be NULL");
     const struct work w = {.set = set,
                            .folder = folder,
                            .from = from ? from : set->address,

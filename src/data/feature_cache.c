@@ -45,7 +45,7 @@ tarn_status tn_feature_cache_open(struct tn_feature_cache *cache, const char *fo
         return status;
     cache->folder = strdup(folder);
     if (!cache->folder)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     return TARN_OK;
 }
 

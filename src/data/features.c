@@ -24,10 +24,11 @@ uint64_t tn_features_frames(uint64_t samples, size_t rate, double speed)
 static tarn_status check(size_t rate, double speed, tarn_error *err)
 {
     if (rate < TN_AUDIO_RATE_LEAST || rate > TN_AUDIO_RATE_MOST)
-        return tn_fail(err, TARN_EINVAL, "rate: is %zu; expected %d to %d samples a second",
-                       rate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+        return tn_fail(err, TARN_EINVAL,
+                       "rate is %zu; it must be from %d to %d samples per second", rate,
+                       TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
     if (!(speed >= 0.5 && speed <= 2.0))
-        return tn_fail(err, TARN_EINVAL, "speed: is %g; expected 0.5 to 2", speed);
+        return tn_fail(err, TARN_EINVAL, "speed is %g; it must be from 0.5 to 2", speed);
     return TARN_OK;
 }
 
@@ -46,7 +47,7 @@ tarn_status tn_features_open(struct tn_features *features, size_t rate, double s
 
         features->resampled = malloc(most * sizeof *features->resampled);
         if (!features->resampled)
-            status = tn_fail(err, TARN_ENOMEM, "no memory for %zu samples", most);
+            status = tn_fail(err, TARN_ENOMEM, "not enough memory for %zu samples", most);
     }
     if (status != TARN_OK)
         tn_features_close(features);
@@ -111,7 +112,7 @@ static tarn_status make_room(struct tn_frames *frames, size_t more, tarn_error *
     float *const data = realloc(frames->data, room * TN_MEL_BANDS * sizeof *data);
 
     if (!data)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu frames of features", room);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu feature frames", room);
     frames->data = data;
     frames->room = room;
     return TARN_OK;
@@ -124,10 +125,11 @@ static tarn_status check_length(uint64_t samples, size_t rate, double speed, siz
 
     if (count <= most)
         return TARN_OK;
-    return tn_fail(err, TARN_EINVAL,
-                   "%s: lasts %.2f seconds or more; expected %.2f at most, %zu frames",
-                   tn_path_shown(path), (double)samples / (double)rate,
-                   (double)most * speed * TN_MEL_HOP / TN_MEL_RATE, most);
+    return tn_fail(
+        err, TARN_EINVAL,
+        "%s: is at least %.2f seconds long; expected at most %.2f seconds, %zu frames",
+        tn_path_shown(path), (double)samples / (double)rate,
+        (double)most * speed * TN_MEL_HOP / TN_MEL_RATE, most);
 }
 
 static float *end_of(const struct tn_frames *frames)

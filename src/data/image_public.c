@@ -14,10 +14,10 @@ tarn_status tarn_images_open(tarn_images **images, const char *path, tarn_error 
     tarn_status status;
 
     if (!images || !path)
-        return tn_fail(err, TARN_EINVAL, "images, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "images and path must not be NULL");
     *images = calloc(1, sizeof **images);
     if (!*images)
-        return tn_fail(err, TARN_ENOMEM, "no memory for images");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for images");
     if ((status = tn_image_set_read(&(*images)->set, path, 1.0, 0, NULL, err)) != TARN_OK) {
         free(*images);
         *images = NULL;

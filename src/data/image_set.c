@@ -95,7 +95,7 @@ static tarn_status check_fraction(double validation, tarn_error *err)
     if (validation > 0.0 && validation <= 1.0) /* no number compares */
         return TARN_OK;
     return tn_fail(err, TARN_EINVAL,
-                   "validation: is %g; expected a fraction of the images above 0, up to 1",
+                   "validation is %g; it must be a fraction of the images above 0 and up to 1",
                    validation);
 }
 
@@ -115,8 +115,8 @@ static tarn_status split_file(struct tn_image_set *set, const char *path, double
 
     if (kept == 0 || (kept == count && validation < 1.0))
         return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu images, of which %zu are to validate on; expected 1 at "
-                       "least, and 1 to train on",
+                       "%s: has %zu images, %zu of them for validation; expected at least 1 "
+                       "for validation and 1 for training",
                        tn_path_shown(path), count, kept);
     set_part(set, TN_TRAINING, 0, 0, count - kept);
     set_part(set, TN_VALIDATION, 0, count - kept, kept);
@@ -131,15 +131,14 @@ static tarn_status join_parts(struct tn_image_set *set, const char *path, double
 
     if (!a->pixels && validation < 1.0)
         return tn_fail(err, TARN_EINVAL,
-                       "%s: has images to validate on only; expected some to train on, or 1 as "
-                       "the fraction for validation",
+                       "%s: has only validation images; expected training images too, or a "
+                       "validation fraction of 1",
                        tn_path_shown(path));
     if (a->pixels &&
         (a->height != b->height || a->width != b->width || a->channels != b->channels))
         return tn_fail(
             err, TARN_EFORMAT,
-            "%s: images to validate on are %zu x %zu; expected %zu x %zu, as those to "
-            "train on",
+            "%s: validation images are %zu x %zu; expected %zu x %zu, like the training images",
             tn_path_shown(path), b->height, b->width, a->height, a->width);
     if (a->pixels)
         set_part(set, TN_TRAINING, TN_TRAINING, 0, a->count);
@@ -171,7 +170,7 @@ static tarn_status arrange(struct tn_image_set *set, const char *path, double va
     set->width = any->width;
     set->channels = any->channels;
     if (status == TARN_OK && tn_images_size(any) < 2)
-        return tn_fail(err, TARN_EINVAL, "%s: has images of 1 byte; expected 2 at least",
+        return tn_fail(err, TARN_EINVAL, "%s: has images of 1 byte; expected at least 2",
                        tn_path_shown(path));
     return status;
 }

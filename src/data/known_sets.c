@@ -36,18 +36,18 @@ static const tarn_data_file cifar10[] = {
 static const tarn_data_set sets[] = {
     {
         .name = "mnist",
-        .about = "handwritten digits, 28 x 28 grey: 60,000 to train on, 10,000 to validate on",
-        .licence = "Y. LeCun and C. Cortes hold the copyright; commonly given as CC BY-SA 3.0",
+        .about = "handwritten digits, 28 x 28 grey: 60,000 for training, 10,000 for validation",
+        .licence = "copyright Y. LeCun and C. Cortes; commonly given as CC BY-SA 3.0",
         .address = "https://ossci-datasets.s3.amazonaws.com/mnist",
         .folder = "mnist",
         .files = mnist,
     },
     {
         .name = "cifar10",
-        .about = "photographs of ten kinds, 32 x 32 in colour: 50,000 to train on, 10,000 to "
-                 "validate on",
-        .licence = "none is given; asks to cite A. Krizhevsky, Learning Multiple Layers "
-                   "of Features from Tiny Images, 2009",
+        .about = "photographs of ten classes, 32 x 32 in colour: 50,000 for training, 10,000 "
+                 "for validation",
+        .licence = "none stated; please cite A. Krizhevsky, Learning Multiple Layers of "
+                   "Features from Tiny Images, 2009",
         .address = "https://www.cs.toronto.edu/~kriz",
         .folder = "cifar-10-batches-bin",
         .archive = {"cifar-10-binary.tar.gz", 170052171,

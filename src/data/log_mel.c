@@ -47,7 +47,7 @@ tarn_status tn_log_mel_open(struct tn_log_mel *mel, tarn_error *err)
 {
     *mel = (struct tn_log_mel){.transform = kiss_fftr_alloc(TN_MEL_POINTS, 0, NULL, NULL)};
     if (!mel->transform)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a Fourier transform");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a Fourier transform");
     for (size_t i = 0; i < TN_MEL_WINDOW; i++)
         mel->window[i] =
             (float)pow(0.5 - 0.5 * cos(2.0 * pi * (double)i / (TN_MEL_WINDOW - 1)), 0.85);

@@ -20,13 +20,14 @@ tarn_status tn_resampler_open(struct tn_resampler *resampler, double ratio, tarn
 
     *resampler = (struct tn_resampler){.ratio = ratio, .most = TN_RESAMPLE_BLOCK};
     if (!(ratio >= 1.0 / 200.0 && ratio <= 200.0))
-        return tn_fail(err, TARN_EINVAL, "ratio of rates: is %g; expected 1/200 to 200", ratio);
+        return tn_fail(err, TARN_EINVAL,
+                       "the ratio of sample rates is %g; it must be from 1/200 to 200", ratio);
     if (ratio == 1.0)
         return TARN_OK;
     resampler->most = (size_t)ceil(TN_RESAMPLE_BLOCK * ratio) + 1;
     resampler->state = soxr_create(1.0, ratio, 1, &reason, &floats, &quality, &alone);
     if (!resampler->state)
-        return tn_fail(err, TARN_ENOMEM, "audio cannot be resampled by %g: %.80s", ratio,
+        return tn_fail(err, TARN_ENOMEM, "cannot resample audio by %g: %.80s", ratio,
                        soxr_strerror(reason));
     return TARN_OK;
 }

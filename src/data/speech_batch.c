@@ -124,7 +124,8 @@ static tarn_status put_features(const struct tn_speech_set *set, float *to,
     }
     status = tn_feature_cache_read(set->cache, &frames, spoken->told.audio, speed, count, err);
     if (status == TARN_OK && frames.count != count)
-        status = tn_fail(err, TARN_EFORMAT, "%.120s: has changed since it was read first",
+        status = tn_fail(err, TARN_EFORMAT,
+                         "%.120s: has changed since it was first read; start again",
                          spoken->told.audio);
     if (status == TARN_OK)
         tn_feature_norm_apply(norm, to, frames.data, count);

@@ -75,7 +75,7 @@ static tarn_status check_keys(const struct table *table, tarn_error *err)
 {
     for (size_t i = 1; i < table->count; i++)
         if (by_key(&table->entry[i - 1], &table->entry[i]) == 0)
-            return tn_fail(err, TARN_EFORMAT, "%s:%zu: utterance '%.*s' is here again",
+            return tn_fail(err, TARN_EFORMAT, "%s:%zu: utterance '%.*s' appears twice",
                            tn_path_shown(table->path), table->entry[i].key.number,
                            (int)tn_min(table->entry[i].key.length, 60),
                            table->entry[i].key.text);
@@ -87,11 +87,11 @@ static tarn_status parse_table(struct table *table, tarn_error *err)
     struct tn_line line = {0};
 
     if (memchr(table->bytes.data, '\0', table->bytes.size))
-        return tn_fail(err, TARN_EFORMAT, "%s: has a zero byte; expected text",
+        return tn_fail(err, TARN_EFORMAT, "%s: contains a zero byte; expected text",
                        tn_path_shown(table->path));
     table->entry = calloc(count_lines(&table->bytes) + 1, sizeof *table->entry);
     if (!table->entry)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the lines of %s",
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the lines of %s",
                        tn_path_shown(table->path));
     while (tn_line_next(&line, (const char *)table->bytes.data, table->bytes.size)) {
         struct entry entry = {.value = line};
@@ -109,7 +109,7 @@ static tarn_status table_read(struct table *table, struct tn_speech_list *list,
 {
     *table = (struct table){.path = tn_speech_path(list, folder, name, strlen(name))};
     if (!table->path)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     tarn_status status = tn_bytes_read(&table->bytes, table->path, FILE_MOST, err);
 
     if (status == TARN_OK)
@@ -132,8 +132,8 @@ static tarn_status check_path(const struct entry *audio, const char *path, tarn_
         length--;
     if (length > 0 && audio->value.text[length - 1] == '|')
         return tn_fail(err, TARN_EFORMAT,
-                       "%s:%zu: is a command; expected the path of an audio file: commands "
-                       "are not run",
+                       "%s:%zu: is a command, and commands are not executed; expected the path "
+                       "of an audio file",
                        tn_path_shown(path), audio->key.number);
     return TARN_OK;
 }
@@ -152,7 +152,7 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
         text->used = true;
     if (path.length == 0)
         return tn_speech_list_skip(list, folder->audio.path, audio->key.number, err,
-                                   "has no path behind the utterance's name");
+                                   "has no path after the utterance name");
     if (!text)
         return tn_speech_list_skip(list, folder->audio.path, audio->key.number, err,
                                    "utterance '%.*s' has no line in %s",
@@ -164,7 +164,7 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
     row.speaker = who ? tn_speech_text(list, who->text, who->length) : "";
     row.transcript = tn_speech_text(list, text->value.text, text->value.length);
     if (!row.audio || !row.speaker || !row.transcript)
-        return tn_fail(err, TARN_ENOMEM, "no memory for an utterance");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an utterance");
     return tn_speech_list_add(list, &row, err);
 }
 
@@ -196,10 +196,10 @@ static tarn_status list_folder(struct tn_speech_list *list, const char *path, ta
     tarn_status status = TARN_OK;
 
     if (tn_speech_has(path, "segments"))
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s/segments: parts of audio files are not read; expected a file for "
-                       "each utterance",
-                       tn_path_shown(path));
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s/segments: segments are not supported; expected one audio file per utterance",
+            tn_path_shown(path));
     if ((status = table_read(&folder.audio, list, path, "wav.scp", err)) == TARN_OK &&
         (status = table_read(&folder.text, list, path, "text", err)) == TARN_OK &&
         (!tn_speech_has(path, "utt2spk") ||
@@ -239,7 +239,7 @@ static tarn_status list_part(struct tn_speech_list *list, const char *folder,
         return TARN_OK;
     path = *part ? tn_speech_path(list, folder, part, strlen(part)) : folder;
     if (!path)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     return list_folder(list, path, err);
 }
 

@@ -32,7 +32,7 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
     char known[120] = "";
 
     if (!tn_is_folder(folder))
-        return tn_fail(err, TARN_EIO, "%s: is no folder; expected one of speech",
+        return tn_fail(err, TARN_EIO, "%s: is not a folder; expected a folder of speech",
                        tn_path_shown(folder));
     for (size_t i = 0; i < FORMATS; i++) {
         const size_t length = strlen(known);
@@ -44,7 +44,7 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
         snprintf(known + length, sizeof known - length, "%s%s", i > 0 ? "; or " : "",
                  formats[i]->holds);
     }
-    return tn_fail(err, TARN_EFORMAT, "%.80s: holds no speech; expected %s", folder, known);
+    return tn_fail(err, TARN_EFORMAT, "%.80s: contains no speech; expected %s", folder, known);
 }
 
 /* ---- Texts -------------------------------------------------------------- */
@@ -202,7 +202,8 @@ static void *grow(void *array, size_t count, size_t *room, size_t size)
 
 static tarn_status no_memory(const struct tn_speech_list *list, tarn_error *err)
 {
-    return tn_fail(err, TARN_ENOMEM, "no memory for a list of %zu utterances", list->count);
+    return tn_fail(err, TARN_ENOMEM, "not enough memory for a list of %zu utterances",
+                   list->count);
 }
 
 tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file, size_t line,
@@ -253,7 +254,7 @@ tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utte
 {
     if (!tn_is_utf8(row->transcript))
         return tn_speech_list_skip(list, row->file, row->line, err,
-                                   "the transcript is no UTF-8");
+                                   "the transcript is not UTF-8");
     struct tn_utterance *const all =
         grow(list->utterance, list->count, &list->room, sizeof *all);
 

@@ -84,7 +84,7 @@ char *tn_speech_profile_write(const struct tn_speech_profile *profile)
 
 static tarn_status damaged(const char *source, const char *what, tarn_error *err)
 {
-    return tn_fail(err, TARN_EFORMAT, "%s: what it tells of speech %s", source, what);
+    return tn_fail(err, TARN_EFORMAT, "%s: its speech metadata %s", source, what);
 }
 
 static bool find_name(int *number, const char *const *names, const json_t *value)
@@ -127,13 +127,14 @@ static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
     const char *before = "";
 
     if (count == 0 || count >= TN_SYMBOLS_MOST)
-        return damaged(source, "has no list of symbols, or too long a one", err);
+        return damaged(source, "has no list of symbols, or one that is too long", err);
     const char **const names = malloc(count * sizeof *names);
-    tarn_status status = names ? TARN_OK : tn_fail(err, TARN_ENOMEM, "no memory for symbols");
+    tarn_status status =
+        names ? TARN_OK : tn_fail(err, TARN_ENOMEM, "not enough memory for symbols");
 
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
         if (!is_name(json_array_get(list, i), before))
-            status = damaged(source, "has symbols that are no names in order", err);
+            status = damaged(source, "has symbols that are not sorted names", err);
         else
             names[i] = before = json_string_value(json_array_get(list, i));
     }
@@ -150,18 +151,18 @@ static tarn_status read_object(struct tn_speech_profile *profile, const json_t *
     int kind, normalise;
 
     if (json_integer_value(json_object_get(object, "version")) != VERSION)
-        return damaged(source, "is of another version", err);
+        return damaged(source, "has another version; use a matching version of tarn", err);
     if (!features || strcmp(features, tn_features_version) != 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: has learnt from features '%.40s'; expected '%s'",
+        return tn_fail(err, TARN_EFORMAT, "%s: was trained on features '%.40s'; expected '%s'",
                        source, features ? features : "", tn_features_version);
     if (!find_name(&kind, tn_symbol_kinds, json_object_get(object, "kind")) ||
         !find_name(&normalise, tn_normalisations, json_object_get(object, "normalise")))
-        return damaged(source, "has no known kind and normalise", err);
+        return damaged(source, "has an unknown kind or normalisation", err);
     profile->kind = (enum tn_symbol_kind)kind;
     profile->normalise = (enum tn_normalise)normalise;
     if (!read_bands(profile->norm.mean, json_object_get(object, "mean"), false) ||
         !read_bands(profile->norm.scale, json_object_get(object, "scale"), true))
-        return damaged(source, "has no 40 means and scales", err);
+        return damaged(source, "does not have 40 means and scales", err);
     return read_symbols(&profile->symbols, json_object_get(object, "symbols"), source, err);
 }
 
@@ -173,7 +174,7 @@ tarn_status tn_speech_profile_read(struct tn_speech_profile *profile, const char
 
     *profile = (struct tn_speech_profile){0};
     status = json_is_object(object) ? read_object(profile, object, source, err)
-                                    : damaged(source, "is no JSON object", err);
+                                    : damaged(source, "is not a JSON object", err);
     json_decref(object);
     if (status != TARN_OK)
         tn_speech_profile_free(profile);

@@ -31,7 +31,7 @@ static tarn_status check_frames(const struct tn_speech_set *set, const struct tn
 
     if (frames == 0)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %llu samples at %zu Hz; expected 25 ms of sound",
+                       "%s: has %llu samples at %zu Hz; expected at least 25 ms of audio",
                        tn_path_shown(spoken->told.audio), (unsigned long long)spoken->samples,
                        spoken->rate);
     if (tn_blocks((size_t)frames, stack) < needed)
@@ -122,7 +122,7 @@ static tarn_status normalise_speakers(struct tn_speech_set *set, struct tn_found
             sorted[usable++] = &found[i];
     if (!sorted || !set->norms) {
         free(sorted);
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu speakers", count);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu speakers", count);
     }
     qsort(sorted, usable, sizeof *sorted, by_speaker);
     for (size_t i = 0; i < usable; i = next) {
@@ -163,7 +163,7 @@ tarn_status tn_speech_normalise(struct tn_speech_set *set, struct tn_found *foun
         return normalise_speakers(set, found, count, err);
     set->norms = malloc(sizeof *set->norms);
     if (!set->norms)
-        return tn_fail(err, TARN_ENOMEM, "no memory to normalise");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to normalise features");
     set->norm_count = 1;
     if (set->settings.normalise == TN_NORMALISE_GLOBAL)
         set->norms[0] = set->norm;

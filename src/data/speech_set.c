@@ -45,26 +45,28 @@ static bool trains(const struct tn_speech_settings *s)
 static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error *err)
 {
     if (!(s->validation > 0.0 && s->validation <= 1.0))
-        return tn_fail(err, TARN_EINVAL,
-                       "validation: is %g; expected a fraction of the utterances above 0, up "
-                       "to 1",
-                       s->validation);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "validation is %g; it must be a fraction of the utterances above 0 and up to 1",
+            s->validation);
     if (!(s->longest > 0.0 && s->longest <= 1e6))
-        return tn_fail(err, TARN_EINVAL, "longest: is %g; expected seconds up to 1000000",
+        return tn_fail(err, TARN_EINVAL,
+                       "longest is %g; it must be above 0 and at most 1000000 seconds",
                        s->longest);
     if (s->speed_count > TN_SPEEDS_MOST)
-        return tn_fail(err, TARN_EINVAL, "speeds: are %zu; expected %d at most", s->speed_count,
-                       TN_SPEEDS_MOST);
+        return tn_fail(err, TARN_EINVAL, "speeds: %zu are given; at most %d are allowed",
+                       s->speed_count, TN_SPEEDS_MOST);
     for (size_t i = 0; i < s->speed_count; i++)
         if (!(s->speeds[i] >= 0.5 && s->speeds[i] <= 2.0))
-            return tn_fail(err, TARN_EINVAL, "speeds: one is %g; expected 0.5 to 2",
+            return tn_fail(err, TARN_EINVAL, "speeds: one is %g; each must be from 0.5 to 2",
                            s->speeds[i]);
     if (!(s->mask.time_share >= 0.0 && s->mask.time_share <= 1.0))
-        return tn_fail(err, TARN_EINVAL, "mask: a stretch's share is %g; expected 0 to 1",
+        return tn_fail(err, TARN_EINVAL, "mask: time_share is %g; it must be from 0 to 1",
                        s->mask.time_share);
     if (!trains(s) && !s->symbols)
-        return tn_fail(err, TARN_EINVAL,
-                       "symbols: none are given and nothing is to train on, which would tell");
+        return tn_fail(
+            err, TARN_EINVAL,
+            "symbols: none are given, and there is no training data to take them from");
     return TARN_OK;
 }
 
@@ -77,7 +79,7 @@ static tarn_status rotate(struct tn_speech_list *list, size_t count, tarn_error 
     struct tn_utterance *const held = malloc((count + 1) * sizeof *held);
 
     if (!held)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu utterances", count);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu utterances", count);
     if (count > 0 && rest > 0) {
         memcpy(held, list->utterance, count * sizeof *held);
         memmove(list->utterance, list->utterance + count, rest * sizeof *held);
@@ -130,11 +132,12 @@ static tarn_status check_parts(const struct tn_speech_set *set, const char *fold
 
     if ((training > 0 || !trains(&set->settings)) && validation > 0)
         return TARN_OK;
-    return tn_fail(err, TARN_EFORMAT,
-                   "%.60s: %zu utterances to train on, %zu to validate on, %zu skipped%s%.100s",
-                   folder, training, validation, set->list.skipped_count,
-                   skipped ? ", the first: " : "; expected some",
-                   skipped ? skipped->reason : "");
+    return tn_fail(
+        err, TARN_EFORMAT,
+        "%.60s: %zu training utterances, %zu validation utterances, %zu skipped%s%.100s",
+        folder, training, validation, set->list.skipped_count,
+        skipped ? ", the first: " : "; expected at least 1 of each",
+        skipped ? skipped->reason : "");
 }
 
 /* ---- Symbols ------------------------------------------------------------ */
@@ -165,7 +168,7 @@ static tarn_status gather_symbols(const char **names, struct tn_speech_list *tex
                                       "has a symbol of 256 bytes or more, or with control "
                                       "characters");
             if (!(*names++ = tn_speech_text(texts, symbol, length)))
-                return tn_fail(err, TARN_ENOMEM, "no memory for symbols");
+                return tn_fail(err, TARN_ENOMEM, "not enough memory for symbols");
         }
     }
     return TARN_OK;
@@ -176,18 +179,19 @@ static tarn_status training_symbols(struct tn_speech_set *set, size_t training, 
     const size_t count = count_symbols(set, 0, training);
     const char **const names = malloc((count + 1) * sizeof *names);
     struct tn_speech_list texts = {0};
-    tarn_status status = names ? gather_symbols(names, &texts, set, training, err)
-                               : tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", count);
+    tarn_status status =
+        names ? gather_symbols(names, &texts, set, training, err)
+              : tn_fail(err, TARN_ENOMEM, "not enough memory for %zu symbols", count);
 
     if (status == TARN_OK)
         status = tn_symbols_of(&set->symbols, names, count, err);
     if (status == TARN_OK && count == 0)
-        status = tn_fail(err, TARN_EFORMAT, "the transcripts to train on have no symbols");
+        status = tn_fail(err, TARN_EFORMAT, "the training transcripts contain no symbols");
     if (status == TARN_OK && set->symbols.count >= TN_SYMBOLS_MOST)
-        status = tn_fail(err, TARN_EFORMAT,
-                         "the transcripts to train on have %zu symbols; "
-                         "expected fewer than %d",
-                         set->symbols.count, TN_SYMBOLS_MOST);
+        status = tn_fail(
+            err, TARN_EFORMAT,
+            "the training transcripts contain %zu different symbols; expected fewer than %d",
+            set->symbols.count, TN_SYMBOLS_MOST);
     tn_speech_list_free(&texts);
     free(names);
     return status;
@@ -229,7 +233,7 @@ static tarn_status label_all(struct tn_speech_set *set, struct tn_found *found, 
 
     set->labels = labels;
     if (!labels)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu labels", count);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu labels", count);
     for (size_t i = 0; i < set->list.count && status == TARN_OK; i++) {
         found[i].spoken.told = set->list.utterance[i];
         found[i].split = i < training ? TN_TRAINING : TN_VALIDATION;
@@ -261,7 +265,7 @@ static tarn_status keep_usable(struct tn_speech_set *set, struct tn_found *found
 
     for (int split = 0; split < 2; split++)
         if (!(set->spoken[split] = malloc((count + 1) * sizeof **set->spoken)))
-            return tn_fail(err, TARN_ENOMEM, "no memory for %zu utterances", count);
+            return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu utterances", count);
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
         const struct tn_utterance *const told = &found[i].spoken.told;
 
@@ -303,8 +307,9 @@ static tarn_status read_all(struct tn_speech_set *set, const char *folder,
         (status = check_parts(set, folder, training, count - training, err)) == TARN_OK &&
         (status = find_symbols(set, given->symbols, training, err)) == TARN_OK) {
         found = calloc(count + 1, sizeof *found);
-        status = found ? label_all(set, found, training, err)
-                       : tn_fail(err, TARN_ENOMEM, "no memory for %zu utterances", count);
+        status = found
+                     ? label_all(set, found, training, err)
+                     : tn_fail(err, TARN_ENOMEM, "not enough memory for %zu utterances", count);
     }
     if (status == TARN_OK)
         status = read_audio(set, found, given, folder, err);
@@ -318,7 +323,7 @@ static tarn_status open_cache(struct tn_speech_set *set, const char *folder, tar
 {
     set->cache = calloc(1, sizeof *set->cache);
     if (!set->cache)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a cache");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a cache");
     return tn_feature_cache_open(set->cache, folder, err);
 }
 

@@ -155,11 +155,11 @@ static tarn_status add(struct tn_speech_list *list, struct tn_utterance *row,
     tarn_status status;
 
     if (!transcript)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a transcript");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a transcript");
     row->transcript = transcript;
     if (!gather(transcript, &line, (const char *)bytes->data, bytes->size))
         status = tn_speech_list_skip(list, row->file, line.number, err,
-                                     "expected two numbers of samples and a name");
+                                     "expected two sample numbers and a name");
     else
         status = tn_speech_list_add(list, row, err);
     free(transcript);
@@ -185,11 +185,12 @@ static tarn_status list_one(void *context, const char *path, tarn_error *err)
     tarn_error why;
 
     if (!row.file || !row.speaker)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     if (!row.audio)
-        return tn_speech_list_skip(list, row.file, 0, err, "no audio file is beside it");
+        return tn_speech_list_skip(list, row.file, 0, err, "has no audio file beside it");
     if (listing->kind != TN_PHONES && !(row.file = first_beside(list, path, text_ends)))
-        return tn_speech_list_skip(list, row.audio, 0, err, "no text (.txt) is beside it");
+        return tn_speech_list_skip(list, row.audio, 0, err,
+                                   "has no text file (.txt) beside it");
     if (tn_bytes_read(&bytes, row.file, FILE_MOST, &why) != TARN_OK)
         return tn_speech_list_skip(list, row.file, 0, err, "%.200s", why.text);
     const tarn_status status = add(list, &row, &bytes, err);

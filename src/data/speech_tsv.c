@@ -55,7 +55,7 @@ static tarn_status read_head(size_t place[FIELDS], struct tn_line line, const ch
     for (size_t f = 0; f < FIELDS; f++)
         if (place[f] == absent && f != SPEAKER)
             return tn_fail(err, TARN_EFORMAT,
-                           "%s:1: no column is named '%s'; expected names between tabs",
+                           "%s:1: has no column '%s'; expected column names separated by tabs",
                            tn_path_shown(path), names[f]);
     return TARN_OK;
 }
@@ -71,7 +71,7 @@ static tarn_status add_row(struct tn_speech_list *list, const struct tn_line fie
                       : "";
     row.transcript = tn_speech_text(list, field[TRANSCRIPT].text, field[TRANSCRIPT].length);
     if (!row.audio || !row.speaker || !row.transcript)
-        return tn_fail(err, TARN_ENOMEM, "no memory for line %zu of %s", number,
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for line %zu of %s", number,
                        tn_path_shown(path));
     return tn_speech_list_add(list, &row, err);
 }
@@ -87,14 +87,15 @@ static tarn_status read_row(struct tn_speech_list *list, struct tn_line line,
     if (line.length == 0)
         return TARN_OK;
     if (memchr(line.text, '\0', line.length))
-        return tn_speech_list_skip(list, path, number, err, "has a zero byte; expected text");
+        return tn_speech_list_skip(list, path, number, err,
+                                   "contains a zero byte; expected text");
     for (; next_column(&column, &line); columns++)
         for (size_t f = 0; f < FIELDS; f++)
             if (place[f] == columns)
                 field[f] = column;
     if (!field[AUDIO].text || !field[TRANSCRIPT].text || field[AUDIO].length == 0)
         return tn_speech_list_skip(list, path, number, err,
-                                   "has %zu columns; expected those of the first line",
+                                   "has %zu columns; expected as many as the first line",
                                    columns);
     return add_row(list, field, folder, path, number, err);
 }
@@ -108,7 +109,7 @@ static tarn_status read_rows(struct tn_speech_list *list, const struct tn_bytes 
     struct tn_line line = {0};
 
     if (!tn_line_next(&line, text, bytes->size))
-        return tn_fail(err, TARN_EFORMAT, "%s: is empty; expected names of columns",
+        return tn_fail(err, TARN_EFORMAT, "%s: is empty; expected column names",
                        tn_path_shown(path));
     tarn_status status = read_head(place, line, path, kind, err);
 
@@ -127,7 +128,7 @@ static tarn_status list_part(struct tn_speech_list *list, const char *folder,
     if (!tn_speech_has(folder, name))
         return TARN_OK;
     if (!path)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     tarn_status status = tn_bytes_read(&bytes, path, FILE_MOST, err);
 
     if (status == TARN_OK)

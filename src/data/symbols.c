@@ -165,7 +165,7 @@ tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, 
     if (made)
         return TARN_OK;
     tn_symbols_free(symbols);
-    return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", count);
+    return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu symbols", count);
 }
 
 bool tn_symbols_find(const struct tn_symbols *symbols, int32_t *number, const char *name,
@@ -200,7 +200,7 @@ tarn_status tn_symbols_number(const struct tn_symbols *symbols, int32_t *numbers
          tn_symbol_next(&transcript, &symbol, &length, kind);)
         if (!tn_symbols_find(symbols, numbers++, symbol, length))
             return tn_fail(err, TARN_EUNKNOWN,
-                           "symbol '%.*s' is none of the %zu that are known",
+                           "symbol '%.*s' is not one of the %zu known symbols",
                            (int)tn_min(length, 40), symbol, symbols->count - 1);
     return TARN_OK;
 }

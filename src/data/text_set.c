@@ -6,11 +6,12 @@
 static tarn_status check_arguments(size_t N, double validation, tarn_error *err)
 {
     if (N < 1 || N >= SIZE_MAX / 2)
-        return tn_fail(err, TARN_EINVAL, "length: is %zu; expected 1 at least", N);
+        return tn_fail(err, TARN_EINVAL, "length is %zu; it must be at least 1", N);
     if (!(validation > 0.0 && validation <= 1.0)) /* no number compares */
-        return tn_fail(err, TARN_EINVAL,
-                       "validation: is %g; expected a fraction of the text above 0, up to 1",
-                       validation);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "validation is %g; it must be a fraction of the text above 0 and up to 1",
+            validation);
     return TARN_OK;
 }
 
@@ -21,14 +22,13 @@ static tarn_status check_sizes(const struct tn_text_set *set, const char *path,
 
     if (validation < 1.0 && set->training < set->N + 1)
         return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu bytes, of which %zu are to train on; expected %zu at least "
-                       "for a length of %zu",
+                       "%s: has %zu bytes, %zu of them for training; expected at least %zu for "
+                       "a length of %zu",
                        tn_path_shown(path), size, set->training, set->N + 1, set->N);
     if (size - set->training < 2)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "%s: has %zu bytes, of which %zu are to validate on; expected 2 at least",
-            tn_path_shown(path), size, size - set->training);
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has %zu bytes, %zu of them for validation; expected at least 2",
+                       tn_path_shown(path), size, size - set->training);
     return TARN_OK;
 }
 

@@ -36,10 +36,10 @@ static tarn_status check_file(int file, const char *path, tarn_error *err)
     if (fstat(file, &about) != 0)
         return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is %s; expected an audio file", tn_path_shown(path),
+        return tn_fail(err, TARN_EIO, "%s: is %s, not an audio file", tn_path_shown(path),
                        S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
     if (about.st_size == 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: has 0 bytes; expected an audio file",
+        return tn_fail(err, TARN_EFORMAT, "%s: is empty; expected an audio file",
                        tn_path_shown(path));
     return TARN_OK;
 }
@@ -47,17 +47,17 @@ static tarn_status check_file(int file, const char *path, tarn_error *err)
 static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error *err)
 {
     if ((info->format & SF_FORMAT_TYPEMASK) == SF_FORMAT_RAW)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: is no audio file that tells its form; expected WAV, FLAC or NIST "
-                       "SPHERE",
-                       tn_path_shown(path));
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s: is not an audio file with a header; expected WAV, FLAC or NIST SPHERE",
+            tn_path_shown(path));
     if (info->channels < 1 || info->channels > CHANNELS_MOST)
         return tn_fail(err, TARN_EFORMAT, "%s: has %d channels; expected 1 to %d",
                        tn_path_shown(path), info->channels, CHANNELS_MOST);
     if (info->samplerate < TN_AUDIO_RATE_LEAST || info->samplerate > TN_AUDIO_RATE_MOST)
-        return tn_fail(err, TARN_EFORMAT, "%s: has %d samples a second; expected %d to %d",
-                       tn_path_shown(path), info->samplerate, TN_AUDIO_RATE_LEAST,
-                       TN_AUDIO_RATE_MOST);
+        return tn_fail(
+            err, TARN_EFORMAT, "%s: has a sample rate of %d Hz; expected %d to %d Hz",
+            tn_path_shown(path), info->samplerate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
     return TARN_OK;
 }
 
@@ -70,7 +70,7 @@ static tarn_status open_form(struct tn_audio *audio, int file, SF_INFO info, tar
     audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
     if (!audio->file)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: is damaged or no audio file; expected WAV, FLAC or NIST SPHERE",
+                       "%s: is damaged or not an audio file; expected WAV, FLAC or NIST SPHERE",
                        tn_path_shown(audio->path));
     audio->rate = (size_t)info.samplerate;
     audio->channels = (size_t)info.channels;
@@ -84,7 +84,7 @@ static tarn_status take(struct tn_audio *audio, const char *path, tarn_error *er
     audio->mixing = malloc(MIXING * sizeof *audio->mixing);
     if (audio->path && audio->mixing)
         return TARN_OK;
-    return tn_fail(err, TARN_ENOMEM, "no memory to read audio");
+    return tn_fail(err, TARN_ENOMEM, "not enough memory to read audio");
 }
 
 /* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
@@ -116,8 +116,9 @@ tarn_status tn_audio_open_stream(struct tn_audio *audio, int file, size_t raw_ra
 
     if (status == TARN_OK && raw_rate > 0 &&
         (raw_rate < TN_AUDIO_RATE_LEAST || raw_rate > TN_AUDIO_RATE_MOST))
-        status = tn_fail(err, TARN_EINVAL, "rate: is %zu; expected %d to %d samples a second",
-                         raw_rate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+        status = tn_fail(err, TARN_EINVAL,
+                         "rate is %zu; it must be from %d to %d samples per second", raw_rate,
+                         TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
     const int own = status == TARN_OK ? dup(file) : -1;
 
     if (status == TARN_OK && own < 0)
@@ -151,7 +152,7 @@ static tarn_status check_samples(const struct tn_audio *audio, const float *samp
     for (size_t i = 0; i < count; i++)
         if (!(fabsf(samples[i]) <= loudest))
             return tn_fail(err, TARN_EFORMAT,
-                           "%s: sample %llu is %g; expected numbers around -1 to 1",
+                           "%s: sample %llu is %g; expected samples between about -1 and 1",
                            tn_path_shown(audio->path), (unsigned long long)(audio->done + i),
                            (double)samples[i]);
     return TARN_OK;
@@ -163,12 +164,12 @@ static tarn_status check_end(const struct tn_audio *audio, tarn_error *err)
     SF_INFO info = {0};
 
     if (sf_error(audio->file) != SF_ERR_NO_ERROR)
-        return tn_fail(err, TARN_EFORMAT, "%s: damaged behind sample %llu: %.80s",
+        return tn_fail(err, TARN_EFORMAT, "%s: damaged after sample %llu: %.80s",
                        tn_path_shown(audio->path), (unsigned long long)audio->done,
                        sf_strerror(audio->file));
     sf_command(audio->file, SFC_GET_CURRENT_SF_INFO, &info, sizeof info);
     if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC && audio->done < audio->claimed)
-        return tn_fail(err, TARN_EFORMAT, "%s: ended after %llu of %llu samples",
+        return tn_fail(err, TARN_EFORMAT, "%s: truncated after %llu of %llu samples",
                        tn_path_shown(audio->path), (unsigned long long)audio->done,
                        (unsigned long long)audio->claimed);
     return TARN_OK;

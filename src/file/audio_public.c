@@ -15,10 +15,10 @@ tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor
     tarn_status status;
 
     if (!audio)
-        return tn_fail(err, TARN_EINVAL, "audio: is NULL; expected a place for it");
+        return tn_fail(err, TARN_EINVAL, "audio must not be NULL");
     *audio = malloc(sizeof **audio);
     if (!*audio)
-        return tn_fail(err, TARN_ENOMEM, "no memory to read audio");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to read audio");
     status = path ? tn_audio_open(&(*audio)->file, path, err)
                   : tn_audio_open_stream(&(*audio)->file, descriptor, raw_rate,
                                          "standard input", err);
@@ -45,6 +45,8 @@ tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count, si
                             tarn_error *err)
 {
     if (!audio || !samples || !count || most == 0)
-        return tn_fail(err, TARN_EINVAL, "audio, samples, count, most: NULL or 0");
+        return tn_fail(
+            err, TARN_EINVAL,
+            "audio, samples and count must not be NULL, and most must be at least 1");
     return tn_audio_read(&audio->file, samples, count, most, err);
 }

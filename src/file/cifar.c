@@ -24,10 +24,10 @@ static tarn_status check(const struct tn_bytes *bytes, const char *path, tarn_er
         return TARN_OK;
     if (bytes->size == 0 || bytes->size % TN_CIFAR_RECORD != 0)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %zu bytes; expected records of CIFAR-10, %d bytes each",
+                       "%s: has %zu bytes; expected CIFAR-10 records of %d bytes each",
                        tn_path_shown(path), bytes->size, TN_CIFAR_RECORD);
     return tn_fail(err, TARN_EFORMAT,
-                   "%s: a record of CIFAR-10 has a label above 9; expected 0 to 9",
+                   "%s: a CIFAR-10 record has a label above 9; expected 0 to 9",
                    tn_path_shown(path));
 }
 

@@ -11,8 +11,8 @@ bool tn_download_possible(void)
 tarn_status tn_download(const struct tn_download *download, tarn_error *err)
 {
     return tn_fail(err, TARN_EMACHINE,
-                   "%.150s: this tarn was built without libcurl and cannot download; get the "
-                   "file by other means",
+                   "%.150s: cannot download: this build has no libcurl; fetch the file with "
+                   "another program",
                    download->url);
 }
 
@@ -134,12 +134,13 @@ static tarn_status refuse(struct transfer *t, CURLcode code, const char *text)
     if (t->status != TARN_OK)
         return t->status;
     if (t->too_long)
-        return tn_fail(t->err, TARN_EFORMAT, "%.120s: sends more than the expected %ju bytes",
-                       url, (uintmax_t)t->want->bytes);
+        return tn_fail(t->err, TARN_EFORMAT,
+                       "%.120s: the server sends more than the expected %ju bytes", url,
+                       (uintmax_t)t->want->bytes);
     if (t->stopped)
-        return tn_fail(t->err, TARN_EIO, "%.120s: stopped at byte %ju", url,
+        return tn_fail(t->err, TARN_EIO, "%.120s: stopped after %ju bytes", url,
                        (uintmax_t)t->there);
-    return tn_fail(t->err, TARN_EIO, "%.120s: %.80s; %ju of %ju bytes are there", url,
+    return tn_fail(t->err, TARN_EIO, "%.120s: %.80s; %ju of %ju bytes were downloaded", url,
                    *text ? text : curl_easy_strerror(code), (uintmax_t)t->there,
                    (uintmax_t)t->want->bytes);
 }
@@ -159,8 +160,9 @@ static tarn_status transfer(struct transfer *t)
         if (code == CURLE_RANGE_ERROR && before > 0)
             status = start_over(t);
         else if (code == CURLE_OK && t->there < t->want->bytes)
-            status = tn_fail(t->err, TARN_EFORMAT, "%.120s: sent %ju bytes; expected %ju",
-                             t->want->url, (uintmax_t)t->there, (uintmax_t)t->want->bytes);
+            status =
+                tn_fail(t->err, TARN_EFORMAT, "%.120s: the server sent %ju bytes; expected %ju",
+                        t->want->url, (uintmax_t)t->there, (uintmax_t)t->want->bytes);
         else if (code != CURLE_OK && !(was_cut(code) && t->there > before && i < CONNECTIONS))
             status = refuse(t, code, text);
     }
@@ -178,7 +180,7 @@ static tarn_status verify(struct transfer *t)
         return status;
     return tn_fail(
         t->err, TARN_EFORMAT,
-        "%.100s: what came has the SHA-256 %.12s...; expected %.12s...; it was removed",
+        "%.100s: the download has SHA-256 %.12s...; expected %.12s...; it was deleted",
         t->want->url, sum, t->want->sha256);
 }
 
@@ -199,7 +201,7 @@ tarn_status tn_download(const struct tn_download *download, tarn_error *err)
     struct transfer t = {.want = download, .curl = curl_easy_init(), .err = err};
 
     if (!t.curl)
-        return tn_fail(err, TARN_ENOMEM, "no memory for libcurl");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for libcurl");
     tarn_status status = tn_file_writer_resume(&t.writer, &t.there, download->path, err);
 
     if (status == TARN_OK) {

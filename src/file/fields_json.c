@@ -86,10 +86,10 @@ static tarn_status read_field(const struct tn_field *field, void *at, const json
         return tn_fail(err, TARN_EFORMAT, "%s: its %s has no '%s'", from->source, from->what,
                        name);
     if (!value_text(text, sizeof text, value))
-        return tn_fail(err, TARN_EFORMAT, "%s: '%s' in its %s is no plain value", from->source,
-                       name, from->what);
+        return tn_fail(err, TARN_EFORMAT, "%s: '%s' in its %s is not a plain value",
+                       from->source, name, from->what);
     if (tn_fields_set(field, at, name, text, &cause) != TARN_OK)
-        return tn_fail(err, TARN_EFORMAT, "%s: its %s has %.140s", from->source, from->what,
+        return tn_fail(err, TARN_EFORMAT, "%s: in its %s, %.140s", from->source, from->what,
                        cause.text);
     return TARN_OK;
 }
@@ -111,12 +111,14 @@ static tarn_status read_object(const struct tn_field *fields, void *at, json_t *
     tarn_status status = TARN_OK;
 
     if (version != format_version)
-        return tn_fail(err, TARN_EFORMAT, "%s: its %s has version %lld; expected %lld",
-                       from->source, from->what, (long long)version, (long long)format_version);
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s: its %s has version %lld; expected %lld; use a matching version of tarn",
+            from->source, from->what, (long long)version, (long long)format_version);
     json_object_foreach(object, key, value)
     {
         if (!is_field(fields, key))
-            return tn_fail(err, TARN_EFORMAT, "%s: its %s has '%.40s', which is unknown",
+            return tn_fail(err, TARN_EFORMAT, "%s: its %s has an unknown field '%.40s'",
                            from->source, from->what, key);
     }
     for (const struct tn_field *field = fields; field->about.name && status == TARN_OK; field++)
@@ -133,11 +135,11 @@ tarn_status tn_fields_read(const struct tn_field *fields, void *at, const char *
     tarn_status status;
 
     if (!object)
-        return tn_fail(err, TARN_EFORMAT, "%s: its %s is no JSON: %.80s at byte %d", source,
-                       what, where.text, where.position);
+        return tn_fail(err, TARN_EFORMAT, "%s: its %s is not valid JSON: %.80s at byte %d",
+                       source, what, where.text, where.position);
     status = json_is_object(object)
                  ? read_object(fields, at, object, &from, err)
-                 : tn_fail(err, TARN_EFORMAT, "%s: its %s is no JSON object", source, what);
+                 : tn_fail(err, TARN_EFORMAT, "%s: its %s is not a JSON object", source, what);
     json_decref(object);
     return status;
 }

@@ -27,7 +27,7 @@ tarn_status tn_bytes_take(struct tn_bytes *out, size_t size, tarn_error *err)
 
     *out = (struct tn_bytes){0};
     if (posix_memalign(&data, TN_ALIGN, size ? size : 1) != 0)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes", size);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu bytes", size);
     *out = (struct tn_bytes){.data = data, .size = size};
     return TARN_OK;
 }
@@ -47,10 +47,10 @@ static tarn_status measure(size_t *size, int file, const char *path, size_t limi
     if (fstat(file, &about) != 0)
         return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is %s; expected a regular file", tn_path_shown(path),
+        return tn_fail(err, TARN_EIO, "%s: is %s, not a regular file", tn_path_shown(path),
                        S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
     if ((uintmax_t)about.st_size > limit)
-        return tn_fail(err, TARN_EIO, "%s: has %ju bytes; expected %zu at most",
+        return tn_fail(err, TARN_EIO, "%s: has %ju bytes; expected at most %zu",
                        tn_path_shown(path), (uintmax_t)about.st_size, limit);
     *size = (size_t)about.st_size;
     return TARN_OK;
@@ -70,7 +70,7 @@ static tarn_status fill(struct tn_bytes *bytes, int file, const char *path, tarn
             return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
         if (got == 0)
             return tn_fail(err, TARN_EIO,
-                           "%s: ended after %zu of %zu bytes; it was cut while it was read",
+                           "%s: ended after %zu of %zu bytes; it was truncated during reading",
                            tn_path_shown(path), done, bytes->size);
         done += (size_t)got;
     }

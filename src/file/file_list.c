@@ -29,7 +29,7 @@ static tarn_status list_entries(tarn_file *file, tarn_error *err)
 
     file->entries = calloc(json_object_size(metadata) + 1, sizeof *file->entries);
     if (!file->entries)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu entries",
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu entries",
                        json_object_size(metadata));
     json_object_foreach(metadata, key, value)
     {
@@ -45,12 +45,12 @@ tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
     tarn_status status;
 
     if (!file || !path)
-        return tn_fail(err, TARN_EINVAL, "file, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "file and path must not be NULL");
     *file = NULL;
     tarn_file *const f = calloc(1, sizeof *f);
 
     if (!f)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a file");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to open a file");
     if ((status = tn_tensor_file_read(&f->s, &f->format, path, err)) != TARN_OK ||
         (status = list_entries(f, err)) != TARN_OK)
         tarn_file_free(f);
@@ -112,10 +112,11 @@ tarn_status tarn_file_floats(const tarn_file *file, float *values, size_t index,
                              tarn_error *err)
 {
     if (index >= file->s.count)
-        return tn_fail(err, TARN_EINVAL, "index: %zu; the file has %zu tensors", index,
+        return tn_fail(err, TARN_EINVAL,
+                       "index is %zu; it must be less than %zu, the number of tensors", index,
                        file->s.count);
     if (!tn_safetensor_floats(&file->s.tensors[index], values))
-        return tn_fail(err, TARN_EINVAL, "tensor '%.60s': is %s; expected floating point",
+        return tn_fail(err, TARN_EINVAL, "tensor '%.60s' is %s; expected a floating-point type",
                        file->s.tensors[index].name,
                        tn_dtype_name(file->s.tensors[index].dtype));
     return TARN_OK;

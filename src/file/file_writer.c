@@ -50,12 +50,12 @@ static tarn_status name(struct tn_file_writer *writer, const char *path, const c
     const size_t length = strlen(path);
 
     if (length == 0)
-        return tn_fail(err, TARN_EINVAL, "%s: is no name of a file", tn_path_shown(path));
+        return tn_fail(err, TARN_EINVAL, "%s: is not a file name", tn_path_shown(path));
     writer->path = malloc(length + 1);
     writer->temporary = malloc(length + strlen(suffix) + 1);
     if (!writer->path || !writer->temporary) {
         release(writer);
-        return tn_fail(err, TARN_ENOMEM, "no memory for a path of %zu bytes", length);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
     }
     memcpy(writer->path, path, length + 1);
     memcpy(writer->temporary, path, length);
@@ -75,8 +75,7 @@ static tarn_status check_target(struct tn_file_writer *writer, mode_t *mode, tar
     *mode = about.st_mode;
     if (S_ISREG(*mode))
         return TARN_OK;
-    tn_fail(err, TARN_EIO, "%s: is %s; expected a regular file or nothing",
-            tn_path_shown(writer->path),
+    tn_fail(err, TARN_EIO, "%s: is %s, not a regular file", tn_path_shown(writer->path),
             S_ISDIR(*mode) ? "a folder" : "a device, pipe or socket");
     release(writer);
     return TARN_EIO;
@@ -132,7 +131,7 @@ static void report(const char *path, const char *suffix, int reason, tarn_error 
     const bool in_the_way = reason == EEXIST || reason == EISDIR || reason == ELOOP;
 
     tn_fail(err, TARN_EIO, "%s%s: %s", tn_path_shown(path), in_the_way ? suffix : "",
-            reason == EBUSY ? "is being written by someone else" : strerror(reason));
+            reason == EBUSY ? "is being written by another process" : strerror(reason));
 }
 
 /* The locked temporary with whatever is in it; the mode of the file that it will replace, or

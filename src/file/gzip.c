@@ -20,7 +20,8 @@ tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const struct tn_bytes *byt
 
     *gunzip = (struct tn_gunzip){.next = bytes->data, .left = bytes->size, .path = path};
     if (inflateInit2(&gunzip->stream, only_gzip) != Z_OK)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory to unpack gzip", tn_path_shown(path));
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to decompress gzip",
+                       tn_path_shown(path));
     return TARN_OK;
 }
 
@@ -65,12 +66,12 @@ static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, si
         *made += room - z->avail_out;
         gunzip->ended = code == Z_STREAM_END;
         if (code == Z_BUF_ERROR)
-            return refuse(gunzip, "ends in the middle; the file was cut", err);
+            return refuse(gunzip, "truncated", err);
         if (code == Z_MEM_ERROR)
-            return tn_fail(err, TARN_ENOMEM, "%s: no memory to unpack gzip",
+            return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to decompress gzip",
                            tn_path_shown(gunzip->path));
         if (code != Z_OK && code != Z_STREAM_END)
-            return refuse(gunzip, z->msg ? z->msg : "not as it was written", err);
+            return refuse(gunzip, z->msg ? z->msg : "damaged", err);
     }
     return TARN_OK;
 }
@@ -81,7 +82,7 @@ tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tar
     const tarn_status status = inflate_some(gunzip, out, size, &made, err);
 
     if (status == TARN_OK && made < size)
-        return tn_fail(err, TARN_EFORMAT, "%s: gzip: ends %zu bytes early",
+        return tn_fail(err, TARN_EFORMAT, "%s: gzip: truncated, %zu bytes are missing",
                        tn_path_shown(gunzip->path), size - made);
     return status;
 }
@@ -95,11 +96,11 @@ tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err)
     if (status != TARN_OK)
         return status;
     if (made > 0)
-        return refuse(gunzip, "goes on behind what its header promises", err);
+        return refuse(gunzip, "has more data than its header says", err);
     const size_t behind = gunzip->left + gunzip->stream.avail_in;
 
     if (behind > 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: gzip: %zu bytes behind its end; expected none",
+        return tn_fail(err, TARN_EFORMAT, "%s: gzip: %zu unexpected bytes after its end",
                        tn_path_shown(gunzip->path), behind);
     return TARN_OK;
 }

@@ -29,23 +29,22 @@ static tarn_status check_magic(const unsigned char *magic, const char *path, tar
     const char *const shown = tn_path_shown(path);
 
     if (magic[0] != 0 || magic[1] != 0)
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: begins with %02x %02x %02x %02x; expected 00 00 08 03, images in IDX", shown,
-            magic[0], magic[1], magic[2], magic[3]);
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: begins with %02x %02x %02x %02x; expected 00 00 08 03, IDX images",
+                       shown, magic[0], magic[1], magic[2], magic[3]);
     if (magic[2] != TYPE_BYTES)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: IDX with numbers of type 0x%02x; expected bytes, 0x08", shown,
+                       "%s: IDX with elements of type 0x%02x; expected bytes, 0x08", shown,
                        magic[2]);
     if (magic[3] == 1)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: IDX with one dimension, which are labels; expected images, such as "
-                       "train-images-idx3-ubyte",
+                       "%s: IDX with one dimension, so these are labels; expected images, such "
+                       "as train-images-idx3-ubyte",
                        shown);
     if (magic[3] != 3)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: IDX with %d dimensions; expected 3: images, rows, columns", shown,
-                       magic[3]);
+                       "%s: IDX with %d dimensions; expected 3: images, rows and columns",
+                       shown, magic[3]);
     return TARN_OK;
 }
 
@@ -65,7 +64,7 @@ static tarn_status read_header(struct tn_images *images, size_t *bytes,
     if (!tn_size_product(bytes, (size_t[]){images->count, images->height, images->width}, 3) ||
         *bytes > PTRDIFF_MAX)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: IDX that promises %zu images of %zu x %zu, more than memory holds",
+                       "%s: IDX with %zu images of %zu x %zu, which do not fit in memory",
                        tn_path_shown(path), images->count, images->height, images->width);
     return TARN_OK;
 }
@@ -73,8 +72,7 @@ static tarn_status read_header(struct tn_images *images, size_t *bytes,
 static tarn_status refuse_size(size_t found, size_t promised, const char *what,
                                const char *path, tarn_error *err)
 {
-    return tn_fail(err, TARN_EFORMAT,
-                   "%s: has %zu bytes%s; expected the %zu its header promises",
+    return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes%s; its header says %zu",
                    tn_path_shown(path), found, what, promised);
 }
 
@@ -116,10 +114,10 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
     if (size > tn_inflated_most(packed))
         return refuse_size(packed, size, " of gzip, too few", path, err);
     if (size > TN_IDX_UNPACKED)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: gzip that becomes %zu bytes; expected %d at most, or the file "
-                       "unpacked",
-                       tn_path_shown(path), size, TN_IDX_UNPACKED);
+        return tn_fail(
+            err, TARN_EFORMAT,
+            "%s: gzip of %zu bytes of images; expected at most %d: decompress the file first",
+            tn_path_shown(path), size, TN_IDX_UNPACKED);
     if ((status = tn_images_take(images, path, err)) != TARN_OK ||
         (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
         return status;

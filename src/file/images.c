@@ -27,9 +27,9 @@ tarn_status tn_images_take(struct tn_images *images, const char *path, tarn_erro
     *images = (struct tn_images){0};
     if (fits && bytes == 0)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %zu images of %zu x %zu; expected 1 at least",
+                       "%s: has %zu images of %zu x %zu; expected at least 1",
                        tn_path_shown(path), want.count, want.height, want.width);
-    return tn_fail(err, TARN_ENOMEM, "%s: no memory for %zu images of %zu x %zu x %zu",
+    return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu images of %zu x %zu x %zu",
                    tn_path_shown(path), want.count, want.height, want.width, want.channels);
 }
 
@@ -54,8 +54,8 @@ tarn_status tn_images_parse(struct tn_images *images, const struct tn_bytes *byt
     if (tn_is_cifar(bytes))
         return tn_cifar_parse(images, bytes, path, allocator, err);
     return tn_fail(err, TARN_EFORMAT,
-                   "%s: %zu bytes that are no images; expected IDX, IDX in gzip, records of "
-                   "CIFAR-10, PNG, or a list of PNG files named .txt",
+                   "%s: has %zu bytes in an unknown format; expected images as IDX, gzipped "
+                   "IDX, CIFAR-10 records, PNG, or a .txt list of PNG files",
                    tn_path_shown(path), bytes->size);
 }
 

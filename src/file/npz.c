@@ -164,8 +164,7 @@ static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_en
         return TARN_OK;
     if (!read_array(&tensor, entry))
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: array '%.60s': expected little-endian numbers in rows, as NumPy "
-                       "writes them, and as many as its shape says",
+                       "%s: array '%.60s': is not a complete little-endian array in C order",
                        tn_path_shown(path), name);
     if (is_text(name, &tensor)) {
         tn_tensor_list_note(list, name, tensor.data, tensor.shape[0]);
@@ -184,10 +183,10 @@ tarn_status tn_npz_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, con
     for (size_t i = 0; i < zip->count && status == TARN_OK; i++)
         status = add_entry(&list, &zip->entries[i], name, err);
     if (status == TARN_OK && list.count == 0)
-        status = tn_fail(err, TARN_EFORMAT,
-                         "%s: zip: has neither NAME/data.pkl of torch.save() nor NAME.npy of "
-                         "NumPy",
-                         tn_path_shown(name));
+        status = tn_fail(
+            err, TARN_EFORMAT,
+            "%s: zip: is neither a PyTorch file (no data.pkl) nor a NumPy file (no .npy)",
+            tn_path_shown(name));
     if (status == TARN_OK)
         status = tn_tensor_list_end(&list, out, &zip->bytes, err);
     tn_tensor_list_free(&list);
@@ -237,9 +236,10 @@ static tarn_status fill(struct tn_zip_piece *out, struct piece *piece,
     if ((unsigned)tensor->dtype >= TN_DTYPE_COUNT || !types[tensor->dtype] ||
         tensor->rank > TN_SAFETENSOR_RANK || !tn_safetensor_bytes(&bytes, tensor) ||
         strlen(tensor->name) > TN_SAFETENSOR_NAME)
-        return tn_fail(err, TARN_EINVAL,
-                       "tensor '%.60s': name, dtype or shape cannot be written as an array",
-                       tensor->name);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "tensor '%.60s' cannot be written as a NumPy array: name, dtype or shape",
+            tensor->name);
     snprintf(piece->name, NAME, "%s.npy", tensor->name);
     *out = (struct tn_zip_piece){.name = piece->name,
                                  .head = piece->head,
@@ -258,7 +258,8 @@ tarn_status tn_npz_write(const char *path, const struct tn_safetensor *tensors, 
     tarn_status status = TARN_OK;
 
     if (!all || !pieces)
-        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", tn_path_shown(path));
+        status =
+            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
     for (size_t i = 0; i < n && status == TARN_OK; i++)
         status = fill(&all[i], &pieces[i], &tensors[i], err);
     for (size_t i = 0; i < entries && status == TARN_OK; i++) {

@@ -27,8 +27,8 @@ tarn_status tn_make_folder(const char *path, tarn_error *err)
 
     if (why == EEXIST && tn_is_folder(path))
         return TARN_OK;
-    return tn_fail(err, TARN_EIO, "%s: %s; expected a folder, or a place for one",
-                   tn_path_shown(path), strerror(why));
+    return tn_fail(err, TARN_EIO, "%s: %s; cannot create a folder there", tn_path_shown(path),
+                   strerror(why));
 }
 
 void tn_paths_free(struct tn_paths *paths)
@@ -60,7 +60,8 @@ static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder
     char *const path = make_room(paths) ? malloc(folder_length + length + 1) : NULL;
 
     if (!path)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the names of %zu files", paths->count);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the names of %zu files",
+                       paths->count);
     memcpy(path, folder, folder_length);
     memcpy(path + folder_length, name, length);
     path[folder_length + length] = '\0';
@@ -112,7 +113,7 @@ tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
     if (!directory)
         status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder), strerror(errno));
     else if (!prefix)
-        status = tn_fail(err, TARN_ENOMEM, "no memory for a path of %zu bytes", length);
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
     else {
         memcpy(prefix, folder, length);
         strcpy(prefix + length, length > 0 && folder[length - 1] == '/' ? "" : "/");
@@ -179,7 +180,8 @@ static tarn_status add_line(struct tn_paths *paths, const char *list, const char
     if (length == 0)
         return TARN_OK;
     if (memchr(line, '\0', length))
-        return tn_fail(err, TARN_EFORMAT, "%s: has a zero byte; expected a path a line",
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: contains a zero byte; expected one path per line",
                        tn_path_shown(list));
     return add(paths, list, *line != '/' && slash ? (size_t)(slash - list) + 1 : 0, line,
                length, err);

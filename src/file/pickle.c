@@ -20,7 +20,7 @@ static tarn_status op_proto(struct tn_machine *m)
 
     if (status == TARN_OK && version != 2)
         return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: pickle of protocol %ju; expected 2, which torch.save() writes",
+                       "%s: pickle of protocol %ju; expected 2, as torch.save() writes",
                        tn_path_shown(m->name), (uintmax_t)version);
     return status;
 }
@@ -73,7 +73,7 @@ static tarn_status op_long1(struct tn_machine *m)
     tarn_status status = tn_machine_take_number(m, &count, 1);
 
     if (status == TARN_OK && count > 8)
-        return tn_machine_refuse(m, "a whole number has more than 64 bits");
+        return tn_machine_refuse(m, "integer of more than 64 bits");
     if (status == TARN_OK)
         status = tn_machine_take_number(m, &number, (size_t)count);
     if (status != TARN_OK)
@@ -124,9 +124,9 @@ static tarn_status keep(struct tn_machine *m, uint64_t index)
     tarn_status status;
 
     if (node == TN_MACHINE_MARK)
-        return tn_machine_refuse(m, "keeps a value where there is none");
+        return tn_machine_refuse(m, "memoizes from an empty stack");
     if (index > (uint64_t)m->memo_count)
-        return tn_machine_refuse(m, "keeps values out of their order");
+        return tn_machine_refuse(m, "memoizes values out of order");
     if (index < (uint64_t)m->memo_count) {
         m->memo[index] = node;
         return TARN_OK;
@@ -141,7 +141,7 @@ static tarn_status keep(struct tn_machine *m, uint64_t index)
 static tarn_status recall(struct tn_machine *m, uint64_t index)
 {
     if (index >= (uint64_t)m->memo_count)
-        return tn_machine_refuse(m, "asks for a value that was not kept");
+        return tn_machine_refuse(m, "reads a memo entry that was not written");
     return tn_machine_push(m, m->memo[index]);
 }
 
@@ -224,10 +224,10 @@ static tarn_status op_tuple(struct tn_machine *m)
 static tarn_status tuple_of_few(struct tn_machine *m, int count)
 {
     if (m->stack_count < count)
-        return tn_machine_refuse(m, "takes a value where there is none");
+        return tn_machine_refuse(m, "pops from an empty stack");
     for (int i = 1; i <= count; i++)
         if (m->stack[m->stack_count - i] == TN_MACHINE_MARK)
-            return tn_machine_refuse(m, "takes a value where there is none");
+            return tn_machine_refuse(m, "pops from an empty stack");
     return tuple_of(m, m->stack_count - count, m->stack_count - count);
 }
 
@@ -269,9 +269,10 @@ static tarn_status append_marked(struct tn_machine *m, enum tn_pickle_kind kind,
     const int into = from >= 2 ? m->stack[from - 2] : TN_MACHINE_MARK;
 
     if (!tn_machine_is(m, into, kind))
-        return tn_machine_refuse(m, "fills something that is neither list nor dict");
+        return tn_machine_refuse(m,
+                                 "adds items to something that is neither a list nor a dict");
     if (count % multiple != 0)
-        return tn_machine_refuse(m, "puts a key without a value into a dict");
+        return tn_machine_refuse(m, "adds a key without a value to a dict");
     for (int i = 0; i < count && status == TARN_OK; i++)
         status = tn_machine_append(m, into, m->stack[from + i]);
     m->stack_count = from - 1;
@@ -315,7 +316,7 @@ static tarn_status op_stop(struct tn_machine *m)
     const tarn_status status = tn_machine_pop(m, &m->made.root);
 
     if (status == TARN_OK && m->stack_count != 0)
-        return tn_machine_refuse(m, "ends with more than one value");
+        return tn_machine_refuse(m, "ends with more than one value on the stack");
     m->stopped = true;
     return status;
 }
@@ -368,9 +369,10 @@ static tarn_status step(struct tn_machine *m)
         return status;
     if (operations[*opcode])
         return operations[*opcode](m);
-    return tn_fail(m->err, TARN_EFORMAT,
-                   "%s: pickle, byte %zu: opcode 0x%02x, which no state dict needs",
-                   tn_path_shown(m->name), m->opcode, *opcode);
+    return tn_fail(
+        m->err, TARN_EFORMAT,
+        "%s: pickle, byte %zu: opcode 0x%02x is not supported; expected a plain state dict",
+        tn_path_shown(m->name), m->opcode, *opcode);
 }
 
 tarn_status tn_pickle_read(struct tn_pickle *out, const unsigned char *bytes, size_t size,

@@ -19,14 +19,13 @@ tarn_status tn_machine_grow(const struct tn_machine *m, void **array, size_t *ro
     if ((size_t)count < *room)
         return TARN_OK;
     if (count >= TN_PICKLE_NODES)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: pickle, byte %zu: makes more than %d values; expected fewer",
+        return tn_fail(m->err, TARN_EFORMAT, "%s: pickle, byte %zu: has more than %d values",
                        tn_path_shown(m->name), m->opcode, TN_PICKLE_NODES);
     const size_t more = tn_max(64, 2 * *room);
     void *const grown = realloc(*array, more * size);
 
     if (!grown)
-        return tn_fail(m->err, TARN_ENOMEM, "%s: no memory for %zu values of its pickle",
+        return tn_fail(m->err, TARN_ENOMEM, "%s: not enough memory for %zu pickle values",
                        tn_path_shown(m->name), more);
     *array = grown;
     *room = more;
@@ -92,7 +91,7 @@ tarn_status tn_machine_append(struct tn_machine *m, int to, int node)
 tarn_status tn_machine_pop(struct tn_machine *m, int *node)
 {
     if (m->stack_count == 0 || m->stack[m->stack_count - 1] == TN_MACHINE_MARK)
-        return tn_machine_refuse(m, "takes a value where there is none");
+        return tn_machine_refuse(m, "pops from an empty stack");
     *node = m->stack[--m->stack_count];
     return TARN_OK;
 }
@@ -103,7 +102,7 @@ tarn_status tn_machine_top(struct tn_machine *m, int *node, enum tn_pickle_kind 
     const int found = m->stack_count > 0 ? m->stack[m->stack_count - 1] : TN_MACHINE_MARK;
 
     if (!tn_machine_is(m, found, kind))
-        return tn_machine_refuse(m, "finds another kind of value than it works on");
+        return tn_machine_refuse(m, "operand has the wrong type");
     *node = found;
     return TARN_OK;
 }
@@ -114,7 +113,7 @@ tarn_status tn_machine_find_mark(struct tn_machine *m, int *from)
     for (*from = m->stack_count; *from > 0; --*from)
         if (m->stack[*from - 1] == TN_MACHINE_MARK)
             return TARN_OK;
-    return tn_machine_refuse(m, "goes back to a mark that was not set");
+    return tn_machine_refuse(m, "refers to a mark that was not set");
 }
 
 /* ---- Bytes -------------------------------------------------------------- */
@@ -124,7 +123,7 @@ tarn_status tn_machine_take(struct tn_machine *m, const unsigned char **bytes, s
     *bytes = m->bytes + m->at;
     if (count > m->size - m->at)
         return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: pickle, byte %zu: needs %zu bytes; there are %zu",
+                       "%s: pickle, byte %zu: needs %zu more bytes, but %zu are left",
                        tn_path_shown(m->name), m->opcode, count, m->size - m->at);
     m->at += count;
     return TARN_OK;
@@ -151,7 +150,7 @@ tarn_status tn_machine_take_line(struct tn_machine *m, const char **line, size_t
     *line = (const char *)from;
     *length = end ? (size_t)(end - from) : 0;
     if (!end)
-        return tn_machine_refuse(m, "names a global without an end");
+        return tn_machine_refuse(m, "global name is not terminated");
     m->at += *length + 1;
     return TARN_OK;
 }

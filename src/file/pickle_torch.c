@@ -40,12 +40,11 @@ tarn_status tn_machine_global(struct tn_machine *m)
             tn_machine_equals(globals[i].name, name, name_length))
             return tn_machine_push_new(
                 m, (struct tn_pickle_node){.kind = TN_PICKLE_GLOBAL, .as.global = i});
-    return tn_fail(
-        m->err, TARN_EFORMAT,
-        "%s: pickle, byte %zu: asks for %.*s.%.*s, which nothing here runs; expected "
-        "tensors, numbers and texts in dicts",
-        tn_path_shown(m->name), m->opcode, (int)tn_min(module_length, 40), module,
-        (int)tn_min(name_length, 40), name);
+    return tn_fail(m->err, TARN_EFORMAT,
+                   "%s: pickle, byte %zu: refers to %.*s.%.*s, which is never executed; "
+                   "expected a dict of tensors, numbers and text",
+                   tn_path_shown(m->name), m->opcode, (int)tn_min(module_length, 40), module,
+                   (int)tn_min(name_length, 40), name);
 }
 
 /* Item number `index` of a tuple; TN_PICKLE_END: there is none. */
@@ -76,7 +75,7 @@ tarn_status tn_machine_storage(struct tn_machine *m)
     if (status != TARN_OK)
         return status;
     if (!tn_machine_is(m, id, TN_PICKLE_TUPLE))
-        return tn_machine_refuse(m, "refers to something that is no storage");
+        return tn_machine_refuse(m, "refers to something that is not a storage");
     const int type = item_of(m, id, 1), key = item_of(m, id, 2), view = item_of(m, id, 5);
 
     if (!tn_pickle_is_text(&m->made, item_of(m, id, 0), "storage") ||
@@ -85,7 +84,7 @@ tarn_status tn_machine_storage(struct tn_machine *m)
         !tn_machine_is(m, key, TN_PICKLE_TEXT) ||
         !read_count(m, &storage.count, item_of(m, id, 4)) ||
         (view != TN_PICKLE_END && !tn_machine_is(m, view, TN_PICKLE_NONE)))
-        return tn_machine_refuse(m, "refers to something that is no storage");
+        return tn_machine_refuse(m, "refers to something that is not a storage");
     storage.dtype = globals[tn_machine_node(m, type)->as.global].dtype;
     storage.key = key;
     return tn_machine_push_new(
@@ -119,8 +118,7 @@ static tarn_status rebuild_tensor(struct tn_machine *m, int arguments)
         !read_counts(m, tensor.stride, &strides, item_of(m, arguments, 3)) ||
         strides != tensor.rank)
         return tn_machine_refuse(
-            m, "makes a tensor of something else than a storage, an offset, sizes "
-               "and strides");
+            m, "builds a tensor from other than storage, offset, sizes and strides");
     status = tn_machine_grow(m, &tensors, &m->tensor_room, m->made.tensor_count, sizeof tensor);
     m->made.tensors = tensors;
     if (status != TARN_OK)
@@ -140,22 +138,22 @@ tarn_status tn_machine_reduce(struct tn_machine *m)
         return status;
     if (!tn_machine_is(m, arguments, TN_PICKLE_TUPLE) ||
         !tn_machine_is(m, function, TN_PICKLE_GLOBAL))
-        return tn_machine_refuse(m, "calls something that is no function");
+        return tn_machine_refuse(m, "calls something that is not a function");
     const int first = item_of(m, arguments, 0);
 
     switch (tn_machine_node(m, function)->as.global) {
     case ORDERED_DICT:
         if (first != TN_PICKLE_END)
             return tn_machine_refuse(
-                m, "makes an OrderedDict of something; expected an empty one");
+                m, "creates an OrderedDict with arguments; expected an empty one");
         return tn_machine_push_empty(m, TN_PICKLE_DICT);
     case REBUILD_TENSOR:
         return rebuild_tensor(m, arguments);
     case REBUILD_PARAMETER:
         if (!tn_machine_is(m, first, TN_PICKLE_TENSOR))
-            return tn_machine_refuse(m, "makes a parameter of something that is no tensor");
+            return tn_machine_refuse(m, "makes a parameter of something that is not a tensor");
         return tn_machine_push(m, first);
     default:
-        return tn_machine_refuse(m, "calls a type of storages");
+        return tn_machine_refuse(m, "calls a storage type");
     }
 }

@@ -66,7 +66,7 @@ static void give_bytes(png_structp png, png_bytep out, size_t size)
     struct reading *const r = png_get_io_ptr(png);
 
     if (size > r->bytes->size - r->at)
-        png_error(png, "ends in the middle; the file was cut");
+        png_error(png, "truncated");
     memcpy(out, r->bytes->data + r->at, size);
     r->at += size;
 }
@@ -80,9 +80,9 @@ static bool read_header(struct reading *r)
     r->height = png_get_image_height(r->png, r->info);
     r->width = png_get_image_width(r->png, r->info);
     if (png_get_bit_depth(r->png, r->info) == 16)
-        return refuse(r, "16 bits a sample; expected 8 or fewer");
+        return refuse(r, "has 16 bits per channel; expected at most 8");
     if (packed > tn_inflated_most(r->bytes->size) / r->height)
-        return refuse(r, "promises more pixels than its bytes can hold");
+        return refuse(r, "is too short for the pixels its header announces");
     png_set_expand(r->png);
     return true;
 }
@@ -141,7 +141,7 @@ static tarn_status finish(struct tn_images *images, struct reading *r,
     if (status != TARN_OK || copy_opaque(images->pixels, r, images->channels))
         return status;
     tn_images_free(images);
-    refuse(r, "has pixels that are transparent; expected opaque ones");
+    refuse(r, "has transparent pixels; expected an opaque image");
     return r->job.status;
 }
 
@@ -155,7 +155,7 @@ tarn_status tn_png_parse(struct tn_images *images, const struct tn_bytes *bytes,
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
     if (!r.info)
         r.job.status =
-            tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", tn_path_shown(path));
+            tn_fail(err, TARN_ENOMEM, "%s: not enough memory for libpng", tn_path_shown(path));
     else if (read_all(&r))
         r.job.status = finish(images, &r, allocator);
     png_destroy_read_struct(&r.png, &r.info, NULL);
@@ -226,12 +226,13 @@ static tarn_status check_sizes(const char *path, size_t height, size_t width, si
                                tarn_error *err)
 {
     if (channels != 1 && channels != 3)
-        return tn_fail(err, TARN_EINVAL, "%s: %zu channels; expected 1 or 3",
+        return tn_fail(err, TARN_EINVAL, "%s: cannot write %zu channels; expected 1 or 3",
                        tn_path_shown(path), channels);
     if (height - 1 >= TARN_PNG_SIDE_MOST || width - 1 >= TARN_PNG_SIDE_MOST)
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: an image of %zu x %zu pixels; expected 1 to %d each",
-                       tn_path_shown(path), height, width, TARN_PNG_SIDE_MOST);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "%s: cannot write an image of %zu x %zu pixels; expected sides of 1 to %d",
+            tn_path_shown(path), height, width, TARN_PNG_SIDE_MOST);
     return TARN_OK;
 }
 
@@ -248,7 +249,7 @@ tarn_status tn_png_encode(struct tn_bytes *out, const char *path, const unsigned
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
     if (!w.info)
         w.job.status =
-            tn_fail(err, TARN_ENOMEM, "%s: no memory for libpng", tn_path_shown(path));
+            tn_fail(err, TARN_ENOMEM, "%s: not enough memory for libpng", tn_path_shown(path));
     else if (write_all(&w, pixels, (png_uint_32)height, (png_uint_32)width, channels))
         *out = (struct tn_bytes){.data = w.bytes.data, .size = w.size};
     if (w.job.status != TARN_OK)

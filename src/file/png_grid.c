@@ -36,21 +36,22 @@ tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned c
 
     *out = (struct tn_bytes){0};
     if (!path || !pixels)
-        return tn_fail(err, TARN_EINVAL, "path, pixels: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "path and pixels must not be NULL");
     if (count == 0 || columns == 0 || size.height == 0 || size.width == 0)
-        return tn_fail(err, TARN_EINVAL, "count, columns, size: one is 0; expected 1 at least");
+        return tn_fail(err, TARN_EINVAL, "count, columns and every size must be at least 1");
     const size_t across = tn_min(count, columns);
     const size_t height = extent(tn_blocks(count, across), size.height);
     const size_t width = extent(across, size.width);
 
     if (height == 0 || width == 0 ||
         !tn_size_product(&bytes, (size_t[]){height, width, size.channels}, 3))
-        return tn_fail(err, TARN_EINVAL, "count: %zu images do not fit in memory", count);
+        return tn_fail(err, TARN_EINVAL, "count is %zu; so many images do not fit in memory",
+                       count);
     unsigned char *const grid = malloc(bytes);
 
     if (!grid)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory for %zu images", tn_path_shown(path),
-                       count);
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu images",
+                       tn_path_shown(path), count);
     memset(grid, TARN_PNG_GREY, bytes);
     for (size_t i = 0; i < count; i++)
         place(grid, width, pixels + i * size.height * size.width * size.channels, size,

@@ -24,7 +24,7 @@ static tarn_status read_one(struct tn_images *image, const char *path, tarn_erro
     tarn_status status = tn_bytes_read(&bytes, path, FILE_MOST, err);
 
     if (status == TARN_OK && !tn_is_png(&bytes))
-        status = tn_fail(err, TARN_EFORMAT, "%s: is no PNG file", tn_path_shown(path));
+        status = tn_fail(err, TARN_EFORMAT, "%s: is not a PNG file", tn_path_shown(path));
     if (status == TARN_OK)
         status = tn_png_parse(image, &bytes, path, NULL, err);
     tn_bytes_free(&bytes);
@@ -37,11 +37,11 @@ static tarn_status check_same(const struct tn_images *all, const struct tn_image
     if (one->height == all->height && one->width == all->width &&
         one->channels == all->channels)
         return TARN_OK;
-    return tn_fail(err, TARN_EFORMAT,
-                   "%s: is %zu high, %zu wide, %s; expected %zu, %zu, %s, as the image before",
-                   tn_path_shown(path), one->height, one->width,
-                   one->channels == 3 ? "colour" : "grey", all->height, all->width,
-                   all->channels == 3 ? "colour" : "grey");
+    return tn_fail(
+        err, TARN_EFORMAT,
+        "%s: is %zu high, %zu wide and %s; expected %zu, %zu and %s, like the image before it",
+        tn_path_shown(path), one->height, one->width, one->channels == 3 ? "colour" : "grey",
+        all->height, all->width, all->channels == 3 ? "colour" : "grey");
 }
 
 /* The first image says how large all are. */
@@ -70,11 +70,10 @@ static tarn_status read_all(struct tn_images *images, const struct tn_paths *pat
     tarn_status status = TARN_OK;
 
     if (paths->count == 0)
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: has no images; expected PNG files, or those of MNIST or CIFAR-10 under "
-            "their own names",
-            tn_path_shown(from));
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: contains no images; expected PNG files, or the MNIST or CIFAR-10 "
+                       "files under their original names",
+                       tn_path_shown(from));
     for (size_t i = 0; i < paths->count && status == TARN_OK; i++)
         status = put_one(images, i, paths, allocator, err);
     if (status != TARN_OK)

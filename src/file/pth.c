@@ -48,19 +48,20 @@ static tarn_status find_storage(const struct tn_zip_entry **entry, const struct 
 
     if (key->as.text.length > TN_ZIP_NAME / 2 ||
         memchr(key->as.text.at, '\0', key->as.text.length))
-        return refuse(r, name, "its storage has a key that no entry can have");
+        return refuse(r, name, "its storage has an invalid key");
     snprintf(path, sizeof path, "%s%.*s", r->prefix, (int)key->as.text.length, key->as.text.at);
     *entry = tn_zip_find(r->storages, path);
     if (!*entry)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': there is no storage '%.80s'",
+        return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': storage '%.80s' is missing",
                        tn_path_shown(r->path), name, path);
     if (!tn_size_product(&bytes, (size_t[]){storage->count, tn_dtype_size(storage->dtype)},
                          2) ||
         bytes != (*entry)->bytes)
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: tensor '%.60s': its storage has %zu bytes; expected %zu %s numbers",
-                       tn_path_shown(r->path), name, (*entry)->bytes, storage->count,
-                       tn_dtype_name(storage->dtype));
+        return tn_fail(
+            r->err, TARN_EFORMAT,
+            "%s: tensor '%.60s': its storage has %zu bytes; expected %zu elements of %s",
+            tn_path_shown(r->path), name, (*entry)->bytes, storage->count,
+            tn_dtype_name(storage->dtype));
     return TARN_OK;
 }
 
@@ -100,7 +101,7 @@ static tarn_status note_gathered(struct reading *r, const struct tn_safetensor *
 
     if (!tn_safetensor_bytes(&bytes, tensor) || bytes > r->most ||
         r->gathered > r->most - bytes)
-        return refuse(r, tensor->name, "its strides make more numbers than the file holds");
+        return refuse(r, tensor->name, "its strides expand to more elements than the file has");
     r->gathered += bytes;
     return TARN_OK;
 }
@@ -118,7 +119,7 @@ static tarn_status add_tensor(struct reading *r, int index, const char *name)
         return status;
     memcpy(tensor.shape, t->shape, sizeof tensor.shape);
     if (!tn_safetensor_count(&count, &tensor) || !is_within(t, storage->count))
-        return refuse(r, name, "its offset, sizes and strides lead out of its storage");
+        return refuse(r, name, "its offset, sizes and strides exceed its storage");
     tensor.data = entry->data + t->offset * tn_dtype_size(storage->dtype);
     if (count > 0 && !is_plain(t) && (status = note_gathered(r, &tensor)) != TARN_OK)
         return status;
@@ -199,7 +200,7 @@ static tarn_status walk(struct reading *r, int node, const char *name, size_t de
     if (found->seen)
         return TARN_OK;
     if (depth > DEPTH)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: dicts are nested more than %d deep",
+        return tn_fail(r->err, TARN_EFORMAT, "%s: dicts are nested more than %d levels deep",
                        tn_path_shown(r->path), DEPTH);
     found->seen = true;
     for (int item = tn_pickle_first(&r->pickle, node);
@@ -288,8 +289,8 @@ tarn_status tn_pth_make(struct tn_safetensors *out, struct tn_bytes *bytes,
     /* A list or dict has an item for each tensor that it names. */
     r.tensors = calloc((size_t)pickle->item_count + 1, sizeof *r.tensors);
     if (!r.tensors)
-        status =
-            tn_fail(err, TARN_ENOMEM, "%s: no memory for its tensors", tn_path_shown(name));
+        status = tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its tensors",
+                         tn_path_shown(name));
     else
         status =
             visit(&r, root, pickle->nodes[root].kind == TN_PICKLE_TENSOR ? "tensor" : "", 0);
@@ -325,8 +326,7 @@ static tarn_status check_order(const struct tn_zip *zip, const char *folder, siz
     const struct tn_zip_entry *const order = tn_zip_find(zip, name);
 
     if (order && (order->bytes != 6 || memcmp(order->data, "little", 6) != 0))
-        return tn_fail(err, TARN_EFORMAT, "%s: its numbers are not little-endian",
-                       tn_path_shown(path));
+        return tn_fail(err, TARN_EFORMAT, "%s: is not little-endian", tn_path_shown(path));
     return TARN_OK;
 }
 
@@ -342,13 +342,12 @@ tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, con
     *out = (struct tn_safetensors){0};
     if (!entry)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: zip: has no NAME/data.pkl; expected what "
-                       "torch.save() writes",
+                       "%s: zip: has no data.pkl; expected a file written by torch.save()",
                        tn_path_shown(name));
     const size_t folder = strlen(path) - strlen("data.pkl");
 
     if (entry->bytes > TN_PICKLE_BYTES)
-        return tn_fail(err, TARN_EFORMAT, "%s: its pickle has %zu bytes; expected %d at most",
+        return tn_fail(err, TARN_EFORMAT, "%s: its pickle has %zu bytes; expected at most %d",
                        tn_path_shown(name), entry->bytes, TN_PICKLE_BYTES);
     snprintf(prefix, sizeof prefix, "%.*sdata/", (int)folder, path);
     if ((status = check_order(zip, path, folder, name, err)) != TARN_OK ||

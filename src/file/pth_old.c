@@ -69,7 +69,7 @@ static tarn_status check_system(const struct reading *r)
             return TARN_OK;
         item = items[items[item].next].next;
     }
-    return refuse(r, "its numbers are not said to be little-endian");
+    return refuse(r, "is not marked as little-endian");
 }
 
 /* ---- Storages ----------------------------------------------------------- */
@@ -89,7 +89,7 @@ static tarn_status list_known(struct reading *r)
 
     r->known = calloc((size_t)p->node_count + 1, sizeof *r->known);
     if (!r->known)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: no memory for its storages",
+        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for its storages",
                        tn_path_shown(r->path));
     for (int i = 0; i < p->node_count; i++)
         if (p->nodes[i].kind == TN_PICKLE_STORAGE) {
@@ -111,14 +111,14 @@ static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *
     uint64_t count = 0;
 
     if (!known || key->as.text.length >= KEY || memchr(wanted.key, '\0', wanted.length))
-        return refuse(r, "there is a storage that no tensor has");
+        return refuse(r, "a storage belongs to no tensor");
     if (r->bytes->size - r->at < COUNT_BYTES)
-        return refuse(r, "the file ends where a storage begins");
+        return refuse(r, "the file is truncated before a storage");
     for (size_t i = COUNT_BYTES; i-- > 0;)
         count = count << 8 | r->bytes->data[r->at + i];
     r->at += COUNT_BYTES;
     if (count > (r->bytes->size - r->at) / tn_dtype_size(known->dtype))
-        return refuse(r, "a storage is larger than what is left of the file");
+        return refuse(r, "a storage extends past the end of the file");
     snprintf(name, KEY, "%.*s", (int)wanted.length, wanted.key);
     const size_t bytes = (size_t)count * tn_dtype_size(known->dtype);
 
@@ -134,24 +134,24 @@ static tarn_status read_storages(struct reading *r)
     tarn_status status = TARN_OK;
 
     if (list->kind != TN_PICKLE_LIST)
-        return refuse(r, "the keys of the storages are no list");
+        return refuse(r, "the storage keys are not a list");
     const size_t count = (size_t)list->as.items.count;
 
     r->storages.entries = calloc(count + 1, sizeof *r->storages.entries);
     r->storages.names = calloc(count + 1, KEY);
     if (!r->storages.entries || !r->storages.names)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: no memory for %zu storages",
+        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu storages",
                        tn_path_shown(r->path), count);
     for (int item = list->as.items.first; item != TN_PICKLE_END && status == TARN_OK;
          item = r->keys.items[item].next) {
         const struct tn_pickle_node *const key = &r->keys.nodes[r->keys.items[item].node];
 
         if (key->kind != TN_PICKLE_TEXT)
-            return refuse(r, "the key of a storage is no text");
+            return refuse(r, "a storage key is not a string");
         status = read_storage(r, key, r->storages.names + r->storages.count * KEY);
     }
     if (status == TARN_OK && r->at != r->bytes->size)
-        return refuse(r, "the file goes on behind its last storage");
+        return refuse(r, "the file continues after its last storage");
     if (status == TARN_OK)
         tn_zip_sort(&r->storages);
     return status;
@@ -167,8 +167,7 @@ tarn_status tn_pth_parse_old(struct tn_safetensors *out, struct tn_bytes *bytes,
 
     *out = (struct tn_safetensors){0};
     if (bytes->size < sizeof begin || memcmp(bytes->data, begin, sizeof begin) != 0)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: begins like a file of torch.save() and does not go on like one",
+        return tn_fail(err, TARN_EFORMAT, "%s: begins like a PyTorch file, but is not one",
                        tn_path_shown(name));
     if ((status = read_pickle(&r.system, &r)) == TARN_OK &&
         (status = check_system(&r)) == TARN_OK &&

@@ -43,22 +43,23 @@ static tarn_status find_header(struct reading *r)
 
     if (bytes.size < LENGTH_BYTES)
         return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: has %zu bytes; expected 8 for the length of the header at least",
+                       "%s: has only %zu bytes; not a safetensors, PyTorch or NumPy file",
                        tn_path_shown(r->path), bytes.size);
     const uint64_t length = little_endian(bytes.data);
 
     if (length > TN_SAFETENSORS_HEADER)
         return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: is no file of safetensors, PyTorch or NumPy: its first 8 bytes "
-                       "promise a header of %ju bytes; expected at most %d",
+                       "%s: not a safetensors, PyTorch or NumPy file: a header of %ju bytes is "
+                       "more than %d",
                        tn_path_shown(r->path), (uintmax_t)length, TN_SAFETENSORS_HEADER);
     if (length > bytes.size - LENGTH_BYTES)
         return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: its first 8 bytes promise a header of %ju bytes; the file has %zu "
-                       "behind them",
+                       "%s: not a safetensors file, or truncated: a header of %ju bytes needs "
+                       "more than the %zu that follow",
                        tn_path_shown(r->path), (uintmax_t)length, bytes.size - LENGTH_BYTES);
     if (length == 0 || bytes.data[LENGTH_BYTES] != '{')
-        return tn_fail(r->err, TARN_EFORMAT, "%s: no '{' at byte 8; expected the JSON header",
+        return tn_fail(r->err, TARN_EFORMAT,
+                       "%s: not a safetensors file: no JSON header at byte 8",
                        tn_path_shown(r->path));
     r->start = LENGTH_BYTES + (size_t)length;
     return TARN_OK;
@@ -85,12 +86,12 @@ static tarn_status check_metadata(const json_t *metadata, const struct reading *
     json_t *value;
 
     if (metadata && !json_is_object(metadata))
-        return tn_fail(r->err, TARN_EFORMAT, "%s: %s is no object", tn_path_shown(r->path),
-                       tn_metadata_key);
+        return tn_fail(r->err, TARN_EFORMAT, "%s: %s is not a JSON object",
+                       tn_path_shown(r->path), tn_metadata_key);
     json_object_foreach(
         (json_t *)(uintptr_t)metadata, key,
         value) if (!json_is_string(value)) return tn_fail(r->err, TARN_EFORMAT,
-                                                          "%s: %s: '%.60s' is no text",
+                                                          "%s: %s: '%.60s' is not a string",
                                                           tn_path_shown(r->path),
                                                           tn_metadata_key, key);
     return TARN_OK;
@@ -107,8 +108,8 @@ static tarn_status read_dtype(struct tn_safetensor *t, const char *word,
             return TARN_OK;
         }
     return tn_fail(r->err, TARN_EFORMAT,
-                   "%s: tensor '%.60s': dtype is '%.20s'; expected F32, F16, BF16, F64, I64, "
-                   "I32, I16, I8, U8 or BOOL",
+                   "%s: tensor '%.60s': unknown dtype '%.20s'; expected F32, F16, BF16, F64, "
+                   "I64, I32, I16, I8, U8 or BOOL",
                    tn_path_shown(r->path), t->name, word);
 }
 
@@ -116,7 +117,7 @@ static tarn_status read_shape(struct tn_safetensor *t, const json_t *shape,
                               const struct reading *r)
 {
     if (!json_is_array(shape))
-        return refuse(r, t->name, "shape is no array");
+        return refuse(r, t->name, "shape is not an array");
     t->rank = json_array_size(shape);
     if (t->rank > TN_SAFETENSOR_RANK)
         return refuse(r, t->name, "shape has more than 8 dimensions");
@@ -125,7 +126,7 @@ static tarn_status read_shape(struct tn_safetensor *t, const json_t *shape,
 
         if (!json_is_integer(size) || json_integer_value(size) < 0 ||
             (uintmax_t)json_integer_value(size) > SIZE_MAX)
-            return refuse(r, t->name, "shape holds something else than whole numbers from 0");
+            return refuse(r, t->name, "shape has elements that are not whole numbers from 0");
         t->shape[d] = (size_t)json_integer_value(size);
     }
     return TARN_OK;
@@ -139,16 +140,16 @@ static tarn_status read_place(struct tn_safetensor *t, json_int_t begin, json_in
 
     if (begin < 0 || end < begin || (uintmax_t)end > there)
         return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: tensor '%.60s': data_offsets are [%jd, %jd]; expected two in order "
-                       "up to %zu",
+                       "%s: tensor '%.60s': data_offsets are [%jd, %jd]; expected ascending "
+                       "offsets up to %zu",
                        tn_path_shown(r->path), t->name, (intmax_t)begin, (intmax_t)end, there);
     if (!tn_safetensor_bytes(&t->bytes, t))
         return refuse(r, t->name, "shape is too large for any file");
     if (t->bytes != (size_t)(end - begin))
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: tensor '%.60s': data_offsets hold %jd bytes; dtype and shape need "
-                       "%zu",
-                       tn_path_shown(r->path), t->name, (intmax_t)(end - begin), t->bytes);
+        return tn_fail(
+            r->err, TARN_EFORMAT,
+            "%s: tensor '%.60s': data_offsets span %jd bytes; dtype and shape need %zu",
+            tn_path_shown(r->path), t->name, (intmax_t)(end - begin), t->bytes);
     t->data = r->bytes.data + r->start + (size_t)begin;
     return TARN_OK;
 }
@@ -165,7 +166,7 @@ static tarn_status read_tensor(struct tn_safetensor *t, const char *name, json_t
 
     *t = (struct tn_safetensor){.name = name};
     if (*name == '\0' || strlen(name) > TN_SAFETENSOR_NAME)
-        return refuse(r, name, "its name is too short or too long; expected 1 to 512 bytes");
+        return refuse(r, name, "its name must have 1 to 512 bytes");
     if (json_unpack_ex(about, &error, 0, "{s:s, s:o, s:[I, I!] !}", "dtype", &dtype, "shape",
                        &shape, "data_offsets", &begin, &end) != 0)
         return refuse(r, name, error.text);
@@ -210,14 +211,15 @@ static tarn_status check_cover(const struct tn_safetensor *tensors, size_t n,
         if (begin != at)
             return tn_fail(r->err, TARN_EFORMAT,
                            "%s: tensor '%.60s': data begins at %zu; expected %zu, where the "
-                           "one before ends",
+                           "previous tensor ends",
                            tn_path_shown(r->path), tensors[i].name, begin, at);
         at += tensors[i].bytes;
     }
     if (at != there)
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: tensors end at byte %zu of the data; expected %zu, its end",
-                       tn_path_shown(r->path), at, there);
+        return tn_fail(
+            r->err, TARN_EFORMAT,
+            "%s: the tensors end at byte %zu of the data; expected %zu, the end of the file",
+            tn_path_shown(r->path), at, there);
     return TARN_OK;
 }
 
@@ -271,7 +273,7 @@ tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *by
     read.tensors = tensors = calloc(most, sizeof *tensors);
     read.by_name = calloc(most, sizeof *read.by_name);
     if (!tensors || !read.by_name)
-        status = tn_fail(err, TARN_ENOMEM, "no memory for %zu tensors", most);
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for %zu tensors", most);
     else
         status = read_tensors(tensors, &read.count, read.header, &r);
     if (status != TARN_OK)

@@ -32,13 +32,14 @@ static tarn_status check_tensor(const struct tn_safetensor *t, tarn_error *err)
     size_t bytes;
 
     if (length == 0 || length > TN_SAFETENSOR_NAME || strcmp(t->name, tn_metadata_key) == 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "tensor '%.60s': cannot be a name; expected 1 to %d bytes and not %s",
-                       t->name ? t->name : "", TN_SAFETENSOR_NAME, tn_metadata_key);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "tensor '%.60s': not a valid name; it must have 1 to %d bytes and not be %s",
+            t->name ? t->name : "", TN_SAFETENSOR_NAME, tn_metadata_key);
     if ((unsigned)t->dtype >= TN_DTYPE_COUNT || t->rank > TN_SAFETENSOR_RANK ||
         !tn_safetensor_bytes(&bytes, t))
         return tn_fail(err, TARN_EINVAL,
-                       "tensor '%.60s': dtype, rank or shape cannot be written", t->name);
+                       "tensor '%.60s': its dtype, rank or shape cannot be written", t->name);
     if (!t->data && bytes > 0)
         return tn_fail(err, TARN_EINVAL, "tensor '%.60s': has no data", t->name);
     return TARN_OK;
@@ -62,7 +63,7 @@ static tarn_status place_all(struct place *places, const struct tn_safetensor *t
         tn_safetensor_bytes(&places[i].bytes, places[i].tensor); /* checked above */
         places[i].begin = end;
         if (places[i].bytes > INT64_MAX - end)
-            return tn_fail(err, TARN_EINVAL, "tensors: all together are too large for a file");
+            return tn_fail(err, TARN_EINVAL, "tensors: too large for one file");
         end += places[i].bytes;
     }
     return TARN_OK;
@@ -76,11 +77,11 @@ static tarn_status set_new(json_t *object, const char *what, const char *key, js
 {
     if (json_object_get(object, key)) {
         json_decref(value);
-        return tn_fail(err, TARN_EINVAL, "%s '%.60s': is given twice", what, key);
+        return tn_fail(err, TARN_EINVAL, "%s '%.60s' is given twice", what, key);
     }
     if (json_object_set_new(object, key, value) != 0)
-        return tn_fail(err, TARN_EINVAL, "%s '%.60s': is not UTF-8, or there is no memory",
-                       what, key);
+        return tn_fail(err, TARN_EINVAL,
+                       "%s '%.60s' is not UTF-8, or there is not enough memory", what, key);
     return TARN_OK;
 }
 
@@ -194,17 +195,17 @@ static tarn_status make_content(struct content *content, const char *name,
 
     *content = (struct content){.n = n, .places = calloc(n + 1, sizeof *content->places)};
     if (!content->places)
-        return tn_fail(err, TARN_ENOMEM, "no memory to write %zu tensors", n);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to write %zu tensors", n);
     if ((status = place_all(content->places, tensors, n, err)) != TARN_OK ||
         (status = make_header(&header, content->places, n, metadata, entries, err)) != TARN_OK)
         goto done;
     content->text = json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER);
     if (!content->text)
-        status = tn_fail(err, TARN_ENOMEM, "no memory for the header of %zu tensors", n);
+        status =
+            tn_fail(err, TARN_ENOMEM, "not enough memory for the header of %zu tensors", n);
     else if (strlen(content->text) > TN_SAFETENSORS_HEADER - TN_ALIGN)
         status = tn_fail(err, TARN_EINVAL,
-                         "%s: names and metadata need %zu bytes; a header has "
-                         "%d at most",
+                         "%s: names and metadata need %zu bytes; a header can have at most %d",
                          name, strlen(content->text), TN_SAFETENSORS_HEADER);
 done:
     json_decref(header);
@@ -239,7 +240,7 @@ tarn_status tn_safetensors_pack(void *memory, size_t *size, const struct tn_safe
     if (status == TARN_OK)
         status = put_all(&measured, &content, err);
     if (status == TARN_OK && memory && *size < measured.size)
-        status = tn_fail(err, TARN_EINVAL, "size: %zu; expected room for %zu bytes", *size,
+        status = tn_fail(err, TARN_EINVAL, "size is %zu; it must be at least %zu", *size,
                          measured.size);
     if (status == TARN_OK && memory)
         status = put_all(&sink, &content, err);

@@ -27,7 +27,7 @@ tarn_status tn_sha256_file(char sum[TN_SHA256_TEXT], const char *path, tarn_erro
     if (!file)
         status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
     else if (!block)
-        status = tn_fail(err, TARN_ENOMEM, "no memory for %d bytes", BLOCK);
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for %d bytes", BLOCK);
     for (size_t got = 1; status == TARN_OK && got > 0;) {
         got = fread(block, 1, BLOCK, file);
         SHA256Update(&hash, block, got);

@@ -18,7 +18,8 @@ tarn_status tn_tensor_list_begin(struct tn_tensor_list *list, const char *path, 
     if (list->header && json_object_set_new(list->header, tn_metadata_key, json_object()) == 0)
         return TARN_OK;
     tn_tensor_list_free(list);
-    return tn_fail(err, TARN_ENOMEM, "%s: no memory for its tensors", tn_path_shown(path));
+    return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its tensors",
+                   tn_path_shown(path));
 }
 
 static tarn_status grow(struct tn_tensor_list *list, tarn_error *err)
@@ -29,7 +30,7 @@ static tarn_status grow(struct tn_tensor_list *list, tarn_error *err)
     struct tn_safetensor *const grown = realloc(list->tensors, room * sizeof *grown);
 
     if (!grown)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory for %zu tensors",
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu tensors",
                        tn_path_shown(list->path), room);
     list->tensors = grown;
     list->room = room;
@@ -46,10 +47,9 @@ tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safe
     if (status != TARN_OK)
         return status;
     if (*name == '\0' || strlen(name) > TN_SAFETENSOR_NAME)
-        return refuse(list, name, "its name is too short or too long; expected 1 to 512 bytes",
-                      err);
+        return refuse(list, name, "its name must have 1 to 512 bytes", err);
     if (json_object_get(list->header, name))
-        return refuse(list, name, "is there twice", err);
+        return refuse(list, name, "appears twice", err);
     if (!tn_safetensor_bytes(&copy.bytes, tensor))
         return refuse(list, name, "its shape is too large for any file", err);
     if (json_object_set_new(list->header, name, json_true()) != 0)
@@ -73,7 +73,7 @@ tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensor
     const struct tn_safetensor **const names = calloc(list->count + 1, sizeof *names);
 
     if (!names)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory for %zu names",
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu names",
                        tn_path_shown(list->path), list->count);
     *out = (struct tn_safetensors){.tensors = list->tensors,
                                    .count = list->count,

@@ -10,9 +10,10 @@ tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, s
 {
     (void)wanted;
     (void)count;
-    return tn_fail(err, TARN_EMACHINE,
-                   "%s: this tarn was built without libarchive; unpack it there with tar -xzf",
-                   tn_path_shown(archive));
+    return tn_fail(
+        err, TARN_EMACHINE,
+        "%s: cannot unpack: this build has no libarchive; unpack it there with tar -xzf",
+        tn_path_shown(archive));
 }
 
 #else
@@ -31,7 +32,7 @@ static tarn_status refuse(const char *path, struct archive *from, tarn_error *er
     const char *const text = archive_error_string(from);
 
     return tn_fail(err, TARN_EFORMAT, "%s: %.100s", tn_path_shown(path),
-                   text ? text : "no archive that libarchive reads");
+                   text ? text : "not an archive that libarchive can read");
 }
 
 static tarn_status copy(struct tn_file_writer *writer, struct archive *from,
@@ -98,7 +99,7 @@ static tarn_status walk(struct archive *from, const char *archive,
         const int code = archive_read_next_header(from, &entry);
 
         if (code == ARCHIVE_EOF)
-            return tn_fail(err, TARN_EFORMAT, "%s: has %zu of the %zu expected files",
+            return tn_fail(err, TARN_EFORMAT, "%s: contains only %zu of the %zu expected files",
                            tn_path_shown(archive), found, count);
         if (code < ARCHIVE_WARN)
             return refuse(archive, from, err);
@@ -121,7 +122,7 @@ tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, s
     tarn_status status;
 
     if (!from || !taken) {
-        status = tn_fail(err, TARN_ENOMEM, "no memory for libarchive");
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for libarchive");
         goto done;
     }
     archive_read_support_format_tar(from);

@@ -48,7 +48,7 @@ tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t 
     (void)most;
     *out = (struct tn_zip){0};
     return tn_fail(err, TARN_EMACHINE,
-                   "%s: is a zip archive, and this tarn was built without libarchive",
+                   "%s: cannot read this zip archive: this build has no libarchive",
                    tn_path_shown(name));
 }
 
@@ -58,7 +58,7 @@ tarn_status tn_zip_write(const char *path, const struct tn_zip_piece *pieces, si
     (void)pieces;
     (void)count;
     return tn_fail(err, TARN_EMACHINE,
-                   "%s: would be a zip archive, and this tarn was built without libarchive",
+                   "%s: cannot write a zip archive: this build has no libarchive",
                    tn_path_shown(path));
 }
 
@@ -88,7 +88,7 @@ static tarn_status refuse_archive(const struct reading *r, struct archive *archi
     const char *const text = archive_error_string(archive);
 
     return tn_fail(r->err, TARN_EFORMAT, "%s: zip: %.100s", tn_path_shown(r->path),
-                   text ? text : "no archive that libarchive reads");
+                   text ? text : "not an archive that libarchive can read");
 }
 
 static tarn_status refuse_entry(const struct reading *r, const char *name, const char *what)
@@ -102,7 +102,7 @@ static tarn_status open_archive(struct archive **archive, const struct reading *
 {
     *archive = archive_read_new();
     if (!*archive)
-        return tn_fail(r->err, TARN_ENOMEM, "no memory for libarchive");
+        return tn_fail(r->err, TARN_ENOMEM, "not enough memory for libarchive");
     archive_read_support_format_zip_seekable(*archive);
     if (archive_read_open_memory(*archive, r->file->data, r->file->size) != ARCHIVE_OK)
         return refuse_archive(r, *archive);
@@ -126,7 +126,7 @@ static tarn_status next_file(struct archive_entry **entry, struct archive *archi
             return refuse_archive(r, archive);
     } while (archive_entry_filetype(*entry) == AE_IFDIR);
     if (archive_entry_filetype(*entry) != AE_IFREG || archive_entry_hardlink(*entry))
-        return refuse(r, "zip: has links or devices; expected files");
+        return refuse(r, "zip: contains links or devices; expected only files");
     return TARN_OK;
 }
 
@@ -136,14 +136,14 @@ static tarn_status check_name(const char **name, struct archive_entry *entry,
     const char *const found = archive_entry_pathname_utf8(entry);
 
     if (!found || !*found || strlen(found) > TN_ZIP_NAME)
-        return refuse(r, "zip: an entry's name is too short, too long or no UTF-8");
+        return refuse(r, "zip: an entry's name is empty, too long or not UTF-8");
     *name = found;
     if (*found == '/' || strchr(found, '\\'))
-        return refuse_entry(r, found, "is no relative path");
+        return refuse_entry(r, found, "is not a relative path");
     for (const char *part = found; part; part = strchr(part, '/')) {
         part += *part == '/';
         if (strncmp(part, "..", 2) == 0 && (part[2] == '/' || part[2] == '\0'))
-            return refuse_entry(r, found, "leads upwards");
+            return refuse_entry(r, found, "contains '..'");
     }
     return TARN_OK;
 }
@@ -168,11 +168,10 @@ static tarn_status measure(struct sizes *sizes, struct archive *archive,
         if ((status = check_name(&name, entry, r)) != TARN_OK)
             return status;
         if (size < 0 || (uint64_t)size > r->most - claimed)
-            return tn_fail(
-                r->err, TARN_EFORMAT,
-                "%s: zip entry '%.60s': its %jd bytes and those before are more than "
-                "the %zu that the file can hold",
-                tn_path_shown(r->path), name, (intmax_t)size, r->most);
+            return tn_fail(r->err, TARN_EFORMAT,
+                           "%s: zip entry '%.60s': its %jd bytes bring the total above the %zu "
+                           "that the file can contain",
+                           tn_path_shown(r->path), name, (intmax_t)size, r->most);
         if (sizes->count == TN_ZIP_ENTRIES)
             return refuse(r, "zip: has more than 1048576 entries");
         claimed += (size_t)size;
@@ -223,7 +222,7 @@ static tarn_status unpack(struct tn_zip *zip, const struct sizes *sizes,
         if (zip->count == sizes->count ||
             length > sizes->names - (size_t)(next_name - zip->names) ||
             size > sizes->bytes - used)
-            return refuse(r, "zip: is another when it is read again");
+            return refuse(r, "zip: the file changed during reading");
         memcpy(next_name, name, length);
         zip->entries[zip->count++] =
             (struct tn_zip_entry){next_name, zip->bytes.data + used, size};
@@ -239,7 +238,7 @@ static tarn_status check_twice(const struct tn_zip *zip, const struct reading *r
 {
     for (size_t i = 1; i < zip->count; i++)
         if (strcmp(zip->entries[i - 1].name, zip->entries[i].name) == 0)
-            return refuse_entry(r, zip->entries[i].name, "is there twice");
+            return refuse_entry(r, zip->entries[i].name, "appears twice");
     return TARN_OK;
 }
 
@@ -249,7 +248,7 @@ static tarn_status take_memory(struct tn_zip *zip, const struct sizes *sizes,
     zip->entries = calloc(sizes->count + 1, sizeof *zip->entries);
     zip->names = malloc(sizes->names + 1);
     if (!zip->entries || !zip->names)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: no memory for %zu entries",
+        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu entries",
                        tn_path_shown(r->path), sizes->count);
     return tn_bytes_take(&zip->bytes, sizes->bytes, r->err);
 }
@@ -341,7 +340,8 @@ tarn_status tn_zip_write(const char *path, const struct tn_zip_piece *pieces, si
     struct archive *const archive = archive_write_new();
 
     if (!archive)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory for libarchive", tn_path_shown(path));
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for libarchive",
+                       tn_path_shown(path));
     if ((w.status = tn_file_writer_open(&w.writer, path, err)) == TARN_OK) {
         const bool written = put_all(archive, &w, pieces, count);
 

@@ -35,19 +35,20 @@ static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
         return status;
     g->method = (const struct tn_method *)row; /* its first member */
     if (arch->lstm)
-        return tn_fail(err, TARN_EINVAL, "model: its body is an lstm; expected a transformer");
-    if (!arch->config.causal)
         return tn_fail(err, TARN_EINVAL,
-                       "model: is not causal; expected one, to generate position by position");
+                       "model: its body is an lstm; only a transformer can generate");
+    if (!arch->config.causal)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "model: is not causal, so it cannot generate; train one with causal attention");
     if (g->method->needs_step && !arch->has_step)
         return tn_fail(err, TARN_EINVAL,
-                       "method: '%s' attention has no recurrent form; expected recompute",
+                       "method: '%s' attention has no recurrent form; use recompute",
                        arch->config.attention);
     if (arch->config.frames > 0 && !g->method->hear)
         return tn_fail(
             err, TARN_EINVAL,
-            "method: '%s' takes symbols, and the model's inputs are frames; expected "
-            "recurrent",
+            "method: '%s' needs symbols, and the model's inputs are frames; use recurrent",
             g->method->about.name);
     return TARN_OK;
 }
@@ -62,8 +63,8 @@ static tarn_status check(const tarn_model *model, const tarn_generator_desc *des
 
     if (desc->batch == 0 ||
         !tn_size_product(&floats, (size_t[]){desc->batch, wide, 64 * sizeof(float)}, 3))
-        return tn_fail(err, TARN_EINVAL, "batch: %zu; expected at least 1 and what fits",
-                       desc->batch);
+        return tn_fail(err, TARN_EINVAL,
+                       "batch is %zu; it must be at least 1 and fit in memory", desc->batch);
     return tn_threads_check(desc->threads, err);
 }
 
@@ -73,18 +74,18 @@ tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *
     tarn_status status;
 
     if (!generator || !model || !desc)
-        return tn_fail(err, TARN_EINVAL, "generator, model, desc: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "generator, model and desc must not be NULL");
     *generator = NULL;
     if ((status = check(model, desc, err)) != TARN_OK)
         return status;
     const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
 
     if (!kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+        return tn_kernels_refuse(desc->cpu, err);
     tarn_generator *const g = tn_allocate(desc->allocator, sizeof *g);
 
     if (!g)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
     *g = (tarn_generator){
         .model = model,
         .B = desc->batch,
@@ -131,13 +132,14 @@ static tarn_status check_room(const tarn_generator *g, const struct tn_state *st
     const size_t end = tn_generator_end(g);
 
     if (frames != (g->model->arch.config.frames > 0))
-        return tn_fail(err, TARN_EINVAL, "model: its inputs are %s; expected %s",
+        return tn_fail(err, TARN_EINVAL,
+                       "model: its inputs are %s; this call needs a model of %s",
                        frames ? "symbols" : "frames", frames ? "frames" : "symbols");
     if (state->position > end || n > end - state->position)
         return tn_fail(err, TARN_EINVAL,
-                       "%zu more symbols after %llu; expected at most %zu in all, which is %s",
+                       "%zu more symbols after %llu are too many; at most %zu are allowed, %s",
                        n, (unsigned long long)state->position, end,
-                       end == g->longest ? "`longest`" : "how many positions were learned");
+                       end == g->longest ? "`longest`" : "the number of learned positions");
     return TARN_OK;
 }
 
@@ -148,7 +150,8 @@ static tarn_status check_feed(const tarn_generator *g, const struct tn_state *st
     tarn_status status;
 
     if (n == 0 || !tn_size_product(&count, (size_t[]){g->B, n, sizeof *symbols}, 3))
-        return tn_fail(err, TARN_EINVAL, "n: %zu; expected at least 1 and what fits", n);
+        return tn_fail(err, TARN_EINVAL, "n is %zu; it must be at least 1 and fit in memory",
+                       n);
     if ((status = check_room(g, state, n, false, err)) != TARN_OK)
         return status;
     return tn_symbols_check(g->model, symbols, g->B * n, "symbols", err);
@@ -161,7 +164,7 @@ tarn_status tarn_generator_prefill(tarn_generator *g, void *state, const float *
 
     if (!g || !state || !outputs || !symbols)
         return tn_fail(err, TARN_EINVAL,
-                       "generator, state, outputs, symbols: one is NULL; expected all");
+                       "generator, state, outputs and symbols must not be NULL");
     if ((status = check_feed(g, state, symbols, n, err)) != TARN_OK)
         return status;
     return g->method->feed(g, state, outputs, symbols, n, err);
@@ -180,15 +183,15 @@ tarn_status tarn_generator_frames(tarn_generator *g, void *state, const float **
 
     if (!g || !state || !outputs || !frames)
         return tn_fail(err, TARN_EINVAL,
-                       "generator, state, outputs, frames: one is NULL; expected all");
+                       "generator, state, outputs and frames must not be NULL");
     if ((status = check_room(g, state, 1, true, err)) != TARN_OK)
         return status;
     const tarn_config *const config = &g->model->arch.config;
 
     for (size_t i = 0; i < g->B * config->stack * config->frames; i++)
         if (!isfinite(frames[i]))
-            return tn_fail(err, TARN_EINVAL, "frames: %g at %zu; expected finite numbers",
-                           (double)frames[i], i);
+            return tn_fail(err, TARN_EINVAL, "frames[%zu] is %g; it must be finite", i,
+                           (double)frames[i]);
     g->method->hear(g, state, outputs, frames);
     return TARN_OK;
 }

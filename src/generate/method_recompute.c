@@ -57,7 +57,8 @@ static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
     own->bytes = tn_arena_bytes(&measure);
     own->memory = tn_allocate(g->allocator, own->bytes);
     if (!own->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams of %zu positions", g->B, N);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu streams of %zu positions",
+                       g->B, N);
     struct tn_arena arena = tn_arena_over(own->memory);
 
     lay_out(g, N, &arena);
@@ -107,19 +108,20 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
 
     if (g->elements != TN_F32)
         return tn_fail(err, TARN_EINVAL,
-                       "precision: bf16; expected f32, or the method recurrent: recomputation "
-                       "does not read weights over and over");
+                       "precision is bf16; it must be f32 with method recompute: use method "
+                       "recurrent for bf16");
     if (g->longest == 0)
         return tn_fail(err, TARN_EINVAL,
-                       "longest: 0; expected how long a sequence may become, since "
-                       "recomputation keeps all of it");
+                       "longest is 0; it must be the maximum sequence length, because method "
+                       "recompute keeps the whole sequence");
     if (!tn_size_product(&bytes, (size_t[]){g->B, g->longest, sizeof(int32_t)}, 3) ||
         bytes > PTRDIFF_MAX)
-        return tn_fail(err, TARN_EINVAL, "longest: %zu symbols of %zu streams do not fit",
+        return tn_fail(err, TARN_EINVAL,
+                       "longest is %zu; so many symbols of %zu streams do not fit in memory",
                        g->longest, g->B);
     g->own = tn_allocate(g->allocator, sizeof(struct recompute));
     if (!g->own)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
     *(struct recompute *)g->own = (struct recompute){0};
     return TARN_OK;
 }
@@ -203,10 +205,10 @@ static tarn_status check(const tarn_generator *g, const struct tn_state *state,
 extern const struct tn_method tn_method_recompute;
 static const tarn_option_info options[] = {{0}};
 const struct tn_method tn_method_recompute = {
-    .about = {.name = "recompute",
-              .help =
-                  "every step runs the whole sequence again, as the paper's softmax and lsh",
-              .options = options},
+    .about =
+        {.name = "recompute",
+         .help = "each step runs the whole sequence again, as for softmax and lsh in the paper",
+         .options = options},
     .create = create,
     .free = destroy,
     .state = state_size,

@@ -276,7 +276,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct tn_recurren
     }
     if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
         status = tn_fail(err, TARN_EINVAL,
-                         "longest: 0; expected how long a sequence may become, since the "
+                         "longest is 0; it must be the maximum sequence length, because the "
                          "state of '%s' attention grows",
                          g->model->arch.config.attention);
     return status;
@@ -304,7 +304,7 @@ static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *ow
     own->bytes = tn_arena_bytes(&measure);
     own->memory = tn_allocate(g->allocator, own->bytes);
     if (!own->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a copy of the weights");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a copy of the weights");
     struct tn_arena arena = tn_arena_over(own->memory);
 
     hold(g, own, &arena);
@@ -327,7 +327,7 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     tarn_status status;
 
     if (!own)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a generator");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
     memset(own, 0, bytes);
     own->attentions = (tarn_attention *)(own + 1);
     own->blocks = (struct tn_block_weights *)(own->attentions + layers);
@@ -398,7 +398,8 @@ extern const struct tn_method tn_method_recurrent;
 static const tarn_option_info options[] = {{0}};
 const struct tn_method tn_method_recurrent = {
     .about = {.name = "recurrent",
-              .help = "one step of each layer's state: (18)-(20), or a cache for softmax",
+              .help =
+                  "each step updates a state, eq. (18)-(20), or a key-value cache for softmax",
               .options = options},
     .needs_step = true,
     .create = create,

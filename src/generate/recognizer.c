@@ -20,12 +20,13 @@ static tarn_status check_model(const tarn_recognizer *r, tarn_error *err)
 
     if (config->frames != TN_MEL_BANDS || strcmp(config->head, "ctc") != 0)
         return tn_fail(err, TARN_EINVAL,
-                       "model: reads %zu floats a frame and has head '%s'; expected %d and ctc",
+                       "model: reads %zu floats per frame and has head '%s'; a speech model "
+                       "has %d and ctc",
                        config->frames, config->head, TN_MEL_BANDS);
     if (!r->model->note)
         return tn_fail(
             err, TARN_EFORMAT,
-            "model: does not tell its symbols; expected one that was trained on speech");
+            "model: has no speech metadata; it must be one that was trained on speech");
     return TARN_OK;
 }
 
@@ -36,7 +37,8 @@ static tarn_status read_profile(tarn_recognizer *r, tarn_error *err)
         tn_speech_profile_read(&r->profile, r->model->note, "model", err);
 
     if (status == TARN_OK && r->profile.symbols.count != symbols)
-        return tn_fail(err, TARN_EFORMAT, "model: names %zu symbols; expected %zu, as it has",
+        return tn_fail(err, TARN_EFORMAT,
+                       "model: its metadata names %zu symbols, but it has %zu",
                        r->profile.symbols.count, symbols);
     return status;
 }
@@ -44,10 +46,11 @@ static tarn_status read_profile(tarn_recognizer *r, tarn_error *err)
 static tarn_status check_desc(const tarn_recognizer_desc *desc, tarn_error *err)
 {
     if (!(desc->longest > 0.0 && desc->longest <= 1e6))
-        return tn_fail(err, TARN_EINVAL, "longest: is %g; expected seconds up to 1000000",
+        return tn_fail(err, TARN_EINVAL,
+                       "longest is %g; it must be above 0 and at most 1000000 seconds",
                        desc->longest);
     if (desc->beam > 100000)
-        return tn_fail(err, TARN_EINVAL, "beam: is %zu; expected 100000 at most", desc->beam);
+        return tn_fail(err, TARN_EINVAL, "beam is %zu; it must be at most 100000", desc->beam);
     return TARN_OK;
 }
 
@@ -57,16 +60,16 @@ tarn_status tarn_recognizer_create(tarn_recognizer **recognizer, const tarn_mode
     tarn_status status;
 
     if (!recognizer || !model || !desc)
-        return tn_fail(err, TARN_EINVAL, "recognizer, model, desc: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "recognizer, model and desc must not be NULL");
     *recognizer = NULL;
     const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
 
     if (!kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+        return tn_kernels_refuse(desc->cpu, err);
     tarn_recognizer *const r = calloc(1, sizeof *r);
 
     if (!r)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a recognizer");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a recognizer");
     r->model = model;
     r->desc = *desc;
     r->desc.cpu = kernels->name; /* the caller's may not live as long */
@@ -114,7 +117,7 @@ tarn_status tn_recognizer_room(tarn_recognizer *r, size_t count, tarn_error *err
     if (heard)
         r->heard = heard;
     if (!symbols || !heard)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu symbols", room);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu symbols", room);
     r->room = room;
     return TARN_OK;
 }
@@ -143,7 +146,7 @@ static tarn_status write_text(tarn_recognizer *r, tarn_error *err)
         char *const text = realloc(r->text, 2 * size);
 
         if (!text)
-            return tn_fail(err, TARN_ENOMEM, "no memory for a text of %zu bytes", size);
+            return tn_fail(err, TARN_ENOMEM, "not enough memory for a text of %zu bytes", size);
         r->text = text;
         r->text_room = 2 * size;
     }
@@ -190,7 +193,7 @@ static tarn_status decode(tarn_recognizer *r, double *log_probability, size_t T,
 
     r->count = 0;
     if (!scratch)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a beam of %zu", r->desc.beam);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a beam of %zu", r->desc.beam);
     *log_probability =
         tn_ctc_decode(&frames, r->desc.beam, r->symbols, &count, r->run->outputs, T, scratch);
     free(scratch);
@@ -205,7 +208,7 @@ static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const
 
     if (frames->count == 0)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %llu samples at %zu Hz; expected 25 ms of sound",
+                       "%s: has %llu samples at %zu Hz; expected at least 25 ms of audio",
                        tn_path_shown(path), (unsigned long long)frames->samples, frames->rate);
     if ((status = make_run(r, frames->count, err)) != TARN_OK)
         return status;
@@ -224,8 +227,7 @@ tarn_status tarn_recognizer_file(tarn_recognizer *r, tarn_transcript *transcript
     tarn_status status;
 
     if (!r || !transcript || !path)
-        return tn_fail(err, TARN_EINVAL,
-                       "recognizer, transcript, path: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "recognizer, transcript and path must not be NULL");
     const size_t most = (size_t)(r->desc.longest * TN_MEL_RATE / TN_MEL_HOP) + 1;
 
     *transcript = (tarn_transcript){0};

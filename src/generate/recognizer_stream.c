@@ -32,16 +32,14 @@ static tarn_status check(const tarn_recognizer *r, tarn_error *err)
     const struct tn_arch *const arch = &r->model->arch;
 
     if (!arch->config.causal || arch->lstm || !arch->has_step)
+        return tn_fail(err, TARN_EINVAL,
+                       "model: is not causal or has no recurrent form; streaming needs both");
+    if (r->profile.normalise == TN_NORMALISE_SPEAKER)
         return tn_fail(
             err, TARN_EINVAL,
-            "model: is not causal, or has no recurrent form; expected one that is and "
-            "has, for sounds that arrive");
-    if (r->profile.normalise == TN_NORMALISE_SPEAKER)
-        return tn_fail(err, TARN_EINVAL,
-                       "model: its features are normalised by a whole recording; expected "
-                       "global or none, for sounds that arrive");
+            "model: its features are normalised per speaker; streaming needs global or none");
     if (r->desc.beam > 0)
-        return tn_fail(err, TARN_EINVAL, "beam: is %zu; expected 0 for sounds that arrive",
+        return tn_fail(err, TARN_EINVAL, "beam is %zu; it must be 0 for streaming",
                        r->desc.beam);
     return TARN_OK;
 }
@@ -76,7 +74,7 @@ static tarn_status prepare(tarn_recognizer *r, tarn_error *err)
     if (h->state && h->stack)
         return TARN_OK;
     tn_hearing_free(h);
-    return tn_fail(err, TARN_ENOMEM, "no memory to hear");
+    return tn_fail(err, TARN_ENOMEM, "not enough memory for streaming recognition");
 }
 
 tarn_status tarn_recognizer_begin(tarn_recognizer *r, size_t rate, tarn_error *err)
@@ -84,7 +82,7 @@ tarn_status tarn_recognizer_begin(tarn_recognizer *r, size_t rate, tarn_error *e
     tarn_status status;
 
     if (!r)
-        return tn_fail(err, TARN_EINVAL, "recognizer: is NULL; expected one");
+        return tn_fail(err, TARN_EINVAL, "recognizer must not be NULL");
     struct tn_hearing *const h = &r->hearing;
 
     h->begun = false;
@@ -145,7 +143,7 @@ static tarn_status frame_room(struct tn_hearing *h, size_t count, tarn_error *er
     float *const frames = realloc(h->frames, (count + 1) * TN_MEL_BANDS * sizeof *frames);
 
     if (!frames)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu frames", count);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu frames", count);
     h->frames = frames;
     h->frame_room = count;
     return TARN_OK;
@@ -166,9 +164,8 @@ static tarn_status push_piece(tarn_recognizer *r, const float *samples, size_t n
 
 static tarn_status begun(const tarn_recognizer *r, tarn_error *err)
 {
-    return r->hearing.begun
-               ? TARN_OK
-               : tn_fail(err, TARN_EINVAL, "recognizer: no sound has begun; expected one");
+    return r->hearing.begun ? TARN_OK
+                            : tn_fail(err, TARN_EINVAL, "recognizer: no stream was started");
 }
 
 /* A failure ends the sound: the model has not heard all of it. */
@@ -179,7 +176,7 @@ tarn_status tarn_recognizer_push(tarn_recognizer *r, const tarn_heard **symbols,
 
     if (!r || !symbols || !count || (n > 0 && !samples))
         return tn_fail(err, TARN_EINVAL,
-                       "recognizer, symbols, count, samples: one is NULL; expected all");
+                       "recognizer, symbols, count and samples must not be NULL");
     if ((status = begun(r, err)) != TARN_OK)
         return status;
     r->count = 0;
@@ -197,8 +194,7 @@ tarn_status tarn_recognizer_end(tarn_recognizer *r, const tarn_heard **symbols, 
     tarn_status status;
 
     if (!r || !symbols || !count)
-        return tn_fail(err, TARN_EINVAL,
-                       "recognizer, symbols, count: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "recognizer, symbols and count must not be NULL");
     if ((status = begun(r, err)) != TARN_OK)
         return status;
     struct tn_hearing *const h = &r->hearing;

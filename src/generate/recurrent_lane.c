@@ -111,7 +111,7 @@ tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t
     lane->bytes = tn_arena_bytes(&measure);
     lane->memory = tn_allocate(g->allocator, lane->bytes);
     if (!lane->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu streams", g->B);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu streams", g->B);
     struct tn_arena arena = tn_arena_over(lane->memory);
 
     if (!tn_lane_is_whole(lane))

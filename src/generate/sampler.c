@@ -71,17 +71,17 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
     tarn_status status;
 
     if (!sampler || !model || !sampling)
-        return tn_fail(err, TARN_EINVAL, "sampler, model, sampling: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "sampler, model and sampling must not be NULL");
     *sampler = NULL;
     const struct tn_head *const head = &model->arch.head;
     const struct tn_rows one = {tn_kernels_pick(sampling->cpu), 1, 1, head->outputs};
 
     if (!one.kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", sampling->cpu);
+        return tn_kernels_refuse(sampling->cpu, err);
     if (head->row->sequence)
         return tn_fail(err, TARN_EINVAL,
-                       "model: its head '%s' predicts whole sequences; expected one that "
-                       "predicts a symbol at each position",
+                       "model: its head '%s' predicts whole sequences; sampling needs one that "
+                       "predicts a symbol per position",
                        head->row->about.name);
     if ((status = read_sampling(&how, sampling, err)) != TARN_OK)
         return status;
@@ -89,7 +89,7 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
     void *const memory = tn_allocate(allocator, tn_arena_bytes(&arena));
 
     if (!memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a sampler of %zu symbols",
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a sampler of %zu symbols",
                        head->symbols);
     arena = tn_arena_over(memory);
     tarn_sampler *const s = lay_out(head, &one, &arena);

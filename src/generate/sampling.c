@@ -17,10 +17,10 @@
 tarn_status tn_sampling_check(const struct tn_sampling *sampling, tarn_error *err)
 {
     if (!(isfinite(sampling->temperature) && sampling->temperature >= 0.0))
-        return tn_fail(err, TARN_EINVAL, "temperature: is %g; expected a finite number from 0",
+        return tn_fail(err, TARN_EINVAL, "temperature is %g; it must be a finite number from 0",
                        sampling->temperature);
     if (!(sampling->top_p > 0.0 && sampling->top_p <= 1.0))
-        return tn_fail(err, TARN_EINVAL, "top_p: is %g; expected a number above 0, up to 1",
+        return tn_fail(err, TARN_EINVAL, "top_p is %g; it must be above 0 and at most 1",
                        sampling->top_p);
     return TARN_OK;
 }

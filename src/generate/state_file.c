@@ -79,7 +79,7 @@ static tarn_status save(const tarn_generator *g, const struct target *target, co
     tarn_status status;
 
     if (tarn_state_position(state) > tn_generator_end(g))
-        return tn_fail(err, TARN_EINVAL, "state: is at position %llu; expected at most %zu",
+        return tn_fail(err, TARN_EINVAL, "state is at position %llu; it must be at most %zu",
                        (unsigned long long)tarn_state_position(state), tn_generator_end(g));
     if (next && (status = tn_symbols_check(g->model, next, g->B, "next", err)) != TARN_OK)
         return status;
@@ -87,7 +87,7 @@ static tarn_status save(const tarn_generator *g, const struct target *target, co
     char *const json = tn_fields_write(fields, &origin);
 
     if (!json)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory to write it",
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it",
                        target->path ? tn_path_shown(target->path) : "state");
     status = tn_bytes_take(&packed, g->method->packed(g, (size_t)origin.position), err);
     if (status == TARN_OK) {
@@ -103,7 +103,7 @@ tarn_status tarn_state_save(const tarn_generator *g, const void *state, const in
                             const char *path, tarn_error *err)
 {
     if (!g || !state || !path)
-        return tn_fail(err, TARN_EINVAL, "generator, state, path: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "generator, state and path must not be NULL");
     return save(g, &(struct target){.path = path}, state, next, err);
 }
 
@@ -111,7 +111,7 @@ tarn_status tarn_state_pack(const tarn_generator *g, void *bytes, size_t *size,
                             const void *state, const int32_t *next, tarn_error *err)
 {
     if (!g || !size || !state)
-        return tn_fail(err, TARN_EINVAL, "generator, size, state: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "generator, size and state must not be NULL");
     return save(g, &(struct target){.bytes = bytes, .size = size}, state, next, err);
 }
 
@@ -123,7 +123,7 @@ static tarn_status read_origin(struct origin *origin, const struct tn_safetensor
     const char *const json = tn_safetensors_metadata(file, key);
 
     if (!json || !tn_safetensors_find(file, state_tensor))
-        return tn_fail(err, TARN_EFORMAT, "%s: holds no state of a generator", path);
+        return tn_fail(err, TARN_EFORMAT, "%s: is not a saved generator state", path);
     *origin = (struct origin){0};
     return tn_fields_read(fields, origin, json, path, "state", err);
 }
@@ -149,8 +149,9 @@ static tarn_status check_origin(const tarn_generator *g, const struct origin *fo
         return tn_fail(err, TARN_EFORMAT, "%s: is a state of %zu streams; expected %zu", path,
                        found->batch, own.batch);
     if (found->position > tn_generator_end(g))
-        return tn_fail(err, TARN_EFORMAT, "%s: a state at position %llu; expected at most %zu",
-                       path, (unsigned long long)found->position, tn_generator_end(g));
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is a state at position %llu; expected at most %zu", path,
+                       (unsigned long long)found->position, tn_generator_end(g));
     return TARN_OK;
 }
 
@@ -162,7 +163,7 @@ static tarn_status check_tensor(const struct tn_safetensor *tensor, const char *
         return tn_fail(err, TARN_EFORMAT, "%s: has no tensor '%s'", path, name);
     if (tensor->dtype != dtype || tensor->bytes != bytes)
         return tn_fail(
-            err, TARN_EFORMAT, "%s: '%s' is %zu bytes of %s; expected %zu bytes of %s", path,
+            err, TARN_EFORMAT, "%s: '%s' has %zu bytes of %s; expected %zu bytes of %s", path,
             name, tensor->bytes, tn_dtype_name(tensor->dtype), bytes, tn_dtype_name(dtype));
     return TARN_OK;
 }
@@ -232,7 +233,7 @@ tarn_status tarn_state_load(const tarn_generator *g, void *state, int32_t *next,
     tarn_status status;
 
     if (!g || !state || !path)
-        return tn_fail(err, TARN_EINVAL, "generator, state, path: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "generator, state and path must not be NULL");
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;
     status = load(g, state, next, &file, tn_path_shown(path), err);
@@ -262,7 +263,7 @@ tarn_status tarn_state_unpack(const tarn_generator *g, void *state, int32_t *nex
     tarn_status status;
 
     if (!g || !state || !bytes)
-        return tn_fail(err, TARN_EINVAL, "generator, state, bytes: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "generator, state and bytes must not be NULL");
     if ((status = parse(&file, bytes, size, err)) != TARN_OK)
         return status;
     status = load(g, state, next, &file, packed_name, err);
@@ -285,8 +286,9 @@ static tarn_status read_about(tarn_state_about *about, const struct tn_safetenso
     fingerprint = strtoull(origin.model, NULL, 16);
     snprintf(again, sizeof again, "%016" PRIx64, fingerprint);
     if (strcmp(again, origin.model) != 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: model is '%.40s'; expected 16 digits, 0 to f",
-                       path, origin.model);
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: model is '%.40s'; expected 16 hexadecimal digits", path,
+                       origin.model);
     *about = (tarn_state_about){
         .model = fingerprint,
         .batch = origin.batch,
@@ -303,7 +305,7 @@ tarn_status tarn_state_inspect(tarn_state_about *about, const char *path, tarn_e
     tarn_status status;
 
     if (!about || !path)
-        return tn_fail(err, TARN_EINVAL, "about, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "about and path must not be NULL");
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;
     status = read_about(about, &file, tn_path_shown(path), err);
@@ -318,7 +320,7 @@ tarn_status tarn_state_inspect_packed(tarn_state_about *about, const void *bytes
     tarn_status status;
 
     if (!about || !bytes)
-        return tn_fail(err, TARN_EINVAL, "about, bytes: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "about and bytes must not be NULL");
     if ((status = parse(&file, bytes, size, err)) != TARN_OK)
         return status;
     status = read_about(about, &file, packed_name, err);

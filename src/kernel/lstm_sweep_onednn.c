@@ -232,7 +232,7 @@ tarn_status tn_lstm_sweep_create(struct tn_lstm_sweep **sweep,
 
     *sweep = NULL;
     if (!made)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of an LSTM");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an LSTM plan");
     *made = (struct tn_lstm_sweep){.desc = *desc};
     if (desc->allocator)
         made->allocator_copy = *desc->allocator;
@@ -244,7 +244,7 @@ tarn_status tn_lstm_sweep_create(struct tn_lstm_sweep **sweep,
     if (status != dnnl_success) {
         tn_lstm_sweep_free(made);
         return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,
-                       "backend: oneDNN has no LSTM of this size here");
+                       "backend: oneDNN does not support an LSTM of this size here");
     }
     *sweep = made;
     return TARN_OK;

@@ -43,7 +43,7 @@ static tarn_status pick_kernels(const struct tn_kernels **kernels, const char *c
 {
     *kernels = tn_kernels_pick(cpu);
     if (!*kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", cpu);
+        return tn_kernels_refuse(cpu, err);
     return TARN_OK;
 }
 
@@ -102,7 +102,7 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
     tarn_status status = choose_threads(&threads, err);
 
     if (!gflops)
-        return tn_fail(err, TARN_EINVAL, "gflops: is NULL; expected a place for the figure");
+        return tn_fail(err, TARN_EINVAL, "gflops must not be NULL");
 
     if (status == TARN_OK)
         status = pick_kernels(&load.kernels, cpu, err);
@@ -150,12 +150,13 @@ tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *er
     const tarn_status status = choose_threads(&threads, err);
 
     if (!gflops)
-        return tn_fail(err, TARN_EINVAL, "gflops: is NULL; expected a place for the figure");
+        return tn_fail(err, TARN_EINVAL, "gflops must not be NULL");
     if (status != TARN_OK)
         return status;
     if (!has_bf16())
-        return tn_fail(err, TARN_EMACHINE,
-                       "this processor, or this build of tarn, has no products of bf16 pairs");
+        return tn_fail(
+            err, TARN_EMACHINE,
+            "this processor, or this build of tarn, does not support bf16 dot products");
     *gflops = 1e-9 * best_rate(&load, threads);
     return TARN_OK;
 }
@@ -177,13 +178,15 @@ static tarn_status check_memory(const void *memory, size_t bytes, size_t threads
     const size_t least = tn_max(BYTES_MIN, threads * SHARE_MIN);
 
     if (!memory)
-        return tn_fail(err, TARN_EINVAL, "memory: NULL");
+        return tn_fail(err, TARN_EINVAL, "memory must not be NULL");
     if ((uintptr_t)memory % sizeof(float) != 0)
-        return tn_fail(err, TARN_EINVAL, "memory: its address is no multiple of %zu",
+        return tn_fail(err, TARN_EINVAL,
+                       "memory is misaligned; its address must be a multiple of %zu",
                        sizeof(float));
     if (bytes < least)
-        return tn_fail(err, TARN_EINVAL, "bytes: %zu; expected at least %zu for %zu threads",
-                       bytes, least, threads);
+        return tn_fail(err, TARN_EINVAL,
+                       "bytes is %zu; it must be at least %zu for %zu threads", bytes, least,
+                       threads);
     return TARN_OK;
 }
 
@@ -194,7 +197,7 @@ tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes, co
     tarn_status status = choose_threads(&threads, err);
 
     if (!gbps)
-        return tn_fail(err, TARN_EINVAL, "gbps: is NULL; expected a place for the figure");
+        return tn_fail(err, TARN_EINVAL, "gbps must not be NULL");
 
     if (status == TARN_OK)
         status = check_memory(memory, bytes, threads, err);

@@ -48,11 +48,13 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
     if (*ld == 0)
         *ld = cols;
     if (*ld < cols)
-        return tn_fail(err, TARN_EINVAL, "ld%s: %zu; expected at least the width of a row, %zu",
-                       name, *ld, cols);
+        return tn_fail(err, TARN_EINVAL,
+                       "ld%s is %zu; it must be at least the width of a row, %zu", name, *ld,
+                       cols);
     if (!tn_size_product(&bytes, (size_t[]){rows, *ld, element}, 3) || bytes > PTRDIFF_MAX)
-        return tn_fail(err, TARN_EINVAL, "%s: %zu rows %zu apart do not fit in memory", name,
-                       rows, *ld);
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: %zu rows with a stride of %zu do not fit in memory", name, rows,
+                       *ld);
     return TARN_OK;
 }
 
@@ -68,8 +70,8 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
     tarn_status status;
 
     if (m == 0 || n == 0 || k == 0)
-        return tn_fail(err, TARN_EINVAL, "m, n, k: %zu, %zu, %zu; expected at least 1 each", m,
-                       n, k);
+        return tn_fail(err, TARN_EINVAL, "m, n, k are %zu, %zu, %zu; each must be at least 1",
+                       m, n, k);
     status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, in_a, err)
                                : check_matrix("a", &desc->lda, m, k, in_a, err);
     if (status == TARN_OK)
@@ -98,7 +100,8 @@ static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
             break;
     }
     if (status == TARN_EUNKNOWN)
-        return tn_fail(err, status, "backend: this build has no '%.40s'", name ? name : "");
+        return tn_fail(err, status, "backend: '%.40s' is not available in this build",
+                       name ? name : "");
     return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
@@ -115,7 +118,7 @@ static tarn_status fill(struct tn_matmul *plan, const struct tn_matmul_desc *des
         plan->desc.threads = tn_threads_available();
     plan->kernels = tn_kernels_pick(desc->cpu);
     if (!plan->kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+        return tn_kernels_refuse(desc->cpu, err);
     return choose(plan, err);
 }
 
@@ -130,7 +133,7 @@ tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_des
         return status;
     struct tn_matmul *const made = tn_allocate(desc->allocator, sizeof *made);
     if (!made)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
     *made = (struct tn_matmul){0};
     status = fill(made, &checked, err);
     if (status == TARN_OK)
@@ -189,7 +192,8 @@ tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_er
     else if (strcmp(name, "bf16") == 0)
         *element = TN_BF16;
     else
-        return tn_fail(err, TARN_EUNKNOWN, "precision: no '%.40s'; there are f32, bf16", name);
+        return tn_fail(err, TARN_EUNKNOWN,
+                       "precision: unknown name '%.40s'; available: f32, bf16", name);
     return TARN_OK;
 }
 

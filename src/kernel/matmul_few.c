@@ -26,7 +26,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 
     if (d->m > TN_FEW_ROWS || d->transpose_a || !tn_held(d))
         return tn_fail(err, TARN_EMACHINE,
-                       "backend: 'few' is for up to %d rows of f32 and weights that are held",
+                       "backend: 'few' needs at most %d rows of f32 and packed weights",
                        TN_FEW_ROWS);
     return TARN_OK;
 }

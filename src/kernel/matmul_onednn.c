@@ -208,7 +208,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     struct onednn *const own = tn_allocate(plan->desc.allocator, sizeof *own);
 
     if (!own)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
     *own = (struct onednn){0};
     plan->own = own;
     cut(own, plan->desc.m, plan->desc.n, plan->desc.k);
@@ -220,7 +220,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     if (status != dnnl_success) {
         release(plan);
         return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,
-                       "backend: oneDNN has no fast product of these elements here");
+                       "backend: oneDNN has no fast product of these types on this machine");
     }
     plan->scratch = own->scratch ? own->scratch * plan->desc.threads + TN_ALIGN - 1 : 0;
     return TARN_OK;

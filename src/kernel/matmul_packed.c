@@ -129,19 +129,20 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     struct tn_arena arena = tn_arena_over(NULL);
 
     if (plan->desc.elements != TN_F32)
-        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' is for products of f32");
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs f32 matrices");
     if (!plan->desc.backend && !is_worth_it(plan))
-        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' is for large products");
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs larger matrices");
     struct packed *const own = tn_allocate(plan->desc.allocator, sizeof *own);
 
     if (!own)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a product");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
     plan->own = own;
     cut(own, plan);
     lay_out(plan, &arena);
     plan->scratch = tn_arena_bytes(&arena);
     if (plan->scratch == SIZE_MAX)
-        return tn_fail(err, TARN_EINVAL, "m, n, k: %zu, %zu, %zu do not fit in memory",
+        return tn_fail(err, TARN_EINVAL,
+                       "m, n, k are %zu, %zu, %zu; such matrices do not fit in memory",
                        plan->desc.m, plan->desc.n, plan->desc.k);
     return TARN_OK;
 }

@@ -50,7 +50,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     struct tn_arena arena = tn_arena_over(NULL);
 
     if (desc.elements != TN_BF16)
-        return tn_fail(err, TARN_EMACHINE, "backend: 'widened' is for products of bf16");
+        return tn_fail(err, TARN_EMACHINE, "backend: 'widened' needs bf16 matrices");
     desc.backend = NULL;
     desc.held = tn_held(&desc); /* its panels, widened; a b that is not held as such is plain */
     desc.elements = TN_F32;
@@ -65,7 +65,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     lay_out(plan, &arena);
     plan->scratch = tn_arena_bytes(&arena);
     if (plan->scratch == SIZE_MAX)
-        return tn_fail(err, TARN_EINVAL, "a and b: their copies in f32 do not fit in memory");
+        return tn_fail(err, TARN_EINVAL, "a and b: their f32 copies do not fit in memory");
     return TARN_OK;
 }
 

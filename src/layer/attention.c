@@ -54,12 +54,13 @@ static tarn_status allocate_draws(tarn_attention *plan, tarn_error *err)
     const size_t map_floats = tn_feature_map_draws(&plan->map), floats = kind_draws(plan);
 
     if (map_floats > SIZE_MAX / 8 || floats > SIZE_MAX / 8)
-        return tn_fail(err, TARN_ENOMEM, "attention: the random draws do not fit in memory");
+        return tn_fail(err, TARN_ENOMEM, "attention: the random features do not fit in memory");
     if (map_floats + floats == 0)
         return TARN_OK;
     plan->draws = tn_allocate(plan->allocator, (map_floats + floats) * sizeof(float));
     if (!plan->draws)
-        return tn_fail(err, TARN_ENOMEM, "attention: no memory for %zu random draws",
+        return tn_fail(err, TARN_ENOMEM,
+                       "not enough memory for %zu random numbers of the attention",
                        map_floats + floats);
     plan->map.draws = plan->draws + floats;
     return TARN_OK;
@@ -79,10 +80,10 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
         return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
                                    desc->query_width, plan->kernels, err);
     if (desc->feature_map)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "feature_map: '%.40s' was given, but '%s' attention, as asked for, has none",
-            desc->feature_map, row->name);
+        return tn_fail(err, TARN_EINVAL,
+                       "feature_map: '%.40s' is given, but '%s' attention with these options "
+                       "uses none; leave it out",
+                       desc->feature_map, row->name);
     return TARN_OK;
 }
 
@@ -94,7 +95,7 @@ static tarn_status fill(tarn_attention *plan, const tarn_attention_desc *desc, t
         return status;
     plan->kernels = tn_kernels_pick(desc->cpu);
     if (!plan->kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+        return tn_kernels_refuse(desc->cpu, err);
     plan->B = desc->batch;
     plan->H = desc->heads;
     plan->N = desc->queries;
@@ -135,17 +136,17 @@ tarn_status tarn_attention_create(tarn_attention **attention, const tarn_attenti
     tarn_attention *plan = NULL;
 
     if (!attention)
-        return tn_fail(err, TARN_EINVAL, "attention: is NULL; expected a place for the plan");
+        return tn_fail(err, TARN_EINVAL, "attention must not be NULL");
     *attention = NULL;
     if (!desc)
-        return tn_fail(err, TARN_EINVAL, "desc: is NULL; expected a description");
+        return tn_fail(err, TARN_EINVAL, "desc must not be NULL");
     if ((status = tn_check_desc(desc, err)) != TARN_OK) /* before its allocator is called */
         return status;
     const tarn_allocator *const allocator = desc->allocator;
 
     plan = tn_allocate(allocator, sizeof *plan);
     if (!plan)
-        return tn_fail(err, TARN_ENOMEM, "attention: no memory for a plan");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an attention plan");
     status = tn_attention_init(plan, desc, err);
     if (status != TARN_OK) {
         tn_attention_clear(plan);

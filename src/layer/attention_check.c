@@ -42,10 +42,10 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
     size_t elements;
 
     if (!desc->kind)
-        return tn_fail(err, TARN_EINVAL, "kind: is NULL; expected a name such as \"linear\"");
+        return tn_fail(err, TARN_EINVAL, "kind is NULL; it must be a name such as \"linear\"");
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (sizes[i].value == 0)
-            return tn_fail(err, TARN_EINVAL, "%s: is 0; expected at least 1", sizes[i].name);
+            return tn_fail(err, TARN_EINVAL, "%s is 0; it must be at least 1", sizes[i].name);
     const size_t factors[] = {desc->batch, desc->heads, tn_max(desc->queries, desc->keys),
                               tn_max(desc->query_width, desc->value_width)};
 
@@ -54,15 +54,15 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
                        "sizes: %zu x %zu x %zu x %zu floats do not fit in memory", factors[0],
                        factors[1], factors[2], factors[3]);
     if (factors[3] > width_max)
-        return tn_fail(err, TARN_EINVAL, "%s: is %zu; expected at most %zu",
+        return tn_fail(err, TARN_EINVAL, "%s is %zu; it must be at most %zu",
                        desc->query_width > width_max ? "query_width" : "value_width",
                        factors[3], width_max);
     if (desc->causal && desc->queries != desc->keys)
         return tn_fail(err, TARN_EINVAL,
-                       "keys: is %zu, queries is %zu; causal attention needs them equal",
+                       "keys is %zu and queries is %zu; causal attention needs them equal",
                        desc->keys, desc->queries);
     if (desc->allocator && (!desc->allocator->allocate || !desc->allocator->release))
-        return tn_fail(err, TARN_EINVAL, "allocator: a function is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "allocator: allocate and release must not be NULL");
     return tn_threads_check(desc->threads, err);
 }
 
@@ -71,8 +71,9 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
     const struct tn_attention_kind *const kind = plan->kind;
 
     if (kind->shares_keys && plan->N != plan->Nk)
-        return tn_fail(err, TARN_EINVAL, "keys: is %zu, queries is %zu; '%s' needs them equal",
-                       plan->Nk, plan->N, kind->about.name);
+        return tn_fail(err, TARN_EINVAL,
+                       "keys is %zu and queries is %zu; '%s' needs them equal", plan->Nk,
+                       plan->N, kind->about.name);
     if (kind->check) {
         const tarn_status status = kind->check(plan, err);
 
@@ -82,7 +83,7 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
     if (tn_saved_bytes(plan) == SIZE_MAX || tn_work_bytes(plan) == SIZE_MAX ||
         (kind->step && plan->causal && kind->state(plan) == SIZE_MAX))
         return tn_fail(err, TARN_EINVAL,
-                       "sizes: what '%s' needs for them does not fit in memory",
+                       "sizes: the buffers of '%s' attention do not fit in memory",
                        kind->about.name);
     return TARN_OK;
 }
@@ -117,7 +118,7 @@ static tarn_status check_input(const struct array *a, tarn_error *err)
     size_t reach = a->width;
 
     if (!a->data)
-        return tn_fail(err, TARN_EINVAL, "%s: data is NULL", a->name);
+        return tn_fail(err, TARN_EINVAL, "%s: data must not be NULL", a->name);
     if ((uintptr_t)a->data % _Alignof(float) != 0)
         return tn_fail(err, TARN_EINVAL, "%s: data is not aligned to %zu bytes", a->name,
                        _Alignof(float));
@@ -128,8 +129,7 @@ static tarn_status check_input(const struct array *a, tarn_error *err)
                              2) ||
             span > elements_max - reach)
             return tn_fail(err, TARN_EINVAL,
-                           "%s: a stride of %td for %zu elements does not fit "
-                           "in memory",
+                           "%s: a stride of %td for %zu elements does not fit in memory",
                            a->name, a->strides[i], a->counts[i]);
         reach += span;
     }
@@ -156,9 +156,10 @@ static tarn_status check_output(const struct array *a, tarn_error *err)
         if (next == 3)
             return TARN_OK;
         if (tn_magnitude(a->strides[next]) < extent)
-            return tn_fail(err, TARN_EINVAL,
-                           "%s: a stride of %td makes elements overlap; expected at least %zu",
-                           a->name, a->strides[next], extent);
+            return tn_fail(
+                err, TARN_EINVAL,
+                "%s: a stride of %td makes elements overlap; it must be at least %zu", a->name,
+                a->strides[next], extent);
         extent += tn_magnitude(a->strides[next]) * (a->counts[next] - 1);
         walked[next] = true;
     }
@@ -182,7 +183,7 @@ static tarn_status check_lengths(const tarn_attention *plan, const size_t *lengt
 {
     for (size_t b = 0; lengths && b < plan->B; b++)
         if (lengths[b] > plan->Nk)
-            return tn_fail(err, TARN_EINVAL, "key_lengths: [%zu] is %zu; expected at most %zu",
+            return tn_fail(err, TARN_EINVAL, "key_lengths[%zu] is %zu; it must be at most %zu",
                            b, lengths[b], plan->Nk);
     return TARN_OK;
 }
@@ -197,11 +198,11 @@ static tarn_status check_call(const tarn_attention *plan, const tarn_attention_a
                               const void *workspace, tarn_error *err)
 {
     if (!plan)
-        return tn_fail(err, TARN_EINVAL, "attention: is NULL; expected a plan");
+        return tn_fail(err, TARN_EINVAL, "attention must not be NULL");
     if (!arrays)
-        return tn_fail(err, TARN_EINVAL, "arrays: is NULL; expected the arrays of the call");
+        return tn_fail(err, TARN_EINVAL, "arrays must not be NULL");
     if (!workspace && tn_work_bytes(plan) > 0)
-        return tn_fail(err, TARN_EINVAL, "workspace: is NULL; expected %zu bytes",
+        return tn_fail(err, TARN_EINVAL, "workspace is NULL; it must have %zu bytes",
                        tn_work_bytes(plan));
     return TARN_OK;
 }
@@ -232,7 +233,8 @@ tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_a
     if (status != TARN_OK)
         return status;
     if (!saved && tn_saved_bytes(plan) > 0)
-        return tn_fail(err, TARN_EINVAL, "saved: is NULL; expected what forward saved");
+        return tn_fail(err, TARN_EINVAL,
+                       "saved is NULL; it must be what the forward pass saved");
     const struct array input = array_in("dy", arrays->dy, plan, plan->N, plan->M);
     const struct array outputs[] = {
         array_out("dq", arrays->dq, plan, plan->N, plan->D),
@@ -253,20 +255,23 @@ tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_array
     if (status != TARN_OK)
         return status;
     if (!plan->kind->step)
-        return tn_fail(err, TARN_EINVAL, "attention: '%s' has no recurrent form",
+        return tn_fail(err, TARN_EINVAL,
+                       "attention: '%s' has no recurrent form and cannot step",
                        plan->kind->about.name);
     if (!plan->causal)
-        return tn_fail(err, TARN_EINVAL, "attention: a step needs a causal plan");
+        return tn_fail(err, TARN_EINVAL, "attention: only a causal plan can step");
     if (arrays->key_lengths)
-        return tn_fail(err, TARN_EINVAL, "key_lengths: is given; a step takes none");
+        return tn_fail(err, TARN_EINVAL, "key_lengths must be NULL for a step");
     if (!state || (uintptr_t)state % _Alignof(float) != 0)
-        return tn_fail(err, TARN_EINVAL, "state: is %s; expected %zu bytes aligned as floats",
+        return tn_fail(err, TARN_EINVAL,
+                       "state is %s; it must have %zu bytes, aligned as floats",
                        state ? "misaligned" : "NULL", plan->kind->state(plan));
     const struct tn_attention_call call = {.plan = plan, .arrays = arrays, .state = state};
 
     if (plan->kind->cached && plan->kind->cached(&call) >= plan->Nk)
         return tn_fail(err, TARN_EINVAL,
-                       "state: holds %zu positions, as many as the plan's keys", plan->Nk);
+                       "state is full: it has %zu positions, as many as the plan has keys",
+                       plan->Nk);
     const struct array inputs[] = {
         array_in("q", arrays->q, plan, 1, plan->D),
         array_in("k", arrays->k, plan, 1, plan->D),

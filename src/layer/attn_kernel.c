@@ -387,23 +387,24 @@ static tarn_status check(const tarn_attention *plan, tarn_error *err)
 
     if ((int)option[SIMILARITY] == POLYNOMIAL && (int)option[DEGREE] % 2 != 0)
         return tn_fail(err, TARN_EINVAL,
-                       "kind: degree is %g; expected an even one, because an odd power of "
-                       "q.k + bias can be negative",
+                       "kind: degree is %g; it must be even, because an odd power of q.k + "
+                       "bias can be negative",
                        option[DEGREE]);
     return TARN_OK;
 }
 
 extern const struct tn_attention_kind tn_attn_kernel;
 const struct tn_attention_kind tn_attn_kernel = {
-    .about = {"kernel", "any similarity, as (3) defines it; quadratic in the length",
+    .about = {"kernel", "attention with any similarity, eq. (3); quadratic in the length",
               (const tarn_option_info[]){
-                  [SIMILARITY] = {"similarity", "of a query and a key", 0.0, 2.0, MAP, true,
+                  [SIMILARITY] = {"similarity", "similarity of a query and a key", 0.0, 2.0,
+                                  MAP, true,
                                   (const char *const[]){"map", "polynomial", "rbf", NULL}},
-                  [DEGREE] = {"degree", "of the polynomial: (q.k + bias)^degree, even", 2.0,
-                              8.0, 2.0, true, NULL},
-                  [BIAS] = {"bias", "of the polynomial", 0.0, 1e6, 1.0, false, NULL},
-                  [SIGMA] = {"sigma", "of rbf: exp(-|q - k|^2 / (2 sigma^2))", 1e-6, 1e6, 1.0,
-                             false, NULL},
+                  [DEGREE] = {"degree", "degree of the polynomial (q.k + bias)^degree, even",
+                              2.0, 8.0, 2.0, true, NULL},
+                  [BIAS] = {"bias", "bias of the polynomial", 0.0, 1e6, 1.0, false, NULL},
+                  [SIGMA] = {"sigma", "sigma of rbf, exp(-|q - k|^2 / (2 sigma^2))", 1e-6, 1e6,
+                             1.0, false, NULL},
                   [EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
                   {0},
               }},

@@ -19,10 +19,11 @@
 
 static const tarn_option_info options[] = {
     [TN_LINEAR_EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
-    [TN_LINEAR_NORMALISE] = {"normalise", "0: the numerator alone", 0, 1, 1, true, NULL},
-    [TN_LINEAR_CHUNK] = {"chunk",
-                         "positions per chunk when causal; 0: one by one, -1: by width", -1,
-                         TN_LINEAR_TILE, -1, true, NULL},
+    [TN_LINEAR_NORMALISE] = {"normalise", "1: divide by the normaliser; 0: numerator only", 0,
+                             1, 1, true, NULL},
+    [TN_LINEAR_CHUNK] =
+        {"chunk", "positions per chunk when causal; 0: one at a time, -1: chosen by width", -1,
+         TN_LINEAR_TILE, -1, true, NULL},
     {0},
 };
 
@@ -363,7 +364,7 @@ static double backward_flops(const tarn_attention *plan)
 
 extern const struct tn_attention_kind tn_attn_linear;
 const struct tn_attention_kind tn_attn_linear = {
-    .about = {"linear", "phi(q) (phi(k)^T v), time linear in the length (4)-(20)", options},
+    .about = {"linear", "phi(q) (phi(k)^T v), linear in the length, eq. (4)-(20)", options},
     .has_map = true,
     .saved = saved,
     .work = work_size,

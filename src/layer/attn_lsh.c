@@ -315,11 +315,10 @@ static tarn_status check(const tarn_attention *plan, tarn_error *err)
     const size_t buckets = tn_lsh_option(plan, TN_LSH_BUCKETS);
 
     if (buckets % 2 != 0)
-        return tn_fail(err, TARN_EINVAL, "kind: buckets is %zu; expected an even number",
-                       buckets);
+        return tn_fail(err, TARN_EINVAL, "kind: buckets is %zu; it must be even", buckets);
     if (plan->N >= INT32_MAX)
-        return tn_fail(err, TARN_EINVAL, "queries: is %zu; 'lsh' takes fewer than %d", plan->N,
-                       INT32_MAX);
+        return tn_fail(err, TARN_EINVAL, "queries is %zu; with 'lsh' it must be less than %d",
+                       plan->N, INT32_MAX);
     return TARN_OK;
 }
 
@@ -346,16 +345,18 @@ static void work(const tarn_attention *plan, struct tn_arena *arena)
 
 extern const struct tn_attention_kind tn_attn_lsh;
 const struct tn_attention_kind tn_attn_lsh = {
-    .about = {"lsh", "softmax among positions with equal hashes, as in Reformer",
+    .about = {"lsh", "softmax attention within hash buckets, as in Reformer",
               (const tarn_option_info[]){
-                  [TN_LSH_ROUNDS] = {"rounds", "of hashing, merged by log-sum-exp", 1.0, 64.0,
-                                     4.0, true, NULL},
-                  [TN_LSH_BUCKETS] = {"buckets", "of a hash, an even number", 2.0, 65536.0,
-                                      64.0, true, NULL},
-                  [TN_LSH_CHUNK] = {"chunk", "positions, which also see the chunk before", 1.0,
-                                    4096.0, 32.0, true, NULL},
-                  [TN_LSH_SAME_BUCKET] = {"same_bucket", "1: see only keys of the same bucket",
-                                          0.0, 1.0, 0.0, true, NULL},
+                  [TN_LSH_ROUNDS] = {"rounds", "rounds of hashing, merged by log-sum-exp", 1.0,
+                                     64.0, 4.0, true, NULL},
+                  [TN_LSH_BUCKETS] = {"buckets", "buckets per hash, an even number", 2.0,
+                                      65536.0, 64.0, true, NULL},
+                  [TN_LSH_CHUNK] = {"chunk",
+                                    "positions per chunk; each chunk also sees the one before",
+                                    1.0, 4096.0, 32.0, true, NULL},
+                  [TN_LSH_SAME_BUCKET] = {"same_bucket",
+                                          "1: attend only to keys in the same bucket", 0.0, 1.0,
+                                          0.0, true, NULL},
                   {0},
               }},
     .shares_keys = true,

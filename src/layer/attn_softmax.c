@@ -17,10 +17,10 @@ enum {
 };
 
 static const tarn_option_info options[] = {
-    [TN_SOFTMAX_SCALE] = {"scale", "of q.k; 0: 1 / sqrt(query width)", 0.0, 1e6, 0.0, false,
-                          NULL},
-    [TN_SOFTMAX_STORE] = {"store", "1: keep the whole N x N matrix for backward", 0, 1, 0, true,
-                          NULL},
+    [TN_SOFTMAX_SCALE] = {"scale", "factor of q.k; 0: 1 / sqrt(query width)", 0.0, 1e6, 0.0,
+                          false, NULL},
+    [TN_SOFTMAX_STORE] = {"store", "1: keep the N x N matrix for the backward pass", 0, 1, 0,
+                          true, NULL},
     {0},
 };
 
@@ -279,7 +279,7 @@ static double backward_flops(const tarn_attention *plan)
 
 extern const struct tn_attention_kind tn_attn_softmax;
 const struct tn_attention_kind tn_attn_softmax = {
-    .about = {"softmax", "softmax(q k^T / sqrt(D)) v, in tiles (2)", options},
+    .about = {"softmax", "softmax(q k^T / sqrt(D)) v, computed in tiles, eq. (2)", options},
     .saved = saved,
     .work = work_size,
     .state = tn_kv_cache_bytes,

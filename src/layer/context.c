@@ -10,11 +10,10 @@
 
 static tarn_status refuse(const char *spec, tarn_error *err)
 {
-    return tn_fail(
-        err, TARN_EINVAL,
-        "context: '%.60s'; expected distances, as 1,27,28: each of 1 to %d once, and "
-        "%d at most",
-        spec, TN_CONTEXT_FARTHEST, TN_CONTEXT_MOST);
+    return tn_fail(err, TARN_EINVAL,
+                   "context is '%.60s'; it must be a list such as 1,27,28 of distances from 1 "
+                   "to %d, each once and at most %d of them",
+                   spec, TN_CONTEXT_FARTHEST, TN_CONTEXT_MOST);
 }
 
 static bool is_in(const struct tn_context *context, size_t distance)
@@ -57,8 +56,8 @@ tarn_status tn_context_init(struct tn_context *context, const char *spec, size_t
     }
     if (tn_context_rows(context) > INT32_MAX)
         return tn_fail(err, TARN_EINVAL,
-                       "context: %zu distances of %zu symbols; expected fewer: tables of "
-                       "2^31 rows",
+                       "context has %zu distances of %zu symbols each; its tables would have "
+                       "more than 2^31 rows",
                        context->count, symbols);
     return TARN_OK;
 }

@@ -80,20 +80,20 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
 
     if (d->rows == 0 || d->in == 0 || d->out == 0)
         return tn_fail(err, TARN_EINVAL,
-                       "rows, in, out: %zu, %zu, %zu; expected at least 1 each", d->rows, d->in,
-                       d->out);
+                       "rows, in, out are %zu, %zu, %zu; each must be at least 1", d->rows,
+                       d->in, d->out);
     d->ldx = d->ldx ? d->ldx : d->in;
     d->ldy = d->ldy ? d->ldy : d->out;
     if (d->ldx < d->in || d->ldy < d->out)
         return tn_fail(err, TARN_EINVAL,
-                       "ldx, ldy: %zu, %zu; expected at least the widths, %zu and %zu", d->ldx,
-                       d->ldy, d->in, d->out);
+                       "ldx, ldy are %zu, %zu; they must be at least the widths, %zu and %zu",
+                       d->ldx, d->ldy, d->in, d->out);
     if (d->held && d->trains)
-        return tn_fail(err, TARN_EINVAL, "held: true; expected false where weights change");
+        return tn_fail(err, TARN_EINVAL, "held is true; it must be false where weights change");
     d->threads = d->threads ? d->threads : tn_threads_available();
     dense->kernels = tn_kernels_pick(d->cpu);
     if (!dense->kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", d->cpu);
+        return tn_kernels_refuse(d->cpu, err);
     return TARN_OK;
 }
 
@@ -110,7 +110,8 @@ tarn_status tn_dense_init(struct tn_dense *d, const struct tn_dense_desc *desc, 
     if (status == TARN_OK && desc->trains)
         status = plan_weights(d, err);
     if (status == TARN_OK && tn_dense_scratch_size(d) == SIZE_MAX)
-        status = tn_fail(err, TARN_EINVAL, "rows, in, out: %zu, %zu, %zu do not fit in memory",
+        status = tn_fail(err, TARN_EINVAL,
+                         "rows, in, out are %zu, %zu, %zu; such matrices do not fit in memory",
                          desc->rows, desc->in, desc->out);
     if (status != TARN_OK)
         tn_dense_clear(d);

@@ -7,7 +7,7 @@ static tarn_status plan_make(tarn_attention *plan, const tarn_dot_product_sizes 
                              tarn_error *err)
 {
     if (!sizes)
-        return tn_fail(err, TARN_EINVAL, "sizes: is NULL; expected the sizes of the arrays");
+        return tn_fail(err, TARN_EINVAL, "sizes must not be NULL");
     const tarn_attention_desc desc = {
         .kind = "linear:normalise=0",
         .feature_map = "identity",

@@ -32,7 +32,8 @@ tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, si
     map->C = map->row->features(map);
     if (map->C == 0)
         return tn_fail(err, TARN_EINVAL,
-                       "feature_map: '%s' of a query_width of %zu is too wide", about->name, D);
+                       "feature_map: '%s' makes too many features of a query_width of %zu",
+                       about->name, D);
     return TARN_OK;
 }
 

@@ -31,8 +31,9 @@ tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
         return status;
     head->row = (const struct tn_head_row *)about; /* its first member */
     if (symbols < head->row->least || symbols > head->row->most)
-        return tn_fail(err, TARN_EINVAL, "head: '%s' of %zu symbols; expected %zu to %zu",
-                       about->name, symbols, head->row->least, head->row->most);
+        return tn_fail(err, TARN_EINVAL,
+                       "head: '%s' with %zu symbols; it must have from %zu to %zu", about->name,
+                       symbols, head->row->least, head->row->most);
     head->outputs = head->row->outputs(head);
     return TARN_OK;
 }

@@ -111,7 +111,7 @@ static size_t outputs(const struct tn_head *head)
 
 extern const struct tn_head_row tn_head_categorical;
 const struct tn_head_row tn_head_categorical = {
-    .about = {"categorical", "one output per symbol, probabilities by softmax",
+    .about = {"categorical", "softmax over the symbols, one output each",
               (const tarn_option_info[]){{0}}},
     .least = 1,
     .most = INT32_MAX,

@@ -88,7 +88,7 @@ static size_t outputs(const struct tn_head *head)
 
 extern const struct tn_head_row tn_head_ctc;
 const struct tn_head_row tn_head_ctc = {
-    .about = {"ctc", "sequences of symbols, wherever they stand; symbol 0 is the blank between",
+    .about = {"ctc", "CTC: symbol sequences without alignment; symbol 0 is the blank",
               (const tarn_option_info[]){{0}}},
     .least = 2,
     .most = INT32_MAX,

@@ -227,9 +227,9 @@ static size_t outputs_of(const struct tn_head *head)
 
 extern const struct tn_head_row tn_head_logistic;
 const struct tn_head_row tn_head_logistic = {
-    .about = {"logistic", "symbols are values, likely by a mixture of logistics over them",
+    .about = {"logistic", "mixture of logistics over ordered values, such as pixels",
               (const tarn_option_info[]){{.name = "mixtures",
-                                          .help = "logistics, of 3 outputs each",
+                                          .help = "number of logistics, 3 outputs each",
                                           .minimum = 1,
                                           .maximum = 1024,
                                           .initial = 10,

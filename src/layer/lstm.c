@@ -27,13 +27,13 @@ static tarn_status check(struct tn_lstm *lstm, tarn_error *err)
     if (d->B == 0 || d->N == 0 || d->in == 0 || d->units == 0 ||
         !tn_size_product(&floats, (size_t[]){d->B, d->N, tn_max(d->units, d->in), 64}, 4))
         return tn_fail(err, TARN_EINVAL,
-                       "batch, length, in, units: %zu, %zu, %zu, %zu; expected at least 1 each "
-                       "and what fits",
+                       "batch, length, in, units are %zu, %zu, %zu, %zu; each must be at least "
+                       "1, and all must fit in memory",
                        d->B, d->N, d->in, d->units);
     d->threads = d->threads ? d->threads : tn_threads_available();
     lstm->kernels = tn_kernels_pick(d->cpu);
     if (!lstm->kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", d->cpu);
+        return tn_kernels_refuse(d->cpu, err);
     return TARN_OK;
 }
 
@@ -57,7 +57,7 @@ static tarn_status try_backend(struct tn_lstm *lstm, const struct tn_lstm_backen
     lstm->backend = backend;
     lstm->own = tn_allocate(allocator_of(lstm), backend->own_size);
     if (!lstm->own)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of an LSTM");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an LSTM plan");
     memset(lstm->own, 0, backend->own_size);
     const tarn_status status = backend->create(lstm, err);
 
@@ -73,7 +73,8 @@ static tarn_status refuse_name(const char *name, tarn_error *err)
     for (size_t i = 0, used = 0; i < BACKENDS && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
                                  backends[i]->name);
-    return tn_fail(err, TARN_EUNKNOWN, "lstm: no '%.40s'; there are %s", name, known);
+    return tn_fail(err, TARN_EUNKNOWN, "lstm: unknown name '%.40s'; available: %s", name,
+                   known);
 }
 
 /* The first backend that can, of all or of those called `desc.backend`. */

@@ -36,7 +36,7 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
 
 extern const struct tn_feature_row tn_map_elu;
 const struct tn_feature_row tn_map_elu = {
-    .about = {"elu", "elu(x) + 1, the paper's (7)", (const tarn_option_info[]){{0}}},
+    .about = {"elu", "elu(x) + 1, as in the paper, eq. (7)", (const tarn_option_info[]){{0}}},
     .features = features,
     .forward = forward,
     .backward = backward,

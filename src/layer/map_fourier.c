@@ -69,11 +69,12 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
 
 extern const struct tn_feature_row tn_map_fourier;
 const struct tn_feature_row tn_map_fourier = {
-    .about = {"fourier", "random features of exp(-|q - k|^2 / (2 sigma^2))",
+    .about = {"fourier", "random Fourier features of exp(-|q - k|^2 / (2 sigma^2))",
               (const tarn_option_info[]){
-                  [FEATURES] = {"features", "how many, an odd number rounded up; 0: 2 D", 0.0,
-                                1048576.0, 0.0, true, NULL},
-                  [SIGMA] = {"sigma", "width of the similarity", 1e-6, 1e6, 1.0, false, NULL},
+                  [FEATURES] = {"features", "number of features, rounded up to even; 0: 2 D",
+                                0.0, 1048576.0, 0.0, true, NULL},
+                  [SIGMA] = {"sigma", "width of the Gaussian kernel", 1e-6, 1e6, 1.0, false,
+                             NULL},
                   [ORTHOGONAL] = TN_ORTHOGONAL_OPTION,
                   {0},
               }},

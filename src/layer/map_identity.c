@@ -23,7 +23,7 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
 
 extern const struct tn_feature_row tn_map_identity;
 const struct tn_feature_row tn_map_identity = {
-    .about = {"identity", "x itself, for inputs that already are features",
+    .about = {"identity", "x itself, for inputs that are already features",
               (const tarn_option_info[]){{0}}},
     .features = features,
     .forward = forward,

@@ -87,10 +87,10 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
 
 extern const struct tn_feature_row tn_map_positive;
 const struct tn_feature_row tn_map_positive = {
-    .about = {"positive", "positive random features of exp(q.k / sqrt D), as in softmax",
+    .about = {"positive", "positive random features of the softmax kernel exp(q.k / sqrt D)",
               (const tarn_option_info[]){
-                  [FEATURES] = {"features", "how many; 0: 2 D", 0.0, 1048576.0, 0.0, true,
-                                NULL},
+                  [FEATURES] = {"features", "number of features; 0: 2 D", 0.0, 1048576.0, 0.0,
+                                true, NULL},
                   [ORTHOGONAL] = TN_ORTHOGONAL_OPTION,
                   {0},
               }},

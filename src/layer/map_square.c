@@ -69,8 +69,7 @@ extern const struct tn_feature_row tn_map_square;
 const struct tn_feature_row tn_map_square = {
     .about = {"square", "exact features of (q.k + bias)^2",
               (const tarn_option_info[]){
-                  [BIAS] = {"bias", "added to q.k before it is squared", 0.0, 1e6, 1.0, false,
-                            NULL},
+                  [BIAS] = {"bias", "added to q.k before squaring", 0.0, 1e6, 1.0, false, NULL},
                   {0},
               }},
     .features = features,

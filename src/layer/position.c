@@ -37,10 +37,10 @@ tarn_status tn_position_init(struct tn_position *position, const char *spec, siz
     position->embedding = row->embedding(F);
     position->table = row->table(F);
     if (F == 0 || F % row->divisor != 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "position: '%s' in a model %zu wide; expected a width that is a "
-                       "multiple of %zu",
-                       about->name, F, row->divisor);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "position: '%s' in a model of width %zu; the width must be a multiple of %zu",
+            about->name, F, row->divisor);
     return TARN_OK;
 }
 

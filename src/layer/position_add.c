@@ -9,7 +9,8 @@ static size_t whole(size_t F)
 
 extern const struct tn_position_row tn_pos_add;
 const struct tn_position_row tn_pos_add = {
-    .about = {"add", "a sinusoid added to the embedding", (const tarn_option_info[]){{0}}},
+    .about = {"add", "sinusoidal encoding added to the embedding",
+              (const tarn_option_info[]){{0}}},
     .divisor = 2,
     .embedding = whole,
     .table = whole,

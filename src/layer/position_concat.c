@@ -39,7 +39,7 @@ static void apply(const struct tn_position *position, const struct tn_rows *r, f
 
 extern const struct tn_position_row tn_pos_concat;
 const struct tn_position_row tn_pos_concat = {
-    .about = {"concat", "an embedding of half the width, a sinusoid beside it",
+    .about = {"concat", "half embedding, half sinusoidal encoding, concatenated",
               (const tarn_option_info[]){{0}}},
     .divisor = 4,
     .embedding = half,

@@ -9,7 +9,7 @@ static size_t whole(size_t F)
 
 extern const struct tn_position_row tn_pos_learned;
 const struct tn_position_row tn_pos_learned = {
-    .about = {"learned", "a trained table, one row per position, added to the embedding",
+    .about = {"learned", "learned encoding, one vector per position, added to the embedding",
               (const tarn_option_info[]){{0}}},
     .learned = true,
     .divisor = 1,

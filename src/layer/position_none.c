@@ -15,7 +15,7 @@ static size_t nothing(size_t F)
 
 extern const struct tn_position_row tn_pos_none;
 const struct tn_position_row tn_pos_none = {
-    .about = {"none", "the embedding alone", (const tarn_option_info[]){{0}}},
+    .about = {"none", "no position encoding", (const tarn_option_info[]){{0}}},
     .divisor = 1,
     .embedding = whole,
     .table = nothing,

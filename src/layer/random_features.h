@@ -21,7 +21,7 @@ enum { TN_PROJECTION = 64 };
 /* What such maps are asked: tn_random_rows_draw()'s `orthogonal`. */
 #define TN_ORTHOGONAL_OPTION                                                                   \
     {                                                                                          \
-        "orthogonal", "draws orthogonal within blocks of D", 0.0, 1.0, 1.0, true,              \
+        "orthogonal", "draw orthogonal vectors within blocks of D", 0.0, 1.0, 1.0, true,       \
             (const char *const[])                                                              \
         {                                                                                      \
             "no", "yes", NULL                                                                  \

@@ -56,7 +56,7 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
     tarn_status status;
 
     if (!kernels)
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: this machine runs no '%.40s'", desc->cpu);
+        return tn_kernels_refuse(desc->cpu, err);
     *plan = (struct tn_block_plan){
         .arch = arch,
         .rows = {kernels, threads, desc->rows, arch->config.width},

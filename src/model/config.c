@@ -75,27 +75,30 @@ static tarn_status check_body(const char *value, tarn_error *err)
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_config_fields[] = {
-    FIELD(TEXT, task, 0, 0, "what the symbols mean"),
-    NAME(attention, NULL, "kind of attention, with options"),
-    NAME(feature_map, NULL, "of attentions that have one; empty: the default"),
-    NAME(position, NULL, "how positions enter"),
-    NAME(context, "", "distances back whose symbols are embedded too, as 1,27,28; empty: none"),
-    NAME(head, NULL, "what is predicted"),
-    NAME(norm, NULL, "post: after each sum, as the authors; pre: before each branch"),
-    NAME(activation, NULL, "of the feed-forward layer: relu or gelu"),
-    NAME(body, "transformer", "transformer, or lstm, of width outputs a layer"),
-    FIELD(FLAG, causal, 0, 0, "each position sees those before it only"),
-    FIELD(COUNT, symbols, 1, 1 << 24, "different inputs"),
+    FIELD(TEXT, task, 0, 0, "what the model is for, such as text or image"),
+    NAME(attention, NULL, "attention kind, with options"),
+    NAME(feature_map, NULL, "feature map of the attention, if it has one; empty: the default"),
+    NAME(position, NULL, "position encoding"),
+    NAME(context, "",
+         "also embed the symbols these many positions back, such as 1,27,28; empty: none"),
+    NAME(head, NULL, "output head: the distribution that is predicted"),
+    NAME(norm, NULL, "layer norm: post (after each residual sum, as in the paper) or pre"),
+    NAME(activation, NULL, "activation of the feed-forward layers: relu or gelu"),
+    NAME(body, "transformer", "transformer or lstm; an lstm has width outputs per layer"),
+    FIELD(FLAG, causal, 0, 0, "each position attends only to itself and earlier ones"),
+    FIELD(COUNT, symbols, 1, 1 << 24, "number of different input symbols"),
     FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
-                "floats of an input frame; 0: inputs are symbols"),
-    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames that are one position together"),
-    FIELD(COUNT, layers, 1, 1024, "blocks of attention and feed-forward layer"),
-    FIELD(COUNT, heads, 1, 4096, "heads of attention"),
-    FIELD(COUNT, width, 1, 1 << 20, "floats that stand for a position, a multiple of heads"),
-    FIELD(COUNT, feed, 1, 1 << 24, "inner width of the feed-forward layer"),
-    FIELD(COUNT, positions, 0, 1 << 30, "longest sequence, for learned positions; else 0"),
-    FIELD(NUMBER, dropout, 0.0, 0.99, "fraction of what a block adds that training leaves out"),
-    FIELD(SEED, seed, 0, TN_FIELD_MOST, "of the first weights, random features and hashes"),
+                "floats per input frame; 0: inputs are symbols"),
+    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames stacked into one position"),
+    FIELD(COUNT, layers, 1, 1024, "number of layers"),
+    FIELD(COUNT, heads, 1, 4096, "attention heads"),
+    FIELD(COUNT, width, 1, 1 << 20, "model width, a multiple of heads"),
+    FIELD(COUNT, feed, 1, 1 << 24, "width of the feed-forward layers"),
+    FIELD(COUNT, positions, 0, 1 << 30,
+          "maximum sequence length with learned positions; else 0"),
+    FIELD(NUMBER, dropout, 0.0, 0.99, "dropout probability in training"),
+    FIELD(SEED, seed, 0, TN_FIELD_MOST,
+          "random seed of initial weights, random features and hashes"),
     {.about = {NULL, NULL}},
 };
 
@@ -110,7 +113,7 @@ tarn_status tarn_config_set(tarn_config *config, const char *name, const char *v
                             tarn_error *err)
 {
     if (!config || !name || !value)
-        return tn_fail(err, TARN_EINVAL, "config, name, value: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "config, name and value must not be NULL");
     return tn_fields_set(tn_config_fields, config, name, value, err);
 }
 
@@ -118,7 +121,7 @@ tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
                              const char *name, tarn_error *err)
 {
     if (!config || !text || !name)
-        return tn_fail(err, TARN_EINVAL, "config, text, name: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "config, text and name must not be NULL");
     return tn_fields_text(tn_config_fields, config, text, size, name, err);
 }
 
@@ -195,9 +198,10 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
     const struct tn_position_row *const row = arch->position.row;
 
     if (row->learned != (config->positions > 0))
-        return tn_fail(err, TARN_EINVAL, "positions: %zu; expected %s", config->positions,
-                       row->learned ? "at least 1, the longest sequence to be learned"
-                                    : "0: only learned positions end");
+        return tn_fail(err, TARN_EINVAL, "positions is %zu; it must be %s", config->positions,
+                       row->learned
+                           ? "at least 1 with learned positions, the maximum sequence length"
+                           : "0 unless positions are learned");
     return TARN_OK;
 }
 
@@ -212,14 +216,14 @@ static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
     if (!arch->lstm)
         return status;
     if (!config->causal && config->width % TN_LSTM_WAYS != 0)
-        return tn_fail(err, TARN_EINVAL, "width: %zu; expected an even one, for two directions",
-                       config->width);
+        return tn_fail(err, TARN_EINVAL,
+                       "width is %zu; it must be even for a bidirectional lstm", config->width);
     if (config->frames > 0 && strcmp(config->position, "none") != 0)
         return tn_fail(err, TARN_EINVAL,
-                       "position: '%s'; expected none where an lstm reads frames",
+                       "position is '%s'; it must be none for an lstm that reads frames",
                        config->position);
     if (config->dropout != 0.0)
-        return tn_fail(err, TARN_EINVAL, "dropout: %g; expected 0 with an lstm",
+        return tn_fail(err, TARN_EINVAL, "dropout is %g; it must be 0 with an lstm",
                        config->dropout);
     return TARN_OK;
 }
@@ -228,10 +232,11 @@ static tarn_status check_inputs(const tarn_config *config, tarn_error *err)
 {
     if (config->frames > 0 && *config->context)
         return tn_fail(err, TARN_EINVAL,
-                       "context: '%.40s'; expected none for frames: they are no symbols",
+                       "context is '%.40s'; it must be empty for a model that reads frames",
                        config->context);
     if (config->frames == 0 && config->stack != 1)
-        return tn_fail(err, TARN_EINVAL, "stack: %zu; expected 1 where inputs are symbols",
+        return tn_fail(err, TARN_EINVAL,
+                       "stack is %zu; it must be 1 for a model that reads symbols",
                        config->stack);
     return TARN_OK;
 }
@@ -243,7 +248,7 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
     if ((status = tn_fields_check(tn_config_fields, config, err)) != TARN_OK)
         return status;
     if (config->width % config->heads != 0)
-        return tn_fail(err, TARN_EINVAL, "width: %zu; expected a multiple of heads, %zu",
+        return tn_fail(err, TARN_EINVAL, "width is %zu; it must be a multiple of heads, %zu",
                        config->width, config->heads);
     *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
     if ((status = check_inputs(config, err)) != TARN_OK ||
@@ -263,5 +268,5 @@ tarn_status tarn_config_check(const tarn_config *config, tarn_error *err)
     struct tn_arch arch;
 
     return config ? tn_arch_init(&arch, config, err)
-                  : tn_fail(err, TARN_EINVAL, "config: is NULL; expected a configuration");
+                  : tn_fail(err, TARN_EINVAL, "config must not be NULL");
 }

@@ -26,15 +26,16 @@ tarn_status tarn_model_export(const tarn_model *model, const char *path, const c
     tarn_status status;
 
     if (!model || !path)
-        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
     if ((status = tn_element_named(&elements, precision, err)) != TARN_OK)
         return status;
     if (rows > POSITIONS_MOST)
-        return tn_fail(err, TARN_EINVAL, "positions: %zu; expected %d at most", positions,
+        return tn_fail(err, TARN_EINVAL, "positions is %zu; it must be at most %d", positions,
                        POSITIONS_MOST);
     if (!ends_in(path, ".npz"))
         return tn_model_write(model, path, elements, rows, tn_safetensors_write, err);
     if (elements != TN_F32)
-        return tn_fail(err, TARN_EINVAL, "precision: bf16; expected f32: NumPy has no other");
+        return tn_fail(err, TARN_EINVAL,
+                       "precision is bf16; it must be f32 for .npz, because NumPy has no bf16");
     return tn_model_write(model, path, elements, rows, tn_npz_write, err);
 }

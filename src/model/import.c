@@ -38,20 +38,21 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
         return TARN_OK;
     if (pe->rank == 0 || pe->shape[pe->rank - 1] != position->table ||
         !tn_safetensor_count(&count, pe))
-        return tn_import_refuse(m, pe->name, "is not as wide as the model's positions");
+        return tn_import_refuse(m, pe->name,
+                                "does not have the width of the model's position encoding");
     float *const table = malloc((count + position->table) * sizeof *table);
 
     if (!table)
-        return tn_fail(m->err, TARN_ENOMEM, "%s: no memory for %s", tn_path_shown(m->path),
-                       tn_sinusoid_name);
+        return tn_fail(m->err, TARN_ENOMEM, "%s: not enough memory for %s",
+                       tn_path_shown(m->path), tn_sinusoid_name);
     same = tn_safetensor_floats(pe, table) &&
            is_sinusoid(table, count / position->table, table + count, position);
     free(table);
     if (!same)
         return tn_import_refuse(m, pe->name,
-                                "is not the sinusoid of the authors, which tarn computes");
+                                "is not the sinusoidal encoding that tarn computes");
     m->used[pe - m->file.tensors] = true;
-    tn_import_tell(m, TARN_IMPORT_SKIPPED, pe->name, "is computed");
+    tn_import_tell(m, TARN_IMPORT_SKIPPED, pe->name, "is computed by tarn");
     return TARN_OK;
 }
 
@@ -96,7 +97,7 @@ static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importi
     }
     if (status == TARN_OK && count > 0)
         return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: %zu of the model's %zu tensors are missing, the first is '%s'",
+                       "%s: %zu of the model's %zu tensors are missing; the first is '%s'",
                        tn_path_shown(m->path), count, model->tensor_count, missing);
     return status;
 }
@@ -107,8 +108,8 @@ static void tell_skipped(const struct tn_importing *m)
         if (!m->used[i])
             tn_import_tell(m, TARN_IMPORT_SKIPPED, m->file.tensors[i].name,
                            strncmp(m->file.tensors[i].name, m->outer, strlen(m->outer)) == 0
-                               ? "is no part of such a model"
-                               : "is no part of the model");
+                               ? "is not part of such a model"
+                               : "is not part of the model");
 }
 
 static tarn_status read_tensors(struct tn_importing *m, tarn_model *model)
@@ -146,8 +147,8 @@ static tarn_status check_size(const struct tn_importing *m)
         return tn_fail(m->err, status, "%s: %.120s", tn_path_shown(m->path), cause.text);
     if (tn_weights_count(&arch, NULL) > m->file.bytes.size)
         return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: its tensors have %zu bytes; expected a model of %zu parameters, by "
-                       "the shapes of some",
+                       "%s: its tensors have %zu bytes, too few for the %zu parameters that "
+                       "their shapes announce",
                        tn_path_shown(m->path), m->file.bytes.size,
                        tn_weights_count(&arch, NULL));
     return TARN_OK;
@@ -178,7 +179,7 @@ tarn_status tarn_model_import(tarn_model **model, const char *path,
     tarn_status status;
 
     if (!model || !path)
-        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
     *model = NULL;
     if ((status = tn_tensor_file_read(&m.file, &format, path, err)) != TARN_OK)
         return status;
@@ -186,7 +187,8 @@ tarn_status tarn_model_import(tarn_model **model, const char *path,
     if (m.used)
         status = make(model, &m);
     else
-        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to read it", tn_path_shown(path));
+        status =
+            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to read it", tn_path_shown(path));
     free(m.used);
     tn_safetensors_free(&m.file);
     return status;

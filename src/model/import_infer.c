@@ -97,9 +97,10 @@ static tarn_status find_body(struct tn_importing *m, bool knows)
         return TARN_OK;
     }
     if (!best)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: none of its %zu tensors ends in '%s': no model that is known",
-                       tn_path_shown(m->path), m->file.count, first_tensor);
+        return tn_fail(
+            m->err, TARN_EFORMAT,
+            "%s: not a supported model: none of its %zu tensors has a name ending in '%s'",
+            tn_path_shown(m->path), m->file.count, first_tensor);
     snprintf(m->body, sizeof m->body, "%.*s", (int)before, best);
     memcpy(m->outer, m->body, sizeof m->outer);
     if (!tn_import_find(m, m->outer, "value_embedding.weight"))
@@ -120,7 +121,7 @@ static tarn_status read_matrix(size_t *rows, size_t *columns, const struct tn_im
                        tn_path_shown(m->path), before, name);
     }
     if (found->rank != 2 || found->shape[0] == 0 || found->shape[1] == 0)
-        return tn_import_refuse(m, found->name, "is no matrix");
+        return tn_import_refuse(m, found->name, "is not a matrix");
     *rows = found->shape[0];
     *columns = found->shape[1];
     return TARN_OK;
@@ -140,8 +141,8 @@ static tarn_status check_whole(const struct tn_importing *m)
         }
     if (missing == 3)
         return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: is an encoder alone: value_embedding.weight, predictor.weight and "
-                       "predictor.bias are missing, and a model needs them",
+                       "%s: is only an encoder: value_embedding.weight, predictor.weight and "
+                       "predictor.bias are missing",
                        tn_path_shown(m->path));
     return TARN_OK;
 }
@@ -156,9 +157,8 @@ static tarn_status infer_body(struct tn_importing *m)
     if (status != TARN_OK)
         return status;
     if (c->width != columns)
-        return tn_import_refuse(m, first_tensor,
-                                "is not square: queries are narrower or wider than the "
-                                "model, which tarn has not");
+        return tn_import_refuse(
+            m, first_tensor, "is not square; tarn supports only queries as wide as the model");
     if ((status = read_matrix(&c->feed, &columns, m, m->body, "layers.0.linear1.weight")) !=
         TARN_OK)
         return status;
@@ -188,7 +188,7 @@ static tarn_status infer_position(struct tn_importing *m)
         kind = "concat";
     else if (width != c->width)
         return tn_import_refuse(m, "value_embedding.weight",
-                                "is neither as wide as the model nor half");
+                                "has neither the width of the model nor half of it");
     else if (learned)
         kind = "learned";
     else if (tn_import_find(m, m->outer, tn_sinusoid_name))
@@ -216,11 +216,10 @@ static tarn_status infer_head(struct tn_importing *m)
     else if (outputs % 3 == 0)
         snprintf(c->head, sizeof c->head, "logistic:mixtures=%zu", outputs / 3);
     else if (!m->desc->head)
-        return tn_fail(
-            m->err, TARN_EFORMAT,
-            "%s: predictor.weight has %zu rows; expected %zu, as many as symbols, or "
-            "3 for each logistic of a mixture",
-            tn_path_shown(m->path), outputs, c->symbols);
+        return tn_fail(m->err, TARN_EFORMAT,
+                       "%s: predictor.weight has %zu rows; expected %zu, one per symbol, or 3 "
+                       "per logistic of a mixture",
+                       tn_path_shown(m->path), outputs, c->symbols);
     if (!m->desc->head)
         tn_import_tell(m, TARN_IMPORT_INFERRED, "head", c->head);
     return TARN_OK;

@@ -56,7 +56,8 @@ tarn_status tn_model_allocate(tarn_model **model, const tarn_config *config,
     void *const memory = floats < SIZE_MAX ? tn_allocate(allocator, bytes) : NULL;
 
     if (!memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a model of %zu layers and width %zu",
+        return tn_fail(err, TARN_ENOMEM,
+                       "not enough memory for a model of %zu layers and width %zu",
                        config->layers, config->width);
     struct tn_arena arena = tn_arena_over(memory);
 
@@ -85,12 +86,12 @@ tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err)
 {
     const size_t size = note ? strlen(note) + 1 : 0;
     if (size > TN_NOTE_MOST)
-        return tn_fail(err, TARN_EINVAL, "note: has %zu bytes; expected at most %d", size - 1,
-                       TN_NOTE_MOST - 1);
+        return tn_fail(err, TARN_EINVAL, "note has %zu bytes; it must have at most %d",
+                       size - 1, TN_NOTE_MOST - 1);
     char *const copy = note ? tn_allocate(model->allocator, size) : NULL;
 
     if (note && !copy)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a note of %zu bytes", size);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a note of %zu bytes", size);
     if (copy)
         memcpy(copy, note, size);
     tn_release(model->allocator, model->note);
@@ -129,7 +130,7 @@ tarn_status tarn_model_create(tarn_model **model, const tarn_config *config,
     struct tn_random random;
 
     if (!model || !config)
-        return tn_fail(err, TARN_EINVAL, "model, config: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "model and config must not be NULL");
     const tarn_status status = tn_model_allocate(model, config, allocator, err);
 
     if (status != TARN_OK)

@@ -74,7 +74,8 @@ tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_el
     tarn_status status;
 
     if (!config || !rows || !names || !halves || !table) {
-        status = tn_fail(err, TARN_ENOMEM, "%s: no memory to write it", tn_path_shown(path));
+        status =
+            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
         goto done;
     }
     tn_model_tensors(rows, names, model, "", model->values);
@@ -100,7 +101,7 @@ done:
 tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_error *err)
 {
     if (!model || !path)
-        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
     return tn_model_write(model, path, TN_F32, 0, tn_safetensors_write, err);
 }
 
@@ -123,8 +124,8 @@ static tarn_status refuse_shape(const struct tn_safetensor *found,
                                  found->shape[i]);
     snprintf(expected, sizeof expected, wanted->columns ? "%zu x %zu" : "%zu", wanted->rows,
              wanted->columns);
-    return tn_fail(err, TARN_EFORMAT, "%s: %s is %s; expected %s", path, found->name, shape,
-                   expected);
+    return tn_fail(err, TARN_EFORMAT, "%s: %s has shape %s; expected %s", path, found->name,
+                   shape, expected);
 }
 
 static tarn_status read_tensor(float *out, const struct tn_safetensor *found,
@@ -136,11 +137,12 @@ static tarn_status read_tensor(float *out, const struct tn_safetensor *found,
     if (!same_shape(found, wanted))
         return refuse_shape(found, wanted, path, err);
     if (!tn_safetensor_floats(found, out))
-        return tn_fail(err, TARN_EFORMAT, "%s: %s is %s; expected F32, F16, BF16 or F64", path,
-                       found->name, tn_dtype_name(found->dtype));
+        return tn_fail(err, TARN_EFORMAT, "%s: %s has dtype %s; expected F32, F16, BF16 or F64",
+                       path, found->name, tn_dtype_name(found->dtype));
     for (size_t i = 0; i < count; i++)
         if (!isfinite(out[i]))
-            return tn_fail(err, TARN_EFORMAT, "%s: %s is %g at %zu; expected finite numbers",
+            return tn_fail(err, TARN_EFORMAT,
+                           "%s: %s has the value %g at element %zu; expected finite numbers",
                            path, found->name, (double)out[i], i);
     return TARN_OK;
 }
@@ -171,7 +173,8 @@ tarn_status tn_config_from_file(tarn_config *config, const struct tn_safetensors
     const char *const json = tn_safetensors_metadata(file, tn_model_key);
 
     if (!json)
-        return tn_fail(err, TARN_EFORMAT, "%s: has no configuration under the key '%s'", path,
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is not a tarn model: it has no configuration under '%s'", path,
                        tn_model_key);
     *config = (tarn_config){0};
     return tn_fields_read(tn_config_fields, config, json, path, "configuration", err);
@@ -184,7 +187,7 @@ tarn_status tn_model_read_note(tarn_model *model, const struct tn_safetensors *f
 
     if (note && strlen(note) >= TN_NOTE_MOST)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %zu bytes under the key '%s'; expected fewer than %d", path,
+                       "%s: has %zu bytes of '%s' metadata; expected fewer than %d", path,
                        strlen(note), tn_note_key, TN_NOTE_MOST);
     return tn_model_note(model, note, err);
 }
@@ -217,7 +220,7 @@ tarn_status tarn_model_load(tarn_model **model, const char *path,
     tarn_status status;
 
     if (!model || !path)
-        return tn_fail(err, TARN_EINVAL, "model, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
     *model = NULL;
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;

@@ -47,7 +47,7 @@ tarn_status tarn_config_preset(tarn_config *config, const char *name, tarn_error
     tarn_status status;
 
     if (!config || !name)
-        return tn_fail(err, TARN_EINVAL, "config, name: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "config and name must not be NULL");
     if ((status = tn_option_row(&row, rows, "preset", name, err)) != TARN_OK)
         return status;
     const struct preset *const preset = (const struct preset *)(const void *)row;

@@ -272,8 +272,8 @@ tarn_status tn_symbols_check(const tarn_model *model, const int32_t *symbols, si
 
     for (size_t i = 0; i < count; i++)
         if (symbols[i] < 0 || (size_t)symbols[i] >= known)
-            return tn_fail(err, TARN_EINVAL, "%s: %d at %zu; expected 0 to %zu", what,
-                           symbols[i], i, known - 1);
+            return tn_fail(err, TARN_EINVAL, "%s[%zu] is %d; it must be from 0 to %zu", what, i,
+                           symbols[i], known - 1);
     return TARN_OK;
 }
 
@@ -282,8 +282,8 @@ tarn_status tn_lengths_check(const tarn_run *run, size_t T, const size_t *length
 {
     for (size_t b = 0; lengths && b < run->B; b++)
         if (lengths[b] > T)
-            return tn_fail(err, TARN_EINVAL, "lengths: %zu at %zu; expected at most %zu",
-                           lengths[b], b, T);
+            return tn_fail(err, TARN_EINVAL, "lengths[%zu] is %zu; it must be at most %zu", b,
+                           lengths[b], T);
     return TARN_OK;
 }
 
@@ -297,7 +297,7 @@ tarn_status tn_frames_check(const tarn_run *run, const float *frames, size_t T,
             if (!isfinite(frames[b * T * width + i]))
                 return tn_fail(
                     err, TARN_EINVAL,
-                    "frames: %g in frame %zu of sequence %zu; expected finite numbers",
+                    "frames: %g in frame %zu of sequence %zu; all numbers must be finite",
                     (double)frames[b * T * width + i], i / width, b);
     return TARN_OK;
 }
@@ -307,7 +307,8 @@ static tarn_status check_kind(const tarn_run *run, bool frames, tarn_error *err)
     const bool has = run->model->arch.config.frames > 0;
 
     return has == frames ? TARN_OK
-                         : tn_fail(err, TARN_EINVAL, "model: its inputs are %s; expected %s",
+                         : tn_fail(err, TARN_EINVAL,
+                                   "model: its inputs are %s; this call needs a model of %s",
                                    has ? "frames" : "symbols", frames ? "frames" : "symbols");
 }
 
@@ -317,7 +318,7 @@ tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t
     tarn_status status;
 
     if (!run || !outputs || !symbols)
-        return tn_fail(err, TARN_EINVAL, "run, outputs, symbols: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "run, outputs and symbols must not be NULL");
     if ((status = check_kind(run, false, err)) != TARN_OK ||
         (status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
         (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK)
@@ -334,7 +335,7 @@ tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *f
     tarn_status status;
 
     if (!run || !outputs || !frames)
-        return tn_fail(err, TARN_EINVAL, "run, outputs, frames: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "run, outputs and frames must not be NULL");
     if ((status = check_kind(run, true, err)) != TARN_OK ||
         (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK ||
         (status = tn_frames_check(run, frames, run->T, lengths, err)) != TARN_OK)

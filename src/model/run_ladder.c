@@ -42,7 +42,8 @@ static tarn_status place(struct tn_ladder *ladder, tarn_error *err)
         ladder->bytes < SIZE_MAX ? tn_allocate(ladder->allocator, ladder->bytes) : NULL;
     if (!ladder->memory)
         return tn_fail(err, TARN_ENOMEM,
-                       "no memory for a run of %zu sequences of %zu positions: %.1f GB",
+                       "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
+                       "batch or length",
                        ladder->runs[0]->B, ladder->runs[0]->N, (double)ladder->bytes * 1e-9);
     arena = tn_arena_over(ladder->memory);
     void *const memory = tn_arena_take(&arena, shared, 1);

@@ -30,7 +30,7 @@ tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn
     tarn_status status = TARN_OK;
 
     if (desc->elements != TN_F32)
-        return tn_fail(err, TARN_EINVAL, "precision: bf16; expected f32 with an lstm");
+        return tn_fail(err, TARN_EINVAL, "precision is bf16; it must be f32 with an lstm");
     for (size_t i = 0; i < tn_min(arch->config.layers, 2) && status == TARN_OK; i++) {
         lstm.in = tn_lstm_inputs(arch, i);
         status = tn_lstm_init(&run->lstms[i], &lstm, err);

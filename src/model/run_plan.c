@@ -184,8 +184,9 @@ static tarn_status allocate(tarn_run *run, tarn_error *err)
     run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
     if (!run->memory)
         return tn_fail(err, TARN_ENOMEM,
-                       "no memory for a run of %zu sequences of %zu positions: %.1f GB", run->B,
-                       run->N, (double)run->bytes * 1e-9);
+                       "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
+                       "batch or length",
+                       run->B, run->N, (double)run->bytes * 1e-9);
     arena = tn_arena_over(run->memory);
     lay_out(run, &arena);
     tn_run_place(run, run->memory, tn_run_positions(run, &arena));
@@ -222,11 +223,12 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
     size_t floats;
 
     if (desc->B == 0 || desc->N == 0)
-        return tn_fail(err, TARN_EINVAL, "batch, length: %zu, %zu; expected at least 1 each",
-                       desc->B, desc->N);
+        return tn_fail(err, TARN_EINVAL,
+                       "batch is %zu and length is %zu; both must be at least 1", desc->B,
+                       desc->N);
     if (config->positions > 0 && tn_blocks(desc->N, config->stack) > config->positions)
         return tn_fail(err, TARN_EINVAL,
-                       "length: %zu; expected at most %zu, the positions that were learned",
+                       "length is %zu; it must be at most %zu, the number of learned positions",
                        desc->N, config->positions * config->stack);
 
     /* The widest array of a tape; sums of these are checked as they are laid out. */
@@ -234,7 +236,8 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
                                tn_max(config->feed, model->arch.head.outputs));
 
     if (!tn_size_product(&floats, (size_t[]){desc->B, desc->N, wide, sizeof(float)}, 4))
-        return tn_fail(err, TARN_EINVAL, "batch, length: %zu x %zu do not fit in memory",
+        return tn_fail(err, TARN_EINVAL,
+                       "batch is %zu and length is %zu; so much does not fit in memory",
                        desc->B, desc->N);
     return TARN_OK;
 }
@@ -253,7 +256,7 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
     void *const plans = tn_allocate(desc->allocator, tn_arena_bytes(&plan_size));
 
     if (!plans)
-        return tn_fail(err, TARN_ENOMEM, "no memory for the plan of a run");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a run plan");
     struct tn_arena arena = tn_arena_over(plans);
     tarn_run *const made = take_run(layers, &arena);
 
@@ -284,7 +287,7 @@ tarn_status tarn_run_create(tarn_run **run, const tarn_model *model, const tarn_
                             tarn_error *err)
 {
     if (!run || !model || !desc)
-        return tn_fail(err, TARN_EINVAL, "run, model, desc: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "run, model and desc must not be NULL");
     return tn_run_create(run, model,
                          &(struct tn_run_desc){.B = desc->batch,
                                                .N = desc->length,

@@ -36,8 +36,8 @@ tarn_status tn_numbers_encode(int32_t *symbols, size_t *count, const char *text,
 
         if (!read_symbol(&symbols[*count], most, text, length, &at))
             return tn_fail(err, TARN_EINVAL,
-                           "prompt: '%.*s' at byte %zu; expected numbers from 0 to %zu with "
-                           "blanks between",
+                           "prompt: '%.*s' at byte %zu is not a symbol; it must be a list of "
+                           "numbers from 0 to %zu, separated by spaces",
                            (int)tn_min(length - begin, 20), text + begin, begin, most - 1);
         ++*count;
     }

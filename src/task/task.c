@@ -27,17 +27,18 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     const char *const name = row->about.name;
 
     if (desc->length < 1 && !row->has_length)
-        return tn_fail(err, TARN_EINVAL, "length: is 0; expected 1 at least");
+        return tn_fail(err, TARN_EINVAL, "length is 0; it must be at least 1");
     if (!(desc->validation >= 0.0 && desc->validation <= 1.0)) /* no number compares */
-        return tn_fail(err, TARN_EINVAL, "validation: is %g; expected a fraction from 0 to 1",
+        return tn_fail(err, TARN_EINVAL, "validation is %g; it must be a fraction from 0 to 1",
                        desc->validation);
     if (row->reads_data && !desc->data)
-        return tn_fail(err, TARN_EINVAL, "data: none for task '%s'; expected a path", name);
+        return tn_fail(err, TARN_EINVAL,
+                       "data is required for task '%s': the path of a file or folder", name);
     if (!row->reads_data && desc->data)
-        return tn_fail(err, TARN_EINVAL, "data: task '%s' makes its own; expected no path",
+        return tn_fail(err, TARN_EINVAL, "data: task '%s' generates its own; leave it out",
                        name);
     if ((row->frames == 0 && desc->cache) || (!row->skipped && desc->strict))
-        return tn_fail(err, TARN_EINVAL, "%s: task '%s' has no use for it; expected none",
+        return tn_fail(err, TARN_EINVAL, "%s: task '%s' does not use it; leave it out",
                        desc->cache ? "cache" : "strict", name);
     return TARN_OK;
 }
@@ -65,7 +66,7 @@ tarn_status tn_task_create(struct tn_task **task, const char *name,
     if (status != TARN_OK)
         return status;
     if (strlen(name) >= sizeof made.spec)
-        return tn_fail(err, TARN_EINVAL, "task: '%.40s...' is too long", name);
+        return tn_fail(err, TARN_EINVAL, "task is '%.40s...', which is too long", name);
     snprintf(made.spec, sizeof made.spec, "%s", name);
     made.row = (const struct tn_task_row *)about; /* its first member */
     if (!desc->bare && (status = open_set(&made, desc, err)) != TARN_OK)
@@ -73,7 +74,7 @@ tarn_status tn_task_create(struct tn_task **task, const char *name,
     *task = malloc(sizeof **task);
     if (!*task) {
         made.row->close(made.set);
-        return tn_fail(err, TARN_ENOMEM, "no memory for a task");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a task");
     }
     **task = made;
     return TARN_OK;
@@ -103,8 +104,8 @@ static tarn_status check_head(const struct tn_task *task, const tarn_config *con
 
     if (head->sequence != task->row->sequences)
         return tn_fail(
-            err, TARN_EINVAL, "head: '%s'; expected one of %s, as task '%s' has", config->head,
-            task->row->sequences ? "sequences" : "a symbol for each position", task->spec);
+            err, TARN_EINVAL, "head is '%s'; it must predict %s for task '%s'", config->head,
+            task->row->sequences ? "sequences" : "one symbol per position", task->spec);
     return TARN_OK;
 }
 
@@ -113,10 +114,10 @@ tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config, 
     const size_t symbols = tn_task_symbols(task), frames = task->row->frames;
 
     if (config->symbols != symbols)
-        return tn_fail(err, TARN_EINVAL, "symbols: %zu; expected %zu, as task '%s' has",
+        return tn_fail(err, TARN_EINVAL, "symbols is %zu; it must be %zu for task '%s'",
                        config->symbols, symbols, task->spec);
     if (config->frames != frames)
-        return tn_fail(err, TARN_EINVAL, "frames: %zu; expected %zu, as task '%s' has",
+        return tn_fail(err, TARN_EINVAL, "frames is %zu; it must be %zu for task '%s'",
                        config->frames, frames, task->spec);
     return check_head(task, config, err);
 }
@@ -146,7 +147,7 @@ tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *er
 {
     *note = task->row->note ? task->row->note(task) : NULL;
     if (task->row->note && !*note)
-        return tn_fail(err, TARN_ENOMEM, "no memory for what a model knows of its data");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the model's metadata");
     return TARN_OK;
 }
 

@@ -28,7 +28,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     struct tn_copy_set *const kept = malloc(sizeof *kept);
 
     if (!kept)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a copy task");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the copy task");
     *kept = set;
     task->set = kept;
     return TARN_OK;
@@ -80,10 +80,10 @@ static const struct tn_task_setting settings[] = {
 
 extern const struct tn_task_row tn_task_copy;
 const struct tn_task_row tn_task_copy = {
-    .about = {"copy", "repeat a sequence of random symbols behind a separator",
+    .about = {"copy", "repeat a random sequence of symbols after a separator",
               (const tarn_option_info[]){
-                  [SYMBOLS] = {"symbols", "different ones, besides the separator", 1.0, 65535.0,
-                               10.0, true, NULL},
+                  [SYMBOLS] = {"symbols", "number of symbols, besides the separator", 1.0,
+                               65535.0, 10.0, true, NULL},
                   {0},
               }},
     .metric = {"accuracy", accuracy, false},

@@ -44,20 +44,20 @@ static tarn_status check_size(const struct tn_task *task, const struct tn_image_
         !fits(size.channels, set->channels))
         return tn_fail(err, TARN_EINVAL,
                        "data: %.80s has images of %zu x %zu x %zu, height x width x channels; "
-                       "expected %zu x %zu x %zu, as the task is",
+                       "the task needs %zu x %zu x %zu",
                        desc->data, set->height, set->width, set->channels, size.height,
                        size.width, size.channels);
     if (set->height > SIDE_MOST || set->width > SIDE_MOST || N >= BYTES_MOST)
         return tn_fail(err, TARN_EINVAL,
-                       "data: %.80s has images of %zu x %zu x %zu; expected sides up to %d and "
-                       "%d bytes at most",
+                       "data: %.80s has images of %zu x %zu x %zu; sides can be at most %d, "
+                       "and an image at most %d bytes",
                        desc->data, set->height, set->width, set->channels, SIDE_MOST,
                        BYTES_MOST);
     if (!fits(desc->length, N))
-        return tn_fail(err, TARN_EINVAL,
-                       "length: is %zu; expected %zu, all bytes of an image but the first, or "
-                       "0 for that",
-                       desc->length, N);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "length is %zu; it must be 0 or %zu, the bytes of an image without the first",
+            desc->length, N);
     return TARN_OK;
 }
 
@@ -87,7 +87,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     tarn_status status;
 
     if (!set)
-        return tn_fail(err, TARN_ENOMEM, "no memory for images");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for images");
     if ((status = tn_image_set_read(set, desc->data, desc->validation, desc->seed, NULL,
                                     err)) != TARN_OK ||
         (status = check_size(task, set, desc, err)) != TARN_OK) {
@@ -158,7 +158,7 @@ static const struct tn_task_setting settings[] = {
 
 #define SIZE_OPTION(name, most)                                                                \
     {                                                                                          \
-        name, "of an image; 0: as the data has", 0.0, most, 0.0, true, NULL                    \
+        name, "of the images; 0: taken from the data", 0.0, most, 0.0, true, NULL              \
     }
 
 extern const struct tn_task_row tn_task_image;

@@ -46,7 +46,7 @@ static tarn_status open_bare(struct tn_task **task, const char *name, tarn_error
 {
     *task = NULL;
     if (!name)
-        return tn_fail(err, TARN_EINVAL, "task: is NULL; expected a name");
+        return tn_fail(err, TARN_EINVAL, "task must not be NULL");
     return tn_task_create(task, name, &(struct tn_task_desc){.bare = true}, err);
 }
 

@@ -82,16 +82,13 @@ static tarn_status check_set(const struct tn_task *task, const struct tn_speech_
     const double asked = task->options.value[SYMBOLS];
 
     if (asked > 0.0 && (size_t)asked != set->symbols.count)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "data: %.80s has %zu symbols and the blank; expected %.0f in all, as the "
-            "task is",
-            desc->data, set->symbols.count - 1, asked);
+        return tn_fail(err, TARN_EINVAL,
+                       "data: %.80s has %zu symbols and the blank; the task needs %.0f in all",
+                       desc->data, set->symbols.count - 1, asked);
     if (!desc->note && desc->length > 0 && desc->length != longest(set))
         return tn_fail(
             err, TARN_EINVAL,
-            "length: is %zu; expected %zu, the frames of the longest utterance, or 0 "
-            "for that",
+            "length is %zu; it must be 0 or %zu, the frames of the longest utterance",
             desc->length, longest(set));
     return TARN_OK;
 }
@@ -110,7 +107,8 @@ static tarn_status take_size(struct tn_task *task, const struct tn_speech_set *s
                          strchr(task->spec, ':') ? ',' : ':',
                          set->symbols.count) < sizeof task->spec - used)
         return TARN_OK;
-    return tn_fail(err, TARN_EINVAL, "task: '%.40s...' is too long to add its symbols",
+    return tn_fail(err, TARN_EINVAL,
+                   "task is '%.40s...', which is too long to add its number of symbols",
                    task->spec);
 }
 
@@ -142,7 +140,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     tarn_status status;
 
     if (!set)
-        return tn_fail(err, TARN_ENOMEM, "no memory for speech");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for speech");
     if ((status = read_set(set, task, desc, err)) != TARN_OK ||
         (status = check_set(task, set, desc, err)) != TARN_OK ||
         (status = take_size(task, set, err)) != TARN_OK) {
@@ -259,24 +257,27 @@ static const struct tn_task_setting settings[] = {
 
 extern const struct tn_task_row tn_task_speech;
 const struct tn_task_row tn_task_speech = {
-    .about = {"speech", "write down what was said, from a folder of recordings and transcripts",
+    .about = {"speech", "transcribe speech, from a folder of recordings and transcripts",
               (const tarn_option_info[]){
-                  [KIND] = CHOICE("kind", "of symbols", TN_PHONES, tn_symbol_kinds),
-                  [NORMALISE] = CHOICE("normalise", "features: over whom", TN_NORMALISE_GLOBAL,
-                                       tn_normalisations),
-                  [SPEED] = {"speed", "train also on sounds slower and faster by this share",
+                  [KIND] =
+                      CHOICE("kind", "symbols of the transcripts", TN_PHONES, tn_symbol_kinds),
+                  [NORMALISE] = CHOICE("normalise",
+                                       "feature normalisation, over all speakers or for each",
+                                       TN_NORMALISE_GLOBAL, tn_normalisations),
+                  [SPEED] = {"speed", "also train on audio slower and faster by this fraction",
                              0.0, 0.5, 0.0, false, NULL},
                   [MASKS] = {"masks",
-                             "stretches of time, and groups of bands, hidden in training", 0.0,
-                             64.0, 0.0, true, NULL},
-                  [MASK_FRAMES] = {"frames", "of a hidden stretch of time, at most", 0.0,
-                                   1000.0, 40.0, true, NULL},
-                  [MASK_BANDS] = {"bands", "of a hidden group of 40, at most", 0.0, 40.0, 8.0,
-                                  true, NULL},
-                  [LONGEST] = {"longest", "seconds; what lasts longer is skipped", 0.1, 1e5,
-                               60.0, false, NULL},
-                  [SYMBOLS] = {"symbols", "with the blank; 0: as the data has", 0.0, 1 << 20,
-                               0.0, true, NULL},
+                             "SpecAugment: time masks, and as many band masks, per utterance",
+                             0.0, 64.0, 0.0, true, NULL},
+                  [MASK_FRAMES] = {"frames", "maximum frames of a time mask", 0.0, 1000.0, 40.0,
+                                   true, NULL},
+                  [MASK_BANDS] = {"bands", "maximum bands of a band mask, of 40", 0.0, 40.0,
+                                  8.0, true, NULL},
+                  [LONGEST] = {"longest", "skip utterances longer than this many seconds", 0.1,
+                               1e5, 60.0, false, NULL},
+                  [SYMBOLS] = {"symbols",
+                               "number of symbols with the blank; 0: taken from the data", 0.0,
+                               1 << 20, 0.0, true, NULL},
                   {0},
               }},
     .reads_data = true,

@@ -15,7 +15,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     struct tn_text_set *const set = malloc(sizeof *set);
 
     if (!set)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a text");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for text");
     const tarn_status status = tn_text_set_read(set, desc->data, desc->length, desc->validation,
                                                 desc->seed, desc->strict, err);
 
@@ -98,11 +98,11 @@ static const struct tn_task_setting settings[] = {
 
 extern const struct tn_task_row tn_task_text;
 const struct tn_task_row tn_task_text = {
-    .about =
-        {"text",
-         "predict the next byte of a file, or of all text files in a folder, joined in the "
-         "order of their names; the end of the text is for validation",
-         (const tarn_option_info[]){{0}}},
+    .about = {"text",
+              "predict the next byte of a text file, or of all text files in a folder, joined "
+              "in the "
+              "order of their names; the end of the text is for validation",
+              (const tarn_option_info[]){{0}}},
     .reads_data = true,
     .metric = {"bits_per_byte", bits_per_byte, false},
     .settings = settings,

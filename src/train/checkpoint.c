@@ -84,7 +84,7 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     draft->config = tn_fields_write(tn_config_fields, &t->model->arch.config);
     draft->progress = tn_fields_write(fields, &progress);
     if (!draft->tensors || !draft->names || !draft->config || !draft->progress)
-        return tn_fail(err, TARN_ENOMEM, "no memory to write a checkpoint");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to write a checkpoint");
     tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
     tn_model_tensors(draft->tensors + n, draft->names + n, t->model, m_prefix, t->m);
     tn_model_tensors(draft->tensors + 2 * n, draft->names + 2 * n, t->model, v_prefix, t->v);
@@ -118,7 +118,7 @@ tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
 tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, tarn_error *err)
 {
     if (!t || !path)
-        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "trainer and path must not be NULL");
     return tn_checkpoint_write(t, path, NULL, err);
 }
 
@@ -132,13 +132,12 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
     tarn_status status;
 
     if (!json)
-        return tn_fail(err, TARN_EFORMAT, "%s: is a model, but no checkpoint of its training",
-                       path);
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is a model without training state; expected a checkpoint", path);
     status = tn_fields_read(fields, p, json, path, "progress", err);
     if (status == TARN_OK && strcmp(p->optimizer, t->optimizer.row->about.name) != 0)
-        status =
-            tn_fail(err, TARN_EINVAL, "%s: has the moments of '%s'; expected those of '%s'",
-                    path, p->optimizer, t->optimizer.row->about.name);
+        status = tn_fail(err, TARN_EINVAL, "%s: was trained with optimizer '%s'; expected '%s'",
+                         path, p->optimizer, t->optimizer.row->about.name);
     if (status == TARN_OK && p->since > p->updates)
         status = tn_fail(err, TARN_EFORMAT,
                          "%s: its schedule was stretched after update %" PRIu64 ", but it has "
@@ -146,8 +145,8 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
                          path, p->since, p->updates);
     if (status == TARN_OK && p->skipped > p->updates)
         status = tn_fail(err, TARN_EFORMAT,
-                         "%s: its progress has skipped %" PRIu64 " of %" PRIu64 " updates",
-                         path, p->skipped, p->updates);
+                         "%s: is damaged: %" PRIu64 " skipped of %" PRIu64 " updates", path,
+                         p->skipped, p->updates);
     return status;
 }
 
@@ -166,7 +165,7 @@ static tarn_status check_config(const tarn_trainer *t, const struct tn_safetenso
         tn_field_text(field, &t->model->arch.config, expected, sizeof expected);
         if (strcmp(found, expected) != 0)
             return tn_fail(err, TARN_EINVAL,
-                           "%s: '%.50s'; expected '%.50s', as the model of %s has",
+                           "%s is '%.50s'; it must be '%.50s', as in the model of %s",
                            field->about.name, expected, found, path);
     }
     return TARN_OK;
@@ -181,9 +180,10 @@ static tarn_status check_note(const tarn_trainer *t, const struct tn_safetensors
 
     if (expected ? found && strcmp(found, expected) == 0 : !found)
         return TARN_OK;
-    return tn_fail(err, TARN_EINVAL,
-                   "%s: has learnt from other data, by its metadata '%s'; expected the same",
-                   path, tn_note_key);
+    return tn_fail(
+        err, TARN_EINVAL,
+        "%s: was trained on other data: its '%s' metadata differs; use the same data", path,
+        tn_note_key);
 }
 
 /* All is read before anything is taken over. */
@@ -196,7 +196,7 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
     tarn_status status;
 
     if (!arrays)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory to read it", path);
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to read it", path);
     if ((status = check_config(t, file, path, err)) != TARN_OK ||
         (status = check_note(t, file, path, err)) != TARN_OK ||
         (status = read_progress(&p, t, file, path, err)) != TARN_OK ||
@@ -225,7 +225,7 @@ tarn_status tarn_trainer_load(tarn_trainer *t, const char *path, tarn_error *err
     tarn_status status;
 
     if (!t || !path)
-        return tn_fail(err, TARN_EINVAL, "trainer, path: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "trainer and path must not be NULL");
     if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
         return status;
     status = tn_checkpoint_read(t, &file, tn_path_shown(path), err);

@@ -18,13 +18,14 @@ enum { RUN = 1024 };
 
 static const tarn_option_info no_options[] = {{0}};
 static const tarn_option_info norm_options[] = {
-    {"norm", "longest that stays as it is", 1e-6, 1e6, 1.0, false, NULL},
+    {"norm", "maximum gradient norm; larger gradients are scaled down", 1e-6, 1e6, 1.0, false,
+     NULL},
     {0},
 };
 static const tarn_table_row rows[] = {
-    [TN_CLIP_NONE] = {"none", "gradients stay as they are", no_options},
-    [TN_CLIP_TENSOR] = {"tensor", "each tensor's gradient to a norm", norm_options},
-    [TN_CLIP_GLOBAL] = {"global", "all gradients together to a norm", norm_options},
+    [TN_CLIP_NONE] = {"none", "no gradient clipping", no_options},
+    [TN_CLIP_TENSOR] = {"tensor", "clip the gradient norm of each tensor", norm_options},
+    [TN_CLIP_GLOBAL] = {"global", "clip the norm of all gradients together", norm_options},
 };
 static const tarn_table_row *const names[] = {&rows[TN_CLIP_NONE], &rows[TN_CLIP_TENSOR],
                                               &rows[TN_CLIP_GLOBAL], NULL};

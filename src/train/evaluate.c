@@ -87,11 +87,12 @@ static tarn_status make_batches(struct tn_lesson *lesson, const tarn_settings *s
     if (!tn_size_product(
             &floats, (size_t[]){settings->batch, settings->length, settings->accumulate, 64},
             4))
-        return tn_fail(err, TARN_EINVAL, "batch, length, accumulate: do not fit in memory");
+        return tn_fail(err, TARN_EINVAL,
+                       "batch, length and accumulate do not fit in memory; reduce one of them");
     lay_out(lesson, settings, &measure);
     lesson->memory = malloc(tn_arena_bytes(&measure));
     if (!lesson->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu batches of %zu",
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu batches of %zu",
                        settings->accumulate, settings->batch);
     struct tn_arena arena = tn_arena_over(lesson->memory);
 
@@ -197,8 +198,8 @@ static tarn_status check_beam(const struct tn_task *task, const tarn_evaluate_de
     if (desc->beam == 0 || task->row->sequences)
         return TARN_OK;
     return tn_fail(err, TARN_EINVAL,
-                   "beam: is %zu; expected 0: task '%s' has no sequences to decode", desc->beam,
-                   task->spec);
+                   "beam is %zu; it must be 0, because task '%s' has no sequences to decode",
+                   desc->beam, task->spec);
 }
 
 tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
@@ -210,7 +211,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
 
     if (!validation || !model || !settings || !desc)
         return tn_fail(err, TARN_EINVAL,
-                       "validation, model, settings, desc: one is NULL; expected all");
+                       "validation, model, settings and desc must not be NULL");
     const struct tn_lesson_desc data = {.note = model->note,
                                         .stack = model->arch.config.stack,
                                         .threads = desc->threads,

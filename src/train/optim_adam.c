@@ -16,8 +16,8 @@ static struct tn_update numbers(const struct tn_options *options, double rate, u
 
 extern const struct tn_optimizer_row tn_optim_adam;
 const struct tn_optimizer_row tn_optim_adam = {
-    .about = {"adam", "Adam; decay joins the gradient",
+    .about = {"adam", "Adam; weight decay is added to the gradient",
               (const tarn_option_info[]){
-                  TN_MOMENT_OPTIONS("of the weights, added to the gradient", 0.0)}},
+                  TN_MOMENT_OPTIONS("weight decay, added to the gradient", 0.0)}},
     .numbers = numbers,
 };

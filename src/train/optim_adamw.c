@@ -15,8 +15,8 @@ static struct tn_update numbers(const struct tn_options *options, double rate, u
 
 extern const struct tn_optimizer_row tn_optim_adamw;
 const struct tn_optimizer_row tn_optim_adamw = {
-    .about = {"adamw", "Adam; decay is apart from the gradient",
+    .about = {"adamw", "Adam with decoupled weight decay",
               (const tarn_option_info[]){
-                  TN_MOMENT_OPTIONS("of the weights, times the rate, at every update", 0.01)}},
+                  TN_MOMENT_OPTIONS("weight decay per update, times the learning rate", 0.01)}},
     .numbers = numbers,
 };

@@ -49,8 +49,8 @@ static struct tn_update numbers(const struct tn_options *options, double rate, u
 
 extern const struct tn_optimizer_row tn_optim_radam;
 const struct tn_optimizer_row tn_optim_radam = {
-    .about = {"radam", "rectified Adam, as the paper; decay is apart from the gradient",
+    .about = {"radam", "rectified Adam, as in the paper, with decoupled weight decay",
               (const tarn_option_info[]){
-                  TN_MOMENT_OPTIONS("of the weights, times the rate, at every update", 0.01)}},
+                  TN_MOMENT_OPTIONS("weight decay per update, times the learning rate", 0.01)}},
     .numbers = numbers,
 };

@@ -52,10 +52,10 @@ void tn_optimizer_update(const struct tn_optimizer *optimizer, const struct tn_p
 enum { TN_BETA1, TN_BETA2, TN_EPS, TN_DECAY };
 
 #define TN_MOMENT_OPTIONS(what, share)                                                         \
-    [TN_BETA1] = {"beta1", "how much of m an update keeps", 0.0, 0.9999, 0.9, false, NULL},    \
-    [TN_BETA2] =                                                                               \
-        {"beta2", "how much of v an update keeps", 0.0, 0.999999, 0.999, false, NULL},         \
-    [TN_EPS] = {"eps", "added to the root of v", 1e-12, 1.0, 1e-8, false, NULL},               \
+    [TN_BETA1] = {"beta1", "decay rate of the first moment", 0.0, 0.9999, 0.9, false, NULL},   \
+    [TN_BETA2] = {"beta2", "decay rate of the second moment", 0.0, 0.999999, 0.999, false,     \
+                  NULL},                                                                       \
+    [TN_EPS] = {"eps", "added to the denominator", 1e-12, 1.0, 1e-8, false, NULL},             \
     [TN_DECAY] = {"decay", what, 0.0, 1.0, share, false, NULL}, {0},
 
 /* 1 - beta^t, which m and v are too small by after t updates from zero: exact also where beta

@@ -19,7 +19,8 @@ static tarn_status make_scores(struct tn_pass *pass, size_t beam, tarn_error *er
 
     pass->memory = bytes < SIZE_MAX ? tn_allocate(pass->allocator, bytes) : NULL;
     if (!pass->memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory to decode %zu positions", pass->run->N);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to decode %zu positions",
+                       pass->run->N);
     struct tn_arena arena = tn_arena_over(pass->memory);
 
     tn_sequence_score_take(&pass->sequences, pass->run, beam, &arena);
@@ -81,7 +82,7 @@ static tarn_status check_length(const struct tn_pass *pass, const tarn_batch *ba
     const bool frames = pass->model->arch.config.frames > 0;
 
     if (batch->length > longest || (!frames && batch->length && batch->length < longest))
-        return tn_fail(err, TARN_EINVAL, "length: %zu; expected %s%zu", batch->length,
+        return tn_fail(err, TARN_EINVAL, "length is %zu; it must be %s%zu", batch->length,
                        frames ? "at most " : "", longest);
     return TARN_OK;
 }
@@ -96,7 +97,7 @@ static tarn_status check_inputs(const struct tn_pass *pass, const tarn_batch *ba
     if (status != TARN_OK)
         return status;
     if (frames ? !batch->frames : !batch->inputs)
-        return tn_fail(err, TARN_EINVAL, "%s: is NULL; expected what the model reads",
+        return tn_fail(err, TARN_EINVAL, "%s must not be NULL for this model",
                        frames ? "frames" : "inputs");
     return frames ? tn_frames_check(pass->run, batch->frames, T, batch->lengths, err)
                   : tn_symbols_check(pass->model, batch->inputs, pass->run->R, "inputs", err);
@@ -109,14 +110,15 @@ static tarn_status check_sequences(const struct tn_pass *pass, const tarn_batch 
 
     if (!batch->counts)
         return tn_fail(err, TARN_EINVAL,
-                       "counts: is NULL; expected how many targets each sequence has");
+                       "counts is NULL; it must have the number of targets of each sequence");
     for (size_t b = 0; b < pass->run->B; b++)
         count += batch->counts[b];
     if (count > 0 && !batch->targets)
-        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected %zu of them", count);
+        return tn_fail(err, TARN_EINVAL, "targets is NULL; it must have %zu elements", count);
     for (size_t i = 0; i < count; i++)
         if (batch->targets[i] == 0)
-            return tn_fail(err, TARN_EINVAL, "targets: 0 at %zu; expected no blank", i);
+            return tn_fail(err, TARN_EINVAL,
+                           "targets[%zu] is 0, which is reserved for the CTC blank", i);
     return tn_symbols_check(pass->model, batch->targets, count, "targets", err);
 }
 
@@ -126,7 +128,8 @@ static tarn_status check_targets(const struct tn_pass *pass, const tarn_batch *b
     if (of_sequences(pass))
         return check_sequences(pass, batch, err);
     if (!batch->targets)
-        return tn_fail(err, TARN_EINVAL, "targets: is NULL; expected one for each position");
+        return tn_fail(err, TARN_EINVAL,
+                       "targets is NULL; it must have one element per position");
     return tn_symbols_check(pass->model, batch->targets, pass->run->R, "targets", err);
 }
 
@@ -170,8 +173,9 @@ tarn_status tn_pass_check(struct tn_pass *pass, const tarn_batch *batch, double 
         (status = check_targets(pass, batch, err)) != TARN_OK)
         return status;
     if (!weights_fit(batch, units(pass), &wrong))
-        return tn_fail(err, TARN_EINVAL, "weights: %g at %zu; expected finite and not negative",
-                       (double)batch->weights[wrong], wrong);
+        return tn_fail(err, TARN_EINVAL,
+                       "weights[%zu] is %g; it must be finite and not negative", wrong,
+                       (double)batch->weights[wrong]);
     if (weight)
         *weight = weight_of(pass, batch);
     return TARN_OK;

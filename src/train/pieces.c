@@ -11,14 +11,13 @@ tarn_status tn_ranges_check(const struct tn_range *tensors, size_t count, size_t
 
         if (range.from < free_from)
             return tn_fail(err, TARN_EINVAL,
-                           "tensors: number %zu starts at %zu; expected %zu or more, where the "
-                           "one before it ends",
+                           "tensors[%zu] starts at %zu; it must start at %zu or later, where "
+                           "the previous one ends",
                            i, range.from, free_from);
         if (range.from > n || range.count > n - range.from)
             return tn_fail(err, TARN_EINVAL,
-                           "tensors: number %zu has %zu floats from %zu; expected it to end "
-                           "within %zu",
-                           i, range.count, range.from, n);
+                           "tensors[%zu] has %zu floats from %zu; it must end within %zu", i,
+                           range.count, range.from, n);
         free_from = range.from + range.count;
     }
     return TARN_OK;

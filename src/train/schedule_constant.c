@@ -12,6 +12,6 @@ static double rate(const struct tn_schedule *schedule, const struct tn_schedule_
 
 extern const struct tn_schedule_row tn_sched_constant;
 const struct tn_schedule_row tn_sched_constant = {
-    .about = {"constant", "the same rate always", (const tarn_option_info[]){{0}}},
+    .about = {"constant", "constant learning rate", (const tarn_option_info[]){{0}}},
     .rate = rate,
 };

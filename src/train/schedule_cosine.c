@@ -18,8 +18,9 @@ static tarn_status check(const struct tn_schedule *schedule, tarn_error *err)
 
     if (option[WARMUP] < option[TOTAL])
         return TARN_OK;
-    return tn_fail(err, TARN_EINVAL, "schedule: warmup is %.0f; expected less than total, %.0f",
-                   option[WARMUP], option[TOTAL]);
+    return tn_fail(err, TARN_EINVAL,
+                   "schedule: warmup is %.0f; it must be less than total, %.0f", option[WARMUP],
+                   option[TOTAL]);
 }
 
 static double rate(const struct tn_schedule *schedule, const struct tn_schedule_state *state,
@@ -42,15 +43,16 @@ static double end(const struct tn_schedule *schedule)
 
 extern const struct tn_schedule_row tn_sched_cosine;
 const struct tn_schedule_row tn_sched_cosine = {
-    .about =
-        {"cosine", "up in a line, down in half a wave",
-         (const tarn_option_info[]){
-             [WARMUP] = {"warmup", "updates up to the full rate", 0.0, 1e12, 0.0, true, NULL},
-             [TOTAL] = {"total", "updates down to the final rate", 1.0, 1e12, 100000.0, true,
-                        NULL},
-             [FINAL] = {"final", "share of the rate from there on", 0.0, 1.0, 0.0, false, NULL},
-             {0},
-         }},
+    .about = {"cosine", "linear warm-up, then cosine decay",
+              (const tarn_option_info[]){
+                  [WARMUP] = {"warmup", "updates of linear warm-up", 0.0, 1e12, 0.0, true,
+                              NULL},
+                  [TOTAL] = {"total", "updates until the final rate is reached", 1.0, 1e12,
+                             100000.0, true, NULL},
+                  [FINAL] = {"final", "final rate, as a fraction of the rate", 0.0, 1.0, 0.0,
+                             false, NULL},
+                  {0},
+              }},
     .check = check,
     .rate = rate,
     .end = end,

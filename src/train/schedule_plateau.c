@@ -45,16 +45,16 @@ static void observe(const struct tn_schedule *schedule, struct tn_schedule_state
 
 extern const struct tn_schedule_row tn_sched_plateau;
 const struct tn_schedule_row tn_sched_plateau = {
-    .about = {"plateau", "cut when the validation gets no better",
+    .about = {"plateau", "reduce the rate when validation stops improving",
               (const tarn_option_info[]){
-                  [FACTOR] = {"factor", "of the rate that a cut leaves", 0.01, 0.999, 0.5,
+                  [FACTOR] = {"factor", "factor by which the rate is reduced", 0.01, 0.999, 0.5,
                               false, NULL},
-                  [PATIENCE] = {"patience", "validations without a better one before a cut",
-                                1.0, 1e6, 5.0, true, NULL},
-                  [THRESHOLD] = {"threshold", "share by which better must be lower", 0.0, 0.5,
-                                 1e-4, false, NULL},
-                  [MINIMUM] = {"minimum", "rate that cuts stop at", 0.0, 10.0, 1e-6, false,
-                               NULL},
+                  [PATIENCE] = {"patience",
+                                "validations without progress before the rate is reduced", 1.0,
+                                1e6, 5.0, true, NULL},
+                  [THRESHOLD] = {"threshold", "relative improvement that counts as progress",
+                                 0.0, 0.5, 1e-4, false, NULL},
+                  [MINIMUM] = {"minimum", "lowest learning rate", 0.0, 10.0, 1e-6, false, NULL},
                   {0},
               }},
     .rate = rate,

@@ -16,10 +16,12 @@ static double rate(const struct tn_schedule *schedule, const struct tn_schedule_
 
 extern const struct tn_schedule_row tn_sched_step;
 const struct tn_schedule_row tn_sched_step = {
-    .about = {"step", "a factor of the rate after some updates",
+    .about = {"step", "reduce the rate once, after a number of updates",
               (const tarn_option_info[]){
-                  [AT] = {"at", "updates before", 0.0, 1e12, 3000.0, true, NULL},
-                  [FACTOR] = {"factor", "of the rate, after", 1e-9, 1.0, 0.1, false, NULL},
+                  [AT] = {"at", "number of updates before the reduction", 0.0, 1e12, 3000.0,
+                          true, NULL},
+                  [FACTOR] = {"factor", "factor by which the rate is reduced", 1e-9, 1.0, 0.1,
+                              false, NULL},
                   {0},
               }},
     .rate = rate,

@@ -55,27 +55,32 @@ static tarn_status check_precision(const char *value, tarn_error *err)
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_training_fields[] = {
-    NAME(task, "what is learnt"),
-    FIELD(PATH, data, 0, 0, "file or folder to learn from"),
-    FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept from training"),
-    FIELD(COUNT, length, 0, 1 << 30, "positions of a sequence; 0: as the data has"),
-    FIELD(COUNT, batch, 1, 1 << 24, "sequences at once"),
+    NAME(task, "task to train on"),
+    FIELD(PATH, data, 0, 0, "file or folder of training data"),
+    FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept for validation"),
+    FIELD(COUNT, length, 0, 1 << 30, "sequence length in positions; 0: taken from the data"),
+    FIELD(COUNT, batch, 1, 1 << 24, "sequences per batch"),
     FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
-    FIELD(COUNT, updates, 1, TN_FIELD_MOST, "updates in all"),
-    NAME(optimizer, "how gradients become updates"),
-    NAME(schedule, "how the learning rate goes"),
-    NAME(clip, "how long gradients may be"),
-    NAME(precision, "of the dense products: f32 or bf16"),
+    FIELD(COUNT, updates, 1, TN_FIELD_MOST, "total number of updates"),
+    NAME(optimizer, "optimizer"),
+    NAME(schedule, "learning-rate schedule"),
+    NAME(clip, "gradient clipping"),
+    NAME(precision, "precision of matrix products: f32 or bf16"),
     FIELD(NUMBER, rate, 1e-12, 10.0, "learning rate"),
-    FIELD(FLAG, recompute, 0, 0, "form activations again: less memory, more time"),
-    FIELD(FLAG, skip, 0, 0, "leave out updates that are not finite, instead of stopping"),
+    FIELD(FLAG, recompute, 0, 0,
+          "recompute activations in the backward pass: less memory, more time"),
+    FIELD(FLAG, skip, 0, 0,
+          "skip updates whose loss or gradient is not finite, instead of stopping"),
     FIELD(COUNT, score_every, 0, TN_FIELD_MOST, "updates between validations; 0: none"),
-    FIELD(COUNT, score_batches, 0, TN_FIELD_MOST, "batches of a validation; 0: all, or 16"),
-    FIELD(COUNT, save_every, 0, TN_FIELD_MOST, "updates between checkpoints; 0: at the end"),
-    FIELD(COUNT, keep, 1, 1 << 20, "checkpoints kept"),
-    FIELD(SEED, seed, 0, TN_FIELD_MOST, "of data and dropout"),
-    FIELD_SINCE(PATH, cache, 0, 0, "", "folder for features, of tasks that make some"),
-    FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at data that would be skipped"),
+    FIELD(COUNT, score_batches, 0, TN_FIELD_MOST,
+          "batches per validation; 0: all of the data, or 16 where it is endless"),
+    FIELD(COUNT, save_every, 0, TN_FIELD_MOST,
+          "updates between checkpoints; 0: only at the end"),
+    FIELD(COUNT, keep, 1, 1 << 20, "number of checkpoints to keep"),
+    FIELD(SEED, seed, 0, TN_FIELD_MOST, "random seed of data order and dropout"),
+    FIELD_SINCE(PATH, cache, 0, 0, "",
+                "folder for cached features, for tasks that compute them"),
+    FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at bad data instead of skipping it"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),
@@ -94,22 +99,22 @@ tarn_status tarn_settings_set(tarn_settings *settings, const char *name, const c
                               tarn_error *err)
 {
     if (!settings || !name || !value)
-        return tn_fail(err, TARN_EINVAL, "settings, name, value: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "settings, name and value must not be NULL");
     for (size_t i = 0; tarn_settings_field(i); i++)
         if (strcmp(tarn_settings_field(i)->name, name) == 0)
             return tn_fields_set(&tn_training_fields[i], settings, name, value, err);
-    return tn_fail(err, TARN_EUNKNOWN, "training has no setting '%.40s'", name);
+    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t size,
                                const char *name, tarn_error *err)
 {
     if (!settings || !text || !name)
-        return tn_fail(err, TARN_EINVAL, "settings, text, name: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "settings, text and name must not be NULL");
     for (size_t i = 0; tarn_settings_field(i); i++)
         if (strcmp(tarn_settings_field(i)->name, name) == 0)
             return tn_fields_text(&tn_training_fields[i], settings, text, size, name, err);
-    return tn_fail(err, TARN_EUNKNOWN, "training has no setting '%.40s'", name);
+    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 /* ---- A start ------------------------------------------------------------ */
@@ -143,7 +148,7 @@ tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_
     tarn_status status;
 
     if (!settings || !task)
-        return tn_fail(err, TARN_EINVAL, "settings, task: one is NULL; expected both");
+        return tn_fail(err, TARN_EINVAL, "settings and task must not be NULL");
     *settings = (tarn_settings){0};
     if ((status = tn_option_row(&row, tn_task_rows, "task", task, err)) != TARN_OK ||
         (status = tarn_settings_set(settings, "task", task, err)) != TARN_OK ||
@@ -178,7 +183,7 @@ tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *bef
         tn_field_text(field, before, b, sizeof b);
         if (!is_free(field->about.name) && strcmp(a, b) != 0)
             return tn_fail(err, TARN_EINVAL,
-                           "%s: '%.50s'; expected '%.50s', as %s was begun with",
+                           "%s is '%.50s'; it must be '%.50s', as when %s was started",
                            field->about.name, a, b, path);
     }
     return TARN_OK;

@@ -31,7 +31,7 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     t->memory = bytes < SIZE_MAX ? tn_allocate(t->allocator, bytes) : NULL;
     if (!t->memory)
         return tn_fail(err, TARN_ENOMEM,
-                       "no memory for the gradients and moments of %zu floats",
+                       "not enough memory for the gradients and moments of %zu parameters",
                        t->model->count);
     struct tn_arena arena = tn_arena_over(t->memory);
 
@@ -102,12 +102,12 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     tarn_status status;
 
     if (!trainer || !model || !desc)
-        return tn_fail(err, TARN_EINVAL, "trainer, model, desc: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "trainer, model and desc must not be NULL");
     *trainer = NULL;
     tarn_trainer *const t = take(model, desc->allocator);
 
     if (!t)
-        return tn_fail(err, TARN_ENOMEM, "no memory for a trainer");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a trainer");
     t->model = model;
     t->skip = desc->skip;
     t->seed = desc->seed;
@@ -147,9 +147,9 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
         *weight += more;
     }
     if (status == TARN_OK && !(*weight > 0.0))
-        status = tn_fail(
-            err, TARN_EINVAL,
-            "weights: all are 0, or of what is impossible; expected something to learn");
+        status =
+            tn_fail(err, TARN_EINVAL,
+                    "weights: nothing to learn: all are 0, or their targets are impossible");
     return status;
 }
 
@@ -190,9 +190,11 @@ static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size
                           tarn_error *err)
 {
     if (!isfinite(report->loss))
-        return tn_fail(err, TARN_ENUMBER, "update %llu: the loss is %g",
+        return tn_fail(err, TARN_ENUMBER,
+                       "update %llu: the loss is %g; try a lower learning rate",
                        (unsigned long long)report->update, report->loss);
-    return tn_fail(err, TARN_ENUMBER, "update %llu: the gradient of %s is not finite",
+    return tn_fail(err, TARN_ENUMBER,
+                   "update %llu: the gradient of %s is not finite; try a lower learning rate",
                    (unsigned long long)report->update, t->model->tensors[wrong].name);
 }
 
@@ -203,8 +205,9 @@ tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn
     tarn_status status;
 
     if (!t || !report || !batches || count == 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "trainer, report, batches: NULL or none; expected all and one or more");
+        return tn_fail(
+            err, TARN_EINVAL,
+            "trainer, report and batches must not be NULL, and there must be at least 1 batch");
     if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
         return status;
     const struct tn_loss loss = gradients(t, batches, count, weight);
@@ -236,7 +239,7 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
                                tarn_error *err)
 {
     if (!t || !score || !batch)
-        return tn_fail(err, TARN_EINVAL, "trainer, score, batch: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "trainer, score and batch must not be NULL");
     return tn_pass_score(&t->pass, score, batch, err);
 }
 

@@ -54,7 +54,7 @@ static tarn_status save(struct training *t, tarn_error *err)
     tarn_status status;
 
     if (!json)
-        return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
+        return tn_fail(err, TARN_EINVAL, "settings contain text that is not UTF-8");
     const double begin = tn_seconds();
 
     tn_folder_checkpoint(path, t->desc->folder, updates);
@@ -78,7 +78,8 @@ static tarn_status read_training(struct tn_training *state, const struct tn_safe
     const char *const json = tn_safetensors_metadata(file, settings_key);
 
     if (!json)
-        return tn_fail(err, TARN_EFORMAT, "%s: has no settings under the key '%s'", path,
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: is not a training checkpoint: it has no '%s' metadata", path,
                        settings_key);
     *state = (struct tn_training){0};
     return tn_fields_read(tn_training_fields, state, json, path, "settings", err);
@@ -333,8 +334,9 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
 
     free(json);
     if (!json) /* as every checkpoint would say */
-        return tn_fail(err, TARN_EINVAL, "settings: hold text that is not UTF-8");
-    return config->stack > 0 ? TARN_OK : tn_fail(err, TARN_EINVAL, "stack: 0; expected 1");
+        return tn_fail(err, TARN_EINVAL, "settings contain text that is not UTF-8");
+    return config->stack > 0 ? TARN_OK
+                             : tn_fail(err, TARN_EINVAL, "stack is 0; it must be at least 1");
 }
 
 /* Whether a field of the configuration says what is computed with the weights. */
@@ -354,7 +356,7 @@ static tarn_status check_start(const tarn_config *config, const tarn_model *star
         tn_field_text(field, config, wanted, sizeof wanted);
         tn_field_text(field, tarn_model_config(start), found, sizeof found);
         if (is_shape(field->about.name) && strcmp(wanted, found) != 0)
-            return tn_fail(err, TARN_EINVAL, "%s: '%.60s'; expected '%.60s', as %.60s has",
+            return tn_fail(err, TARN_EINVAL, "%s is '%.60s'; it must be '%.60s', as in %.60s",
                            field->about.name, wanted, found, tn_path_shown(path));
     }
     return TARN_OK;
@@ -442,7 +444,7 @@ static tarn_status check_validation(const tarn_settings *settings, tarn_error *e
     if (settings->validation < 1.0 || !row->reads_data)
         return TARN_OK;
     return tn_fail(err, TARN_EINVAL,
-                   "validation: is %g, which leaves nothing to train on; expected less than 1",
+                   "validation is %g, which leaves no training data; it must be less than 1",
                    settings->validation);
 }
 
@@ -479,11 +481,12 @@ static tarn_status count_updates(struct training *t, tarn_error *err)
     if (epochs == 0.0)
         return TARN_OK;
     if (batches == 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "epochs: task '%s' makes data without end; expected a number of updates",
-                       s->task);
+        return tn_fail(
+            err, TARN_EINVAL,
+            "epochs: task '%s' generates endless data; give a number of updates instead",
+            s->task);
     if (!(epochs > 0.0 && updates <= TN_FIELD_MOST))
-        return tn_fail(err, TARN_EINVAL, "epochs: %g; expected more than 0", epochs);
+        return tn_fail(err, TARN_EINVAL, "epochs is %g; it must be more than 0", epochs);
     s->updates = (size_t)updates;
     return TARN_OK;
 }
@@ -515,7 +518,7 @@ tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
 {
     if (!config || !settings || !desc || !desc->folder)
         return tn_fail(err, TARN_EINVAL,
-                       "config, settings, desc, folder: one is NULL; expected all");
+                       "config, settings, desc and its folder must not be NULL");
     struct training t = {.state = {.settings = *settings}, .desc = desc, .lock = -1};
     const tarn_status status = run(&t, config, err);
 
@@ -536,7 +539,7 @@ tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
     tarn_status status;
 
     if (!config || !settings || !folder)
-        return tn_fail(err, TARN_EINVAL, "config, settings, folder: one is NULL; expected all");
+        return tn_fail(err, TARN_EINVAL, "config, settings and folder must not be NULL");
     if ((status = open_last(&file, path, folder, err)) != TARN_OK)
         return status;
     if ((status = read_training(&state, &file, tn_path_shown(path), err)) == TARN_OK &&

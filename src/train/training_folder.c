@@ -36,7 +36,8 @@ void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_
 tarn_status tn_folder_make(const char *folder, tarn_error *err)
 {
     if (strlen(folder) >= TARN_PATH_SIZE)
-        return tn_fail(err, TARN_EINVAL, "folder: its path has %zu bytes; expected under %d",
+        return tn_fail(err, TARN_EINVAL,
+                       "folder: its path has %zu bytes; it must have fewer than %d",
                        strlen(folder), TARN_PATH_SIZE);
     return tn_make_folder(folder, err);
 }
@@ -50,13 +51,13 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
 
     if (tn_folder_last(folder, &update))
         return tn_fail(err, TARN_EINVAL,
-                       "%s: has a checkpoint of %" PRIu64 " updates; expected to resume it, "
-                       "or another folder",
+                       "%s: already contains a run of %" PRIu64 " updates; resume it, "
+                       "or choose another folder",
                        tn_path_shown(folder), update);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         tn_folder_path(path, folder, models[i]);
         if (access(path, F_OK) == 0)
-            return tn_fail(err, TARN_EINVAL, "%s: is there already; expected another folder",
+            return tn_fail(err, TARN_EINVAL, "%s: already exists; choose another folder",
                            tn_path_shown(path));
     }
     return TARN_OK;
@@ -73,8 +74,7 @@ tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err)
         return TARN_OK;
     tn_folder_unlock(*lock);
     *lock = -1;
-    return tn_fail(err, TARN_EIO, "%s: another run is training in it; expected its end",
-                   folder);
+    return tn_fail(err, TARN_EIO, "%s: is in use by another training run", folder);
 }
 
 void tn_folder_unlock(int lock)

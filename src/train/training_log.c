@@ -68,7 +68,7 @@ tarn_status tn_log_open(struct tn_log *log, const char *path, uint64_t updates, 
         return status;
     log->path = strdup(path);
     if (!log->path)
-        return tn_fail(err, TARN_ENOMEM, "%s: no memory for its name", path);
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its name", path);
     log->file = fopen(path, "ab");
     if (!log->file) {
         status = failed(log, err);
