@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.h - every attention of the paper, on the caller's own arrays.
+/* attention.h - the attention kinds of the paper, on the caller's own arrays.
  *
  *     q (B, N, H, D)   k (B, Nk, H, D)   v (B, Nk, H, M)   ->   y (B, N, H, M)
  *
- * A plan fixes the kind of attention and the sizes, and is made once. Forward,
- * backward and step then run on arrays that the caller describes by strides,
- * with memory that the caller provides: they allocate nothing.
+ * Create a plan once for an attention kind and its sizes. The forward pass, the backward pass
+ * and the recurrent step then run on arrays that the caller describes by strides, in memory
+ * that the caller provides: they allocate nothing. Numbers in parentheses such as (18) are
+ * equations of the paper.
  *
  *     tarn_attention_desc desc = { .kind = "linear", .causal = true, .batch = 1,
  *         .heads = 8, .queries = 1024, .keys = 1024, .query_width = 32, .value_width = 32 };
@@ -14,8 +15,7 @@
  *     void *work = malloc(tarn_attention_workspace_size(attention));
  *     tarn_attention_forward(attention, &arrays, NULL, work, &err);
  *
- * Results are the same to the last bit for any number of threads.
- */
+ * Results are bit-identical for any number of threads. */
 #ifndef TARN_ATTENTION_H
 #define TARN_ATTENTION_H
 
@@ -31,34 +31,37 @@ extern "C" {
 
 /* ---- Types -------------------------------------------------------------- */
 
-/* A plan. Immutable but for tarn_attention_redraw(), so any number of threads
- * may use one plan at once, each with its own arrays, saved, state and work. */
+/* A plan. Only tarn_attention_redraw() changes it: any number of threads may use one plan at
+ * the same time, each with its own arrays, saved data, state and workspace. */
 typedef struct tarn_attention tarn_attention;
 
-/* Zero is a valid default for every field but `kind` and the sizes. */
+/* Zero is a valid default for every field except `kind` and the sizes. Strings need to live
+ * only during the call of tarn_attention_create(). */
 typedef struct tarn_attention_desc {
-    const char *kind;        /* "linear", "softmax", "lsh", "kernel"; options behind a colon:
-                                "lsh:rounds=4,chunk=32" */
-    const char *feature_map; /* "elu", "relu", "positive:features=64", ...; NULL: "elu" where
-                                the kind has a feature map, none elsewhere */
-    bool causal;             /* position i sees keys 0..i only; needs queries = keys. (In lsh,
-                                later positions get no weight but take part in the sort.) */
+    const char *kind;        /* a name of tarn_attention_kind(), with options after a colon:
+                                "linear", "softmax", "lsh:rounds=4,chunk=32", ... */
+    const char *feature_map; /* a name of tarn_feature_map(), with options: "elu", "relu",
+                                "positive:features=64", ...; NULL: "elu" for kinds with a
+                                feature map, none for others */
+    bool causal;             /* position i attends only to keys 0..i; requires queries = keys.
+                                (With lsh, later positions get no weight, but do take part in
+                                the sorting.) */
     size_t batch, heads;     /* B, H */
-    size_t queries, keys;    /* N and Nk; for a step, keys is the longest sequence */
-    size_t query_width;      /* D, of queries and keys */
-    size_t value_width;      /* M, of values and outputs */
-    uint64_t seed;           /* of random features and hashes */
-    size_t threads;          /* 0: all */
-    const char *cpu;         /* instruction set, as tarn_cpu_name() lists; NULL: best */
-    const tarn_allocator *allocator; /* NULL: malloc */
+    size_t queries, keys;    /* N and Nk; for steps, keys is the maximum sequence length */
+    size_t query_width;      /* D, width of queries and keys */
+    size_t value_width;      /* M, width of values and outputs */
+    uint64_t seed;           /* random seed of random features and hashes */
+    size_t threads;          /* 0: tarn_threads_default() */
+    const char *cpu;         /* instruction set, a tarn_cpu_name(); NULL: the best */
+    const tarn_allocator *allocator; /* NULL: malloc() */
 } tarn_attention_desc;
 
-/* Arrays in f32. Element (b, n, h, e) lies at data[b*batch + n*position + h*head + e]:
- * strides are counted in floats, the last dimension is contiguous. So
+/* Arrays of floats. Element (b, n, h, e) is data[b*batch + n*position + h*head + e]: strides
+ * are in floats, and the last dimension is contiguous. For example
  *     (B, N, H, D) is { p, N*H*D, H*D, D },   (B, H, N, D) is { p, H*N*D, D, N*D },
- * and the keys within one QKV matrix (B, N, 3, H, D) are { p + H*D, N*3*H*D, 3*H*D, D }.
- * Inputs may have any strides, zero and negative too. Outputs may overlap neither themselves,
- * which is checked, nor each other or an input, which is not. */
+ * and the keys in a fused QKV matrix (B, N, 3, H, D) are { p + H*D, N*3*H*D, 3*H*D, D }.
+ * Inputs may have any strides, including zero and negative ones. The elements of an output must
+ * not overlap each other, which is checked, nor another output or an input, which is not. */
 typedef struct tarn_input {
     const float *data;
     ptrdiff_t batch, position, head;
@@ -70,46 +73,50 @@ typedef struct tarn_output {
 } tarn_output;
 
 /* The arrays of one call. Forward and step read q, k, v and write y. Backward reads q, k, v,
- * y and dy, and writes dq, dk, dv. A kind that shares queries and keys (`lsh`) ignores k, which
- * may be all zero, and writes no dk. */
+ * y and dy (the gradient of the loss with respect to y), and writes the gradients dq, dk, dv.
+ * Arrays that a call does not use may be zero. Kinds that share queries and keys ("lsh") use
+ * neither k nor dk. */
 typedef struct tarn_attention_arrays {
     tarn_input q, k, v;
     tarn_output y;
     tarn_input dy;
     tarn_output dq, dk, dv;
-    const size_t *key_lengths; /* B of them, each at most `keys`, or NULL: all are `keys`.
-                                  Keys and values past a length are never looked at. Where no
-                                  key is visible the output is 0. Not for a step. */
+    const size_t *key_lengths; /* B lengths of at most `keys`; NULL: all are `keys`. Keys and
+                                  values past a length are never read. The output is 0 where a
+                                  query has no key. Must be NULL for a step. */
 } tarn_attention_arrays;
 
-/* ---- Life --------------------------------------------------------------- */
+/* ---- Create and free ---------------------------------------------------- */
 
-/* Validates everything a call could stumble over. On failure *attention is NULL. */
+/* Creates a plan and checks everything that does not depend on the arrays of a call. On failure
+ * *attention is NULL. Free the plan with tarn_attention_free(). */
 TARN_API tarn_status tarn_attention_create(tarn_attention **attention,
                                            const tarn_attention_desc *desc, tarn_error *err);
 
 /* Accepts NULL. */
 TARN_API void tarn_attention_free(tarn_attention *attention);
 
-/* Draws random features or hashes anew. They are otherwise those of the desc's seed: frozen, in
- * training as at evaluation. Not while another thread uses the plan. */
+/* Draws new random features or hashes. Otherwise they are those of desc->seed, and stay the
+ * same in training and evaluation. Must not be called while another thread uses the plan. */
 TARN_API void tarn_attention_redraw(tarn_attention *attention, uint64_t seed);
 
 /* ---- Use ---------------------------------------------------------------- */
 
-/* Bytes that a call needs besides the arrays. No alignment is asked of the memory, but that of
- * floats of a state.
- *   saved      from forward to its backward; forward takes NULL where no backward follows
- *   workspace  scratch of one forward, backward or step
- *   state      from step to step for the whole batch: zeros are the start (16)(17), it holds
- *              no pointers, memcpy() is a snapshot. With linear attention it does not depend
- *              on the length. 0: this kind has no recurrent form. */
+/* Bytes of memory that a call needs besides the arrays. The memory needs no alignment, except
+ * that a state must be aligned like floats.
+ *   saved      kept from a forward pass for its backward pass. Pass NULL to forward if no
+ *              backward pass follows.
+ *   workspace  scratch memory for one forward, backward or step
+ *   state      kept from step to step, for the whole batch. All zeros is the initial state
+ *              (16), (17). It contains no pointers: memcpy() takes a snapshot. With linear
+ *              attention its size does not depend on the sequence length. Size 0 means that
+ *              this kind has no recurrent form. */
 TARN_API size_t tarn_attention_saved_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_workspace_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_state_size(const tarn_attention *attention);
 
-/* They fail only on pointers, strides and lengths that cannot be used, before
- * anything is written. */
+/* Forward and backward pass over whole sequences. They fail with TARN_EINVAL on invalid
+ * pointers, strides or lengths, before anything is written. */
 TARN_API tarn_status tarn_attention_forward(const tarn_attention *attention,
                                             const tarn_attention_arrays *arrays, void *saved,
                                             void *workspace, tarn_error *err);
@@ -118,27 +125,31 @@ TARN_API tarn_status tarn_attention_backward(const tarn_attention *attention,
                                              const void *saved, void *workspace,
                                              tarn_error *err);
 
-/* The next position of every sequence (18)-(20): q, k, v and y hold one position, their
- * position strides are ignored. The plan must be causal. A kind with a growing cache fails with
- * TARN_EINVAL when `keys` positions are in it. */
+/* Recurrent form: processes the next position of every sequence, (18)-(20), and updates the
+ * state. q, k, v and y have one position; their position strides are ignored. The plan must be
+ * causal. A kind whose state is a growing cache (softmax) fails with TARN_EINVAL once it
+ * contains `keys` positions. */
 TARN_API tarn_status tarn_attention_step(const tarn_attention *attention,
                                          const tarn_attention_arrays *arrays, void *state,
                                          void *workspace, tarn_error *err);
 
-/* ---- Questions ---------------------------------------------------------- */
+/* ---- Information -------------------------------------------------------- */
 
-/* Multiply-adds that the mathematics asks of one forward or backward, times two: the same for
- * any implementation, so that speeds compare. 0 where no such count is agreed (lsh, kernel). */
+/* Floating-point operations of one forward or backward pass, by the definition: a multiply-add
+ * counts as two. The count does not depend on the implementation, so speeds can be compared. 0
+ * for kinds without an agreed count (lsh, kernel). */
 TARN_API double tarn_attention_forward_flops(const tarn_attention *attention);
 TARN_API double tarn_attention_backward_flops(const tarn_attention *attention);
 
-/* The tables behind the names: rows 0, 1, ...; NULL past the last. */
+/* Tables of the available names and their options, for help texts and menus: rows 0, 1, ...;
+ * NULL past the last. All tables and strings are static. */
 typedef struct tarn_option_info {
     const char *name;
     const char *help;
     double minimum, maximum, initial;
-    bool whole;                 /* only whole numbers */
-    const char *const *choices; /* names, ended by NULL; values are then their indices */
+    bool whole;                 /* only whole numbers are allowed */
+    const char *const *choices; /* NULL, or the allowed names, ended by NULL; minimum, maximum
+                                   and initial are then indices of these */
 } tarn_option_info;
 
 typedef struct tarn_table_row {
@@ -149,29 +160,29 @@ typedef struct tarn_table_row {
 
 TARN_API const tarn_table_row *tarn_attention_kind(size_t index);
 
-/* Whether the keys of a kind, named as in a desc, are its queries, as with "lsh": there is no k
- * and no dk, and N = Nk. False if there is no such kind. */
+/* Whether a kind, given as in tarn_attention_desc, uses its queries as keys, as "lsh" does:
+ * then k and dk are not used, and N = Nk. False for an unknown kind. */
 TARN_API bool tarn_attention_shares_keys(const char *kind);
 
 TARN_API const tarn_table_row *tarn_feature_map(size_t index);
 
-/* ---- The numerator alone ------------------------------------------------ */
+/* ---- Causal dot product ------------------------------------------------- */
 
-/* y_i = q_i^T sum_{j <= i} k_j v_j^T: the numerator of (8) for q and k that already went
- * through a feature map, for callers who do their own normalisation. */
+/* y_i = q_i^T sum_{j <= i} k_j v_j^T: the numerator of (8), for q and k to which a feature map
+ * has already been applied, and for callers that normalise on their own. */
 typedef struct tarn_dot_product_sizes {
     size_t batch, heads, length, query_width, value_width;
-    size_t threads; /* 0: all */
+    size_t threads; /* 0: tarn_threads_default() */
 } tarn_dot_product_sizes;
 
-/* Workspace of either call, 0 if the sizes cannot be used. */
+/* Bytes of workspace for either function; 0 if the sizes are invalid. */
 TARN_API size_t tarn_causal_dot_product_workspace_size(const tarn_dot_product_sizes *sizes);
 
 TARN_API tarn_status tarn_causal_dot_product(const tarn_dot_product_sizes *sizes, tarn_output y,
                                              tarn_input q, tarn_input k, tarn_input v,
                                              void *workspace, tarn_error *err);
 
-/* Gradients of a loss whose gradient with respect to y is dy: (13), (14), (15). */
+/* Gradients dq, dk and dv, given dy, the gradient of the loss with respect to y: (13)-(15). */
 TARN_API tarn_status tarn_causal_dot_product_backward(const tarn_dot_product_sizes *sizes,
                                                       tarn_output dq, tarn_output dk,
                                                       tarn_output dv, tarn_input q,

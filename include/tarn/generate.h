@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* generate.h - a trained model as a recurrent network.
+/* generate.h - generation: a trained model as a recurrent network, symbol by symbol.
  *
  *     tarn_generator *generator;
  *     tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err);
@@ -11,10 +11,11 @@
  *         tarn_sampler_draw(sampler, &symbol, outputs, 1, tarn_state_position(state));
  *     }
  *
- * The state is the caller's: one block that holds no pointers. Zeros are the start (16)(17),
- * memcpy() is a snapshot. With linear attention its size is a function of the model and the
- * batch alone, however long the sequences become; where `longest` is below 1024 it is half of
- * that, since sums of so few terms need no second part (src/layer/linear_step.c). */
+ * The state belongs to the caller: one block of memory without pointers. All zeros is the
+ * initial state (16), (17), and memcpy() takes a snapshot. With linear attention its size
+ * depends only on the model and the batch, no matter how long the sequences become; it is
+ * halved if `longest` is set below 1024, because short sums need no compensation
+ * (src/layer/linear_step.c). */
 #ifndef TARN_GENERATE_H
 #define TARN_GENERATE_H
 
@@ -26,57 +27,60 @@ extern "C" {
 
 /* ---- Types -------------------------------------------------------------- */
 
-/* Plans and working memory for a number of streams that step together. One thread at a time;
- * many generators may share one model, whose weights may not change meanwhile: the method
- * recurrent multiplies with a copy of its matrices, and reads the rest from the model. */
+/* Plans, packed weights and working memory for B streams that advance together. One thread at a
+ * time. Several generators may share one model; its weights must not change while they exist,
+ * because method "recurrent" keeps a copy of the matrices and reads the rest from the model. */
 typedef struct tarn_generator tarn_generator;
 
-/* Zero is a valid default for every field but `batch`. */
+/* Zero is a valid default for every field except `batch`. */
 typedef struct tarn_generator_desc {
-    size_t batch;          /* B, streams */
-    size_t longest;        /* positions at most. 0: no end, for states that do not grow */
-    const char *method;    /* a row of tarn_method(); NULL: "recurrent" where the attention has
-                           that form, else "recompute" */
-    const char *precision; /* of the matrices that are multiplied with: "f32", or "bf16", a copy
-                              of half the size, for recurrent; NULL: f32 */
-    size_t threads;        /* 0: all */
-    const char *cpu;       /* instruction set, as tarn_cpu_name() lists; NULL: best */
+    size_t batch;          /* B, number of streams */
+    size_t longest;        /* maximum sequence length; 0: unlimited, for states that do not
+                              grow */
+    const char *method;    /* a name of tarn_method(); NULL: "recurrent" if the attention has a
+                              recurrent form, else "recompute" */
+    const char *precision; /* of the weight matrices: "f32", or, with method "recurrent",
+                              "bf16", half the size; NULL: "f32" */
+    size_t threads;        /* 0: tarn_threads_default() */
+    const char *cpu;       /* instruction set, a tarn_cpu_name(); NULL: the best */
     const tarn_allocator *allocator;
 } tarn_generator_desc;
 
-/* How a symbol is chosen from a position's outputs: as likely as the model says, if all is
- * zero. */
+/* How symbols are sampled from the outputs of a model. All zeros: from the model's own
+ * distribution. */
 typedef struct tarn_sampling {
-    double temperature; /* log-probabilities of symbols are divided by it; 0: 1 */
-    size_t top_k;       /* only the k most likely; 0: all */
-    double top_p;       /* of these, only the fewest whose share reaches p; 0: 1, all */
-    bool greedy;        /* always the most likely one, whatever the rest says */
+    double temperature; /* log-probabilities are divided by it; 0: 1 */
+    size_t top_k;       /* sample only from the k most probable symbols; 0: all */
+    double top_p;       /* of these, only from the fewest whose probabilities reach p of the
+                           total; 0: all */
+    bool greedy;        /* always the most probable symbol; the rest is ignored */
     uint64_t seed;
-    uint64_t stream; /* number of the first stream, where all are not drawn at once */
-    const char *cpu; /* instruction set, as tarn_cpu_name() lists; NULL: best. For heads whose
-                        outputs are no log-probabilities */
+    uint64_t stream; /* number of the first stream, if streams are drawn in several batches */
+    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best. Only used by heads
+                        whose outputs are not log-probabilities */
 } tarn_sampling;
 
-/* Working memory for choosing. One thread at a time. */
+/* Working memory for sampling. One thread at a time. */
 typedef struct tarn_sampler tarn_sampler;
 
-/* What a file says of the state in it. */
+/* Description of a saved state. */
 typedef struct tarn_state_about {
-    uint64_t model; /* fingerprint */
+    uint64_t model; /* tarn_model_fingerprint() of its model */
     char method[TARN_NAME_SIZE];
     size_t batch;
     uint64_t position; /* as tarn_state_position() */
-    bool has_next;     /* symbols that come next were saved with it */
+    bool has_next;     /* whether the next symbols were saved with it */
 } tarn_state_about;
 
-/* ---- Life --------------------------------------------------------------- */
+/* ---- Create and free ---------------------------------------------------- */
 
+/* The model must be causal and must outlive the generator. */
 TARN_API tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *model,
                                            const tarn_generator_desc *desc, tarn_error *err);
 TARN_API void tarn_generator_free(tarn_generator *generator); /* accepts NULL */
 
-/* For any head. TARN_EINVAL: a temperature that is negative or no number, a top_p above 1. The
- * model is not looked at later. */
+/* For models of any head that predicts a symbol per position. The model is used during this
+ * call only. */
 TARN_API tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
                                          const tarn_sampling *sampling,
                                          const tarn_allocator *allocator, tarn_error *err);
@@ -84,32 +88,33 @@ TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
 
 /* ---- Use ---------------------------------------------------------------- */
 
-/* Feeds the next symbol of every stream (B of them); outputs (B, O), the generator's memory,
- * good until it is next used. Fails, with nothing changed, on symbols that the model does not
- * know and where `longest` or the learned positions end. Allocates nothing but with the method
- * recompute, which grows with the sequence. */
+/* Feeds the next symbol of every stream, symbols (B), and updates the state. *outputs becomes
+ * (B, O), which belongs to the generator and is valid until its next use. Fails without any
+ * change on symbols that the model does not have, and at the end of `longest` or of the learned
+ * positions. Allocates nothing, except with method "recompute", whose memory grows with the
+ * sequence. */
 TARN_API tarn_status tarn_generator_step(tarn_generator *generator, void *state,
                                          const float **outputs, const int32_t *symbols,
                                          tarn_error *err);
 
-/* Feeds n symbols of every stream, symbols (B, n), many positions at a time, and leaves the
- * state as if they had been stepped one by one. Outputs are the last position's. */
+/* Feeds n symbols of every stream, symbols (B, n), many positions at a time: faster than n
+ * steps, with the same state afterwards. The outputs are those of the last position. */
 TARN_API tarn_status tarn_generator_prefill(tarn_generator *generator, void *state,
                                             const float **outputs, const int32_t *symbols,
                                             size_t n, tarn_error *err);
 
-/* The same as a step for models of frames, by the method recurrent: the next config.stack
- * frames of every stream, (B, stack, config.frames), finite; what the last stack of a sequence
- * lacks is zeros. */
+/* A step for models of frames, with method "recurrent": feeds the next config.stack frames of
+ * every stream, (B, stack, config.frames), all finite. Fill an incomplete last stack with
+ * zeros. */
 TARN_API tarn_status tarn_generator_frames(tarn_generator *generator, void *state,
                                            const float **outputs, const float *frames,
                                            tarn_error *err);
 
-/* The next symbol of every stream (B of them) from outputs (B, O), `position` being where it
- * will stand: tarn_state_position(). Stream b's choice depends on its outputs, the seed, its
- * number sampling.stream + b and the position alone: not on the size of the batch, nor on
- * earlier draws. Of equally likely symbols the first counts as the more likely one. Allocates
- * nothing. */
+/* Samples the next symbol of every stream, symbols (B), from outputs (B, O). `position` is the
+ * position of the new symbol, tarn_state_position(). The result of stream b depends only on its
+ * outputs, the seed, its number sampling.stream + b and the position: not on the batch size,
+ * nor on earlier draws. Of equally probable symbols the lower one counts as more probable.
+ * Allocates nothing. */
 TARN_API void tarn_sampler_draw(tarn_sampler *sampler, int32_t *symbols, const float *outputs,
                                 size_t batch, uint64_t position);
 
@@ -120,23 +125,24 @@ TARN_API size_t tarn_generator_state_size(const tarn_generator *generator); /* b
 /* Positions fed so far. */
 TARN_API uint64_t tarn_state_position(const void *state);
 
-/* To a file with a version and the fingerprint of its model, and back. `next` (B) are symbols
- * that were chosen and not yet fed; NULL: there are none. Loading refuses the state of another
- * model, method or batch, and one that is longer than the generator's `longest`, which need not
- * be that of the generator that saved it; *state and *next are then unchanged. A `next` that is
- * not NULL asks for symbols, and a file without them is refused. */
+/* Saves a state to a file, together with a version and the fingerprint of its model, and loads
+ * it again. `next` (B) are symbols that were sampled but not yet fed; NULL: none. Loading fails
+ * for a state of another model, method or batch size, for one that is longer than the
+ * generator's `longest`, and, if `next` is not NULL, for a file without next symbols; state and
+ * next are then unchanged. The saving generator may have had another `longest`. */
 TARN_API tarn_status tarn_state_save(const tarn_generator *generator, const void *state,
                                      const int32_t *next, const char *path, tarn_error *err);
 TARN_API tarn_status tarn_state_load(const tarn_generator *generator, void *state,
                                      int32_t *next, const char *path, tarn_error *err);
 
-/* Whose state a file holds, before there is a generator for it. */
+/* Describes the state in a file, without a generator. */
 TARN_API tarn_status tarn_state_inspect(tarn_state_about *about, const char *path,
                                         tarn_error *err);
 
-/* The bytes of such a file in memory, for those who keep states elsewhere: in a database, or on
- * another machine. *size is the room in `bytes` and becomes what they take; `bytes` NULL: only
- * that. Bytes that are read are distrusted as files are. */
+/* The same in memory instead of a file, to keep states in a database or send them to another
+ * machine. *size is the capacity of `bytes` and becomes the number of bytes needed; with
+ * `bytes` NULL only *size is set. Packed bytes are checked like files: untrusted input is safe.
+ */
 TARN_API tarn_status tarn_state_pack(const tarn_generator *generator, void *bytes, size_t *size,
                                      const void *state, const int32_t *next, tarn_error *err);
 TARN_API tarn_status tarn_state_unpack(const tarn_generator *generator, void *state,
@@ -145,21 +151,21 @@ TARN_API tarn_status tarn_state_unpack(const tarn_generator *generator, void *st
 TARN_API tarn_status tarn_state_inspect_packed(tarn_state_about *about, const void *bytes,
                                                size_t size, tarn_error *err);
 
-/* ---- Questions ---------------------------------------------------------- */
+/* ---- Information -------------------------------------------------------- */
 
 TARN_API const char *tarn_generator_method(const tarn_generator *generator);
 
-/* What one step at a position asks of a machine at least: bytes of weights that are read once,
- * and multiply-adds, times two. Embeddings are looked up, not read. */
+/* Lower bounds of the work of one step: bytes of weights that must be read, without embedding
+ * tables, and floating-point operations at a position. */
 TARN_API size_t tarn_generator_weight_bytes(const tarn_generator *generator);
 TARN_API double tarn_generator_flops(const tarn_generator *generator, uint64_t position);
 
-/* All that it holds now besides the model and states: activations, and copies of weights. It
- * changes with the method recompute only, which holds more as a sequence grows. What oneDNN
- * takes for itself is not among it. */
+/* Bytes of memory of the generator at present, without the model and states: activations and
+ * copies of weights. It grows only with method "recompute". Memory that oneDNN allocates
+ * internally is not included. */
 TARN_API size_t tarn_generator_bytes(const tarn_generator *generator);
 
-/* Methods of generation; NULL past the last. */
+/* Table of the generation methods: rows 0, 1, ...; NULL past the last. */
 TARN_API const tarn_table_row *tarn_method(size_t index);
 
 #ifdef __cplusplus

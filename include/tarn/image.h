@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* image.h - images from files, and pictures of them.
+/* image.h - reading image data sets, and writing PNG files.
  *
  *     tarn_images *images;
  *     tarn_images_open(&images, "data/mnist", &err);
@@ -23,36 +23,37 @@ typedef struct tarn_image_size {
     size_t height, width, channels;
 } tarn_image_size;
 
-/* ---- What a model draws ------------------------------------------------- */
+/* ---- Image models ------------------------------------------------------- */
 
-/* Whether the symbols of a task, as a model's configuration names it, are the bytes of images;
- * *size is zeros if it does not say how large they are. */
+/* Whether a task, as in tarn_config.task, generates images; *size becomes their size, or zeros
+ * if the task does not say it. */
 TARN_API bool tarn_task_image(tarn_image_size *size, const char *task);
 
-/* ---- Images in files ---------------------------------------------------- */
+/* ---- Reading images ----------------------------------------------------- */
 
-/* Images that a model is tried on: of a folder with MNIST's or CIFAR-10's files the test
- * images, of everything else that the task `image` reads all images. Any number of threads may
- * look at them at once. */
+/* Images in memory. Any number of threads may read them at the same time. */
 typedef struct tarn_images tarn_images;
 
+/* Reads the test images of a folder with the MNIST or CIFAR-10 files, or all images of any
+ * other path that task "image" accepts: a folder of PNG files, a PNG file, a list of these, IDX
+ * or CIFAR-10 records. */
 TARN_API tarn_status tarn_images_open(tarn_images **images, const char *path, tarn_error *err);
 TARN_API void tarn_images_free(tarn_images *images); /* accepts NULL */
 
 TARN_API size_t tarn_images_count(const tarn_images *images);
 TARN_API tarn_image_size tarn_images_size(const tarn_images *images);
 
-/* The pixels of image i, in the order of the files; NULL past the last. */
+/* The pixels of image i, in the order of the files; NULL past the last. They belong to
+ * `images`. */
 TARN_API const unsigned char *tarn_images_at(const tarn_images *images, size_t i);
 
-/* ---- Pictures ----------------------------------------------------------- */
+/* ---- Writing PNG files -------------------------------------------------- */
 
 enum { TARN_PNG_GAP = 1, TARN_PNG_GREY = 128, TARN_PNG_SIDE_MOST = 1000000 };
 
-/* `count` images behind each other become a grid of `columns` in a PNG file. Between images
- * lies a gap of TARN_PNG_GAP pixels of TARN_PNG_GREY, which is also where the last row has
- * none. A side of the grid has TARN_PNG_SIDE_MOST pixels at most. The file is replaced as a
- * whole or not at all. */
+/* Writes `count` consecutive images as a grid with `columns` columns. Images are separated by
+ * TARN_PNG_GAP pixels of TARN_PNG_GREY, which also fills the rest of the last row. The sides of
+ * the grid can have at most TARN_PNG_SIDE_MOST pixels. The file is replaced atomically. */
 TARN_API tarn_status tarn_png_write(const char *path, const unsigned char *pixels,
                                     tarn_image_size size, size_t count, size_t columns,
                                     tarn_error *err);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* machine.h - what this processor is and what it can do at most.
+/* machine.h - instruction sets, threads, and the peak performance of this machine.
  *
- * The measuring functions take a fraction of a second each and use the calling
- * process's threads. They allocate only where they say so. A figure is
- * the best of several runs: noise only ever slows a run down. */
+ * Each measurement takes a fraction of a second and runs on the threads of this process. A
+ * figure is the best of several repetitions, because noise only ever slows one down. */
 #ifndef TARN_MACHINE_H
 #define TARN_MACHINE_H
 
@@ -13,31 +12,29 @@
 extern "C" {
 #endif
 
-/* Instruction sets that tarn has loops for and this processor runs, best first:
- * tarn_cpu_name(0) is what is used unless a caller asks for another; the last is
- * "portable"; NULL beyond it. */
+/* Instruction sets that both tarn and this processor support, best first. tarn_cpu_name(0) is
+ * the default, the last one is "portable"; NULL past the last. */
 TARN_API const char *tarn_cpu_name(size_t index);
 
-/* The library that multiplies matrices where it is the fastest to: "oneDNN 2.6.3", or
- * "portable" in a build without. Products that tarn does faster by its own loops
- * (docs/decisions.md) do not go there. */
+/* The library for matrix products, such as "oneDNN 2.6.3", or "portable" in builds without one.
+ * tarn uses its own code for products where that is faster (docs/decisions.md). */
 TARN_API const char *tarn_matmul_backend(void);
 
-/* Threads that a plan with `threads = 0` uses. */
+/* Number of threads that `threads = 0` stands for. */
 TARN_API size_t tarn_threads_default(void);
 
-/* Fused multiply-adds in registers, in GFLOP/s (two flops each), over `threads`
- * threads (0: default) with the loops of `cpu` (NULL: best). */
+/* Measures fused multiply-adds in registers, in GFLOP/s (two operations each), on `threads`
+ * threads (0: the default) with instruction set `cpu` (NULL: the best). */
 TARN_API tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads,
                                           tarn_error *err);
 
-/* The same for products of bf16 pairs summed in f32. TARN_EMACHINE where the
- * processor has no such instruction. */
+/* The same for bf16 dot products accumulated in f32. TARN_EMACHINE: this processor or this
+ * build does not support them. */
 TARN_API tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *err);
 
-/* Reads `memory` again and again, each thread its own share, in GB/s. The size
- * decides which level of the memory is measured. It must have been written, with ordinary
- * numbers: pages that do not exist yet are read faster, denormal floats added more slowly. */
+/* Measures read bandwidth in GB/s: all threads read `memory` repeatedly, each its own part. The
+ * size decides which level of the memory hierarchy is measured. Fill the memory with normal
+ * floats first: pages that were never written read too fast, denormal numbers too slowly. */
 TARN_API tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes,
                                        const char *cpu, size_t threads, tarn_error *err);
 

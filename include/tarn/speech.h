@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* speech.h - what was said, by a model of the task "speech". A model file is all that it takes.
+/* speech.h - speech recognition with a model of task "speech". The model file is all it needs.
  *
  *     tarn_model *model;
  *     tarn_recognizer *recognizer;
@@ -9,7 +9,7 @@
  *     tarn_recognizer_file(recognizer, &transcript, "hello.wav", &err);
  *     puts(transcript.text);
  *
- * A causal model also hears sounds that arrive, in constant memory. */
+ * Causal models can also recognise speech as it arrives, in constant memory. */
 #ifndef TARN_SPEECH_H
 #define TARN_SPEECH_H
 
@@ -21,32 +21,32 @@ extern "C" {
 
 /* ---- Types -------------------------------------------------------------- */
 
-/* One thread at a time. The model is the caller's and must live longer. */
+/* One thread at a time. The model belongs to the caller and must outlive the recognizer. */
 typedef struct tarn_recognizer tarn_recognizer;
 
 /* Zero is a valid default for every field. */
 typedef struct tarn_recognizer_desc {
-    size_t beam; /* beginnings of labels that are kept from frame to frame; 0: the most likely
-                       symbol of each frame */
-    double longest; /* seconds of a recording, at most; 0: 600 */
-    size_t threads; /* 0: all */
-    const char *cpu;
+    size_t beam;    /* beam width; 0: greedy decoding, the most probable symbol of each frame */
+    double longest; /* maximum length of a recording in seconds; 0: 600 */
+    size_t threads; /* 0: tarn_threads_default() */
+    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best. Must outlive the
+                        recognizer */
 } tarn_recognizer_desc;
 
-/* A symbol that was heard. Names live as long as the recognizer. */
+/* A recognised symbol. */
 typedef struct tarn_heard {
-    const char *symbol;
-    double begin;      /* seconds from the start of the sound */
-    double confidence; /* its greatest probability in any frame that is its own, 0 to 1 */
+    const char *symbol; /* its name; valid as long as the recognizer */
+    double begin;       /* seconds from the start of the audio */
+    double confidence;  /* highest probability of the symbol in its frames, 0 to 1 */
 } tarn_heard;
 
-/* Good until the recognizer is next used. */
+/* Pointers are valid until the next use of the recognizer. */
 typedef struct tarn_transcript {
     const tarn_heard *symbols;
     size_t count;
-    const char *text; /* symbols behind each other, with blanks between phones and words */
-    double seconds;   /* of the sound */
-    double log_probability; /* of the path, or with a beam of the labels; in nats */
+    const char *text;       /* all symbols, joined with tarn_recognizer_separator() */
+    double seconds;         /* length of the audio */
+    double log_probability; /* in nats: of the best path, or with a beam of the labels */
 } tarn_transcript;
 
 /* ---- Recordings --------------------------------------------------------- */
@@ -56,45 +56,47 @@ TARN_API tarn_status tarn_recognizer_create(tarn_recognizer **recognizer,
                                             const tarn_recognizer_desc *desc, tarn_error *err);
 TARN_API void tarn_recognizer_free(tarn_recognizer *recognizer); /* accepts NULL */
 
-/* A whole file: WAV, FLAC, NIST SPHERE, of any rate. After a failure the next may come. */
+/* Recognises a whole file: WAV, FLAC or NIST SPHERE, with any sample rate. After a failure the
+ * recognizer can be used for the next file. */
 TARN_API tarn_status tarn_recognizer_file(tarn_recognizer *recognizer,
                                           tarn_transcript *transcript, const char *path,
                                           tarn_error *err);
 
-/* What stands between symbols in a text: " ", or "" between characters. */
+/* What separates symbols in tarn_transcript.text: " ", or "" for models of characters. */
 TARN_API const char *tarn_recognizer_separator(const tarn_recognizer *recognizer);
 
-/* ---- Sounds that arrive ------------------------------------------------- */
+/* ---- Streaming ---------------------------------------------------------- */
 
-/* Begins a sound of so many samples a second, whatever came before. Refuses models that are not
- * causal, or whose features are normalised by a whole recording, and a beam. */
+/* Starts a stream of audio with `rate` samples per second, and ends an earlier one. Fails for
+ * models that are not causal or whose features are normalised per speaker, and with a beam. */
 TARN_API tarn_status tarn_recognizer_begin(tarn_recognizer *recognizer, size_t rate,
                                            tarn_error *err);
 
-/* More samples, full scale being 1: *symbols, *count of them, have ended since, good until the
- * recognizer is next used. What pieces they come in makes no difference. */
+/* Feeds n samples between -1 and 1. *symbols become the *count symbols that were completed;
+ * they are valid until the next use of the recognizer. The result does not depend on how the
+ * samples are divided into calls. */
 TARN_API tarn_status tarn_recognizer_push(tarn_recognizer *recognizer,
                                           const tarn_heard **symbols, size_t *count,
                                           const float *samples, size_t n, tarn_error *err);
 
-/* The rest. */
+/* Ends the stream; *symbols become the *count remaining symbols. */
 TARN_API tarn_status tarn_recognizer_end(tarn_recognizer *recognizer,
                                          const tarn_heard **symbols, size_t *count,
                                          tarn_error *err);
 
 /* ---- Audio -------------------------------------------------------------- */
 
-/* Samples of a file or a pipe, mixed to one channel. */
+/* Samples from a file or a pipe, mixed down to one channel. One thread at a time. */
 typedef struct tarn_audio tarn_audio;
 
-/* A file by its path; or, where the path is NULL, what arrives at a descriptor: WAV, or with a
- * rate raw samples of 16 bits, low byte first, of one channel. */
+/* Opens the file `path`; or, if path is NULL, a file descriptor that delivers WAV, or with a
+ * `raw_rate` above 0 raw samples of one channel, 16-bit little-endian, at that rate. */
 TARN_API tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
                                      size_t raw_rate, tarn_error *err);
 TARN_API void tarn_audio_close(tarn_audio *audio); /* accepts NULL */
 TARN_API size_t tarn_audio_rate(const tarn_audio *audio);
 
-/* The next samples: *count of them, at most `most`, and 0 only at the end. */
+/* Reads the next samples, at most `most`; *count becomes their number, 0 only at the end. */
 TARN_API tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count,
                                      size_t most, tarn_error *err);
 

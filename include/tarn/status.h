@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* status.h - how tarn reports failure, and where it takes memory from. */
+/* status.h - errors, versions and memory allocation.
+ *
+ * Every function that can fail returns a tarn_status and fills an optional tarn_error:
+ *
+ *     tarn_error err;
+ *     if (tarn_model_load(&model, path, NULL, &err) != TARN_OK)
+ *         fprintf(stderr, "%s\n", err.text);
+ *
+ * The library never prints, never exits, and does not read the environment. Functions named
+ * ..._free() and ..._close() accept NULL. Where a function creates an object and fails, the
+ * pointer it was given is set to NULL. */
 #ifndef TARN_STATUS_H
 #define TARN_STATUS_H
 
@@ -21,33 +31,35 @@ extern "C" {
 
 typedef enum tarn_status {
     TARN_OK = 0,
-    TARN_EINVAL = 1,   /* an argument cannot be used; the text names it */
-    TARN_ENOMEM = 2,   /* the allocator said no */
-    TARN_EUNKNOWN = 3, /* a name no table has */
-    TARN_EMACHINE = 4, /* this machine cannot do it */
+    TARN_EINVAL = 1,   /* an argument is invalid; the text names it */
+    TARN_ENOMEM = 2,   /* memory allocation failed */
+    TARN_EUNKNOWN = 3, /* an unknown name; the text lists the known ones */
+    TARN_EMACHINE = 4, /* not supported by this processor or this build */
     TARN_EIO = 5,      /* a file could not be read or written */
-    TARN_EFORMAT = 6,  /* a file is not what it claims to be */
+    TARN_EFORMAT = 6,  /* a file is damaged, or not of the expected format */
     TARN_ENUMBER = 7   /* a loss or gradient is not finite */
 } tarn_status;
 
-/* Filled by every fallible function that is given one; NULL is accepted. The
- * text is one sentence: what was found, where, and what was expected. */
+/* Filled by a function that fails, and left unchanged by one that succeeds. NULL is accepted
+ * everywhere. The text is one line without control characters: where, what was found, what is
+ * allowed. */
 typedef struct tarn_error {
     tarn_status status;
     char text[256];
 } tarn_error;
 
-/* "0.1.0" of the library that is loaded, which may differ from the header's. */
+/* Version of the loaded library, such as "0.1.0". It may differ from TARN_VERSION_*, which is
+ * that of the header. */
 TARN_API const char *tarn_version(void);
 
-/* A word for a status: "ok", "invalid argument", ... */
+/* Short description of a status: "ok", "invalid argument", ... Never NULL. */
 TARN_API const char *tarn_status_name(tarn_status status);
 
-/* Where objects take their memory. NULL instead of an allocator means malloc.
- * `allocate` returns memory aligned as malloc's, or NULL when there is none;
- * `release` accepts NULL. Making an object allocates; each header says what
- * using it does. Files are read and written with malloc, which is also what
- * libraries take for themselves, such as oneDNN where it multiplies. */
+/* Custom memory allocation for objects; a NULL allocator means malloc() and free().
+ * `allocate` returns memory aligned like that of malloc(), or NULL on failure; `release` must
+ * accept NULL. The allocator is copied, its `context` must live as long as the object.
+ * Creating an object allocates; each header says whether using it does. Reading and writing
+ * files always uses malloc(), and so do third-party libraries such as oneDNN internally. */
 typedef struct tarn_allocator {
     void *(*allocate)(void *context, size_t bytes);
     void (*release)(void *context, void *memory);

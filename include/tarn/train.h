@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* train.h - from gradients to better weights, and back to where training stopped.
+/* train.h - training: updates, validation, checkpoints, and complete training runs.
  *
  *     tarn_trainer *trainer;
  *     tarn_trainer_create(&trainer, model, &(tarn_trainer_desc){.batch = 16, .length = 128},
@@ -8,7 +8,8 @@
  *         tarn_trainer_update(trainer, &report, &batch, 1, &err);
  *     tarn_model_save(model, "model.safetensors", &err);
  *
- * tarn_train() below does the whole of `tarn train`: data, logs, checkpoints, validation. */
+ * tarn_train() below is a complete training run, as `tarn train` does it: data, log, validation
+ * and checkpoints. */
 #ifndef TARN_TRAIN_H
 #define TARN_TRAIN_H
 
@@ -20,262 +21,272 @@ extern "C" {
 
 /* ---- Types -------------------------------------------------------------- */
 
-/* Gradients, an optimizer's moments and the memory of a run. One thread at a time. Results are
- * the same to the last bit for any number of threads. */
+/* Gradients, optimizer state and activations. One thread at a time. Results are bit-identical
+ * for any number of threads. */
 typedef struct tarn_trainer tarn_trainer;
 
-/* Zero is a valid default for every field but the sizes. */
+/* Zero is a valid default for every field except the sizes. */
 typedef struct tarn_trainer_desc {
-    size_t batch, length;  /* B, N of one forward and backward */
-    const char *optimizer; /* a row of tarn_optimizer(), with options; NULL: "radam" */
-    const char *schedule;  /* a row of tarn_schedule(), with options; NULL: "constant" */
-    const char *clip;      /* a row of tarn_clip(), with options; NULL: "tensor:norm=1" */
-    double rate;           /* learning rate that the schedule starts from; 0: 1e-3 */
-    const char *precision; /* of the dense products: "f32" or "bf16"; NULL: f32 */
-    bool recompute;        /* keep the layers' inputs only: less memory, a third more time */
-    bool varies;      /* batches of frames differ in length: plans for several lengths in the
-                               same memory */
-    bool skip;        /* leave out updates whose numbers are not finite, instead of failing */
-    uint64_t seed;    /* of dropout */
-    size_t threads;   /* 0: all */
-    const char *cpu;  /* instruction set, as tarn_cpu_name() lists; NULL: best */
-    const char *lstm; /* who computes the layers of an lstm: "portable", tarn's own loops, or
-                         "onednn", where it was built with; NULL: the first */
+    size_t batch, length;  /* B and N of one forward and backward pass */
+    const char *optimizer; /* a name of tarn_optimizer(), with options; NULL: "radam" */
+    const char *schedule;  /* a name of tarn_schedule(), with options; NULL: "constant" */
+    const char *clip;      /* a name of tarn_clip(), with options; NULL: "tensor:norm=1" */
+    double rate;           /* base learning rate of the schedule; 0: 1e-3 */
+    const char *precision; /* of matrix products: "f32" or "bf16"; NULL: "f32" */
+    bool recompute;        /* recompute activations in the backward pass: less memory, about a
+                              third more time */
+    bool varies;      /* batches of frames differ in length: plan several lengths in the same
+                         memory */
+    bool skip;        /* skip updates that are not finite, instead of failing */
+    uint64_t seed;    /* random seed of dropout */
+    size_t threads;   /* 0: tarn_threads_default() */
+    const char *cpu;  /* instruction set, a tarn_cpu_name(); NULL: the best */
+    const char *lstm; /* implementation of lstm layers: "portable", tarn's own, or "onednn" in
+                         builds with oneDNN; NULL: "portable" */
     const tarn_allocator *allocator;
 } tarn_trainer_desc;
 
-/* B sequences of N: inputs, targets (B, N); weights (B, N), how much a position counts, or
- * NULL: once. Zero is a valid default for what follows, where a model does not ask for it. */
+/* A batch of B sequences of N positions. inputs and targets are (B, N); weights are (B, N), the
+ * weight of each position in the loss; NULL: all 1. Fields that a model does not use may be
+ * zero. */
 typedef struct tarn_batch {
     const int32_t *inputs, *targets;
     const float *weights;
-    const float *frames;   /* (B, N, config.frames), in the place of inputs */
-    const size_t *lengths; /* B: symbols or frames that exist; NULL: all */
-    const size_t *counts;  /* B: targets of each sequence, with a head of sequences, as "ctc".
-                              Targets then lie behind each other, the blank is none, and weights
-                              are B */
-    size_t length;         /* N of these frames, at most the trainer's; 0: the trainer's */
+    const float *frames; /* (B, N, config.frames), instead of inputs */
+    const size_t
+        *lengths;         /* B lengths in symbols or frames, without padding; NULL: all are N */
+    const size_t *counts; /* for heads that predict sequences, such as "ctc": B numbers of
+                             targets. All targets then follow one another without padding, none
+                             may be the blank, and weights are (B) */
+    size_t length;        /* N of these frames, at most the trainer's; 0: the trainer's */
 } tarn_batch;
 
-/* What one update did. */
+/* Result of one update. */
 typedef struct tarn_report {
-    uint64_t update; /* its number, counted from 1 */
-    double loss;     /* mean over the positions that count, in nats, before the update; over the
-                        sequences with a head of these */
-    double accuracy; /* fraction of them whose most probable symbol was right; not a number with
-                        a head that does not look for it, as "logistic" and "ctc" */
+    uint64_t update; /* number of the update, counted from 1 */
+    double loss;     /* weighted mean before the update, in nats per position; per sequence with
+                        heads that predict sequences */
+    double accuracy; /* weighted fraction of positions whose most probable symbol was right; NaN
+                        for heads that do not compute it, such as "logistic" and "ctc" */
     double rate;     /* learning rate */
-    double norm;     /* of all gradients together, before clipping */
-    bool skipped;    /* not finite, and left out */
-    size_t tokens;   /* symbols or frames that were read, padding not counted */
+    double norm;     /* norm of all gradients together, before clipping */
+    bool skipped;    /* a number was not finite and the update was skipped */
+    size_t tokens;   /* symbols or frames read, without padding */
 } tarn_report;
 
-/* Sums over positions; a mean is a quotient of two. `correct` is not a number where accuracy
- * is none. With a head of sequences the sums are over these, and there are labels and the edits
- * that make them what was decoded: greedily, or as was asked for. */
+/* Sums over positions, or over sequences with heads that predict these; divide by `weight` for
+ * a mean. `correct` is NaN where accuracy is. The second line is for heads that predict
+ * sequences: target labels, and the edits between them and what was decoded. */
 typedef struct tarn_score {
     double loss, correct, weight;
     double labels, substitutions, insertions, deletions;
 } tarn_score;
 
-/* ---- Life --------------------------------------------------------------- */
+/* ---- Create and free ---------------------------------------------------- */
 
-/* The model is the caller's, and its weights change. */
+/* The model belongs to the caller and must outlive the trainer, which changes its weights. */
 TARN_API tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
                                          const tarn_trainer_desc *desc, tarn_error *err);
 TARN_API void tarn_trainer_free(tarn_trainer *trainer); /* accepts NULL */
 
 /* ---- Use ---------------------------------------------------------------- */
 
-/* One update from `count` batches, whose gradients are accumulated: the mean is over the
- * positions of all. TARN_ENUMBER: the loss or a gradient is not finite; nothing changed.
- * Allocates nothing. */
+/* Performs one update from the accumulated gradients of `count` batches; the loss is the mean
+ * over all of their positions. TARN_ENUMBER: the loss or a gradient is not finite; nothing was
+ * changed. Allocates nothing. */
 TARN_API tarn_status tarn_trainer_update(tarn_trainer *trainer, tarn_report *report,
                                          const tarn_batch *batches, size_t count,
                                          tarn_error *err);
 
-/* Adds what the model makes of a batch; nothing is learned. Allocates nothing. */
+/* Evaluates a batch without training and adds the result to *score, which the caller has set to
+ * zero before the first batch. Allocates nothing. */
 TARN_API tarn_status tarn_trainer_score(tarn_trainer *trainer, tarn_score *score,
                                         const tarn_batch *batch, tarn_error *err);
 
-/* Tells the schedule the loss of a validation, or whatever it is to go by; less is better. */
+/* Reports a validation loss, or another figure of which less is better, to the schedule;
+ * "plateau" needs it. */
 TARN_API void tarn_trainer_observe(tarn_trainer *trainer, double loss);
 
-/* Everything that the next update depends on, in one file that is also a model's: weights,
- * moments, the schedule's state and the number of updates. Updates after loading are those that
- * would have come without. */
+/* Saves and loads a checkpoint: weights, optimizer state, schedule state and the number of
+ * updates. Training continued from a checkpoint is bit-identical to uninterrupted training. A
+ * checkpoint is also a model file. Loading requires a trainer of the same configuration and
+ * optimizer. */
 TARN_API tarn_status tarn_trainer_save(const tarn_trainer *trainer, const char *path,
                                        tarn_error *err);
 TARN_API tarn_status tarn_trainer_load(tarn_trainer *trainer, const char *path,
                                        tarn_error *err);
 
-/* ---- Questions ---------------------------------------------------------- */
+/* ---- Information -------------------------------------------------------- */
 
-TARN_API uint64_t tarn_trainer_updates(const tarn_trainer *trainer);
+TARN_API uint64_t tarn_trainer_updates(const tarn_trainer *trainer); /* done so far */
 
-/* All that it holds besides the model, as planned before it was allocated. */
+/* Bytes of memory of the trainer, without the model. */
 TARN_API size_t tarn_trainer_bytes(const tarn_trainer *trainer);
 
-/* Multiply-adds of one forward and backward, times two: 6 per parameter and position, and
- * attention's. Recomputed activations do not count. */
+/* Floating-point operations of one forward and backward pass: 6 per parameter and position,
+ * plus attention. Recomputed activations do not count. */
 TARN_API double tarn_trainer_flops(const tarn_trainer *trainer);
 
-/* The tables behind the names; NULL past the last. */
+/* Tables of the available names: rows 0, 1, ...; NULL past the last. */
 TARN_API const tarn_table_row *tarn_optimizer(size_t index);
 TARN_API const tarn_table_row *tarn_schedule(size_t index);
 TARN_API const tarn_table_row *tarn_clip(size_t index);
 
-/* ---- The whole of it ---------------------------------------------------- */
+/* ---- Complete training runs --------------------------------------------- */
 
-/* What `tarn train` does, as a plain value; kept in every checkpoint. */
+/* Settings of a training run. A plain struct without pointers; it is stored in every
+ * checkpoint. tarn_settings_start() fills all fields. */
 typedef struct tarn_settings {
-    char task[TARN_NAME_SIZE]; /* a row of tarn_task(), with options */
-    char data[TARN_PATH_SIZE]; /* a file or folder; "": the task makes its own */
-    double validation;         /* fraction of the data that is kept from training */
-    size_t length;             /* 0: as the data has it, for tasks whose data says that */
-    size_t batch, accumulate;
-    size_t updates; /* in all */
+    char task[TARN_NAME_SIZE]; /* a name of tarn_task(), with options */
+    char data[TARN_PATH_SIZE]; /* a file or folder; "": the task generates its data */
+    double validation;         /* fraction of the data kept for validation */
+    size_t length;             /* sequence length; 0: taken from the data, where it has one */
+    size_t batch, accumulate;  /* sequences per batch, batches per update */
+    size_t updates;            /* total number */
     char optimizer[TARN_NAME_SIZE], schedule[TARN_NAME_SIZE], clip[TARN_NAME_SIZE];
     char precision[TARN_NAME_SIZE];
     double rate;
     bool recompute, skip;
-    size_t score_every, score_batches; /* validation */
-    size_t save_every, keep;           /* checkpoints */
-    uint64_t seed;                     /* of data and dropout */
-    char cache[TARN_PATH_SIZE]; /* folder for features, of tasks that make some; "": none */
-    bool strict;                /* data that would be skipped is a failure */
+    size_t score_every, score_batches; /* validate every so many updates, on so many batches */
+    size_t save_every, keep;           /* updates between checkpoints, and how many to keep */
+    uint64_t seed;                     /* random seed of data order and dropout */
+    char cache[TARN_PATH_SIZE];        /* folder for cached features; "": none */
+    bool strict;                       /* fail on bad data instead of skipping it */
 } tarn_settings;
 
+/* As tarn_config_field(), tarn_config_set() and tarn_config_text(). */
 TARN_API const tarn_field *tarn_settings_field(size_t index);
 TARN_API tarn_status tarn_settings_set(tarn_settings *settings, const char *name,
                                        const char *value, tarn_error *err);
 TARN_API tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t size,
                                         const char *name, tarn_error *err);
 
-/* What suits a task; the paper's settings for the paper's tasks. */
+/* Fills the settings with the defaults of a task; for the paper's tasks, those of the paper. */
 TARN_API tarn_status tarn_settings_start(tarn_settings *settings, const char *task,
                                          tarn_error *err);
 
-/* A validation. */
+/* Result of a validation. */
 typedef struct tarn_validation {
-    uint64_t update;
+    uint64_t update;  /* number of updates done */
     double loss;      /* mean, in nats */
-    double metric;    /* the task's */
-    const char *name; /* of the metric */
-    double positions; /* that counted; sequences with a head of these */
-    tarn_score sums;  /* of which all that is made */
+    double metric;    /* the task's own metric */
+    const char *name; /* name of the metric */
+    double positions; /* total weight of the positions, or of the sequences */
+    tarn_score sums;  /* the sums from which all of the above is computed */
 } tarn_validation;
 
-/* A part of the data that was left out, and why. */
+/* Data that was skipped, and why. */
 typedef struct tarn_skipped {
     const char *file;
-    size_t line; /* 0: the file as a whole */
+    size_t line; /* 0: the whole file */
     const char *reason;
 } tarn_skipped;
 
-/* What a run tells as it goes; each may be NULL. */
+/* Callbacks during a training run, all from the thread that called tarn_train(). Each may be
+ * NULL. Pointers are valid during the call only. */
 typedef struct tarn_events {
-    void *context;
+    void *context; /* passed to every callback */
     void (*skipped)(void *context, const tarn_skipped *skipped);
-    /* The data is known, nothing has begun: the schedule may still be changed. */
+    /* The data is open and training has not started: the schedule may still be changed. */
     void (*opened)(void *context, tarn_settings *settings);
-    /* Settings with what the data said; updates done; memory. */
+    /* Training starts, with the final settings; `from` updates are already done. */
     void (*started)(void *context, const tarn_settings *settings, uint64_t from, size_t bytes);
     void (*update)(void *context, const tarn_report *report);
-    /* After every batch of a validation: so many of all are done. */
+    /* After every batch of a validation: `done` of its `batches` are done. */
     void (*scored)(void *context, size_t done, size_t batches);
     void (*validation)(void *context, const tarn_validation *validation);
     void (*saved)(void *context, const char *path);
-    /* A run that is fitted to a time: settings->updates is how many updates that gives. First
-     * before `started` if it is resumed. */
+    /* A run with a time limit: settings->updates is the number of updates that fit. Called
+     * first before `started` when resuming. */
     void (*planned)(void *context, const tarn_settings *settings);
-    bool (*stop)(void *context); /* asked after every update: save and come back */
+    bool (*stop)(void *context); /* called after every update; true: save and return */
 } tarn_events;
 
 typedef struct tarn_train_desc {
-    const char *folder; /* made if it is not there */
-    bool resume;        /* from its last checkpoint */
-    const char *start;  /* a model whose weights are the first ones; NULL: random. Not looked at
-                           where a run is resumed */
-    double epochs;  /* times over the training data, in the place of settings->updates; 0: by
+    const char *folder; /* created if it does not exist */
+    bool resume;        /* continue from the last checkpoint in the folder */
+    const char *start;  /* path of a model with the initial weights; NULL: random weights.
+                           Ignored when resuming */
+    double epochs;      /* passes over the training data, instead of settings->updates; 0: use
                            these */
-    size_t threads; /* 0: all */
-    const char *cpu;
+    size_t threads;     /* 0: tarn_threads_default() */
+    const char *cpu;    /* instruction set, a tarn_cpu_name(); NULL: the best */
     tarn_events events;
 
-    /* Fits the run to a time: settings->updates becomes the number of updates that this machine
-     * makes in it, by the speed of those done, planned again as the speed changes. The schedule
-     * is stretched from its own end, or from settings->updates if it has none, to that number.
-     * 0: settings->updates are made, however long it takes.
+    /* Time limit: settings->updates becomes the number of updates that this machine can do in
+     * this time, estimated from the speed so far and revised as the speed changes. The schedule
+     * is stretched to that number, from its own end or, if it has none, from
+     * settings->updates. 0: no limit, settings->updates are done.
      *
-     * What the clock decides is in the checkpoint that is written at once: a run that is
-     * resumed without `minutes` makes the updates planned last, and one that is resumed with
-     * them fits the rest to these. A run that was begun without `minutes` keeps to its number
-     * of updates. */
+     * The estimate is stored in a checkpoint at once: a run that is resumed without `minutes`
+     * does the updates planned last, and one that is resumed with `minutes` fits the rest into
+     * them. A run that was started without `minutes` keeps its number of updates. */
     double minutes;
-    size_t validations; /* with minutes, of a run that begins: so many, evenly over it, in the
-                           place of settings->score_every; 0: by that */
+    size_t validations; /* with minutes, for a new run: number of validations, evenly spaced,
+                           instead of settings->score_every; 0: use that */
 } tarn_train_desc;
 
-/* Trains until settings->updates are done or a stop is asked for. The folder has
- *     log.jsonl                         one object per update and validation; `seconds` and
- *                                       `cpu_seconds` count from the run's start or resumption
- *     checkpoint-0000001000.safetensors the last `keep` of them
+/* Trains until settings->updates are done or `stop` returns true. The folder then contains
+ *     log.jsonl                         one JSON object per update and validation; `seconds`
+ *                                       and `cpu_seconds` count from the start of this call
+ *     checkpoint-0000001000.safetensors the last `keep` checkpoints
  *     model.safetensors                 the model of the last checkpoint
- *     best.safetensors                  the model of the best validation
- * A folder with checkpoints is refused unless `resume`; then they must be of the same model and
- * settings, but for what does not change the updates: their number, and what is kept when. One
- * with models alone is refused too. A model to start with must be of the configuration, but for
- * its task, dropout and seed. Where data or a validation fail, what was learnt is saved first;
- * where numbers are not finite, the last checkpoint stays the last.
+ *     best.safetensors                  the model with the best validation
+ * A folder that contains models or checkpoints is refused unless `resume`. To resume, model and
+ * settings must be those of the checkpoint, except settings that do not affect the weights,
+ * such as updates, save_every and keep. A `start` model must have the same configuration,
+ * except task, dropout and seed. If reading data or a validation fails, a checkpoint is saved
+ * first; if a number is not finite (TARN_ENUMBER), the last checkpoint is kept as it is.
  *
- * What the data says of itself, a length or options of the task, is filled in before; a model
- * whose task is written as the settings' gets the same, and the symbols of the data. */
+ * A length and task options that depend on the data are filled in when it is opened; if
+ * config->task equals settings->task, the model gets these too, and the number of symbols. */
 TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                                 const tarn_train_desc *desc, tarn_error *err);
 
-/* The model and settings of a folder's last checkpoint. */
+/* Reads configuration and settings from the last checkpoint in a folder. */
 TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
                                          const char *folder, tarn_error *err);
 
 /* Zero is a valid default for every field. */
 typedef struct tarn_evaluate_desc {
-    size_t threads; /* 0: all */
-    const char *cpu;
-    size_t beam; /* of heads of sequences: how many beginnings are kept; 0: decode greedily, and
-                    all that other heads take */
-    void (*skipped)(void *context, const tarn_skipped *skipped);
-    void (*scored)(void *context, size_t done, size_t batches); /* as in tarn_events */
+    size_t threads;  /* 0: tarn_threads_default() */
+    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best */
+    size_t beam;     /* beam width, for heads that predict sequences; 0: greedy decoding. Must
+                        be 0 for other heads */
+    void (*skipped)(void *context, const tarn_skipped *skipped); /* or NULL */
+    void (*scored)(void *context, size_t done, size_t batches);  /* as in tarn_events */
     void *context;
 } tarn_evaluate_desc;
 
-/* The validation part of the settings' data. */
+/* Evaluates a model on the validation data of the settings. */
 TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                                    const tarn_settings *settings,
                                    const tarn_evaluate_desc *desc, tarn_error *err);
 
 /* ---- Tasks -------------------------------------------------------------- */
 
+/* Table of the tasks: rows 0, 1, ...; NULL past the last. */
 TARN_API const tarn_table_row *tarn_task(size_t index);
 
-/* The preset that suits a task, and what its validations measure, as tarn_validation.name has
- * it; NULL: no such task. */
+/* The default preset of a task, and the name of its metric, as in tarn_validation.name; NULL
+ * for an unknown task. */
 TARN_API const char *tarn_task_preset(const char *task);
 TARN_API const char *tarn_task_metric(const char *task);
 
-/* The metric of sums over positions; not a number: no such task, or nothing counted. */
+/* Computes the metric of a task from sums; NaN for an unknown task or sums of nothing. */
 TARN_API double tarn_task_measure(const char *task, const tarn_score *sums);
 
-/* A model for a task: a preset, NULL for the one that suits it, with the task's symbols and
- * head. */
+/* Fills a configuration for a task: a preset (NULL: the default one of the task) with the
+ * symbols, frames and head that the task needs. */
 TARN_API tarn_status tarn_config_start(tarn_config *config, const char *task,
                                        const char *preset, tarn_error *err);
 
-/* How many symbols a model of this task needs. */
+/* Number of symbols that a model of this task needs. */
 TARN_API tarn_status tarn_task_symbols(size_t *symbols, const char *task, tarn_error *err);
 
-/* Text to symbols, at most `length` of them, *count says how many; and symbols to text, at most
- * 16 bytes for each, *length says how many. */
+/* Converts text to symbols and back. `symbols` must have room for `length` symbols, `text` for
+ * 16 bytes per symbol (it is not zero-terminated); *count and *length become the numbers
+ * written. */
 TARN_API tarn_status tarn_task_encode(const char *task, int32_t *symbols, size_t *count,
                                       const char *text, size_t length, tarn_error *err);
 TARN_API tarn_status tarn_task_decode(const char *task, char *text, size_t *length,

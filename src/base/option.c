@@ -170,5 +170,6 @@ tarn_status tn_option_word(size_t *index, const char *const *words, const char *
         }
         list_append(known, sizeof known, words[i]);
     }
-    return tn_fail(err, TARN_EUNKNOWN, "%s: no '%.40s'; there are %s", what, text, known);
+    return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.40s'; available: %s", what, text,
+                   known);
 }
