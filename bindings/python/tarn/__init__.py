@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tarn: transformers whose attention is linear in the sequence length, on CPUs.
+"""tarn: transformers with linear attention, on CPUs.
 
-NumPy arrays in and out; `tarn.torch`, which is imported by its name, has the same for torch."""
+Functions take and return NumPy arrays; `import tarn.torch` has the same for torch tensors."""
 from __future__ import annotations
 
 from typing import Dict, List
@@ -27,17 +27,17 @@ __all__ = [
 
 
 def attention_kinds() -> Dict[str, str]:
-    """Names for `kind`, and what they are."""
+    """Names for the argument `kind`, with descriptions."""
     return _table("tarn_attention_kind")
 
 
 def feature_maps() -> Dict[str, str]:
-    """Names for `feature_map`, and what they are."""
+    """Names for the argument `feature_map`, with descriptions."""
     return _table("tarn_feature_map")
 
 
 def cpus() -> List[str]:
-    """Instruction sets that there are loops for and this processor runs; the first is used."""
+    """Instruction sets that tarn and this processor support, best first; the first is used."""
     found: List[str] = []
     while _lib.tarn_cpu_name(len(found)):
         found.append(_lib.tarn_cpu_name(len(found)).decode())
@@ -45,7 +45,7 @@ def cpus() -> List[str]:
 
 
 def matmul_backend() -> str:
-    """The library that multiplies matrices."""
+    """The library used for matrix products, such as "oneDNN 2.6.3"."""
     return str(_lib.tarn_matmul_backend().decode())
 
 

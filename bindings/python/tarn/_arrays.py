@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""NumPy arrays as the library wants them: f32 with strides, int32 symbols, lengths."""
+"""NumPy arrays in the form that the library needs: f32 with strides, int32 symbols, lengths."""
 from __future__ import annotations
 
 from typing import Any, NamedTuple, Optional, Tuple
@@ -21,12 +21,12 @@ def positions_of(causal: bool, queries: int, keys: int, values: int) -> int:
 
 
 def plain(a: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
-    """Contiguous and aligned, without a copy where it is so already."""
+    """A contiguous and aligned array; copied only if necessary."""
     return np.require(a, dtype, ["C", "A"])
 
 
 class Strided(NamedTuple):
-    """Where an array (batch, position, head, width) lies; strides in floats."""
+    """Address and strides of an array (batch, position, head, width); strides in floats."""
 
     data: int
     batch: int
@@ -41,7 +41,7 @@ class Strided(NamedTuple):
 
 
 def _usable(a: npt.NDArray[Any]) -> bool:
-    """f32 whose last dimension is contiguous: anything else is copied."""
+    """Whether an array is f32 with a contiguous last dimension; others are copied."""
     return bool(a.dtype == np.float32 and a.dtype.isnative and a.flags.aligned
                 and (a.shape[-1] <= 1 or a.strides[-1] == 4)
                 and all(step % 4 == 0 for step in a.strides[:-1]))
@@ -49,15 +49,15 @@ def _usable(a: npt.NDArray[Any]) -> bool:
 
 def floats(name: str, value: Any, letters: str,
            shape: Optional[Tuple[int, ...]] = None) -> Floats:
-    """Of real floating point numbers, f16 and f64 converted; letters name the dimensions."""
+    """A floating-point array as f32; f16 and f64 are converted. Letters name the dimensions."""
     a = np.asarray(value)
     wanted = f"({', '.join(letters)})"
     if a.dtype.kind != "f":
-        raise InvalidArgument(f"{name}: holds {a.dtype}; expected floating point numbers")
+        raise InvalidArgument(f"{name}: has dtype {a.dtype}; it must be floating point")
     if a.ndim != len(letters):
-        raise InvalidArgument(f"{name}: has shape {a.shape}; expected {wanted}")
+        raise InvalidArgument(f"{name}: has shape {a.shape}; it must be {wanted}")
     if shape is not None and a.shape != shape:
-        raise InvalidArgument(f"{name}: has shape {a.shape}; expected {wanted} = {shape}")
+        raise InvalidArgument(f"{name}: has shape {a.shape}; it must be {wanted} = {shape}")
     if _usable(a):
         return a
     with np.errstate(over="ignore"):  # f64 beyond f32 is infinite, as it is in C
@@ -65,44 +65,46 @@ def floats(name: str, value: Any, letters: str,
 
 
 def empty(shape: Tuple[int, ...]) -> Floats:
-    """For outputs."""
+    """An uninitialised array for outputs."""
     try:
         return np.empty(shape, np.float32)
     except (MemoryError, ValueError):
-        raise OutOfMemory(f"outputs: no memory for an array of shape {shape}") from None
+        raise OutOfMemory(f"not enough memory for an output array of shape {shape}") from None
 
 
 def heads_first(a: Floats) -> Strided:
-    """Of an array (B, H, N, D)."""
+    """An array (B, H, N, D)."""
     return Strided(a.ctypes.data, a.strides[0] // 4, a.strides[2] // 4, a.strides[1] // 4)
 
 
 def one_position(a: Floats) -> Strided:
-    """Of an array (B, H, D)."""
+    """An array (B, H, D)."""
     return Strided(a.ctypes.data, a.strides[0] // 4, 0, a.strides[1] // 4)
 
 
 def lengths_of(name: str, value: Any, batch: int, most: int) -> Optional[npt.NDArray[np.uintp]]:
-    """B of them, each 0 to `most`."""
+    """B lengths, each from 0 to `most`."""
     if value is None:
         return None
     a = np.asarray(value)
     if a.dtype.kind not in "iu" or a.shape != (batch,):
         raise InvalidArgument(
-            f"{name}: is {a.dtype} of shape {a.shape}; expected {batch} whole numbers")
+            f"{name}: is {a.dtype} of shape {a.shape}; it must be {batch} whole numbers")
     if a.size and (a.min() < 0 or a.max() > most):
-        raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected 0 to {most}")
+        raise InvalidArgument(
+            f"{name}: are from {a.min()} to {a.max()}; they must be from 0 to {most}")
     return plain(a, np.uintp)
 
 
 def symbols_of(name: str, value: Any, letters: str) -> Symbols:
-    """Whole numbers as int32; the library checks them against the model."""
+    """Whole numbers as int32; the library checks that the model has these symbols."""
     a = np.asarray(value)
     if a.dtype.kind not in "iu":
-        raise InvalidArgument(f"{name}: holds {a.dtype}; expected whole numbers")
+        raise InvalidArgument(f"{name}: has dtype {a.dtype}; it must be whole numbers")
     if a.ndim != len(letters):
         raise InvalidArgument(
-            f"{name}: has shape {a.shape}; expected ({', '.join(letters)})")
+            f"{name}: has shape {a.shape}; it must be ({', '.join(letters)})")
     if a.size and (a.min() < 0 or a.max() > np.iinfo(np.int32).max):
-        raise InvalidArgument(f"{name}: {a.min()} to {a.max()}; expected symbols of the model")
+        raise InvalidArgument(
+            f"{name}: are from {a.min()} to {a.max()}; they must be symbols of the model")
     return plain(a, np.int32)

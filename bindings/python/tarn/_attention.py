@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Attention on NumPy arrays (B, H, N, D).
 
-Arrays are read where they are, by their strides: a view with its dimensions in another order
-costs no copy. What is not f32, or not contiguous in its last dimension, is converted."""
+Arrays are read in place, by their strides: a transposed view needs no copy. Arrays that are not
+f32, or not contiguous in the last dimension, are converted."""
 from __future__ import annotations
 
 import threading
@@ -22,12 +22,12 @@ Gradients = Tuple[Floats, Optional[Floats], Floats]
 def _kind(kind: str) -> bytes:
     encoded = text("kind", kind)
     if encoded is None:
-        raise InvalidArgument('kind: is None; expected a name such as "linear"')
+        raise InvalidArgument('kind is None; it must be a name such as "linear"')
     return encoded
 
 
 class _Call:
-    """One call's arrays, checked, and the plan for them."""
+    """The checked arrays of one call, and the plan for them."""
 
     def __init__(self, q: Any, k: Any, v: Any, kind: str, causal: bool,
                  feature_map: Optional[str], lengths: Any, seed: int, threads: int) -> None:
@@ -43,8 +43,8 @@ class _Call:
             keys = positions_of(causal, N, self.k.shape[2], keys)
             floats("k", self.k, "BHND", (B, H, keys, D))
         elif k is not None:
-            raise InvalidArgument(f"k: is given; the keys of '{kind}' are its queries: "
-                                  "expected None")
+            raise InvalidArgument(f"k must be None: '{kind}' attention uses its queries as "
+                                  "keys")
         floats("v", self.v, "BHNM", (B, H, keys, M))
         self.lengths: Lengths = lengths_of("lengths", lengths, B, keys)
         self.plan: Plan = plan_of(Desc(
@@ -63,22 +63,23 @@ class _Call:
 def attention(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = True,
               feature_map: Optional[str] = None, lengths: Any = None, *, seed: int = 0,
               threads: int = 0) -> Floats:
-    """y (B, H, N, M) of q (B, H, N, D), k (B, H, Nk, D), v (B, H, Nk, M).
+    """Attention of q (B, H, N, D), k (B, H, Nk, D) and v (B, H, Nk, M): y (B, H, N, M).
 
-    kind: a name of attention_kinds(), options behind a colon: "softmax:scale=0.5". The keys of
-    "lsh" are its queries: there k is None. feature_map: a name of feature_maps(); None: "elu"
-    where the kind has one. causal: position i sees keys up to i, and N = Nk. lengths: B whole
-    numbers, the keys that count of each sequence; where none is left the output is 0."""
+    kind: a name of attention_kinds(), with options after a colon: "softmax:scale=0.5". "lsh"
+    uses its queries as keys: pass None for k. feature_map: a name of feature_maps(); None: "elu"
+    for kinds with a feature map. causal: position i attends only to keys up to i; requires
+    N = Nk. lengths: B whole numbers, the number of keys of each sequence; the output is 0 for
+    queries without keys. threads: 0 for all cores."""
     return _Call(q, k, v, kind, causal, feature_map, lengths, seed, threads).forward(None)
 
 
 def attention_vjp(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = True,
                   feature_map: Optional[str] = None, lengths: Any = None, *, seed: int = 0,
                   threads: int = 0) -> Tuple[Floats, Callable[[Any], Gradients]]:
-    """As attention(), and a function from dy to (dq, dk, dv).
+    """The result of attention(), and a function that computes (dq, dk, dv) from dy.
 
-    Arrays may not be changed before the function has been called for the last time. dk is None
-    where there is no k."""
+    Do not change the arrays until that function has been called for the last time. dk is None
+    if k is."""
     made = _Call(q, k, v, kind, causal, feature_map, lengths, seed, threads)
     plan = made.plan
     saved = scratch(plan.saved_size)
@@ -106,7 +107,7 @@ def attention_backward(dy: Any, q: Any, k: Any, v: Any, kind: str = "linear",
                          threads=threads)[1](dy)
 
 
-# ---- The numerator alone --------------------------------------------------------
+# ---- Causal dot product ---------------------------------------------------------
 
 
 def _dot_arrays(q: Any, k: Any, v: Any) -> Tuple[Floats, Floats, Floats]:
@@ -123,7 +124,7 @@ def _dot_product(q: Floats, v: Floats, threads: int) -> DotProduct:
 
 def causal_dot_product(q: Any, k: Any, v: Any, *, threads: int = 0) -> Floats:
     """y_i = q_i^T sum_{j <= i} k_j v_j^T, arrays (B, H, N, D) and (B, H, N, M): the numerator of
-    (8), for q and k that went through a feature map already."""
+    (8), for q and k to which a feature map has already been applied."""
     q, k, v = _dot_arrays(q, k, v)
     y = empty(v.shape)
     _dot_product(q, v, threads).forward(heads_first(y), heads_first(q), heads_first(k),
@@ -133,7 +134,7 @@ def causal_dot_product(q: Any, k: Any, v: Any, *, threads: int = 0) -> Floats:
 
 def causal_dot_product_backward(dy: Any, q: Any, k: Any, v: Any, *,
                                 threads: int = 0) -> Tuple[Floats, Floats, Floats]:
-    """(dq, dk, dv): (13), (14), (15)."""
+    """The gradients (dq, dk, dv), by (13), (14) and (15)."""
     q, k, v = _dot_arrays(q, k, v)
     g = floats("dy", dy, "BHNM", v.shape)
     dq, dk, dv = (empty(a.shape) for a in (q, k, v))
@@ -149,8 +150,8 @@ def causal_dot_product_backward(dy: Any, q: Any, k: Any, v: Any, *,
 class AttentionState:
     """Causal attention as a recurrent network, (16)-(20): one position at a time.
 
-    longest: positions at most, for kinds whose state grows ("softmax", "kernel"); the state of
-    "linear" does not, and needs none. One thread at a time."""
+    longest: maximum number of positions, for kinds whose state grows ("softmax", "kernel"). The
+    state of "linear" has a constant size and needs no maximum. One thread at a time."""
 
     def __init__(self, batch: int, heads: int, query_width: int,
                  value_width: Optional[int] = None, kind: str = "linear",
@@ -158,8 +159,8 @@ class AttentionState:
                  threads: int = 0) -> None:
         named = _kind(kind)
         if longest == 0 and named.split(b":")[0] != b"linear":
-            raise InvalidArgument(f"longest: 0; expected how many positions the state of "
-                                  f"'{kind}', which grows, may hold")
+            raise InvalidArgument(f"longest is 0; it must be the maximum number of positions, "
+                                  f"because the state of '{kind}' grows")
         width = count("query_width", query_width)
         keys = count("longest", longest) or 1
         self._plan = plan_of(Desc(
@@ -168,13 +169,14 @@ class AttentionState:
             width if value_width is None else count("value_width", value_width), seed_of(seed),
             threads_of(threads)))
         if self._plan.state_size == 0:
-            raise InvalidArgument(f"kind: '{kind}' has no recurrent form; expected one that has")
+            raise InvalidArgument(f"kind: '{kind}' has no recurrent form; use \"linear\" or "
+                                  "\"softmax\"")
         self._lock = threading.Lock()
         self._memory = np.zeros(self._plan.state_size, np.uint8)
         self._feature_map: Any = None  # of torch's, as drawn for this sequence
 
     def step(self, q: Any, k: Any, v: Any) -> Floats:
-        """The next position of every sequence: q, k (B, H, D), v (B, H, M) -> y (B, H, M)."""
+        """Processes the next position: q, k (B, H, D) and v (B, H, M) give y (B, H, M)."""
         d = self._plan.desc
         q = floats("q", q, "BHD", (d.batch, d.heads, d.query_width))
         k = floats("k", k, "BHD", q.shape)
@@ -190,7 +192,7 @@ class AttentionState:
             self._memory[:] = 0
 
     def copy(self) -> "AttentionState":
-        """Another state that goes on from here."""
+        """An independent copy of the state."""
         other = object.__new__(AttentionState)
         other._plan, other._lock = self._plan, threading.Lock()
         other._feature_map = self._feature_map
@@ -203,8 +205,8 @@ class AttentionState:
             return self._memory.tobytes()
 
     def load_bytes(self, data: bytes) -> None:
-        """What to_bytes() of a state with the same arguments gave."""
+        """Restores a snapshot of to_bytes() from a state with the same arguments."""
         if len(data) != self._memory.size:
-            raise FormatError(f"data: {len(data)} bytes; expected {self._memory.size}")
+            raise FormatError(f"data has {len(data)} bytes; it must have {self._memory.size}")
         with Alone(self._lock):
             self._memory[:] = np.frombuffer(data, np.uint8)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Exceptions: the library's statuses, each also the built-in kind a caller may expect."""
+"""Exceptions: one for each status of the library, each also a matching built-in exception."""
 from __future__ import annotations
 
 from typing import Dict, Type
 
 
 class Error(Exception):
-    """What tarn raises. str() is one sentence: what was found, and what was expected."""
+    """Base class of all exceptions of tarn. str() says where, what was found, what is allowed."""
 
-    status: int = 0  # as in tarn/status.h; 0: found before the library was asked
+    status: int = 0  # as in tarn/status.h; 0: raised by the Python package itself
 
 
 class InvalidArgument(Error, ValueError):
-    """An argument cannot be used; the text names it."""
+    """An argument is invalid; the text names it."""
 
     status = 1
 
@@ -24,13 +24,13 @@ class OutOfMemory(Error, MemoryError):
 
 
 class UnknownName(Error, LookupError):
-    """A name that no table has."""
+    """An unknown name; the text lists the available ones."""
 
     status = 3
 
 
 class MachineError(Error, RuntimeError):
-    """This machine cannot do it."""
+    """Not supported by this processor or this build."""
 
     status = 4
 
@@ -42,13 +42,13 @@ class FileError(Error, OSError):
 
 
 class FormatError(Error, ValueError):
-    """A file is not what it claims to be."""
+    """A file is damaged, or not of the expected format."""
 
     status = 6
 
 
 class NumberError(Error, ArithmeticError):
-    """A number is not finite."""
+    """A loss or gradient is not finite."""
 
     status = 7
 
@@ -58,15 +58,15 @@ class UnsupportedError(Error, NotImplementedError):
 
 
 class ClosedError(Error, ValueError):
-    """The object was closed before."""
+    """The object is already closed."""
 
 
 class BusyError(Error, RuntimeError):
-    """Another thread is using the object, which takes one at a time."""
+    """Another thread is using the object; only one may at a time."""
 
 
 class ForkedError(Error, RuntimeError):
-    """The object was made before os.fork(), which does not take its threads along."""
+    """The object was created before os.fork(); its threads do not exist in the child process."""
 
 
 _by_status: Dict[int, Type[Error]] = {

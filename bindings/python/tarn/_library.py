@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The shared library: where it is found, its functions, and how they are called."""
+"""The shared library: finding it, its functions, calling them."""
 from __future__ import annotations
 
 import ctypes as c
@@ -88,7 +88,7 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
 
 
 def _places() -> List[str]:
-    """TARN_LIBRARY alone if it is set; else the wheel's own library, else the system's."""
+    """TARN_LIBRARY if it is set; otherwise the library in the wheel; otherwise the system's."""
     named = os.environ.get("TARN_LIBRARY")
     if named:
         return [named]
@@ -112,12 +112,12 @@ def _load() -> c.CDLL:
         library.tarn_version.restype = c.c_char_p
         version = library.tarn_version().decode()
         if not version.startswith(_SERIES + "."):
-            raise ImportError(f"{place}: is tarn {version}; expected {_SERIES}")
+            raise ImportError(f"{place}: is tarn {version}; this package needs {_SERIES}")
         _declare(library)
     except (OSError, AttributeError) as error:
         raise ImportError(
-            f"{place}: {error}; expected the shared library of tarn {_SERIES}: in the package, "
-            "where the system looks for libraries, or named by TARN_LIBRARY") from error
+            f"{place}: {error}; cannot load the shared library of tarn {_SERIES}: install it, or "
+            "set TARN_LIBRARY to its path") from error
     return library
 
 
@@ -126,7 +126,7 @@ version: str = lib.tarn_version().decode()
 
 
 def call(name: str, *arguments: Any) -> None:
-    """A function that returns a status and fills an error, which is raised."""
+    """Calls a function that returns a status, and raises its error."""
     error = s.tarn_error()
     status = getattr(lib, name)(*arguments, c.byref(error))
     if status != 0:
@@ -140,9 +140,9 @@ def text(name: str, value: Optional[str]) -> Optional[bytes]:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidArgument(f"{name}: is {type(value).__name__}; expected str or None")
+        raise InvalidArgument(f"{name} is {type(value).__name__}; it must be str or None")
     if "\0" in value:
-        raise InvalidArgument(f"{name}: holds a NUL character; expected none")
+        raise InvalidArgument(f"{name} must not contain a NUL character")
     return value.encode("utf-8", "replace")
 
 
@@ -150,21 +150,21 @@ def path_bytes(path: PathLike) -> bytes:
     try:
         encoded = os.fsencode(path)
     except TypeError:
-        raise InvalidArgument(f"path: is {type(path).__name__}; expected str or a path") from None
+        raise InvalidArgument(f"path is {type(path).__name__}; it must be str or a path") from None
     if b"\0" in encoded:
-        raise InvalidArgument("path: holds a NUL character; expected none")
+        raise InvalidArgument("path must not contain a NUL character")
     return encoded
 
 
 def count(name: str, value: Any, least: int = 0, most: int = 2**63 - 1) -> int:
-    """ctypes would wrap what does not fit."""
+    """A whole number in a range; ctypes would silently wrap others."""
     try:
         number = operator.index(value)
     except TypeError:
         raise InvalidArgument(
-            f"{name}: is {type(value).__name__}; expected a whole number") from None
+            f"{name} is {type(value).__name__}; it must be a whole number") from None
     if not least <= number <= most:
-        raise InvalidArgument(f"{name}: {number}; expected {least} to {most}")
+        raise InvalidArgument(f"{name} is {number}; it must be from {least} to {most}")
     return number
 
 
@@ -173,7 +173,7 @@ def number(name: str, value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise InvalidArgument(
-            f"{name}: is {type(value).__name__}; expected a number") from None
+            f"{name} is {type(value).__name__}; it must be a number") from None
 
 
 def seed_of(value: Any) -> int:
@@ -182,8 +182,8 @@ def seed_of(value: Any) -> int:
 
 # ---- Processes ------------------------------------------------------------------
 
-# A forked child has none of its parent's OpenMP threads, and GNU's OpenMP would wait for them
-# for ever: there the calling thread works alone.
+# A forked child process has none of its parent's OpenMP threads, and GNU's OpenMP would wait for
+# them forever: in a child, everything runs on the calling thread.
 _forked = False
 
 
@@ -205,14 +205,14 @@ def threads_of(value: Any) -> int:
 
 
 class Handle:
-    """A pointer of the library, freed when it is closed and nobody is using it any more."""
+    """A pointer of the library, freed once it is closed and no longer in use."""
 
     def __init__(self, what: str, pointer: int, free: Callable[[int], Any],
                  holds: Optional["Handle"] = None, threads: int = 1) -> None:
         self.what = what
         self._pointer = pointer
         self._free = free
-        self._holds = holds  # which is in use as long as this is there
+        self._holds = holds  # kept in use as long as this exists
         self._users = 0
         self._closed = False
         self._threads = threads
@@ -233,10 +233,10 @@ class Handle:
     def acquire(self) -> int:
         with self._lock:
             if self.closed:
-                raise ClosedError(f"{self.what}: is closed; expected one that is open")
+                raise ClosedError(f"{self.what} is closed")
             if self._threads != 1 and self._process != os.getpid():
-                raise ForkedError(f"{self.what}: was made before os.fork() with several threads;"
-                                  " expected one made in this process, or with threads=1")
+                raise ForkedError(f"{self.what} was created before os.fork() with several threads;"
+                                  " create it in this process, or with threads=1")
             self._users += 1
             return self._pointer
 
@@ -271,21 +271,21 @@ class Handle:
 
 
 class Alone:
-    """A lock that is not waited for: who meets another thread here shares by mistake."""
+    """A lock that raises instead of waiting: two threads on one state are a mistake."""
 
     def __init__(self, lock: threading.Lock) -> None:
         self._lock = lock
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
-            raise BusyError("state: another thread is using it; expected one state per thread")
+            raise BusyError("state is in use by another thread; use one state per thread")
 
     def __exit__(self, *exception: object) -> None:
         self._lock.release()
 
 
 def create(name: str, *arguments: Any) -> int:
-    """A function that makes an object: its pointer."""
+    """Calls a function that creates an object, and returns its pointer."""
     pointer = c.c_void_p()
     call(name, c.byref(pointer), *arguments)
     assert pointer.value
@@ -293,7 +293,7 @@ def create(name: str, *arguments: Any) -> int:
 
 
 def table(name: str) -> Dict[str, str]:
-    """The names of a table, with what they are."""
+    """The names of a table, with descriptions."""
     rows: Dict[str, str] = {}
     row = getattr(lib, name)(0)
     while row:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models: from files, run on whole sequences."""
+"""Models: loading, saving, and running whole sequences."""
 from __future__ import annotations
 
 import ctypes as c
@@ -20,7 +20,7 @@ from ._state import Prompt, State
 
 @dataclass(frozen=True)
 class Config:
-    """What decides what a model computes: tarn_config of tarn/model.h."""
+    """Configuration of a model: tarn_config of tarn/model.h."""
 
     task: str
     attention: str
@@ -53,7 +53,7 @@ def _config_of(raw: s.tarn_config) -> Config:
 
 
 class Note(NamedTuple):
-    """What became of a tensor or a field in an import."""
+    """What happened to a tensor or a field in an import."""
 
     event: str  # "read", "skipped", "missing", "inferred", "assumed"
     name: str
@@ -64,19 +64,19 @@ _events = ("read", "skipped", "missing", "inferred", "assumed")
 
 
 def presets() -> Dict[str, str]:
-    """Names for Model.create(), and what they are."""
+    """Names of presets for Model.create(), with descriptions."""
     return table("tarn_preset")
 
 
 class Model:
-    """Weights and their configuration. Made by load(), import_() or create().
+    """Weights and their configuration. Created by load(), import_() or create().
 
-    Any number of threads may use one at once. It is closed by close(), at the end of a `with`,
-    or when nothing refers to it any more."""
+    Any number of threads may use a model at the same time. It is closed by close(), at the end
+    of a `with` block, or when it is garbage collected."""
 
     def __init__(self, handle: Handle, notes: List[Note]) -> None:
         self._handle = handle
-        self.notes = notes  #: of import_()
+        self.notes = notes  #: reports of import_()
         with handle.use() as model:
             self._config = _config_of(lib.tarn_model_config(model).contents)
             self._outputs: int = lib.tarn_model_outputs(model)
@@ -85,17 +85,17 @@ class Model:
     def _made(cls, pointer: int, notes: Optional[List[Note]] = None) -> "Model":
         return cls(Handle("model", pointer, lib.tarn_model_free), notes or [])
 
-    # ---- Life ----
+    # ---- Creating, saving, closing ----
 
     @classmethod
     def load(cls, path: PathLike, *, best: bool = False) -> "Model":
-        """A model or checkpoint of tarn's, or a folder of training; best: of a folder, the model
-        of its best validation instead of the last."""
+        """Loads a model file, a checkpoint, or the model in a training folder; best: use the
+        model with the best validation score of the folder, instead of the last."""
         encoded = path_bytes(path)
         if os.path.isdir(encoded):
             encoded = os.path.join(encoded, b"best.safetensors" if best else b"model.safetensors")
         elif best:
-            raise InvalidArgument("best: is given; expected a folder of training then")
+            raise InvalidArgument("best requires the path of a training folder")
         return cls._made(create("tarn_model_load", encoded, None))
 
     @classmethod
@@ -103,10 +103,11 @@ class Model:
                 feature_map: Optional[str] = None, norm: Optional[str] = None,
                 activation: Optional[str] = None, head: Optional[str] = None,
                 position: Optional[str] = None, task: Optional[str] = None) -> "Model":
-        """A file of torch.save(), safetensors or .npz with the authors' names of parameters.
+        """Imports a PyTorch, safetensors or .npz file with the parameter names of the paper's
+        authors. Pickles are parsed safely: no code is ever executed.
 
-        What no shape tells may be given; .notes says what was read, skipped, inferred, and
-        assumed."""
+        The arguments say what the tensor shapes do not; .notes lists what was read, skipped,
+        inferred and assumed."""
         notes: List[Note] = []
 
         def tell(_: Any, event: int, name: bytes, value: bytes) -> None:
@@ -123,7 +124,7 @@ class Model:
 
     @classmethod
     def create(cls, preset: str = "tiny", **settings: Union[str, int, float, bool]) -> "Model":
-        """New weights: a preset with changes to fields of Config."""
+        """Creates a model with random weights: a preset, with changes to fields of Config."""
         config = s.tarn_config()
         call("tarn_config_preset", c.byref(config), text("preset", preset))
         for name, value in settings.items():
@@ -132,7 +133,7 @@ class Model:
         return cls._made(create("tarn_model_create", c.byref(config), None))
 
     def close(self) -> None:
-        """States of the model are closed with it. May be called again."""
+        """Closes the model and its states. May be called again."""
         self._handle.close()
 
     @property
@@ -147,19 +148,20 @@ class Model:
         self.close()
 
     def save(self, path: PathLike) -> None:
-        """As safetensors; replaces the file as a whole or not at all."""
+        """Saves the model as safetensors. The file is replaced atomically."""
         with self._handle.use() as model:
             call("tarn_model_save", model, path_bytes(path))
 
     def export(self, path: PathLike, precision: Optional[str] = None,
                positions: int = 0) -> None:
-        """As .npz where the name ends so, else safetensors; precision "bf16": half the bytes.
-        pos_embedding.pe, the sinusoid of the authors' module, has so many positions; 0: 5000."""
+        """Exports the model: as .npz if the path ends in it, otherwise as safetensors. precision:
+        "f32", or "bf16" for safetensors, half the size. positions: rows of pos_embedding.pe, the
+        sinusoidal encoding of the authors' module; 0: 5000."""
         with self._handle.use() as model:
             call("tarn_model_export", model, path_bytes(path), text("precision", precision),
                  count("positions", positions))
 
-    # ---- Questions ----
+    # ---- Information ----
 
     @property
     def config(self) -> Config:
@@ -167,23 +169,23 @@ class Model:
 
     @property
     def outputs(self) -> int:
-        """Floats at every position: O."""
+        """Number of output floats per position, O."""
         return self._outputs
 
     @property
     def parameters(self) -> int:
-        """Floats in all tensors."""
+        """Number of floats in all tensors."""
         with self._handle.use() as model:
             return int(lib.tarn_model_parameters(model))
 
     @property
     def fingerprint(self) -> int:
-        """A hash of configuration and weights: equal models have equal ones."""
+        """A hash of configuration and weights: equal models have equal fingerprints."""
         with self._handle.use() as model:
             return int(lib.tarn_model_fingerprint(model))
 
     def tensors(self) -> Dict[str, Floats]:
-        """Copies of the weights, by the authors' names."""
+        """Copies of all weights, by name."""
         found: Dict[str, Floats] = {}
         raw = s.tarn_tensor()
         with self._handle.use() as model:
@@ -202,15 +204,15 @@ class Model:
     # ---- Use ----
 
     def forward(self, inputs: Any, lengths: Any = None, *, threads: int = 0) -> Floats:
-        """Outputs (B, N, O) of whole sequences: symbols (B, N), or for a model of frames floats
-        (B, T, frames). lengths: B whole numbers; outputs beyond them mean nothing."""
+        """Outputs (B, N, O) for whole sequences: symbols (B, N), or floats (B, T, frames) for a
+        model of frames. lengths: B whole numbers; outputs past a length are undefined."""
         framed = self._config.frames > 0
         given: Union[Floats, Symbols]
         if framed:
             given = plain(floats("inputs", inputs, "BTF"), np.float32)
             if given.shape[2] != self._config.frames:
-                raise InvalidArgument(f"inputs: has frames of {given.shape[2]}; expected "
-                                      f"{self._config.frames}")
+                raise InvalidArgument(f"inputs: have frames of {given.shape[2]} floats; the model "
+                                      f"needs {self._config.frames}")
         else:
             given = symbols_of("inputs", inputs, "BN")
         B, N = given.shape[:2]
@@ -226,33 +228,32 @@ class Model:
 
     def state(self, batch: int = 1, *, longest: int = 0, method: Optional[str] = None,
               precision: Optional[str] = None, threads: int = 0) -> State:
-        """The model as a recurrent network, for `batch` streams that step together.
+        """A state to run the model as a recurrent network, for `batch` streams.
 
-        longest: positions at most; needed where the state grows, as with softmax. method:
-        "recurrent" or "recompute". precision: "f32", or "bf16", weights in half the bytes."""
+        longest: maximum sequence length; required if the state grows, as with softmax. method:
+        "recurrent" or "recompute". precision: "f32", or "bf16", weights of half the size."""
         return State(self._handle, self._config.task, self._config.symbols, self._outputs, batch,
                      longest, method, precision, threads)
 
     def _own(self, state: State) -> State:
         if not isinstance(state, State) or state._model is not self._handle:
-            raise InvalidArgument("state: is none of this model; expected one that its state() "
-                                  "gave")
+            raise InvalidArgument("state must be one that state() of this model created")
         return state
 
     def step(self, state: State, symbols: Any) -> Floats:
-        """state.step(symbols)."""
+        """The same as state.step(symbols)."""
         return self._own(state).step(symbols)
 
     def prefill(self, state: State, symbols: Any) -> Floats:
-        """state.prefill(symbols)."""
+        """The same as state.prefill(symbols)."""
         return self._own(state).prefill(symbols)
 
     def generate(self, prompt: Prompt = None, n: int = 256, *, batch: int = 1,
                  temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
                  greedy: bool = False, seed: int = 1, method: Optional[str] = None,
                  precision: Optional[str] = None, threads: int = 0) -> Symbols:
-        """n symbols (B, n) of every stream behind a prompt: symbols (B, P), or symbols (P),
-        bytes or text for all of `batch` streams. They are those of `tarn generate`."""
+        """Generates n symbols per stream, (B, n), after a prompt: symbols (B, P), or symbols (P),
+        bytes or text for all `batch` streams. The same symbols as those of `tarn generate`."""
         n = count("n", n, 1)
         if isinstance(prompt, (list, np.ndarray)) and np.ndim(prompt) == 2:
             batch = len(prompt)
@@ -271,13 +272,13 @@ def prompt_size(prompt: Prompt) -> int:
 
 
 def copied(pointer: Optional[int], shape: Any) -> Floats:
-    """Of the library's memory."""
+    """A copy of memory of the library."""
     values = c.cast(c.c_void_p(pointer), c.POINTER(c.c_float))
     return np.array(np.ctypeslib.as_array(values, shape), np.float32)
 
 
 class _run:
-    """A plan of whole sequences, for one call."""
+    """A run of whole sequences, for one call."""
 
     def __init__(self, model: int, batch: int, length: int, threads: int) -> None:
         desc = s.tarn_run_desc(batch=batch, length=length, threads=threads)

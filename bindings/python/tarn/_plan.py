@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Plans of attention: what NumPy's and torch's functions share. Arrays are Strided here."""
+"""Attention plans, shared by the functions for NumPy and torch. Arrays are Strided here."""
 from __future__ import annotations
 
 import ctypes as c
@@ -25,11 +25,11 @@ def scratch(size: int) -> Bytes:
     try:
         return np.empty(max(size, 1), np.uint8)
     except (MemoryError, ValueError):
-        raise OutOfMemory(f"workspace: no memory for {size} bytes") from None
+        raise OutOfMemory(f"not enough memory for a workspace of {size} bytes") from None
 
 
 class Desc(NamedTuple):
-    """tarn_attention_desc, hashable."""
+    """tarn_attention_desc as a hashable tuple."""
 
     kind: bytes
     feature_map: Optional[bytes]
@@ -45,7 +45,7 @@ class Desc(NamedTuple):
 
 
 class Plan:
-    """Immutable: any number of threads may use one."""
+    """An immutable plan: any number of threads may use one at the same time."""
 
     def __init__(self, desc: Desc) -> None:
         self.desc = desc
@@ -94,7 +94,7 @@ def plan_of(desc: Desc) -> Plan:
 
 
 class DotProduct:
-    """The numerator alone, (8): q and k went through a feature map already."""
+    """The numerator of (8), for q and k to which a feature map has already been applied."""
 
     def __init__(self, batch: int, heads: int, length: int, query_width: int, value_width: int,
                  threads: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A model as a recurrent network: states, steps, prompts, symbols that are drawn."""
+"""A model as a recurrent network: states, steps, prompts, sampling."""
 from __future__ import annotations
 
 import ctypes as c
@@ -21,10 +21,9 @@ _NEWLINE = 10
 
 
 class State:
-    """Streams that step together, made by Model.state().
+    """The state of `batch` streams that advance together, created by Model.state().
 
-    One thread at a time: another one that comes meanwhile gets a BusyError. A state is closed
-    with its model."""
+    One thread at a time: a second one gets a BusyError. A state is closed with its model."""
 
     def __init__(self, model: Handle, task: str, symbols: int, outputs: int, batch: int,
                  longest: int, method: Optional[str], precision: Optional[str],
@@ -43,9 +42,9 @@ class State:
         with self._handle.use() as generator:
             self._memory = np.zeros(lib.tarn_generator_state_size(generator), np.uint8)
             self.method: str = lib.tarn_generator_method(generator).decode()
-        self._next: Optional[Symbols] = None  # drawn and not yet fed
+        self._next: Optional[Symbols] = None  # sampled and not yet fed
 
-    # ---- Life ----
+    # ---- Closing ----
 
     def close(self) -> None:
         self._handle.close()
@@ -63,11 +62,11 @@ class State:
         return (f"<tarn.State {self.method}, batch {self.batch}, position {self.position}, "
                 f"{self.nbytes} bytes>")
 
-    # ---- Questions ----
+    # ---- Information ----
 
     @property
     def position(self) -> int:
-        """Symbols fed so far."""
+        """Number of symbols fed so far."""
         return int(lib.tarn_state_position(self._memory.ctypes.data))
 
     @property
@@ -77,13 +76,13 @@ class State:
     # ---- Use ----
 
     def step(self, symbols: Any) -> Floats:
-        """Feeds the next symbol of every stream (B); outputs (B, O)."""
+        """Feeds the next symbol of every stream, (B), and returns the outputs (B, O)."""
         given = symbols_of("symbols", symbols, "B")
         return self._feed_alone(given.reshape(-1, 1))
 
     def prefill(self, symbols: Any) -> Floats:
-        """Feeds n symbols of every stream (B, n) at once, as n steps would; outputs (B, O) of
-        the last."""
+        """Feeds n symbols of every stream, (B, n), faster than n steps; returns the outputs
+        (B, O) of the last position."""
         return self._feed_alone(symbols_of("symbols", symbols, "BN"))
 
     def _feed_alone(self, symbols: Symbols) -> Floats:
@@ -94,7 +93,7 @@ class State:
 
     def _feed(self, generator: int, symbols: Symbols) -> Floats:
         if symbols.shape[0] != self.batch:
-            raise InvalidArgument(f"symbols: are of {symbols.shape[0]} streams; expected "
+            raise InvalidArgument(f"symbols: are of {symbols.shape[0]} streams; this state has "
                                   f"{self.batch}")
         outputs = c.c_void_p()
         call("tarn_generator_prefill", generator, self._memory.ctypes.data, c.byref(outputs),
@@ -103,13 +102,13 @@ class State:
         return np.array(np.ctypeslib.as_array(values, (self.batch, self._outputs)), np.float32)
 
     def reset(self) -> None:
-        """To the start, (16)(17)."""
+        """Resets to the initial state, (16), (17)."""
         with Alone(self._lock), self._handle.use():
             self._memory[:] = 0
             self._next = None
 
     def generate(self, prompt: Prompt = None, n: int = 256, **sampling: Any) -> Symbols:
-        """n symbols (B, n), as stream() draws them."""
+        """Generates n symbols per stream, (B, n); arguments as for stream()."""
         n = count("n", n, 1)
         drawn = np.empty((self.batch, n), np.int32)
         for i, symbols in enumerate(self.stream(prompt, n, **sampling)):
@@ -119,12 +118,12 @@ class State:
     def stream(self, prompt: Prompt = None, n: Optional[int] = None, *,
                temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0,
                greedy: bool = False, seed: int = 1) -> Iterator[Symbols]:
-        """Feeds the prompt, then yields symbols (B) as they are drawn, n times or without end.
+        """Feeds the prompt, then yields symbols (B) as they are sampled, n times or forever.
 
-        prompt: symbols (B, P), or symbols (P), bytes or text for all streams. None: goes on
-        behind what was drawn last; at the start, behind a newline in a model of text and symbol
-        0 elsewhere. Symbols depend on seed, stream and position alone, so that two turns draw
-        what one would."""
+        prompt: symbols (B, P), or symbols (P), bytes or text for all streams. None continues
+        after the symbols sampled last; at the start, after a newline for models of text and
+        after symbol 0 for others. The symbols depend only on seed, stream and position, so two
+        calls give the same symbols as one long one."""
         left = None if n is None else count("n", n)
         heat = number("temperature", temperature)
         raw = s.tarn_sampling(
@@ -156,8 +155,8 @@ class State:
             prompt = [_NEWLINE if self._task == "text" else 0]
         elif isinstance(prompt, (str, bytes)):
             if self._symbols < 256:
-                raise InvalidArgument(f"prompt: is text; the model has {self._symbols} symbols, "
-                                      "which are no bytes: expected numbers")
+                raise InvalidArgument(f"prompt is text, but the {self._symbols} symbols of this "
+                                      "model are not bytes; give a list of numbers")
             prompt = np.frombuffer(prompt.encode() if isinstance(prompt, str) else prompt,
                                    np.uint8)
         symbols = np.asarray(prompt)
@@ -168,7 +167,7 @@ class State:
     # ---- Snapshots ----
 
     def to_bytes(self) -> bytes:
-        """Everything that the streams go on from; also the bytes of save()'s file."""
+        """A snapshot of the state, from which it can continue; the contents of a save() file."""
         with Alone(self._lock), self._handle.use() as generator:
             size, following = c.c_size_t(), self._next_pointer()
             call("tarn_state_pack", generator, None, c.byref(size), self._memory.ctypes.data,
@@ -179,8 +178,8 @@ class State:
             return packed[:size.value].tobytes()
 
     def load_bytes(self, data: bytes) -> None:
-        """From to_bytes() of a state of the same model, method and batch. Whatever is wrong with
-        the bytes leaves the state as it was."""
+        """Restores a snapshot of to_bytes() from a state of the same model, method and batch. On
+        an error the state is unchanged."""
         packed = np.frombuffer(data, np.uint8)
         about = s.tarn_state_about()
         with Alone(self._lock), self._handle.use() as generator:
@@ -192,12 +191,13 @@ class State:
             self._next = following
 
     def save(self, path: PathLike) -> None:
-        """To a file, which `tarn generate --load-state` reads, too."""
+        """Saves a snapshot to a file, which `tarn generate --load-state` can read too."""
         with Alone(self._lock), self._handle.use() as generator:
             call("tarn_state_save", generator, self._memory.ctypes.data, self._next_pointer(),
                  path_bytes(path))
 
     def load(self, path: PathLike) -> None:
+        """Restores a snapshot from a file. On an error the state is unchanged."""
         about, encoded = s.tarn_state_about(), path_bytes(path)
         with Alone(self._lock), self._handle.use() as generator:
             call("tarn_state_inspect", c.byref(about), encoded)
@@ -210,5 +210,5 @@ class State:
         return None if self._next is None else self._next.ctypes.data
 
     def _room(self, about: s.tarn_state_about) -> Optional[Symbols]:
-        """A batch that is another one is refused afterwards, before anything is written."""
+        """Room for the next symbols. The library refuses another batch size before it writes."""
         return np.empty(self.batch, np.int32) if about.has_next else None

@@ -106,7 +106,7 @@ def test_attention_without_a_recurrent_form_is_recomputed():
     one = model.generate(b"ab", 8, seed=3)
     assert np.array_equal(model.generate(b"ab", 8, seed=3, method="recompute"), one)
     assert model.state(longest=20).method == "recurrent"
-    with pytest.raises(tarn.InvalidArgument, match="longest: 0; expected"):
+    with pytest.raises(tarn.InvalidArgument, match="longest is 0; it must be"):
         model.state()
 
 
@@ -115,9 +115,9 @@ def test_models_of_frames_take_floats():
                               symbols=7, layers=1, heads=2, width=16, feed=32, position="add")
     frames = np.random.default_rng(0).standard_normal((2, 9, 5))
     assert model.forward(frames).shape == (2, 5, model.outputs)
-    with pytest.raises(tarn.InvalidArgument, match="frames of 4; expected 5"):
+    with pytest.raises(tarn.InvalidArgument, match="frames of 4 floats; the model needs 5"):
         model.forward(frames[..., :4])
-    with pytest.raises(tarn.InvalidArgument, match="int64; expected floating"):
+    with pytest.raises(tarn.InvalidArgument, match="int64; it must be floating"):
         model.forward(np.zeros((2, 9, 5), int))
 
 

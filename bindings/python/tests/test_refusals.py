@@ -26,39 +26,40 @@ def ones(*shape):
 Q = ones(2, 3, 5, 4)
 
 WRONG_ARRAYS = [
-    (dict(q=ones(2, 3, 5)), r"q: has shape \(2, 3, 5\); expected \(B, H, N, D\)"),
+    (dict(q=ones(2, 3, 5)), r"q: has shape \(2, 3, 5\); it must be \(B, H, N, D\)"),
     (dict(k=ones(2, 3, 5, 3)), r"k: has shape .* = \(2, 3, 5, 4\)"),
     (dict(k=ones(2, 3, 6, 4)), "k: has shape"),
     (dict(v=ones(1, 3, 5, 4)), "v: has shape"),
-    (dict(v=ones(2, 3, 4, 4)), r"v: has shape \(2, 3, 4, 4\); expected .* = \(2, 3, 5, 4\)"),
+    (dict(v=ones(2, 3, 4, 4)), r"v: has shape \(2, 3, 4, 4\); it must be .* = \(2, 3, 5, 4\)"),
     (dict(v=ones(2, 3, 4, 4), causal=False), r"v: has shape \(2, 3, 4, 4\)"),
     (dict(v=ones(2, 3, 6, 4)), "v: has shape"),
-    (dict(k=None, v=ones(2, 3, 4, 4), kind="lsh"), "keys: is 4, queries is 5"),
-    (dict(k=ones(2, 3, 6, 4), v=ones(2, 3, 6, 4)), "keys: is 6, queries is 5; causal"),
-    (dict(q=Q.astype(int)), "q: holds int64; expected floating point"),
-    (dict(q=Q.astype(complex)), "q: holds complex128"),
-    (dict(q=Q.astype(bool)), "q: holds bool"),
-    (dict(v=Q.astype(object)), "v: holds object"),
-    (dict(v="text"), "v: holds <U4"),
-    (dict(k=None), "k: holds object"),
-    (dict(q=ones(0, 3, 5, 4), k=ones(0, 3, 5, 4), v=ones(0, 3, 5, 4)), "batch: is 0"),
-    (dict(lengths=[5]), r"lengths: is int64 of shape \(1,\); expected 2 whole"),
-    (dict(lengths=[5, 6]), "lengths: 5 to 6; expected 0 to 5"),
-    (dict(lengths=[-1, 5]), "lengths: -1 to 5"),
+    (dict(k=None, v=ones(2, 3, 4, 4), kind="lsh"), "keys is 4 and queries is 5"),
+    (dict(k=ones(2, 3, 6, 4), v=ones(2, 3, 6, 4)), "keys is 6 and queries is 5; causal"),
+    (dict(q=Q.astype(int)), "q: has dtype int64; it must be floating point"),
+    (dict(q=Q.astype(complex)), "q: has dtype complex128"),
+    (dict(q=Q.astype(bool)), "q: has dtype bool"),
+    (dict(v=Q.astype(object)), "v: has dtype object"),
+    (dict(v="text"), "v: has dtype <U4"),
+    (dict(k=None), "k: has dtype object"),
+    (dict(q=ones(0, 3, 5, 4), k=ones(0, 3, 5, 4), v=ones(0, 3, 5, 4)),
+     "batch is 0; it must be at least 1"),
+    (dict(lengths=[5]), r"lengths: is int64 of shape \(1,\); it must be 2 whole"),
+    (dict(lengths=[5, 6]), "lengths: are from 5 to 6; they must be from 0 to 5"),
+    (dict(lengths=[-1, 5]), "lengths: are from -1 to 5"),
     (dict(lengths=[1.0, 5.0]), "lengths: is float64"),
-    (dict(kind="nope"), "no 'nope'; there are"),
+    (dict(kind="nope"), "unknown name 'nope'; available: "),
     (dict(kind="linear:nope=1"), "nope"),
-    (dict(kind=None), "kind: is None"),
-    (dict(kind=b"linear"), "kind: is bytes; expected str"),
-    (dict(kind="linear\0"), "kind: holds a NUL"),
-    (dict(kind="lsh"), "k: is given; the keys of 'lsh' are its queries"),
+    (dict(kind=None), "kind is None"),
+    (dict(kind=b"linear"), "kind is bytes; it must be str"),
+    (dict(kind="linear\0"), "kind must not contain a NUL"),
+    (dict(kind="lsh"), "k must be None: 'lsh' attention uses its queries"),
     (dict(kind="softmax", feature_map="elu"), "feature"),
-    (dict(feature_map="nope"), "no 'nope'; there are"),
-    (dict(seed=-1), "seed: -1; expected 0 to"),
-    (dict(seed=2**64), "seed: "),
-    (dict(seed="1"), "seed: is str"),
-    (dict(threads=-1), "threads: -1"),
-    (dict(threads=10**30), "threads: "),
+    (dict(feature_map="nope"), "unknown name 'nope'; available: "),
+    (dict(seed=-1), "seed is -1; it must be from 0 to"),
+    (dict(seed=2**64), "seed is "),
+    (dict(seed="1"), "seed is str"),
+    (dict(threads=-1), "threads is -1"),
+    (dict(threads=10**30), "threads is "),
 ]
 
 
@@ -89,27 +90,27 @@ def test_sizes_beyond_memory_are_refused():
 
 def test_errors_are_also_the_built_in_kinds(tmp_path):
     (tmp_path / "junk").write_bytes(b"x" * 100)
-    for call, kind, built_in in (
-            (lambda: tarn.attention(Q, Q, ones(1)), tarn.InvalidArgument, ValueError),
-            (lambda: tarn.attention(Q, Q, Q, "nope"), tarn.UnknownName, LookupError),
-            (lambda: tarn.Model.load(tmp_path / "none"), tarn.FileError, OSError),
-            (lambda: tarn.Model.load(tmp_path / "junk"), tarn.FormatError, ValueError)):
+    for call, kind, built_in, says in (
+            (lambda: tarn.attention(Q, Q, ones(1)), tarn.InvalidArgument, ValueError, "v: "),
+            (lambda: tarn.attention(Q, Q, Q, "nope"), tarn.UnknownName, LookupError, "'nope'"),
+            (lambda: tarn.Model.load(tmp_path / "none"), tarn.FileError, OSError, "none: "),
+            (lambda: tarn.Model.load(tmp_path / "junk"), tarn.FormatError, ValueError,
+             "junk: not a safetensors, PyTorch or NumPy file")):
         with pytest.raises(kind) as caught:
             call()
         assert isinstance(caught.value, built_in) and isinstance(caught.value, tarn.Error)
-        assert caught.value.status == kind.status > 0 and ";" in str(caught.value) or "none" in str(
-            caught.value)
+        assert caught.value.status == kind.status > 0 and says in str(caught.value)
 
 
 def test_wrong_paths_and_names_are_refused(model, tmp_path):
     for path in (None, 3, "a\0b", b"a\0b"):
-        with pytest.raises(tarn.InvalidArgument, match="path: "):
+        with pytest.raises(tarn.InvalidArgument, match="path (is|must)"):
             tarn.Model.load(path)
-        with pytest.raises(tarn.InvalidArgument, match="path: "):
+        with pytest.raises(tarn.InvalidArgument, match="path (is|must)"):
             model.save(path)
     with pytest.raises(tarn.FileError):
         model.save(tmp_path / "no" / "folder")
-    with pytest.raises(tarn.InvalidArgument, match="best: "):
+    with pytest.raises(tarn.InvalidArgument, match="best requires the path of a training folder"):
         tarn.Model.load(tmp_path / "no", best=True)
     with pytest.raises(tarn.UnknownName, match="nope"):
         tarn.Model.create("nope")
@@ -122,16 +123,16 @@ def test_wrong_paths_and_names_are_refused(model, tmp_path):
 def test_wrong_symbols_are_refused(model):
     for symbols, sentence in (
             ([[256]], "256"), ([[-1]], "-1"), ([[2**40]], "symbols of the model"),
-            ([1, 2], r"shape \(2,\)"), ([[1.5]], "float64"), ([["a"]], "holds"),
+            ([1, 2], r"shape \(2,\)"), ([[1.5]], "float64"), ([["a"]], "has dtype <U1"),
             (np.zeros((1, 0), int), "0"), (np.zeros((0, 1), int), "0")):
         with pytest.raises(tarn.Error, match=sentence):
             model.forward(symbols)
         with pytest.raises(tarn.Error):
             model.state().prefill(symbols)
     state = model.state(2)
-    with pytest.raises(tarn.InvalidArgument, match="3 streams; expected 2"):
+    with pytest.raises(tarn.InvalidArgument, match="3 streams; this state has 2"):
         state.step([1, 2, 3])
-    with pytest.raises(tarn.InvalidArgument, match="2 streams; expected 3"):
+    with pytest.raises(tarn.InvalidArgument, match="2 streams; this state has 3"):
         model.state(3).generate([[1], [2]], 4)
     assert state.position == 0
 
@@ -142,7 +143,7 @@ def test_wrong_sampling_is_refused(model):
                   dict(batch=0), dict(batch=-1), dict(method="nope"), dict(precision="f8")):
         with pytest.raises(tarn.Error):
             model.generate(**dict(dict(prompt=b"a", n=2), **wrong))
-    with pytest.raises(tarn.InvalidArgument, match="11 symbols, which are no bytes"):
+    with pytest.raises(tarn.InvalidArgument, match="the 11 symbols of this model are not bytes"):
         tarn.Model.create("tiny", task="copy", symbols=11).generate("a", 2)
 
 
@@ -162,9 +163,9 @@ def test_what_is_closed_stays_closed(model, tmp_path):
             call()
     with model.state() as other:
         pass
-    with pytest.raises(tarn.ClosedError, match="state: is closed"):
+    with pytest.raises(tarn.ClosedError, match="state is closed"):
         other.step([1])
-    with pytest.raises(tarn.InvalidArgument, match="state: is none of this model"):
+    with pytest.raises(tarn.InvalidArgument, match="state must be one that state"):
         tarn.Model.create("tiny", **SMALL).step(model.state(), [1])
 
 
@@ -254,7 +255,7 @@ def test_hostile_snapshots_leave_a_state_as_it_was(model):
     with pytest.raises(tarn.FormatError, match="the model"):
         tarn.Model.create("tiny", **dict(SMALL, seed=2)).state().load_bytes(good)
     layer = tarn.AttentionState(1, 1, 4, kind="softmax", longest=4)
-    with pytest.raises(tarn.FormatError, match="bytes; expected"):
+    with pytest.raises(tarn.FormatError, match="data has 0 bytes; it must have"):
         layer.load_bytes(b"")
     layer.load_bytes(b"\xff" * len(layer.to_bytes()))
     with pytest.raises(tarn.InvalidArgument, match="positions"):
@@ -264,7 +265,7 @@ def test_hostile_snapshots_leave_a_state_as_it_was(model):
 def test_a_state_says_where_it_ends(model):
     with pytest.raises(tarn.InvalidArgument, match="longest"):
         model.state(longest=3).prefill([[1, 2, 3, 4]])
-    with pytest.raises(tarn.InvalidArgument, match="longest: 0; expected how many"):
+    with pytest.raises(tarn.InvalidArgument, match="longest is 0; it must be the maximum"):
         tarn.AttentionState(1, 1, 4, kind="softmax")
     with pytest.raises(tarn.InvalidArgument, match="no recurrent form"):
         tarn.AttentionState(1, 1, 4, kind="lsh", longest=4)

@@ -193,7 +193,7 @@ def test_lsh_shares_its_keys():
     q, _, v = tensors()
     tt.attention(q, None, v, "lsh:chunk=4,buckets=2").sum().backward()
     assert q.grad.shape == q.shape
-    with pytest.raises(tarn.InvalidArgument, match="keys: are given"):
+    with pytest.raises(tarn.InvalidArgument, match="keys must be None"):
         tt.attention(q, q, v, "lsh")
 
 
@@ -225,7 +225,7 @@ def test_causal_masks_are_known_by_what_they_say():
     for mask in causal_masks():
         assert torch.equal(tt.CausalLinearAttention()(q, k, v, mask, None, None), wanted)
         assert torch.equal(tt.FullAttention()(q, k, v, mask), softmax)
-        with pytest.raises(tarn.InvalidArgument, match="attn_mask: hides keys"):
+        with pytest.raises(tarn.InvalidArgument, match="attn_mask masks keys"):
             tt.LinearAttention()(q, k, v, mask)
 
 
@@ -237,7 +237,7 @@ def test_full_masks_are_known_by_what_they_say():
                  Foreign(additive_matrix=torch.zeros(L, S))):
         assert torch.equal(tt.LinearAttention()(q, k, v, mask), wanted)
         if mask is not None:
-            with pytest.raises(tarn.InvalidArgument, match="attn_mask: is full"):
+            with pytest.raises(tarn.InvalidArgument, match="attn_mask is full"):
                 tt.CausalLinearAttention()(q, k, v, mask)
 
 
@@ -298,18 +298,18 @@ def test_our_masks_have_the_matrices_of_others():
 
 WRONG_MASKS = [
     (dict(attn_mask=torch.eye(L, dtype=torch.bool)), "neither full nor lower triangular"),
-    (dict(attn_mask=torch.rand(L, L)), "holds weights"),
-    (dict(attn_mask=torch.ones(N, L, L, dtype=torch.bool)), r"expected \(L, S\) = \(7, 7\)"),
-    (dict(attn_mask="causal"), "attn_mask: is str; expected"),
-    (dict(attn_mask=Foreign()), "attn_mask: is Foreign; expected"),
+    (dict(attn_mask=torch.rand(L, L)), "contains weights"),
+    (dict(attn_mask=torch.ones(N, L, L, dtype=torch.bool)), r"it must be \(L, S\) = \(7, 7\)"),
+    (dict(attn_mask="causal"), "attn_mask is str; it must be"),
+    (dict(attn_mask=Foreign()), "attn_mask is Foreign; it must be"),
     (dict(key_lengths=torch.tensor([1])), "key_lengths: is torch.int64 of shape"),
     (dict(key_lengths=torch.tensor([1.0, 2.0])), "key_lengths: is torch.float32"),
-    (dict(key_lengths=torch.tensor([1, L + 1])), "expected 0 to 7"),
-    (dict(key_lengths=torch.tensor([-1, 1])), "expected 0 to 7"),
-    (dict(key_lengths=torch.ones(N, L, dtype=torch.bool)), "expected 2 whole numbers"),
+    (dict(key_lengths=torch.tensor([1, L + 1])), "they must be from 0 to 7"),
+    (dict(key_lengths=torch.tensor([-1, 1])), "they must be from 0 to 7"),
+    (dict(key_lengths=torch.ones(N, L, dtype=torch.bool)), "it must be 2 whole numbers"),
     (dict(key_lengths=Foreign(bool_matrix=torch.tensor([[1, 0, 1, 1, 1, 1, 1]] * N) > 0)),
-     "leaves out keys in between"),
-    (dict(key_lengths=3), "key_lengths: is int"),
+     "masks keys in the middle"),
+    (dict(key_lengths=3), "key_lengths is int"),
 ]
 
 
@@ -397,15 +397,15 @@ def test_recurrent_modules_refuse_what_they_cannot_do():
     q, k, v = (t.detach()[:, 0] for t in tensors())
     linear, full = tt.RecurrentLinearAttention(E), tt.RecurrentFullAttention(max_length=1)
     _, state = full(q, k, v)
-    with pytest.raises(tarn.InvalidArgument, match="holds 1 positions"):
+    with pytest.raises(tarn.InvalidArgument, match="state is full: it has 1 positions"):
         full(q, k, v, state)
-    with pytest.raises(tarn.InvalidArgument, match="another attention"):
+    with pytest.raises(tarn.InvalidArgument, match="another kind of attention"):
         linear(q, k, v, state)
-    with pytest.raises(tarn.InvalidArgument, match="both are given"):
+    with pytest.raises(tarn.InvalidArgument, match="are both given"):
         full(q, k, v, state, state)
-    with pytest.raises(tarn.InvalidArgument, match="state: is list"):
+    with pytest.raises(tarn.InvalidArgument, match="state is list"):
         linear(q, k, v, [])
-    with pytest.raises(tarn.InvalidArgument, match="requires a gradient"):
+    with pytest.raises(tarn.InvalidArgument, match="must not require gradients"):
         linear(q.requires_grad_(), k, v)
     with pytest.raises(tarn.InvalidArgument, match="requires a gradient"):
         tt.RecurrentLinearAttention(E, torch.nn.Linear(E, 3))(q.detach(), k, v)
@@ -473,13 +473,13 @@ def test_a_model_trains_as_with_a_plain_attention():
 def test_tensors_that_cannot_be_read_are_refused():
     q, k, v = (t.detach() for t in tensors())
     for wrong, sentence in (
-            (q.to("meta"), "queries: is on meta; expected a tensor on the CPU"),
-            (q.double(), "queries: is torch.float64; expected torch.float32"),
+            (q.to("meta"), "queries: is on meta; it must be on the CPU"),
+            (q.double(), "queries: is torch.float64; it must be torch.float32"),
             (q.long(), "queries: is torch.int64"),
             (q.to_sparse(), "queries: is torch.sparse"),
-            (q.tolist(), "queries: is list; expected a tensor"),
-            (q[0], r"queries: has shape \(7, 3, 4\); expected"),
-            (q[:, :3], "keys: is 7, queries is 3"),
+            (q.tolist(), "queries: is list; it must be a tensor"),
+            (q[0], r"queries: has shape \(7, 3, 4\); it must be"),
+            (q[:, :3], "keys is 7 and queries is 3"),
             (q[:1], "has shape"),
             (q[..., :2], "keys: has shape"),
             (q[:0], "has shape"),
@@ -501,7 +501,7 @@ def test_tensors_that_cannot_be_read_are_refused():
         tt.LinearAttention()(q, k, v[:, :6], key_lengths=[7, 7])
     with pytest.raises(tarn.InvalidArgument, match="K: has shape"):
         tt.causal_dot_product(q, k[:1], v)
-    with pytest.raises(tarn.InvalidArgument, match="4 wide; expected query_dimensions, 8"):
+    with pytest.raises(tarn.InvalidArgument, match="have width 4; it must be query_dimensions, 8"):
         tt.LinearAttention(8)(q, k, v)
     odd = torch.frombuffer(bytearray(4 * q.numel() + 1), dtype=torch.uint8)[1:]
     try:
@@ -514,12 +514,13 @@ def test_tensors_that_cannot_be_read_are_refused():
 
 def test_arguments_that_cannot_be_done_are_refused():
     for make, sentence in (
-            (lambda: tt.FullAttention(attention_dropout=0.1), "attention_dropout: 0.1; expected 0"),
-            (lambda: tt.FullAttention(softmax_temp=-1), "softmax_temp: -1"),
+            (lambda: tt.FullAttention(attention_dropout=0.1),
+             "attention_dropout is 0.1; it must be 0"),
+            (lambda: tt.FullAttention(softmax_temp=-1), "softmax_temp is -1"),
             (lambda: tt.FullAttention(event_dispatcher="x"), "event_dispatcher"),
-            (lambda: tt.LinearAttention(4, feature_map=3), "feature_map: is int"),
-            (lambda: tt.LinearAttention(4, eps="x"), "eps: is str")):
+            (lambda: tt.LinearAttention(4, feature_map=3), "feature_map is int"),
+            (lambda: tt.LinearAttention(4, eps="x"), "eps is str")):
         with pytest.raises(tarn.InvalidArgument, match=sentence):
             make()
-    with pytest.raises(tarn.UnknownName, match="no 'nope'"):
+    with pytest.raises(tarn.UnknownName, match="unknown name 'nope'"):
         tt.LinearAttention(4, feature_map="nope")(*tensors())

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""tarn for torch: autograd functions and modules on CPU tensors, which are not copied.
+"""tarn for torch: autograd functions and modules for CPU tensors, without copies.
 
-Signatures, names and layouts are those of fast_transformers: queries (N, L, H, E), keys
-(N, S, H, E), values (N, S, H, D), masks as objects. torch is what is installed, of any version
-from 1.10 on; tarn itself is not compiled against it."""
+Names, signatures and layouts are those of fast_transformers: queries (N, L, H, E), keys
+(N, S, H, E), values (N, S, H, D), mask objects. Works with any installed torch from version 1.10;
+tarn is not compiled against torch."""
 from __future__ import annotations
 
 from ._functions import attention, causal_dot_product

@@ -19,7 +19,7 @@ def wants_grad(*tensors: Optional[torch.Tensor]) -> bool:
 
 
 def default_threads() -> int:
-    """torch's, so that torch.set_num_threads() counts here, too."""
+    """torch's number of threads, so that torch.set_num_threads() applies here too."""
     return min(torch.get_num_threads(), 1024)
 
 
@@ -77,7 +77,7 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
               kind: str = "linear", causal: bool = True, feature_map: Optional[str] = None,
               lengths: Any = None, *, seed: int = 0,
               threads: Optional[int] = None) -> torch.Tensor:
-    """tarn.attention() with gradients, for tensors (N, L, H, E): outputs (N, L, H, D)."""
+    """tarn.attention() with gradients, for tensors (N, L, H, E). Returns (N, L, H, D)."""
     named = _kind(kind)
     q = floats("queries", queries, "NLHE")
     N, L, H, E = q.shape
@@ -89,8 +89,8 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
         S = positions_of(causal, L, k.shape[1], S)
         k = placed(floats("keys", k, "NSHE", (N, S, H, E)))
     elif keys is not None:
-        raise InvalidArgument(f"keys: are given; those of '{kind}' are its queries: expected "
-                              "None")
+        raise InvalidArgument(f"keys must be None: '{kind}' attention uses its queries as "
+                              "keys")
     v = placed(floats("values", v, "NSHD", (N, S, H, D)))
     q = placed(q)
     counted = lengths_of("lengths", _listed(lengths), N, S)
@@ -102,11 +102,11 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
 
 
 def _listed(lengths: Any) -> Any:
-    """Not by .numpy(), which older torch has not for newer NumPy."""
+    """Lengths without .numpy(), which older versions of torch lack for newer NumPy."""
     return lengths.tolist() if isinstance(lengths, torch.Tensor) else lengths
 
 
-# ---- The numerator alone --------------------------------------------------------
+# ---- Causal dot product ---------------------------------------------------------
 
 
 class _CausalDotProduct(torch.autograd.Function):

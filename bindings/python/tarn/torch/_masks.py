@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Masks: those of fast_transformers, or anything with their attributes, plain tensors, or None.
+"""Masks: those of fast_transformers, objects with the same attributes, tensors, or None.
 
-An attention mask may say that everything is seen, or that position i sees positions up to i;
-lengths, that each sequence's first keys are. Nothing else can be done here, and it is refused."""
+An attention mask must be full or causal, and key lengths must keep the first keys of each
+sequence. Anything else is not supported and raises an error."""
 from __future__ import annotations
 
 from typing import Any, List, NamedTuple, Optional, Union
@@ -14,11 +14,11 @@ from .._library import count
 
 _INF = float("-inf")
 
-# ---- Our own, for who has no others ---------------------------------------------
+# ---- Our own, without fast_transformers -----------------------------------------
 
 
 class _Mask:
-    """A matrix of what is seen, made only when somebody asks for it."""
+    """A mask whose matrix is created only when it is asked for."""
 
     lower_triangular = False
     all_ones = False
@@ -68,7 +68,7 @@ class FullMask(_Mask):
 
 
 class TriangularCausalMask(_Mask):
-    """Position i of N sees positions up to i."""
+    """Position i of N attends only to positions up to i."""
 
     lower_triangular = True
 
@@ -81,7 +81,7 @@ class TriangularCausalMask(_Mask):
 
 
 class LengthMask(_Mask):
-    """How many positions each sequence has."""
+    """Masks the positions past the length of each sequence."""
 
     def __init__(self, lengths: torch.Tensor, max_len: Optional[int] = None,
                  device: Any = None) -> None:
@@ -94,18 +94,18 @@ class LengthMask(_Mask):
         return places.view(1, -1) < self.lengths.view(-1, 1)
 
 
-# ---- Anybody's ------------------------------------------------------------------
+# ---- Any mask -------------------------------------------------------------------
 
 
 class Seen(NamedTuple):
-    """What an attention mask says; both, where there is one key."""
+    """Whether an attention mask is full, and whether it is causal; a single key is both."""
 
     full: bool
     causal: bool
 
 
 def _allowed(name: str, mask: Any) -> torch.Tensor:
-    """A matrix of what is seen, from whatever a mask has."""
+    """The boolean matrix of a mask, True where a key is visible."""
     if isinstance(mask, torch.Tensor):
         matrix, additive = mask, mask.dtype != torch.bool
     elif isinstance(getattr(mask, "bool_matrix", None), torch.Tensor):
@@ -115,35 +115,35 @@ def _allowed(name: str, mask: Any) -> torch.Tensor:
     elif isinstance(getattr(mask, "float_matrix", None), torch.Tensor):
         matrix, additive = mask.float_matrix, False
     else:
-        raise InvalidArgument(f"{name}: is {type(mask).__name__}; expected None, a tensor, or a "
+        raise InvalidArgument(f"{name} is {type(mask).__name__}; it must be None, a tensor, or a "
                               "mask with bool_matrix, float_matrix or additive_matrix")
     seen, unseen = (0.0, _INF) if additive else (1.0, 0.0)
     allowed = matrix == seen
     if not bool((allowed | (matrix == unseen)).all()):
-        raise InvalidArgument(f"{name}: holds weights; expected {seen:g} where a key is seen and "
-                              f"{unseen:g} where not")
+        raise InvalidArgument(f"{name}: contains weights; it must be {seen:g} for visible keys and "
+                              f"{unseen:g} for masked ones")
     return allowed
 
 
 def seen_by(mask: Any, queries: int, keys: int) -> Seen:
-    """What an attention mask of (L, S) says."""
+    """The meaning of an attention mask (L, S)."""
     if mask is None or getattr(mask, "all_ones", False) is True:
         return Seen(True, queries == keys == 1)
     if getattr(mask, "lower_triangular", False) is True:
         return Seen(False, True)
     allowed = _allowed("attn_mask", mask)
     if tuple(allowed.shape) != (queries, keys):
-        raise InvalidArgument(f"attn_mask: has shape {tuple(allowed.shape)}; expected (L, S) = "
+        raise InvalidArgument(f"attn_mask: has shape {tuple(allowed.shape)}; it must be (L, S) = "
                               f"{(queries, keys)}")
     seen = Seen(bool(allowed.all()), bool((allowed == torch.ones_like(allowed).tril()).all()))
     if not seen.full and not seen.causal:
-        raise InvalidArgument("attn_mask: is neither full nor lower triangular; expected one of "
-                              "these, or None")
+        raise InvalidArgument("attn_mask is neither full nor lower triangular; other masks are "
+                              "not supported")
     return seen
 
 
 def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[List[int]]:
-    """What a mask of lengths says; None: all are there."""
+    """The lengths of a length mask; None: no padding."""
     if mask is None or getattr(mask, "all_ones", False) is True:
         return None
     found = getattr(mask, "lengths", mask)
@@ -153,23 +153,24 @@ def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[List[int
         found = _counted(name, mask, batch, most)
     whole = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
     if not whole or tuple(found.shape) != (batch,):
-        raise InvalidArgument(f"{name}: is {found.dtype} of shape {tuple(found.shape)}; expected "
-                              f"{batch} whole numbers")
+        raise InvalidArgument(f"{name}: is {found.dtype} of shape {tuple(found.shape)}; it must "
+                              f"be {batch} whole numbers")
     values = [int(value) for value in found.tolist()]
     if not all(0 <= value <= most for value in values):
-        raise InvalidArgument(f"{name}: {min(values)} to {max(values)}; expected 0 to {most}")
+        raise InvalidArgument(f"{name}: are from {min(values)} to {max(values)}; they must be from "
+                              f"0 to {most}")
     return values
 
 
 def _counted(name: str, mask: Any, batch: int, most: int) -> torch.Tensor:
-    """Of a mask that has only its matrix (N, S)."""
+    """The lengths of a mask that has only a matrix (N, S)."""
     allowed = _allowed(name, mask)
     if tuple(allowed.shape) != (batch, most):
-        raise InvalidArgument(f"{name}: has shape {tuple(allowed.shape)}; expected (N, S) = "
+        raise InvalidArgument(f"{name}: has shape {tuple(allowed.shape)}; it must be (N, S) = "
                               f"{(batch, most)}")
     lengths = allowed.long().sum(1)
     places = torch.arange(most, device=allowed.device).view(1, -1)
     if not bool((allowed == (places < lengths.view(-1, 1))).all()):
-        raise InvalidArgument(f"{name}: leaves out keys in between; expected that only those at "
-                              "the end are")
+        raise InvalidArgument(f"{name}: masks keys in the middle; only keys at the end can be "
+                              "masked")
     return lengths

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Modules with the constructors and calls of fast_transformers' attentions.
+"""Modules with the constructors and calls of the attentions of fast_transformers.
 
-What differs is said when it is met: there is no dropout of weights, no mask but full and causal
-ones, and the events of an event_dispatcher are not sent."""
+Not supported, and refused with an error: dropout of attention weights, masks other than full and
+causal ones, and an event_dispatcher."""
 from __future__ import annotations
 
 import copy
@@ -23,7 +23,7 @@ FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
 
 def _dispatcher(value: Any) -> None:
     if value not in (None, ""):
-        raise InvalidArgument('event_dispatcher: is given; expected "": no events are sent')
+        raise InvalidArgument('event_dispatcher must be "": events are not supported')
 
 
 def _map_of(module: nn.Module) -> Any:
@@ -31,12 +31,12 @@ def _map_of(module: nn.Module) -> Any:
 
 
 def _is_random(phi: Any) -> bool:
-    """As those of fast_transformers that are drawn for every sequence."""
+    """Whether a feature map is redrawn for every sequence, as some of fast_transformers are."""
     return hasattr(phi, "new_feature_map")
 
 
 class _Base(nn.Module):
-    """What all have: a kind, and where it has one a feature map."""
+    """Base class: an attention kind and, for some, a feature map."""
 
     kind: str
 
@@ -59,16 +59,16 @@ class _Base(nn.Module):
 
     @staticmethod
     def _checked(queries: Any, keys: Any, values: Any) -> None:
-        """Before a mask is compared with their shapes."""
+        """Checks the tensors before a mask is compared with their shapes."""
         for name, tensor, letters in (("queries", queries, "NLHE"), ("keys", keys, "NSHE"),
                                       ("values", values, "NSHD")):
             floats(name, tensor, letters)
 
 
 class _Linear(_Base):
-    """feature_map: a name as "elu" or "positive:features=64", or a function of torch's on
-    (..., E) with positive values, whose own gradients are torch's; None: "elu". An object with
-    forward_queries() and forward_keys() will do, too."""
+    """feature_map: a name such as "elu" or "positive:features=64"; a torch function on (..., E)
+    with positive values, differentiated by torch; or an object with forward_queries() and
+    forward_keys(). None: "elu"."""
 
     def __init__(self, query_dimensions: Optional[int] = None, feature_map: FeatureMap = None,
                  eps: float = 1e-6, event_dispatcher: Any = "") -> None:
@@ -76,8 +76,8 @@ class _Linear(_Base):
         _dispatcher(event_dispatcher)
         if feature_map is not None and not isinstance(feature_map, str) and not callable(
                 feature_map) and not hasattr(feature_map, "forward_queries"):
-            raise InvalidArgument(f"feature_map: is {type(feature_map).__name__}; expected a "
-                                  "name, a function, or None")
+            raise InvalidArgument(f"feature_map is {type(feature_map).__name__}; it must be a "
+                                  "name, a function or None")
         self.query_dimensions = query_dimensions
         self.feature_map = feature_map
         self.kind = f"linear:eps={number('eps', eps)!r}"
@@ -86,7 +86,7 @@ class _Linear(_Base):
                 phi: Any) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:
         width = self.query_dimensions
         if width is not None and queries.shape[-1] != width:
-            raise InvalidArgument(f"queries: are {queries.shape[-1]} wide; expected "
+            raise InvalidArgument(f"queries: have width {queries.shape[-1]}; it must be "
                                   f"query_dimensions, {width}")
         if phi is None or isinstance(phi, str):
             return queries, keys, phi
@@ -96,32 +96,31 @@ class _Linear(_Base):
 
 
 class LinearAttention(_Linear):
-    """(4)-(6): everything is seen."""
+    """Linear attention without a causal mask, (4)-(6)."""
 
     def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
                 attn_mask: Any = None, query_lengths: Any = None,
                 key_lengths: Any = None) -> torch.Tensor:
-        """Outputs (N, L, H, D). query_lengths change nothing: what lies beyond them means
-        nothing."""
+        """Returns (N, L, H, D). query_lengths are ignored: outputs past them are undefined."""
         self._checked(queries, keys, values)
         if not seen_by(attn_mask, queries.shape[1], keys.shape[1]).full:
-            raise InvalidArgument("attn_mask: hides keys; expected a full one or None: "
-                                  "CausalLinearAttention takes a lower triangular one")
+            raise InvalidArgument("attn_mask masks keys; it must be full or None: use "
+                                  "CausalLinearAttention for a causal mask")
         return self._run(queries, keys, values, False, key_lengths)
 
 
 class CausalLinearAttention(_Linear):
-    """(8)-(12): position i sees positions up to i."""
+    """Causal linear attention, (8)-(12)."""
 
     def forward(self, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
                 attn_mask: Any = None, query_lengths: Any = None,
                 key_lengths: Any = None) -> torch.Tensor:
-        """As LinearAttention; attn_mask None is a lower triangular one."""
+        """As LinearAttention; attn_mask None means a causal mask."""
         self._checked(queries, keys, values)
         seen = Seen(False, True) if attn_mask is None else seen_by(
             attn_mask, queries.shape[1], keys.shape[1])
         if not seen.causal:
-            raise InvalidArgument("attn_mask: is full; expected a lower triangular one or None")
+            raise InvalidArgument("attn_mask is full; it must be lower triangular or None")
         return self._run(queries, keys, values, True, key_lengths)
 
 
@@ -129,18 +128,18 @@ def _softmax_kind(softmax_temp: Optional[float], attention_dropout: float,
                   event_dispatcher: Any) -> str:
     _dispatcher(event_dispatcher)
     if number("attention_dropout", attention_dropout) != 0:
-        raise InvalidArgument(f"attention_dropout: {attention_dropout}; expected 0: the weights "
-                              "are never stored, and none can be dropped")
+        raise InvalidArgument(f"attention_dropout is {attention_dropout}; it must be 0: dropout of "
+                              "attention weights is not supported")
     if softmax_temp is None:
         return "softmax"
     if not number("softmax_temp", softmax_temp) > 0:
-        raise InvalidArgument(f"softmax_temp: {softmax_temp}; expected a number above 0")
+        raise InvalidArgument(f"softmax_temp is {softmax_temp}; it must be above 0")
     return f"softmax:scale={float(softmax_temp)!r}"
 
 
 class FullAttention(_Base):
-    """(2), softmax attention, by tiles: N x N weights are never stored. softmax_temp is the
-    factor of the products, 1 / sqrt(E) where it is None."""
+    """Softmax attention (2), computed in tiles: the N x N matrix is never stored. softmax_temp:
+    factor of q.k; None: 1 / sqrt(E)."""
 
     def __init__(self, softmax_temp: Optional[float] = None, attention_dropout: float = 0.0,
                  event_dispatcher: Any = "") -> None:
@@ -173,12 +172,12 @@ def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
 
 
 class _Recurrent:
-    """The call that both have."""
+    """What both recurrent modules share."""
 
     @staticmethod
     def _map_for(module: _Base, state: Optional[AttentionState], device: torch.device) -> Any:
-        """The feature map of a sequence. A random one is drawn at the start and kept in the state
-        as it is: the module's next sequence draws another while this one may still go on."""
+        """The feature map of a sequence. A random one is drawn at the start and copied into the
+        state, because the module may draw another for a new sequence before this one ends."""
         phi = _map_of(module)
         if not _is_random(phi):
             return phi
@@ -192,19 +191,19 @@ class _Recurrent:
                  longest: int) -> Tuple[torch.Tensor, AttentionState]:
         if memory is not None:  # what fast_transformers called a state before
             if state is not None:
-                raise InvalidArgument("state, memory: both are given; expected one of them")
+                raise InvalidArgument("state and memory are both given; give only one of them")
             state = memory
         for name, tensor, letters in (("query", query, "NHE"), ("key", key, "NHE"),
                                       ("value", value, "NHD")):
             floats(name, tensor, letters)
         if state is not None and not isinstance(state, AttentionState):
-            raise InvalidArgument(f"state: is {type(state).__name__}; expected None or what an "
+            raise InvalidArgument(f"state is {type(state).__name__}; it must be None or what an "
                                   "earlier call returned")
         phi = self._map_for(module, state, query.device)
         q, k, feature_map = module._mapped(query, key, phi)
         if wants_grad(query, key, value, q, k):  # a feature map may have parameters
-            raise InvalidArgument("query, key, value: one requires a gradient, which a step has "
-                                  "not; expected torch.no_grad(), or the parallel form")
+            raise InvalidArgument("query, key and value must not require gradients: a step has "
+                                  "none; use torch.no_grad(), or the parallel form")
         if state is None:
             state = AttentionState(q.shape[0], q.shape[1], q.shape[2], value.shape[2],
                                    module.kind, feature_map, longest=longest,
@@ -212,25 +211,26 @@ class _Recurrent:
             state._feature_map = phi if _is_random(phi) else None
         elif (state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map))
               or _is_random(state._feature_map) != _is_random(_map_of(module))):
-            raise InvalidArgument("state: is one of another attention; expected one of this "
-                                  "module")
+            raise InvalidArgument("state was created by another kind of attention; it must be "
+                                  "one of this module")
         y = _step(state, q, k, value)
         return (y if y.dtype == query.dtype else y.to(query.dtype)), state
 
 
 class RecurrentLinearAttention(_Linear, _Recurrent):
-    """(16)-(20): the state is of constant size."""
+    """Linear attention as a recurrent network, (16)-(20), with a state of constant size."""
 
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
                 state: Optional[AttentionState] = None,
                 memory: Any = None) -> Tuple[torch.Tensor, AttentionState]:
-        """query, key (N, H, E), value (N, H, D) -> outputs (N, H, D) and the state, which is
-        changed in place: state.copy() before is a snapshot. None: the start."""
+        """Processes one position: query and key (N, H, E), value (N, H, D). Returns the outputs
+        (N, H, D) and the state, which is updated in place; state.copy() takes a snapshot. None
+        starts a new sequence."""
         return self._advance(self, query, key, value, state, memory, 0)
 
 
 class RecurrentFullAttention(_Base, _Recurrent):
-    """Softmax attention over a cache of keys and values, of max_length positions."""
+    """Softmax attention with a key-value cache of max_length positions."""
 
     def __init__(self, softmax_temp: Optional[float] = None, attention_dropout: float = 0.0,
                  event_dispatcher: Any = "", *, max_length: int = 2048) -> None:
