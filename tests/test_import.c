@@ -340,7 +340,7 @@ static void what_does_not_fit_is_refused(void **state)
     row(&r, "pos_embedding.pe")->data = changed;
     check_rows(&r, &folder, "pos_embedding.pe is not the sinusoid");
     row(&r, "pos_embedding.pe")->shape[2] = 2;
-    check_rows(&r, &folder, "not as wide");
+    check_rows(&r, &folder, "does not have the width");
     changed[0] = NAN;
     row(&r, "predictor.bias")->data = changed;
     check_rows(&r, &folder, "expected finite numbers");

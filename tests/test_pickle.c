@@ -100,7 +100,7 @@ static void nothing_is_called(void **state)
             "refers to torch.load");
     REFUSED("\x80\x02"
             "ctorch._utils\n_rebuild_tensor_v2x\n.",
-            "asks for");
+            "refers to torch._utils._rebuild_tensor_v2x");
     REFUSED("\x80\x02(iposix\nsystem\n.", "opcode 0x69"); /* INST */
     REFUSED("\x80\x02)oN.", "opcode 0x6f");               /* OBJ */
     REFUSED("\x80\x02)\x81.", "opcode 0x81");             /* NEWOBJ */
@@ -112,14 +112,14 @@ static void nothing_is_called(void **state)
     REFUSED("\x80\4.", "protocol 4");
     REFUSED("\x80\x02"
             "ccollections\nOrderedDict\nK\1\x85R.",
-            "OrderedDict of something");
+            "OrderedDict with arguments");
     REFUSED("\x80\x02"
             "ctorch\nFloatStorage\n)R.",
             "calls a storage type");
     REFUSED("\x80\x02K\1)R.", "not a function");
     REFUSED("\x80\x02"
             "ctorch._utils\n_rebuild_parameter\nK\1\x85R.",
-            "no tensor");
+            "something that is not a tensor");
 }
 
 static void a_stack_that_is_misused_is_refused(void **state)
