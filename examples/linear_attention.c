@@ -48,7 +48,7 @@ int main(void)
                                       .query_width = D,
                                       .value_width = D};
     tarn_attention *attention;
-    tarn_error err = {TARN_ENOMEM, "no memory"};
+    tarn_error err = {TARN_ENOMEM, "not enough memory"};
     float largest = 0.0f;
     bool same = true;
 

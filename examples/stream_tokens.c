@@ -15,7 +15,7 @@ int main(int argc, char **argv)
     void *state = NULL;
     int32_t symbol = 0; /* what is read first */
     const float *outputs;
-    tarn_error err = {TARN_ENOMEM, "no memory"};
+    tarn_error err = {TARN_ENOMEM, "not enough memory"};
     const tarn_generator_desc desc = {.batch = 1, .longest = 64};
     const tarn_sampling sampling = {.temperature = 0.8, .top_k = 5, .seed = 7};
 

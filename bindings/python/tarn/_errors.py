@@ -54,7 +54,7 @@ class NumberError(Error, ArithmeticError):
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """There is no way to compute this, such as second derivatives."""
+    """Not supported, such as second derivatives."""
 
 
 class ClosedError(Error, ValueError):

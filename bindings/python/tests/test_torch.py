@@ -267,9 +267,10 @@ def test_a_full_mask_of_a_tensor_is_that_tensor():
     seen = torch.arange(S).view(1, -1) < lengths.view(-1, 1)
     check(tt.LinearAttention(), lambda q, k, v: d.linear(q, k, v, False, lengths=lengths), S,
           key_lengths=tt.FullMask(seen))
-    for wrong, sentence in ((dict(mask=causal.float()), "mask: is torch.float32; expected"),
-                            (dict(), "mask, N: both are None"), (dict(mask="x"), "mask: is str"),
-                            (dict(mask=2, N=3, M=4), "both are given"), (dict(N=0), "N: 0")):
+    for wrong, sentence in ((dict(mask=causal.float()), "mask is torch.float32; it must be"),
+                            (dict(), "mask and N are both None"), (dict(mask="x"), "mask is str"),
+                            (dict(mask=2, N=3, M=4), "mask and M are both given"),
+                            (dict(N=0), "N is 0")):
         with pytest.raises(tarn.InvalidArgument, match=sentence):
             tt.FullMask(**wrong)
 
@@ -491,7 +492,7 @@ def test_tensors_that_cannot_be_read_are_refused():
     for keys, values, causal, blamed in (
             (k, v[:, :6], True, "values"), (k[:, :6], v, True, "keys"),
             (k, v[:, :6], False, "values"), (k[:, :6], v, False, "values"),
-            (k[:, :6], v[:, :6], True, "keys: is 6, queries is 7"), (k, v[:1], True, "values"),
+            (k[:, :6], v[:, :6], True, "keys is 6 and queries is 7"), (k, v[:1], True, "values"),
             (k[:, :, :2], v, True, "keys"), (k, v[:, :, :2], True, "values")):
         for module in (lambda *a: tt.attention(*a, causal=causal),
                        tt.CausalLinearAttention() if causal else tt.LinearAttention()):

@@ -24,11 +24,11 @@ def default_threads() -> int:
 
 
 def no_second_derivatives() -> NoReturn:
-    """For the backward of gradients. They are nodes of the graph where create_graph is given:
-    without them a second derivative would be 0, silently, wherever dy does not depend on an
-    input, as with a sum of outputs."""
-    raise UnsupportedError("tarn.torch: second derivatives of attention are not computed; expected "
-                           "a loss that does not depend on its gradients")
+    """The backward pass of the gradients, which are nodes of the graph with create_graph=True.
+    Without it a second derivative would silently be 0 wherever dy does not depend on an input,
+    as for a sum of outputs."""
+    raise UnsupportedError("tarn.torch: second derivatives of attention are not supported; use a "
+                           "loss that does not depend on gradients")
 
 
 class _Attention(torch.autograd.Function):

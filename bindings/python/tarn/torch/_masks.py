@@ -37,26 +37,26 @@ class _Mask:
 
 
 class FullMask(_Mask):
-    """A tensor of bool, true where a key is seen; or N positions that see all of M, which is N
-    where it is not given: FullMask(tensor), FullMask(N), FullMask(N, M), or by name."""
+    """FullMask(tensor): a bool tensor, True for visible keys. FullMask(N) and FullMask(N, M): N
+    queries attend to all M keys; M is N by default."""
 
     def __init__(self, mask: Union[None, int, torch.Tensor] = None, N: Optional[int] = None,
                  M: Optional[int] = None, device: Any = "cpu") -> None:
         self._mask: Optional[torch.Tensor] = None
         if isinstance(mask, torch.Tensor):
             if mask.dtype != torch.bool:
-                raise InvalidArgument(f"mask: is {mask.dtype}; expected torch.bool, true where a "
-                                      "key is seen")
+                raise InvalidArgument(f"mask is {mask.dtype}; it must be torch.bool, True for "
+                                      "visible keys")
             self._mask = mask.detach().clone()
             self.all_ones = bool(mask.all())
             return
         if mask is not None:  # FullMask(N) and FullMask(N, M)
             if M is not None:
-                raise InvalidArgument("mask, M: both are given; expected a tensor, or N and M")
+                raise InvalidArgument("mask and M are both given; give a tensor, or N and M")
             mask, N, M = None, count("mask", mask, 1), N
         if N is None:
-            raise InvalidArgument("mask, N: both are None; expected a tensor of bool, or a number "
-                                  "of positions")
+            raise InvalidArgument("mask and N are both None; give a bool tensor, or a number of "
+                                  "positions")
         self._shape = (count("N", N, 1), count("M", N if M is None else M, 1))
         self._device, self.all_ones = device, True
 
