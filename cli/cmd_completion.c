@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "completion.h"
+#include "words.h"
 
 struct options {
     const char *shell;
@@ -122,6 +123,12 @@ void completion_put_quoted(FILE *out, const char *text, const char *special)
 
 /* ---- The command -------------------------------------------------------- */
 
+static const char *shell_name(const void *table, size_t index)
+{
+    (void)table;
+    return index < SHELLS ? shells[index].about.name : NULL;
+}
+
 int cmd_completion(int argc, char **argv)
 {
     struct options o;
@@ -134,9 +141,6 @@ int cmd_completion(int argc, char **argv)
             shells[i].write(stdout, catalog_read());
             return EXIT_DONE;
         }
-    fprintf(stderr, "%s: unknown shell '%.80s'; available:", command.name, o.shell);
-    for (size_t i = 0; i < SHELLS; i++)
-        fprintf(stderr, "%s %s", i ? "," : "", shells[i].about.name);
-    fprintf(stderr, "\n");
+    words_unknown(command.name, "shell", o.shell, shell_name, NULL);
     return EXIT_USAGE;
 }

@@ -154,17 +154,21 @@ static const struct args_command verify_command = {
     .examples = "tarn data verify mnist --in data\n",
 };
 
+static const char *set_name(const void *table, size_t index)
+{
+    const tarn_data_set *const set = tarn_data_set_at(index);
+
+    (void)table;
+    return set ? set->name : NULL;
+}
+
 static const tarn_data_set *find(const struct args_command *command, const char *name)
 {
-    const tarn_data_set *set = tarn_data_set_find(name);
+    const tarn_data_set *const set = tarn_data_set_find(name);
 
-    if (set)
-        return set;
-    fprintf(stderr, "%s: unknown data set '%.80s'; available:", command->name, name);
-    for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
-        fprintf(stderr, "%s %s", i ? "," : "", set->name);
-    fprintf(stderr, "\n");
-    return NULL;
+    if (!set)
+        words_unknown(command->name, "data set", name, set_name, NULL);
+    return set;
 }
 
 static int failed(const struct args_command *command, const tarn_error *err)

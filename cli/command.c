@@ -21,29 +21,9 @@ static void print_help(FILE *out, const struct command_group *group)
     fprintf(out, "\nRun '%s COMMAND --help' for the options of a command.\n", group->path);
 }
 
-static int unknown_command(const struct command_group *group, const char *name)
+static const char *name_of(const void *rows, size_t index)
 {
-    const struct command *nearest = NULL;
-    size_t least = 3;
-
-    fprintf(stderr, "%s: unknown command '%.80s'; ", group->path, name);
-    for (const struct command *row = group->rows; row->name; row++) {
-        const size_t distance = words_distance(name, row->name);
-
-        if (distance < least) {
-            least = distance;
-            nearest = row;
-        }
-    }
-    if (nearest) {
-        fprintf(stderr, "did you mean '%s'?\n", nearest->name);
-        return EXIT_USAGE;
-    }
-    fprintf(stderr, "available:");
-    for (const struct command *row = group->rows; row->name; row++)
-        fprintf(stderr, "%s %s", row == group->rows ? "" : ",", row->name);
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
+    return ((const struct command *)rows)[index].name;
 }
 
 int command_run(const struct command_group *group, int argc, char **argv)
@@ -61,5 +41,6 @@ int command_run(const struct command_group *group, int argc, char **argv)
     for (const struct command *row = group->rows; row->name; row++)
         if (strcmp(row->name, argv[1]) == 0)
             return row->run(argc - 1, argv + 1);
-    return unknown_command(group, argv[1]);
+    words_unknown(group->path, "command", argv[1], name_of, group->rows);
+    return EXIT_USAGE;
 }

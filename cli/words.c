@@ -34,6 +34,31 @@ size_t words_distance(const char *a, const char *b)
     return row[n];
 }
 
+void words_unknown(const char *command, const char *what, const char *word,
+                   const char *(*names)(const void *table, size_t index), const void *table)
+{
+    const char *name, *nearest = NULL;
+    size_t least = 3; /* beyond, a guess only confuses */
+
+    for (size_t i = 0; (name = names(table, i)) != NULL; i++) {
+        const size_t distance = words_distance(word, name);
+
+        if (distance < least && 2 * distance < strlen(name)) {
+            least = distance;
+            nearest = name;
+        }
+    }
+    fprintf(stderr, "%s: unknown %s '%.80s'; ", command, what, word);
+    if (nearest) {
+        fprintf(stderr, "did you mean '%s'?\n", nearest);
+        return;
+    }
+    fprintf(stderr, "available:");
+    for (size_t i = 0; (name = names(table, i)) != NULL; i++)
+        fprintf(stderr, "%s %s", i ? "," : "", name);
+    fprintf(stderr, "\n");
+}
+
 void words_wrap(FILE *out, const char *text, int column)
 {
     int at = column;

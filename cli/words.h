@@ -9,6 +9,12 @@
 /* Edit distance between two words; long words are far from everything. */
 size_t words_distance(const char *a, const char *b);
 
+/* Reports an unknown name on standard error, with the nearest one or, where none is near, all:
+ * "tarn data fetch: unknown data set 'minst'; did you mean 'mnist'?". names(table, i) is NULL
+ * past the last. */
+void words_unknown(const char *command, const char *what, const char *word,
+                   const char *(*names)(const void *table, size_t index), const void *table);
+
 /* Prints `text` wrapped at 80 columns, its later lines indented to `column`. The first line is
  * already there. Ends with a newline. */
 void words_wrap(FILE *out, const char *text, int column);

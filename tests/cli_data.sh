@@ -37,7 +37,8 @@ expect 0 'licence: ' data list
 expect 0 '"name":"mnist".*"sha256":"440fcabf' data list --json
 expect 2 "unknown command 'get'; available: list, fetch, verify" data get
 expect 2 'SET is required' data fetch
-expect 2 "unknown data set 'minst'; available: mnist, cifar10" data fetch minst
+expect 2 "unknown data set 'minst'; did you mean 'mnist'?$" data fetch minst
+expect 2 "unknown data set 'imagenet'; available: mnist" data fetch imagenet
 expect 2 "unknown data set 'minst'" data verify minst
 expect 0 'to DIR .*\[data\]' data fetch --help
 expect 1 'data/mnist/train-images-idx3-ubyte.gz: No such file' data verify mnist

@@ -67,6 +67,7 @@ fi
 # ---- Completion ---------------------------------------------------------------
 
 expect 2 "unknown shell 'tcsh'; available: bash, zsh, fish" completion tcsh
+expect 2 "unknown shell 'fissh'; did you mean 'fish'?" completion fissh
 for shell in bash zsh fish; do
     expect 0 'tarn' completion $shell
     cp "$out" "$folder/$shell"

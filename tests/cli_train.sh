@@ -73,6 +73,14 @@ copy 2 "--attention: rounds is '0'; it must be a whole number from 1 to 64" --ou
 copy 2 '--attention: rounds is given twice' --out a --attention lsh:rounds=4,rounds=5
 copy 2 "--feature-map: unknown name 'foo'" --out a --feature-map foo
 copy 2 "--optimizer: unknown name 'sgd'; available: radam" --out a --optimizer sgd
+copy 2 '--attention: .*linaer.*did you mean linear?$' --out a --attention linaer
+copy 2 '--attention: .*did you mean rounds?$' --out a --attention lsh:ruonds=4
+copy 2 '--optimizer: .*did you mean adamw?$' --out a --optimizer adamww
+copy 2 '--schedule: .*did you mean cosine?$' --out a --schedule cosin
+copy 2 '--norm: .*did you mean post?$' --out a --norm psot
+copy 2 '--preset: .*did you mean tiny?$' --out a --preset tny
+expect 2 'task: .*did you mean copy?$' train cpoy --out a
+copy 2 '--attention: .*[^?]$' --out a --attention reformer
 copy 2 "--optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1
 copy 2 "--schedule: unknown name 'linear'" --out a --schedule linear
 copy 2 "--clip: unknown name 'hard'" --out a --clip hard

@@ -470,6 +470,12 @@ mutations() {
     mutate "svg: labels as they are" $svg "s/if (\\*text == '<')/if (false)/" test_svg
     mutate "png list: sizes may differ" src/file/png_list.c \
         's/one->height == all->height \&\& //' test_image_set
+    mutate "text folder: no newline between files" src/data/text_folder.c \
+        's/if (\*used > 0)/if (false)/' test_text_folder
+    mutate "text folder: binary files are text" src/data/text_folder.c \
+        's/if (memchr(one.data/if (false \&\& memchr(one.data/' test_text_folder
+    mutate "text folder: hidden files are read" src/data/text_folder.c \
+        "s/name\[0\] != '\.'/name[0] != '.' || name[1] == 'h'/" test_text_folder
     mutate "paths: as the system lists them" src/file/paths.c \
         's/return strcmp(\*(char/return -strcmp(*(char/' test_image_set
     pickle=src/file/pickle.c

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "base/number.h"
 
 /* A stretch of the text: never copied, never longer than the text. */
@@ -29,56 +30,85 @@ static int shown(struct span span)
     return (int)tn_min(span.length, 40);
 }
 
-/* Appends "a, b, c" as far as it fits. */
-static void list_append(char *list, size_t size, const char *word)
-{
-    const size_t used = strlen(list);
+/* The names that are known, for the message about one that is not. */
+struct known {
+    struct tn_nearest nearest;
+    char text[192]; /* "a, b, c", as far as it fits */
+    bool full;
+};
 
-    snprintf(list + used, size - used, "%s%s", used ? ", " : "", word);
+enum { LIST_MOST = 150 }; /* of the text; the rest is for what was probably meant */
+
+static struct known known_for(struct span name)
+{
+    return (struct known){.nearest = {.word = name.start, .length = name.length}};
+}
+
+static void known_add(struct known *known, const char *name)
+{
+    const size_t used = strlen(known->text);
+
+    tn_nearest_try(&known->nearest, name);
+    if (known->full)
+        return;
+    known->full = used + strlen(name) + 2 > LIST_MOST;
+    snprintf(known->text + used, sizeof known->text - used, "%s%s", used ? ", " : "",
+             known->full ? "..." : name);
+}
+
+/* "a, b, c; did you mean b?", or without the question. To be called once. */
+static const char *known_text(struct known *known)
+{
+    const size_t used = strlen(known->text);
+
+    if (known->nearest.name)
+        snprintf(known->text + used, sizeof known->text - used, "; did you mean %s?",
+                 known->nearest.name);
+    return used > 0 ? known->text : "none";
 }
 
 tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
                           const char *what, const char *text, tarn_error *err)
 {
     const struct span name = span_until(text, ":");
-    char known[160] = "";
+    struct known known = known_for(name);
 
     for (; *rows; rows++) {
         if (span_is(name, (*rows)->name)) {
             *row = *rows;
             return TARN_OK;
         }
-        list_append(known, sizeof known, (*rows)->name);
+        known_add(&known, (*rows)->name);
     }
     return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.*s'; available: %s", what,
-                   shown(name), name.start, known);
+                   shown(name), name.start, known_text(&known));
 }
 
 static tarn_status unknown_option(const tarn_table_row *row, const char *what, struct span name,
                                   tarn_error *err)
 {
-    char known[160] = "";
+    struct known known = known_for(name);
 
     for (const tarn_option_info *option = row->options; option->name; option++)
-        list_append(known, sizeof known, option->name);
+        known_add(&known, option->name);
     return tn_fail(err, TARN_EUNKNOWN, "%s: '%s' has no option '%.*s'; available: %s", what,
-                   row->name, shown(name), name.start, *known ? known : "none");
+                   row->name, shown(name), name.start, known_text(&known));
 }
 
 static tarn_status read_choice(double *value, const tarn_option_info *option, const char *what,
                                struct span text, tarn_error *err)
 {
-    char known[160] = "";
+    struct known known = known_for(text);
 
     for (size_t i = 0; option->choices[i]; i++) {
         if (span_is(text, option->choices[i])) {
             *value = (double)i;
             return TARN_OK;
         }
-        list_append(known, sizeof known, option->choices[i]);
+        known_add(&known, option->choices[i]);
     }
     return tn_fail(err, TARN_EINVAL, "%s: %s is '%.*s'; it must be one of %s", what,
-                   option->name, shown(text), text.start, known);
+                   option->name, shown(text), text.start, known_text(&known));
 }
 
 static tarn_status read_number(double *value, const tarn_option_info *option, const char *what,
@@ -161,15 +191,15 @@ tarn_status tn_option_check(const tarn_table_row *const *rows, const char *what,
 tarn_status tn_option_word(size_t *index, const char *const *words, const char *what,
                            const char *text, tarn_error *err)
 {
-    char known[160] = "";
+    struct known known = known_for((struct span){text, strlen(text)});
 
     for (size_t i = 0; words[i]; i++) {
         if (strcmp(text, words[i]) == 0) {
             *index = i;
             return TARN_OK;
         }
-        list_append(known, sizeof known, words[i]);
+        known_add(&known, words[i]);
     }
     return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.40s'; available: %s", what, text,
-                   known);
+                   known_text(&known));
 }
