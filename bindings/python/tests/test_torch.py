@@ -84,6 +84,16 @@ def test_feature_maps_may_be_torchs():
         forward_keys = forward_queries
 
     check(tt.LinearAttention(E, feature_map=Map()), lambda q, k, v: d.linear(q, k, v, False), S)
+    asked = []
+
+    def factory(width):
+        asked.append(width)
+        return Map()
+
+    check(tt.LinearAttention(E, feature_map=factory), lambda q, k, v: d.linear(q, k, v, False), S)
+    assert asked == [E]
+    check(tt.LinearAttention(E, feature_map=lambda x: torch.nn.functional.elu(x) + 1),
+          lambda q, k, v: d.linear(q, k, v, False), S)
 
 
 def test_the_dot_product_is_its_definition():
@@ -247,6 +257,7 @@ def test_a_full_mask_of_a_tensor_is_that_tensor():
     hides = torch.ones(L, L, dtype=torch.bool)
     hides[2, 3] = False
     assert tt.FullMask(causal).bool_matrix.equal(causal) and not tt.FullMask(causal).all_ones
+    assert tt.FullMask(causal).lower_triangular and not tt.FullMask(hides).lower_triangular
     assert tt.FullMask(mask=hides).additive_matrix[2, 3] == float("-inf")
     assert tt.FullMask(hides | True).all_ones and tt.FullMask(2, 3).all_ones
     for made, shape in ((tt.FullMask(2), (2, 2)), (tt.FullMask(2, 3), (2, 3)),

@@ -49,6 +49,7 @@ class FullMask(_Mask):
                                       "visible keys")
             self._mask = mask.detach().clone()
             self.all_ones = bool(mask.all())
+            self.lower_triangular = mask.dim() == 2 and mask.equal(torch.ones_like(mask).tril())
             return
         if mask is not None:  # FullMask(N) and FullMask(N, M)
             if M is not None:

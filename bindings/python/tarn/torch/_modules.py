@@ -30,6 +30,18 @@ def _map_of(module: nn.Module) -> Any:
     return getattr(module, "feature_map", None)
 
 
+def _made(feature_map: FeatureMap, width: Optional[int]) -> FeatureMap:
+    """The feature map. A fast_transformers factory, such as elu_feature_map or Favor.factory(), is
+    a function from the width to the map; a function of tensors fails on a number."""
+    if width is None or not callable(feature_map) or isinstance(feature_map, nn.Module):
+        return feature_map
+    try:
+        made = feature_map(width)  # type: ignore[arg-type,unused-ignore]
+    except Exception:
+        return feature_map
+    return made if hasattr(made, "forward_queries") else feature_map
+
+
 def _is_random(phi: Any) -> bool:
     """Whether a feature map is redrawn for every sequence, as some of fast_transformers are."""
     return hasattr(phi, "new_feature_map")
@@ -67,8 +79,8 @@ class _Base(nn.Module):
 
 class _Linear(_Base):
     """feature_map: a name such as "elu" or "positive:features=64"; a torch function on (..., E)
-    with positive values, differentiated by torch; or an object with forward_queries() and
-    forward_keys(). None: "elu"."""
+    with positive values, differentiated by torch; an object with forward_queries() and
+    forward_keys(); or a fast_transformers factory of one. None: "elu"."""
 
     def __init__(self, query_dimensions: Optional[int] = None, feature_map: FeatureMap = None,
                  eps: float = 1e-6, event_dispatcher: Any = "") -> None:
@@ -79,7 +91,7 @@ class _Linear(_Base):
             raise InvalidArgument(f"feature_map is {type(feature_map).__name__}; it must be a "
                                   "name, a function or None")
         self.query_dimensions = query_dimensions
-        self.feature_map = feature_map
+        self.feature_map = _made(feature_map, query_dimensions)
         self.kind = f"linear:eps={number('eps', eps)!r}"
 
     def _mapped(self, queries: torch.Tensor, keys: torch.Tensor,
