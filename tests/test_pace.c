@@ -65,6 +65,12 @@ static double gets_faster(double now)
     return now < 150.0 ? 0.06 : 0.02;
 }
 
+/* Once, early, something takes five seconds. */
+static double stalls(double now)
+{
+    return now > 0.1 && now < 0.2 ? 5.0 : 0.002;
+}
+
 static double slow(double now)
 {
     (void)now;
@@ -123,6 +129,16 @@ static void the_plan_in_the_middle_is_that_of_the_end(void **state)
     check_time(&m, 0.02);
 }
 
+static void a_slow_moment_ends_no_run(void **state)
+{
+    const struct machine m = {.cost = stalls, .checkpoint = 0.01};
+    const struct outcome o = train(&m, 30.0);
+
+    (void)state;
+    assert_true(fabs(o.end - 30.0) <= 0.02 * 30.0);
+    assert_true((double)o.updates >= 0.9 * 25.0 / 0.002);
+}
+
 static void checkpoints_take_a_small_part_of_the_time(void **state)
 {
     const struct machine m = {.cost = steady, .checkpoint = 2.0};
@@ -158,6 +174,7 @@ int main(void)
         cmocka_unit_test(a_steady_machine_is_planned_exactly),
         cmocka_unit_test(the_time_is_kept_when_the_speed_changes),
         cmocka_unit_test(the_plan_in_the_middle_is_that_of_the_end),
+        cmocka_unit_test(a_slow_moment_ends_no_run),
         cmocka_unit_test(checkpoints_take_a_small_part_of_the_time),
         cmocka_unit_test(little_time_still_gives_updates),
         cmocka_unit_test(without_a_limit_nothing_is_due),

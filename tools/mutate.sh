@@ -330,6 +330,7 @@ mutations() {
     mutate "pace: validations take no time" $pace 's/(double)validations \* pace->validation/0.0/' test_pace
     mutate "pace: checkpoints count as updates" $pace 's/now - pace->since - pace->elsewhere/now - pace->since/' \
         test_pace
+    mutate "pace: a slow moment ends the run" $pace 's/made > 2.0 \* taken/false/' test_pace
     mutate "pace: planned once" $pace 's/pace->next = now + wait;/pace->next = 1e300;/' test_pace
     mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
         's/p.since, p.point,    p.stretch/0/' test_train_timed

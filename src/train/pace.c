@@ -6,7 +6,8 @@
 static const double usual_share = 0.05;     /* of the time, between two plans at most */
 static const double last_share = 0.01;      /* and at least, towards the end */
 static const double checkpoint_most = 0.04; /* share of the time that checkpoints may take */
-static const uint64_t updates_least = 3;    /* that a speed is measured over */
+static const double ahead_least = 0.02;  /* share of the updates planned, before that counts */
+static const uint64_t updates_least = 3; /* that a speed is measured over */
 
 struct tn_pace tn_pace_of(double seconds)
 {
@@ -32,9 +33,22 @@ void tn_pace_saved(struct tn_pace *pace, double seconds)
     pace->elsewhere += seconds;
 }
 
+/* Whether the updates since the last plan took less than half of what it gave them. */
+static bool is_ahead(const struct tn_pace *pace, double now, uint64_t updates)
+{
+    if (pace->planned <= pace->updates)
+        return false;
+    const double made =
+        (double)(updates - pace->updates) / (double)(pace->planned - pace->updates);
+    const double taken = (now - pace->since) / (pace->total - pace->since);
+
+    return made > ahead_least && made > 2.0 * taken;
+}
+
 bool tn_pace_is_due(const struct tn_pace *pace, double now, uint64_t updates)
 {
-    return pace->total > 0.0 && now >= pace->next && updates >= pace->updates + updates_least;
+    return pace->total > 0.0 && updates >= pace->updates + updates_least &&
+           (now >= pace->next || is_ahead(pace, now, updates));
 }
 
 bool tn_pace_is_over(const struct tn_pace *pace, double now)
@@ -63,5 +77,6 @@ uint64_t tn_pace_plan(struct tn_pace *pace, double now, uint64_t updates, size_t
 
     tn_pace_begin(pace, now, updates);
     pace->next = now + wait;
-    return updates + (uint64_t)fmin(more, 1e15);
+    pace->planned = updates + (uint64_t)fmin(more, 1e15);
+    return pace->planned;
 }

@@ -6,7 +6,9 @@
  *
  * The speed is that of the updates since the last plan, so that a machine which gets busy, or
  * free, changes the next plan. Plans are close together at the beginning, when little is known,
- * and at the end, when a late change could not be made up for. */
+ * and at the end, when a late change could not be made up for. One is made at once when updates
+ * are twice as fast as planned: a moment that was slow, as when code is compiled for a new
+ * size, would otherwise end a run long before its time. */
 #ifndef TN_PACE_H
 #define TN_PACE_H
 
@@ -21,6 +23,7 @@ struct tn_pace {
     uint64_t updates;              /* done by then */
     double elsewhere;              /* seconds since then in validations and checkpoints */
     double validation, checkpoint; /* seconds that the last one took; 0: none so far */
+    uint64_t planned;              /* updates in all, by the last plan; 0: there is none */
 };
 
 struct tn_pace tn_pace_of(double seconds);
