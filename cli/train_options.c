@@ -45,7 +45,7 @@ static const struct field_option fields[] = {
     {"lr", "RATE", "rate", RUN},
     {"schedule", "SPEC", "schedule", RUN},
     {"clip", "SPEC", "clip", RUN},
-    {"precision", "f32|bf16", "precision", RUN},
+    {"precision", "f32|bf16|auto", "precision", RUN},
     {"recompute", NULL, "recompute", RUN},
     {"skip-nonfinite", NULL, "skip", RUN},
     {"eval-every", "N", "score_every", RUN},
@@ -163,15 +163,28 @@ static const char *field_help(const struct field_option *option)
 
 static const char own_default[] = "depends on the task";
 
-/* The defaults of the task. */
+/* The task as it was written, or without options of its own as the preset's recipe has it. */
+static const char *whole_task(const char *task, const char *preset)
+{
+    const char *const made_for = tarn_preset_task(preset);
+
+    return made_for && strncmp(made_for, task, strlen(task)) == 0 &&
+                   made_for[strlen(task)] == ':'
+               ? made_for
+               : task;
+}
+
+/* The defaults of the task, and the recipe of the preset. */
 static tarn_status start(struct train_options *o, const char *task, const char *preset,
                          tarn_error *err)
 {
+    const char *const whole = whole_task(task, preset);
     tarn_status status;
 
-    if ((status = tarn_settings_start(&o->settings, task, err)) != TARN_OK)
+    if ((status = tarn_settings_start(&o->settings, whole, err)) != TARN_OK ||
+        (status = tarn_config_start(&o->config, whole, preset, err)) != TARN_OK)
         return status;
-    return tarn_config_start(&o->config, task, preset, err);
+    return preset ? tarn_settings_preset(&o->settings, preset, err) : TARN_OK;
 }
 
 /* Takes the architecture from a trained model, but the task from the command line. False after

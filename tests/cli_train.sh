@@ -251,6 +251,13 @@ copy 0 '"event":"done"' --out early --steps 100000000 --minutes 0.01 --eval-ever
 last=$(sed -n 's/^{"event":"validation","update":\([0-9]*\).*/\1/p' out | tail -n 1)
 grep -q "^{\"event\":\"done\".*\"validation_update\":$last," out || fail "the update of a validation: $(tail -n 1 out)"
 
+# A recipe has its settings, which options change, and is for its task.
+expect 0 'adamw:beta2=0.99, learning rate 0.004, schedule cosine:warmup=0,total=1,' train text --data bytes --out recipe \
+    --preset text-fast --length 32 --batch 1 --steps 1
+prints 'batch size 1, sequence length 32' '3 layers, 4 heads of width 32'
+expect 2 "--preset: 'digits-fast' is made for task 'image', not for 'text'" train text --data bytes --out a \
+    --preset digits-fast
+
 # The clock stops a run as Ctrl-C does.
 copy 0 'to continue: tarn train copy --out timed --resume' --out timed --steps 100000000 --minutes 0.005
 done=$(newest timed)
@@ -329,7 +336,7 @@ if command -v gnuplot >/dev/null; then
     head -c 4 curves.png | grep -aq PNG || fail "a picture as PNG"
 fi
 sed 's/accuracy/bits_per_dim/' killed/loss.csv >other.csv
-expect 2 'killed is measured in accuracy and other.csv in bits_per_dim; expected runs of the same task' \
+expect 2 'killed is measured in accuracy and other.csv in bits_per_dim; plot runs of different tasks separately' \
     plot killed other.csv -o other.svg
 [ ! -e other.svg ] || fail "a picture of runs that cannot be compared"
 expect 1 'bytes has no updates; it must be a training folder' plot bytes

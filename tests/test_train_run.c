@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "file/file_bytes.h"
+#include "kernel/matmul.h"
+#include "model/config.h"
 #include "support/folder.h"
 #include "support/lesson.h"
 #include "task/task.h"
@@ -223,6 +225,82 @@ static void tasks_name_a_preset_and_a_metric(void **state)
     assert_null(tarn_task_metric(NULL));
 }
 
+/* ---- Recipes ------------------------------------------------------------ */
+
+static bool is_in(const tarn_field *(*field)(size_t), const char *name)
+{
+    for (size_t i = 0; field(i); i++)
+        if (strcmp(field(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* A word that nothing reads would be a recipe that is not followed. */
+static tarn_status check_word(void *words, const char *field, const char *value,
+                              tarn_error *err)
+{
+    (void)err;
+    assert_true(*value && is_in(tarn_config_field, field) != is_in(tarn_settings_field, field));
+    ++*(size_t *)words;
+    return TARN_OK;
+}
+
+static void every_word_of_a_recipe_is_a_field_or_a_setting(void **state)
+{
+    size_t recipes = 0;
+
+    (void)state;
+    for (size_t i = 0; tarn_preset(i); i++) {
+        const char *const preset = tarn_preset(i)->name, *const task = tarn_preset_task(preset);
+        struct lesson lesson;
+        size_t words = 0;
+        tarn_error err;
+
+        check_ok(tn_preset_apply(preset, check_word, &words, &err), &err);
+        assert_true((words > 0) == (task != NULL));
+        if (!task)
+            continue;
+        recipes++;
+        check_ok(tarn_settings_start(&lesson.settings, task, &err), &err);
+        check_ok(tarn_settings_preset(&lesson.settings, preset, &err), &err);
+        check_ok(tarn_config_start(&lesson.config, task, preset, &err), &err);
+        check_ok(tarn_config_check(&lesson.config, &err), &err);
+        assert_string_equal(lesson.config.norm, "pre");
+        assert_string_equal(lesson.settings.optimizer, "adamw:beta2=0.99");
+        assert_int_equal(tarn_config_start(&lesson.config, "copy", preset, &err), TARN_EINVAL);
+        assert_non_null(strstr(err.text, "is made for task"));
+    }
+    assert_true(recipes >= 3);
+}
+
+/* The task's own head, logistics, is not that of the recipe. */
+static void a_recipe_has_its_own_head(void **state)
+{
+    tarn_config config;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_config_start(&config, "image", "digits-fast", &err), &err);
+    assert_string_equal(config.head, "categorical");
+    check_ok(tarn_config_start(&config, "image", "small", &err), &err);
+    assert_string_equal(config.head, "logistic");
+}
+
+/* What a run chose for itself is what its folder says. */
+static void a_precision_is_chosen_once(void **state)
+{
+    struct folder folder = folder_open();
+    struct lesson lesson = lesson_of(2);
+    tarn_error err;
+
+    (void)state;
+    lesson_set(&lesson, "precision", "auto");
+    check_trains(&lesson, &folder, false);
+    check_ok(tarn_train_settings(&lesson.config, &lesson.settings, folder.path, &err), &err);
+    assert_string_equal(lesson.settings.precision, tn_matmul_prefers_bf16() ? "bf16" : "f32");
+    folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +311,9 @@ int main(void)
         cmocka_unit_test(all_of_the_data_for_validation_is_refused),
         cmocka_unit_test(fields_come_back_as_the_text_that_sets_them),
         cmocka_unit_test(tasks_name_a_preset_and_a_metric),
+        cmocka_unit_test(every_word_of_a_recipe_is_a_field_or_a_setting),
+        cmocka_unit_test(a_recipe_has_its_own_head),
+        cmocka_unit_test(a_precision_is_chosen_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

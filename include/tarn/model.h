@@ -84,6 +84,10 @@ TARN_API const tarn_table_row *tarn_head_kind(size_t index);
 /* Fills the whole configuration from the preset `name`. */
 TARN_API tarn_status tarn_config_preset(tarn_config *config, const char *name, tarn_error *err);
 
+/* The task that a preset's recipe is for, with options, as "speech:kind=words"; NULL: the
+ * preset is only the form of a model, for any task. */
+TARN_API const char *tarn_preset_task(const char *name);
+
 /* ---- Model -------------------------------------------------------------- */
 
 /* Weights and their configuration. Any number of threads may use one model at the same time, as

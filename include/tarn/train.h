@@ -144,7 +144,9 @@ typedef struct tarn_settings {
     size_t batch, accumulate;  /* sequences per batch, batches per update */
     size_t updates;            /* total number */
     char optimizer[TARN_NAME_SIZE], schedule[TARN_NAME_SIZE], clip[TARN_NAME_SIZE];
-    char precision[TARN_NAME_SIZE];
+    char precision[TARN_NAME_SIZE]; /* as tarn_trainer_desc has it, or "auto": bf16 where the
+                                       processor has instructions for it, else f32; a run keeps
+                                       what it began with */
     double rate;
     bool recompute, skip;
     size_t score_every, score_batches; /* validate every so many updates, on so many batches */
@@ -164,6 +166,11 @@ TARN_API tarn_status tarn_settings_text(const tarn_settings *settings, char *tex
 /* Fills the settings with the defaults of a task; for the paper's tasks, those of the paper. */
 TARN_API tarn_status tarn_settings_start(tarn_settings *settings, const char *task,
                                          tarn_error *err);
+
+/* The settings of a preset's recipe, over those that suit its task. A preset that has none
+ * changes nothing. */
+TARN_API tarn_status tarn_settings_preset(tarn_settings *settings, const char *preset,
+                                          tarn_error *err);
 
 /* Result of a validation. */
 typedef struct tarn_validation {

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "kernel/kernels.h"
+#include "kernel/matmul.h"
 #include "kernel/peak.h"
 #include "tarn/machine.h"
 
@@ -113,7 +114,7 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
 
 #ifdef TN_HAVE_BF16
 
-static bool has_bf16(void)
+bool tn_has_bf16(void)
 {
     return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
@@ -129,7 +130,7 @@ static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
 
 #else
 
-static bool has_bf16(void)
+bool tn_has_bf16(void)
 {
     return false;
 }
@@ -153,7 +154,7 @@ tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *er
         return tn_fail(err, TARN_EINVAL, "gflops must not be NULL");
     if (status != TARN_OK)
         return status;
-    if (!has_bf16())
+    if (!tn_has_bf16())
         return tn_fail(
             err, TARN_EMACHINE,
             "this processor, or this build of tarn, does not support bf16 dot products");

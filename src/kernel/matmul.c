@@ -185,6 +185,15 @@ const char *tn_matmul_name(const struct tn_matmul *plan)
 
 /* ---- bf16 --------------------------------------------------------------- */
 
+bool tn_matmul_prefers_bf16(void)
+{
+#ifdef TN_HAVE_ONEDNN
+    return tn_has_bf16();
+#else
+    return false;
+#endif
+}
+
 tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_error *err)
 {
     if (!name || strcmp(name, "f32") == 0)

@@ -105,6 +105,11 @@ static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *
 
 /* ---- bf16 --------------------------------------------------------------- */
 
+/* Whether this processor, and this build, multiply pairs of bf16; and whether dense products
+ * are faster in bf16 for it, which needs oneDNN too. */
+bool tn_has_bf16(void);
+bool tn_matmul_prefers_bf16(void);
+
 float tn_bf16_to_f32(uint16_t x);
 uint16_t tn_bf16_from_f32(float x); /* to nearest, ties to even; NaN stays NaN */
 

@@ -88,13 +88,18 @@ tarn_status tarn_config_start(tarn_config *config, const char *task, const char 
 
     if (!preset)
         preset = row->preset;
+    if (tarn_preset_task(preset) && find(tarn_preset_task(preset)) != row)
+        return tn_fail(err, TARN_EINVAL, "preset: '%s' is made for task '%s', not for '%s'",
+                       preset, tarn_preset_task(preset), task);
     if ((status = tarn_config_preset(config, preset, err)) != TARN_OK ||
         (status = tarn_config_set(config, "task", task, err)) != TARN_OK)
         return status;
     config->symbols = symbols;
     config->frames = row->frames;
     config->stack = row->frames ? tn_preset_stack(preset) : 1;
-    return row->head ? tarn_config_set(config, "head", row->head, err) : TARN_OK;
+    return row->head && !tn_preset_has(preset, "head")
+               ? tarn_config_set(config, "head", row->head, err)
+               : TARN_OK;
 }
 
 tarn_status tarn_task_encode(const char *name, int32_t *symbols, size_t *count,

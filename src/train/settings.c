@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernel/matmul.h"
+#include "model/config.h"
 #include "task/task.h"
 #include "train/clip.h"
 #include "train/optimizer.h"
@@ -49,7 +50,10 @@ static tarn_status check_precision(const char *value, tarn_error *err)
 {
     enum tn_element element;
 
-    return tn_element_named(&element, value, err);
+    if (strcmp(value, "auto") == 0 || tn_element_named(&element, value, NULL) == TARN_OK)
+        return TARN_OK;
+    return tn_fail(err, TARN_EUNKNOWN,
+                   "precision: unknown name '%.40s'; available: f32, bf16, auto", value);
 }
 
 /* ---- The table ---------------------------------------------------------- */
@@ -65,7 +69,8 @@ const struct tn_field tn_training_fields[] = {
     NAME(optimizer, "optimizer"),
     NAME(schedule, "learning-rate schedule"),
     NAME(clip, "gradient clipping"),
-    NAME(precision, "precision of matrix products: f32 or bf16"),
+    NAME(precision, "precision of matrix products: f32, bf16, or auto: bf16 where it is faster "
+                    "on this processor"),
     FIELD(NUMBER, rate, 1e-12, 10.0, "learning rate"),
     FIELD(FLAG, recompute, 0, 0,
           "recompute activations in the backward pass: less memory, more time"),
@@ -155,6 +160,28 @@ tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_
         (status = set_all(settings, usual, err)) != TARN_OK)
         return status;
     return set_all(settings, ((const struct tn_task_row *)row)->settings, err);
+}
+
+static bool is_setting(const char *name)
+{
+    for (size_t i = 0; tarn_settings_field(i); i++)
+        if (strcmp(tarn_settings_field(i)->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The other words are fields of the model's configuration. */
+static tarn_status set_setting(void *settings, const char *field, const char *value,
+                               tarn_error *err)
+{
+    return is_setting(field) ? tarn_settings_set(settings, field, value, err) : TARN_OK;
+}
+
+tarn_status tarn_settings_preset(tarn_settings *settings, const char *preset, tarn_error *err)
+{
+    if (!settings || !preset)
+        return tn_fail(err, TARN_EINVAL, "settings and preset must not be NULL");
+    return tn_preset_apply(preset, set_setting, settings, err);
 }
 
 /* ---- Agreement ---------------------------------------------------------- */

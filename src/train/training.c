@@ -6,6 +6,7 @@
 
 #include "file/fields_json.h"
 #include "file/safetensors.h"
+#include "kernel/matmul.h"
 #include "model/model_file.h"
 #include "train/evaluate.h"
 #include "train/pace.h"
@@ -491,11 +492,22 @@ static tarn_status count_updates(struct training *t, tarn_error *err)
     return TARN_OK;
 }
 
+/* A run that is resumed elsewhere keeps the precision it began with: it is chosen here, before
+ * anything is written. */
+static void choose_precision(tarn_settings *settings, const tarn_config *config)
+{
+    const bool narrow = tn_matmul_prefers_bf16() && strcmp(config->body, "lstm") != 0;
+
+    if (strcmp(settings->precision, "auto") == 0)
+        tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);
+}
+
 static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
 {
     tarn_config filled = *config;
     tarn_status status;
 
+    choose_precision(&t->state.settings, config);
     if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_lesson(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
