@@ -142,7 +142,7 @@ static const char notes[] =
 
 static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
                                "tarn train text --data book.txt --out runs/book --minutes 5\n"
-                               "tarn train text --out runs/book --resume --minutes 30\n";
+                               "tarn train text --out runs/book --resume --steps 20000\n";
 
 static const char *field_help(const struct field_option *option)
 {
