@@ -12,10 +12,10 @@
  * is one atomic operation, because a range is one word; the loop cannot end before the index is
  * done, so what the range says about it stays true until then.
  *
- * Threads that wait look at one word for some tens of microseconds, then they sleep: where
- * other processes want the cores, a thread that keeps looking takes them from the very thread
- * it waits for. */
+ * Threads that wait look at one word for a while, then they sleep: where other processes want
+ * the cores, a thread that keeps looking takes them from the very thread it waits for. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -93,8 +93,17 @@ static size_t run_others(struct range *range, size_t thread)
 
 /* ---- Waiting ------------------------------------------------------------ */
 
-static const double spin_s = 50e-6; /* before a thread sleeps */
-enum { LOOKS = 32 };                /* between two looks at the clock */
+/* How long a thread looks before it sleeps, which costs more than a short wait: several times
+ * as long as waits lately took. Where looking was in vain, as it mostly is while other
+ * processes have the cores, it looks half as long next time; now and then it looks for long all
+ * the same, to learn that the cores are free again. */
+struct patience {
+    double seconds;
+    unsigned waits;
+};
+static const double patience_least = 5e-6, patience_most = 200e-6, patience_factor = 4.0;
+enum { PATIENT_WAIT = 64 }; /* one in so many */
+enum { LOOKS = 32 };        /* between two looks at the clock: about a microsecond */
 
 static void pause_core(void)
 {
@@ -105,24 +114,36 @@ static void pause_core(void)
 #endif
 }
 
-/* Looks until `is(word)`, but not for long. Returns what it saw last. */
-static uint64_t spin(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
-                     uint64_t wanted)
+static double patience_for_now(struct patience *patience)
+{
+    return ++patience->waits % PATIENT_WAIT == 0 ? patience_most : patience->seconds;
+}
+
+/* Looks until is(word, wanted), but not for long. Returns what it saw last. */
+static uint64_t look(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
+                     uint64_t wanted, struct patience *patience)
 {
     uint64_t word = atomic_load_explicit(at, memory_order_acquire);
+    double start = 0.0, waited = 0.0, limit = 0.0;
 
-    for (double end = 0.0; !is(word, wanted);) {
-        for (int i = 0; i < LOOKS && !is(word, wanted); i++) {
-            pause_core();
-            word = atomic_load_explicit(at, memory_order_acquire);
+    for (int looks = 1; !is(word, wanted); looks++) {
+        if (looks % LOOKS == 0) {
+            const double now = tn_seconds();
+
+            if (looks == LOOKS) {
+                start = now;
+                limit = patience_for_now(patience);
+            }
+            waited = now - start;
+            if (waited >= limit) {
+                patience->seconds = fmax(patience_least, patience->seconds / 2.0);
+                return word;
+            }
         }
-        const double now = tn_seconds();
-
-        if (end == 0.0)
-            end = now + spin_s;
-        else if (now > end)
-            break;
+        pause_core();
+        word = atomic_load_explicit(at, memory_order_acquire);
     }
+    patience->seconds = fmin(patience_most, fmax(patience->seconds, patience_factor * waited));
     return word;
 }
 
@@ -136,6 +157,7 @@ struct worker {
     pthread_cond_t woken;
     struct pool *pool;
     size_t thread;
+    struct patience patience;
     bool slept; /* when it was given the loop; only the caller looks at it */
 };
 
@@ -148,6 +170,7 @@ struct pool {
     _Alignas(TN_ALIGN) _Atomic(uint64_t) done; /* indices, by workers */
     pthread_mutex_t lock;
     pthread_cond_t finished;
+    struct patience patience; /* of the caller */
 };
 
 static const uint64_t waiting = (uint64_t)1 << 63; /* in `done`: the caller sleeps */
@@ -182,7 +205,7 @@ static bool is_posted(uint64_t word, uint64_t unused)
 /* Returns the word of a range that may have been emptied by others since. */
 static uint64_t await_work(struct worker *self)
 {
-    uint64_t word = spin(&self->range.word, is_posted, 0);
+    uint64_t word = look(&self->range.word, is_posted, 0, &self->patience);
 
     if (has_indices(word) ||
         !atomic_compare_exchange_strong_explicit(&self->range.word, &word, word | asleep,
@@ -246,6 +269,7 @@ static bool add_worker(struct pool *pool)
 
     worker->pool = pool;
     worker->thread = pool->threads;
+    worker->patience = (struct patience){patience_most, 0};
     atomic_init(&worker->range.word, 0);
     if (pool->threads == 0)
         return true;
@@ -281,6 +305,7 @@ static void pool_grow(struct pool *pool, size_t threads)
     if (pool->threads == 0) {
         pthread_mutex_init(&pool->lock, NULL);
         pthread_cond_init(&pool->finished, NULL);
+        pool->patience = (struct patience){patience_most, 0};
     }
     while (pool->threads < threads && !pool->refused) {
         if (add_worker(pool))
@@ -342,7 +367,7 @@ static bool is_done(uint64_t word, uint64_t wanted)
 
 static void await_workers(struct pool *pool, uint64_t wanted)
 {
-    if (spin(&pool->done, is_done, wanted) == wanted)
+    if (look(&pool->done, is_done, wanted, &pool->patience) == wanted)
         return;
     pthread_mutex_lock(&pool->lock);
     uint64_t done = atomic_fetch_or_explicit(&pool->done, waiting, memory_order_acq_rel);
