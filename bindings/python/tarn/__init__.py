@@ -8,7 +8,7 @@ from typing import Dict, List
 
 from ._attention import (AttentionState, attention, attention_backward, attention_vjp,
                          causal_dot_product, causal_dot_product_backward)
-from ._errors import (BusyError, ClosedError, Error, FileError, ForkedError, FormatError,
+from ._errors import (BusyError, ClosedError, Error, FileError, FormatError,
                       InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName,
                       UnsupportedError)
 from ._library import lib as _lib
@@ -18,7 +18,7 @@ from ._model import Config, Model, Note, presets
 from ._state import State
 
 __all__ = [
-    "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError", "ForkedError",
+    "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError",
     "FormatError", "InvalidArgument", "MachineError", "Model", "Note", "NumberError",
     "OutOfMemory", "State", "UnknownName", "UnsupportedError", "__version__", "attention", "attention_backward",
     "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",

@@ -65,10 +65,6 @@ class BusyError(Error, RuntimeError):
     """Another thread is using the object; only one may at a time."""
 
 
-class ForkedError(Error, RuntimeError):
-    """The object was created before os.fork(); its threads do not exist in the child process."""
-
-
 _by_status: Dict[int, Type[Error]] = {
     kind.status: kind
     for kind in (InvalidArgument, OutOfMemory, UnknownName, MachineError, FileError,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from . import _structs as s
-from ._errors import BusyError, ClosedError, ForkedError, InvalidArgument, error_of
+from ._errors import BusyError, ClosedError, InvalidArgument, error_of
 
 PathLike = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 
@@ -180,25 +180,8 @@ def seed_of(value: Any) -> int:
     return count("seed", value, 0, 2**64 - 1)
 
 
-# ---- Processes ------------------------------------------------------------------
-
-# A forked child process has none of its parent's OpenMP threads, and GNU's OpenMP would wait for
-# them forever: in a child, everything runs on the calling thread.
-_forked = False
-
-
-def _after_fork() -> None:
-    global _forked
-    _forked = True
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 def threads_of(value: Any) -> int:
-    wanted = count("threads", value, 0, 1024)
-    return 1 if _forked else wanted
+    return count("threads", value, 0, 1024)
 
 
 # ---- Objects --------------------------------------------------------------------
@@ -208,15 +191,13 @@ class Handle:
     """A pointer of the library, freed once it is closed and no longer in use."""
 
     def __init__(self, what: str, pointer: int, free: Callable[[int], Any],
-                 holds: Optional["Handle"] = None, threads: int = 1) -> None:
+                 holds: Optional["Handle"] = None) -> None:
         self.what = what
         self._pointer = pointer
         self._free = free
         self._holds = holds  # kept in use as long as this exists
         self._users = 0
         self._closed = False
-        self._threads = threads
-        self._process = os.getpid()
         self._lock = threading.RLock()  # a destructor may run at any allocation
         if holds is not None:
             try:
@@ -234,9 +215,6 @@ class Handle:
         with self._lock:
             if self.closed:
                 raise ClosedError(f"{self.what} is closed")
-            if self._threads != 1 and self._process != os.getpid():
-                raise ForkedError(f"{self.what} was created before os.fork() with several threads;"
-                                  " create it in this process, or with threads=1")
             self._users += 1
             return self._pointer
 

@@ -51,7 +51,7 @@ class Plan:
         self.desc = desc
         raw = s.tarn_attention_desc(**desc._asdict())
         self.handle = Handle("attention", create("tarn_attention_create", c.byref(raw)),
-                             lib.tarn_attention_free, threads=desc.threads)
+                             lib.tarn_attention_free)
         self.shares_keys = bool(lib.tarn_attention_shares_keys(desc.kind))
         with self.handle.use() as plan:
             self.saved_size: int = lib.tarn_attention_saved_size(plan)

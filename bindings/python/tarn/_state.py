@@ -38,7 +38,7 @@ class State:
         with model.use() as pointer:
             self._handle = Handle("state", create("tarn_generator_create", pointer,
                                                   c.byref(desc)),
-                                  lib.tarn_generator_free, model, desc.threads)
+                                  lib.tarn_generator_free, model)
         with self._handle.use() as generator:
             self._memory = np.zeros(lib.tarn_generator_state_size(generator), np.uint8)
             self.method: str = lib.tarn_generator_method(generator).decode()
