@@ -9,6 +9,7 @@ static const struct command benches[] = {
     {"generate", "time per generated token, compared with the hardware limit", bench_generate},
     {"image", "images generated per second by each method: Tables 1, 2, 4 and 5", bench_image},
     {"speech", "speech training speed of each method: Table 3", bench_speech},
+    {"threads", "speed alone and beside busy processes", bench_threads},
     {0},
 };
 

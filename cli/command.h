@@ -44,5 +44,6 @@ int bench_train(int argc, char **argv);
 int bench_generate(int argc, char **argv);
 int bench_image(int argc, char **argv);
 int bench_speech(int argc, char **argv);
+int bench_threads(int argc, char **argv);
 
 #endif

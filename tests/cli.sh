@@ -149,6 +149,16 @@ done
 expect 2 "speech: --preset: unknown name 'foo'" bench speech --preset foo
 speech 2 "--lstm: unknown name 'foo'; available: portable" --lstm foo
 expect 0 'Table 3' bench speech --help
+
+# ---- bench threads: rows of one thread and of two, for each kind of work ----
+expect 0 'beside 1 busy processes' bench threads --threads 2 --busy 1 --seconds 0.02
+test "$(grep -cE '^  (train|generate) +(tiny|mnist-paper) +[0-9]+ +[12] ' "$out")" = 6 ||
+    fail 'bench threads does not print six rows'
+expect 0 '"threads":1,"busy":1,"alone_tokens_per_s":[0-9]' bench threads --threads 1 --busy 1 \
+    --seconds 0.02 --json
+test "$(grep -c '"of_one_thread":1' "$out")" = 3 || fail 'bench threads: one row for each work'
+expect 2 "--busy.*'257'" bench threads --busy 257
+
 expect 0 'images of 3072 bytes' bench image --preset cifar-paper --method linear --budget 0.001
 image 2 "--method is 'foo'; it must be a list of linear" --method foo
 image 2 '--method' --method linear,
