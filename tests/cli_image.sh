@@ -204,7 +204,7 @@ wrong both 'is not causal' generate
 wrong taskless 'the model has no task to evaluate' eval
 wrong image 'has images of 6 x 5 x 1' eval --data "$images"
 expect 2 'it must be an image model' bench image --like "$folder/models/linear.safetensors" --method linear
-expect 2 "--attention: \|head: \|symbols: " train image --start "$folder/models/numbers.safetensors" --out "$folder/none-made" --data "$images"
+expect 2 "symbols is 11; it must be 256 for task .image" train image --start "$folder/models/numbers.safetensors" --out "$folder/none-made" --data "$images"
 
 # ---- wrong input ------------------------------------------------------------------------------
 

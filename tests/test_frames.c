@@ -233,7 +233,6 @@ static void an_lstm_that_no_model_can_be_is_refused(void **state)
     static const struct {
         const char *name, *value, *says;
     } wishes[] = {
-        {"body", "gru", "gru"},
         {"width", "15", "even"},
         {"position", "concat", "position"},
         {"dropout", "0.1", "dropout"},
@@ -254,6 +253,12 @@ static void an_lstm_that_no_model_can_be_is_refused(void **state)
         assert_int_not_equal(tarn_config_check(&config, &err), TARN_OK);
         assert_non_null(strstr(err.text, wishes[i].says));
     }
+    tarn_config unknown = config_of(&(const struct model_variant){"", {{"body", "lstm"}, {0}}});
+    tarn_error err;
+
+    memcpy(unknown.body, "gru", sizeof "gru"); /* past tarn_config_set(), which refuses it */
+    assert_int_equal(tarn_config_check(&unknown, &err), TARN_EUNKNOWN);
+    assert_non_null(strstr(err.text, "body: unknown name 'gru'"));
 }
 
 static void an_lstm_runs_in_f32_and_generates_nothing(void **state)

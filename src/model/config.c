@@ -81,7 +81,7 @@ const struct tn_field tn_config_fields[] = {
     NAME(position, NULL, "position encoding"),
     NAME(context, "",
          "also embed the symbols these many positions back, such as 1,27,28; empty: none"),
-    NAME(head, NULL, "output head: the distribution that is predicted"),
+    NAME(head, NULL, "output head"),
     NAME(norm, NULL, "layer norm: post (after each residual sum, as in the paper) or pre"),
     NAME(activation, NULL, "activation of the feed-forward layers: relu or gelu"),
     NAME(body, "transformer", "transformer or lstm; an lstm has width outputs per layer"),

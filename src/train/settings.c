@@ -62,7 +62,7 @@ const struct tn_field tn_training_fields[] = {
     NAME(task, "task to train on"),
     FIELD(PATH, data, 0, 0, "file or folder of training data"),
     FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept for validation"),
-    FIELD(COUNT, length, 0, 1 << 30, "sequence length in positions; 0: taken from the data"),
+    FIELD(COUNT, length, 0, 1 << 30, "sequence length; 0: taken from the data"),
     FIELD(COUNT, batch, 1, 1 << 24, "sequences per batch"),
     FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
     FIELD(COUNT, updates, 1, TN_FIELD_MOST, "total number of updates"),
