@@ -3,6 +3,7 @@
 
 static const struct command benches[] = {
     {"peak", "measure the peak multiply-add rate and memory bandwidth", bench_peak},
+    {"kernels", "find vector loops that are slow at some width", bench_kernels},
     {"attention", "time and memory of attention against sequence length: Figure 1",
      bench_attention},
     {"train", "training speed and memory of a model", bench_train},

@@ -39,6 +39,7 @@ int cmd_completion(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 int bench_peak(int argc, char **argv);
+int bench_kernels(int argc, char **argv);
 int bench_attention(int argc, char **argv);
 int bench_train(int argc, char **argv);
 int bench_generate(int argc, char **argv);

@@ -32,13 +32,16 @@ expect 2 "unknown command 'peek'; did you mean 'peak'?$" help bench peek
 expect 2 'usage: tarn COMMAND'
 expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
 expect 0 'attention ' bench --help
-expect 2 "unknown command 'foo'; available: peak, attention, train, generate, image, speech" bench foo
+expect 2 "unknown command 'foo'; available: peak, kernels, attention, train, generate, image, speech" bench foo
 expect 0 '--threads N' bench peak --help
 expect 2 'did you mean --threads' bench peak --thread 2
 expect 2 "--threads is '-1'; it must be a whole number from 0 to 1024" bench peak --threads=-1
 expect 2 '--threads requires a value' bench peak --threads
 expect 2 '--json does not take a value' bench peak --json=yes
 expect 2 "unexpected argument 'now'" bench peak now
+expect 0 'elu1 ' bench kernels --loop elu1 --width 32
+expect 0 '"loop":"elu1","width":32,"cpu":"portable"' bench kernels --loop elu1 --width 32 --json
+expect 2 "unknown loop 'elu2'; available: dot" bench kernels --loop elu2
 
 attention() {
     code=$1

@@ -95,6 +95,40 @@ static void bad_input_is_refused_with_a_sentence(void **state)
     assert_int_equal(tarn_measure_read(&x, memory, BYTES, "z80", 1, &err), TARN_EUNKNOWN);
 }
 
+static void every_loop_is_measured_at_any_width(void **state)
+{
+    tarn_error err;
+
+    (void)state;
+    for (size_t loop = 0; tarn_loop_name(loop); loop++)
+        for (size_t width = 1; width <= TARN_LOOP_WIDTH_MAX; width = 3 * width + 14) {
+            double nanoseconds = -1.0;
+
+            check_ok(tarn_measure_loop(&nanoseconds, loop, width, "portable", &err), &err);
+            assert_true(nanoseconds > 0.0);
+        }
+}
+
+static void loops_that_do_not_exist_are_refused(void **state)
+{
+    double nanoseconds;
+    size_t loops = 0;
+    tarn_error err;
+
+    (void)state;
+    while (tarn_loop_name(loops))
+        loops++;
+    assert_int_equal(tarn_measure_loop(&nanoseconds, loops, 8, NULL, &err), TARN_EUNKNOWN);
+    assert_mentions(&err, "loop");
+    assert_int_equal(tarn_measure_loop(&nanoseconds, 0, 0, NULL, &err), TARN_EINVAL);
+    assert_mentions(&err, "width");
+    assert_int_equal(tarn_measure_loop(&nanoseconds, 0, TARN_LOOP_WIDTH_MAX + 1, NULL, &err),
+                     TARN_EINVAL);
+    assert_int_equal(tarn_measure_loop(&nanoseconds, 0, 8, "z80", &err), TARN_EUNKNOWN);
+    assert_mentions(&err, "z80");
+    assert_int_equal(tarn_measure_loop(NULL, 0, 8, NULL, &err), TARN_EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +137,8 @@ int main(void)
         cmocka_unit_test(bf16_is_measured_or_refused),
         cmocka_unit_test(the_last_instruction_set_is_portable),
         cmocka_unit_test(bad_input_is_refused_with_a_sentence),
+        cmocka_unit_test(every_loop_is_measured_at_any_width),
+        cmocka_unit_test(loops_that_do_not_exist_are_refused),
     };
 
     for (size_t i = 0; i < sizeof memory / sizeof memory[0]; i++)

@@ -38,6 +38,16 @@ TARN_API tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_
 TARN_API tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes,
                                        const char *cpu, size_t threads, tarn_error *err);
 
+/* The vector loops that tarn is built on, by name; NULL beyond the last. */
+TARN_API const char *tarn_loop_name(size_t index);
+
+/* Loop `loop`, in the order of tarn_loop_name(), over rows of `width` floats, 1 to
+ * TARN_LOOP_WIDTH_MAX, in the first-level cache: nanoseconds per float on the calling thread
+ * with the instruction set `cpu` (NULL: best). Allocates its arrays and frees them. */
+#define TARN_LOOP_WIDTH_MAX 4096
+TARN_API tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width,
+                                       const char *cpu, tarn_error *err);
+
 #ifdef __cplusplus
 }
 #endif

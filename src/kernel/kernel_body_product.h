@@ -203,32 +203,16 @@ FORCE_INLINE void transpose_square(float *out, ptrdiff_t ldo, const float *in, p
         store(out + i * ldo, row[i]);
 }
 
-/* At the edges: m x n, neither of which is more than LANES. */
-static void transpose_part(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t m,
-                           size_t n)
-{
-    vec row[LANES];
-
-    for (size_t i = 0; i < LANES; i++)
-        row[i] = i < m ? fetch(in + (ptrdiff_t)i * ldi, n) : splat(0.0f);
-    transpose_vectors(row);
-    for (size_t i = 0; i < LANES; i++)
-        if (i < n)
-            keep(out + (ptrdiff_t)i * ldo, row[i], m);
-}
-
 static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t rows,
                       size_t cols)
 {
-    for (size_t i = 0; i < rows; i += LANES)
-        for (size_t j = 0; j < cols; j += LANES) {
-            const size_t m = rows - i, n = cols - j;
-            float *const to = out + (ptrdiff_t)j * ldo + (ptrdiff_t)i;
-            const float *const from = in + (ptrdiff_t)i * ldi + (ptrdiff_t)j;
+    const ptrdiff_t m = (ptrdiff_t)rows, n = (ptrdiff_t)cols;
+    const ptrdiff_t m_whole = m - m % LANES, n_whole = n - n % LANES;
 
-            if (m >= LANES && n >= LANES)
-                transpose_square(to, ldo, from, ldi);
-            else
-                transpose_part(to, ldo, from, ldi, m, n);
-        }
+    for (ptrdiff_t i = 0; i < m_whole; i += LANES)
+        for (ptrdiff_t j = 0; j < n_whole; j += LANES)
+            transpose_square(out + j * ldo + i, ldo, in + i * ldi + j, ldi);
+    for (ptrdiff_t i = 0; i < m; i++)
+        for (ptrdiff_t j = i < m_whole ? n_whole : 0; j < n; j++)
+            out[j * ldo + i] = in[i * ldi + j];
 }

@@ -410,7 +410,7 @@ struct tn_loop_arrays tn_loop_arrays_take(const struct tn_kernels *kernels, size
                                           struct tn_arena *arena)
 {
     const size_t floats = ROWS_MAX * DEPTH + 4 * tn_round_up(width, 64);
-    const size_t large = PACKED_ROWS * tn_round_up(width, 64);
+    const size_t large = PACKED_ROWS * (tn_round_up(width, 64) + 64);
 
     return (struct tn_loop_arrays){
         .kernels = kernels,

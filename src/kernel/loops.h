@@ -6,8 +6,6 @@
 
 #include "kernel/kernels.h"
 
-enum { TN_LOOP_WIDTH_MAX = 4096 };
-
 /* Rows of `width` floats, `ld` apart: few enough to stay in the first-level cache. */
 struct tn_loop_arrays {
     const struct tn_kernels *kernels;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* machine_loops.c - how long one vector loop takes at one width. */
+#include <math.h>
+
+#include "kernel/loops.h"
+#include "tarn/machine.h"
+
+enum { RUNS = 12 };
+
+static const double long_enough = 2e-5; /* seconds: short, so that a busy machine misses some */
+
+const char *tarn_loop_name(size_t index)
+{
+    const struct tn_loop *const loop = tn_loop_row(index);
+
+    return loop ? loop->name : NULL;
+}
+
+static double run(const struct tn_loop *loop, const struct tn_loop_arrays *arrays,
+                  size_t rounds)
+{
+    const double start = tn_seconds();
+
+    for (size_t i = 0; i < rounds; i++)
+        loop->run(arrays);
+    return tn_seconds() - start;
+}
+
+/* Seconds of one round, in the best of several runs. */
+static double best_round(const struct tn_loop *loop, const struct tn_loop_arrays *arrays)
+{
+    size_t rounds = 1;
+    double best = run(loop, arrays, rounds);
+
+    while (best < long_enough)
+        best = run(loop, arrays, rounds *= 2);
+    for (int i = 0; i < RUNS; i++)
+        best = fmin(best, run(loop, arrays, rounds));
+    return best / (double)rounds;
+}
+
+static tarn_status check(const double *nanoseconds, size_t loop, size_t width, const char *cpu,
+                         tarn_error *err)
+{
+    if (!nanoseconds)
+        return tn_fail(err, TARN_EINVAL, "nanoseconds is NULL");
+    if (!tn_loop_row(loop))
+        return tn_fail(err, TARN_EUNKNOWN, "loop %zu does not exist; see tarn_loop_name()",
+                       loop);
+    if (width < 1 || width > TARN_LOOP_WIDTH_MAX)
+        return tn_fail(err, TARN_EINVAL, "width is %zu; it must be 1 to %d", width,
+                       TARN_LOOP_WIDTH_MAX);
+    if (!tn_kernels_pick(cpu))
+        return tn_fail(err, TARN_EUNKNOWN, "cpu: '%.40s' is not supported here", cpu);
+    return TARN_OK;
+}
+
+tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, const char *cpu,
+                              tarn_error *err)
+{
+    const tarn_status status = check(nanoseconds, loop, width, cpu, err);
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    if (status != TARN_OK)
+        return status;
+    tn_loop_arrays_take(tn_kernels_pick(cpu), width, &arena);
+
+    const size_t bytes = tn_arena_bytes(&arena);
+    void *const memory = tn_allocate(NULL, bytes);
+
+    if (!memory)
+        return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes of arrays", bytes);
+    arena = tn_arena_over(memory);
+    const struct tn_loop_arrays arrays =
+        tn_loop_arrays_take(tn_kernels_pick(cpu), width, &arena);
+
+    *nanoseconds = 1e9 * best_round(tn_loop_row(loop), &arrays) / (double)(arrays.rows * width);
+    tn_release(NULL, memory);
+    return TARN_OK;
+}
