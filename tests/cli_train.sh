@@ -72,7 +72,7 @@ copy 2 "--attention: unknown name 'foo'; available: linear" --out a --attention 
 copy 2 "--attention: rounds is '0'; it must be a whole number from 1 to 64" --out a --attention lsh:rounds=0
 copy 2 '--attention: rounds is given twice' --out a --attention lsh:rounds=4,rounds=5
 copy 2 "--feature-map: unknown name 'foo'" --out a --feature-map foo
-copy 2 "--optimizer: unknown name 'sgd'; available: radam" --out a --optimizer sgd
+copy 2 "--optimizer: unknown name 'newton'; available: radam" --out a --optimizer newton
 copy 2 '--attention: .*linaer.*did you mean linear?$' --out a --attention linaer
 copy 2 '--attention: .*did you mean rounds?$' --out a --attention lsh:ruonds=4
 copy 2 '--optimizer: .*did you mean adamw?$' --out a --optimizer adamww

@@ -65,7 +65,7 @@ static void unknown_names_of_settings_are_refused(void **state)
         const char *name, *value, *says;
     } wishes[] = {
         {"task", "music", "copy, text"},         {"task", "copy:colour=1", "colour"},
-        {"optimizer", "sgd", "radam, adam"},     {"optimizer", "adam:decay=x", "decay"},
+        {"optimizer", "newton", "radam, adam"},  {"optimizer", "adam:decay=x", "decay"},
         {"schedule", "never", "constant, step"}, {"schedule", "step:factor=-1", "factor"},
         {"clip", "hard", "none, tensor"},        {"clip", "global:norm=0", "norm"},
         {"precision", "f64", "f32, bf16"},

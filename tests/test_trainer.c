@@ -190,6 +190,51 @@ static void accumulated_gradients_are_those_of_one_batch(void **state)
     tarn_model_free(two);
 }
 
+/* The two halves of an update, and gradients that were changed between them. */
+static void an_update_is_two_calls(void **state)
+{
+    tarn_model *const whole = dropping_model(model_variant_at(0));
+    tarn_model *const halves = dropping_model(model_variant_at(0));
+    tarn_model *const changed = dropping_model(model_variant_at(0));
+    tarn_trainer *const a = trainer_of(whole, "sgd", 1),
+                        *const b = trainer_of(halves, "sgd", 2),
+                        *const c = trainer_of(changed, "sgd", 1);
+    tarn_gradients gradients = {0};
+    tarn_report report, other;
+    struct lesson lesson;
+    const tarn_batch batch = lesson_of(&lesson, 3);
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tarn_trainer_apply(b, &other, &gradients, &err), TARN_EINVAL);
+    check_ok(tarn_trainer_update(a, &report, &batch, 1, &err), &err);
+    check_ok(tarn_trainer_gradients(b, &gradients, &batch, 1, &err), &err);
+    assert_int_equal(tarn_trainer_updates(b), 0);
+    assert_int_equal(tarn_trainer_apply(c, &other, &gradients, &err), TARN_EINVAL);
+    check_ok(tarn_trainer_apply(b, &other, &gradients, &err), &err);
+    assert_true(report.loss == other.loss && report.norm == other.norm &&
+                report.tokens == other.tokens && report.update == other.update);
+    check_same_weights(whole, halves);
+    assert_int_equal(tarn_trainer_apply(b, &other, &gradients, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, "only once"));
+
+    check_ok(tarn_trainer_gradients(c, &gradients, &batch, 1, &err), &err);
+    for (size_t i = 0; i < gradients.count; i++)
+        gradients.values[i] = 0.0f;
+    check_ok(tarn_trainer_apply(c, &other, &gradients, &err), &err);
+    assert_true(other.norm == 0.0 && other.loss == report.loss);
+    tarn_model *const fresh = dropping_model(model_variant_at(0));
+
+    check_same_weights(changed, fresh);
+    tarn_trainer_free(a);
+    tarn_trainer_free(b);
+    tarn_trainer_free(c);
+    tarn_model_free(whole);
+    tarn_model_free(halves);
+    tarn_model_free(changed);
+    tarn_model_free(fresh);
+}
+
 static void every_model_learns(void **state)
 {
     const struct model_variant *variant;
@@ -355,7 +400,7 @@ static void impossible_trainers_are_refused(void **state)
         {{.batch = 0, .length = 4}, "batch"},
         {{.batch = 1, .length = 0}, "length"},
         {{.batch = SIZE_MAX / 8, .length = 8}, "fit"},
-        {{.batch = 1, .length = 4, .optimizer = "sgd"}, "optimizer"},
+        {{.batch = 1, .length = 4, .optimizer = "newton"}, "optimizer"},
         {{.batch = 1, .length = 4, .schedule = "sometimes"}, "schedule"},
         {{.batch = 1, .length = 4, .clip = "tensor:norm=-1"}, "clip"},
         {{.batch = 1, .length = 4, .rate = (double)NAN}, "rate"},
@@ -409,6 +454,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(resumed_training_is_the_same_to_the_bit),
         cmocka_unit_test(accumulated_gradients_are_those_of_one_batch),
+        cmocka_unit_test(an_update_is_two_calls),
         cmocka_unit_test(every_model_learns),
         cmocka_unit_test(numbers_that_are_not_finite_change_nothing),
         cmocka_unit_test(skipped_updates_count_but_change_nothing),

@@ -284,19 +284,28 @@ mutations() {
     mutate "optimizer: moments keep dust" $body 's/splat(1e-36f)/splat(0.0f)/' $optimizers
     mutate "optimizer: the last floats of m not stored" $body \
         's/keep(m, mi, n);/if (n >= LANES) store(m, mi);/' $optimizers
-    mutate "optimizer: bias of m" src/train/optimizer.c \
-        's/(float)(rate \/ tn_moment_share(beta1, t))/(float)rate/' $optimizers
-    mutate "optimizer: bias of v" src/train/optimizer.c \
-        's/sqrt(tn_moment_share(beta2, t))/1.0/' $optimizers
-    mutate "optimizer: adam's decay apart" src/train/optim_adam.c \
-        's/by.l2 = (float)options/by.shrink = (float)rate * (float)options/' $optimizers
-    mutate "optimizer: adamw's decay without the rate" src/train/optim_adamw.c \
-        's/rate \* options->value/options->value/' $optimizers
-    radam=src/train/optim_radam.c
-    mutate "optimizer: radam's line at 4" $radam 's/rho_least = 5.0/rho_least = 4.0/' $optimizers
-    mutate "optimizer: radam not rectified" $radam 's/rate_m \* r \*/rate_m */' $optimizers
-    mutate "optimizer: radam's eps as Adam's" $radam \
-        's/sqrt(tn_moment_share(beta2, t)));/1.0);/; s/by.root = 1.0f;//' $optimizers
+    adam=src/train/optim_adam.c
+    mutate "optimizer: bias of m" $adam \
+        's/(float)(step->rate \/ bias(value\[BETA1\], step->t))/(float)step->rate/' $optimizers
+    mutate "optimizer: bias of v" $adam \
+        's/(1.0 \/ sqrt(bias(value\[BETA2\], step->t)))/1.0/' $optimizers
+    mutate "optimizer: adam's decay apart" $adam \
+        's/by.l2 = (float)step->options/by.shrink = (float)step->rate * (float)step->options/' $optimizers
+    mutate "optimizer: adamw's decay without the rate" $adam \
+        's/step->rate \* step->options->value/step->options->value/' $optimizers
+    mutate "optimizer: radam's line at 4" $adam 's/rho_least = 5.0/rho_least = 4.0/' $optimizers
+    mutate "optimizer: radam not rectified" $adam 's/step->t) \* r \*/step->t) */' $optimizers
+    mutate "optimizer: radam's eps as Adam's" $adam \
+        's/sqrt(bias(value\[BETA2\], step->t)));$/1.0);/; s/by.root = 1.0f;//' $optimizers
+    sgd=src/train/optim_sgd.c
+    mutate "optimizer: sgd without momentum" $sgd 's/by.momentum \* m\[i\] + slope/slope/' $optimizers
+    mutate "optimizer: sgd's momentum keeps dust" $sgd 's/tn_moment_floor(/(/' $optimizers
+    mutate "optimizer: Nesterov's momentum is the plain one" $sgd 's/> 0.0;/> 1.0;/' $optimizers
+    lion=src/train/optim_lion.c
+    mutate "optimizer: lion's betas are one" $lion 's/by.gain2 \* ahead/by.gain1 * ahead/' $optimizers
+    mutate "optimizer: lion does not decay" $lion 's/by.shrink \* w\[i\] + //' $optimizers
+    mutate "trainer: gradients can be applied twice" src/train/trainer.c \
+        's/    t->weight = 0.0;$//' test_trainer
     pieces=src/train/pieces.c
     mutate "optimizer: tensors meet in the wrong block" $pieces \
         's/<= position)/< position)/; s/if (start < end)//' $optimizers
@@ -333,7 +342,7 @@ mutations() {
     mutate "pace: a slow moment ends the run" $pace 's/made > 2.0 \* taken/false/' test_pace
     mutate "pace: planned once" $pace 's/pace->next = now + wait;/pace->next = 1e300;/' test_pace
     mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
-        's/p.since, p.point,    p.stretch/0/' test_train_timed
+        's/p->since, p->point,    p->stretch/0/' test_train_timed
 
     sampling=src/generate/sampling.c
     mutate "sampling: no temperature" $sampling 's/ \/ scale.temperature//' test_sampling

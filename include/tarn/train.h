@@ -62,6 +62,16 @@ typedef struct tarn_batch {
 } tarn_batch;
 
 /* Result of one update. */
+/* The gradients of one update, before they are clipped and applied. */
+typedef struct tarn_gradients {
+    float *values; /* one per parameter, in the layout of the model's tensors, of the mean loss;
+                      the trainer's memory, which may be changed before tarn_trainer_apply() */
+    size_t count;
+    double weight;         /* sum of the weights of the positions that the mean is over */
+    double loss, accuracy; /* as in tarn_report */
+    size_t tokens;
+} tarn_gradients;
+
 typedef struct tarn_report {
     uint64_t update; /* number of the update, counted from 1 */
     double loss;     /* weighted mean before the update, in nats per position; per sequence with
@@ -97,6 +107,15 @@ TARN_API void tarn_trainer_free(tarn_trainer *trainer); /* accepts NULL */
 TARN_API tarn_status tarn_trainer_update(tarn_trainer *trainer, tarn_report *report,
                                          const tarn_batch *batches, size_t count,
                                          tarn_error *err);
+
+/* The same in two calls, between which the gradients can be inspected, changed, or summed with
+ * those of other machines: tarn_trainer_update() is one after the other. The gradients of a
+ * call can be applied once, before the next call. Allocate nothing. */
+TARN_API tarn_status tarn_trainer_gradients(tarn_trainer *trainer, tarn_gradients *gradients,
+                                            const tarn_batch *batches, size_t count,
+                                            tarn_error *err);
+TARN_API tarn_status tarn_trainer_apply(tarn_trainer *trainer, tarn_report *report,
+                                        const tarn_gradients *gradients, tarn_error *err);
 
 /* Evaluates a batch without training and adds the result to *score, which the caller has set to
  * zero before the first batch. Allocates nothing. */

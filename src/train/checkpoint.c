@@ -11,7 +11,23 @@
 #include "train/trainer.h"
 
 static const char progress_key[] = "tarn_progress";
-static const char m_prefix[] = "optimizer.m.", v_prefix[] = "optimizer.v.";
+
+/* Of the names of moment i: "optimizer.m." */
+struct prefix {
+    char text[16];
+};
+
+static struct prefix prefix_of(const tarn_trainer *t, size_t i)
+{
+    return (struct prefix){
+        {'o', 'p', 't', 'i', 'm', 'i', 'z', 'e', 'r', '.', t->optimizer.row->moments[i], '.'}};
+}
+
+/* Arrays of a float per parameter: the weights, and the moments. */
+static size_t array_count(const tarn_trainer *t)
+{
+    return 1 + tn_optimizer_moments(&t->optimizer);
+}
 
 /* ---- The few numbers ---------------------------------------------------- */
 
@@ -59,7 +75,7 @@ static struct progress progress_of(const tarn_trainer *t)
 
 /* ---- Saving ------------------------------------------------------------- */
 
-/* Memory for writing: three tensors for each of the model's. */
+/* Memory for writing: as many tensors as there are arrays for each of the model's. */
 struct draft {
     struct tn_safetensor *tensors;
     struct tn_tensor_text *names;
@@ -76,18 +92,19 @@ static void draft_free(struct draft *draft)
 
 static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_error *err)
 {
-    const size_t n = t->model->tensor_count;
+    const size_t n = t->model->tensor_count, arrays = array_count(t);
     const struct progress progress = progress_of(t);
 
-    draft->tensors = calloc(3 * n, sizeof *draft->tensors);
-    draft->names = calloc(3 * n, sizeof *draft->names);
+    draft->tensors = calloc(arrays * n, sizeof *draft->tensors);
+    draft->names = calloc(arrays * n, sizeof *draft->names);
     draft->config = tn_fields_write(tn_config_fields, &t->model->arch.config);
     draft->progress = tn_fields_write(fields, &progress);
     if (!draft->tensors || !draft->names || !draft->config || !draft->progress)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to write a checkpoint");
     tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
-    tn_model_tensors(draft->tensors + n, draft->names + n, t->model, m_prefix, t->m);
-    tn_model_tensors(draft->tensors + 2 * n, draft->names + 2 * n, t->model, v_prefix, t->v);
+    for (size_t i = 1; i < arrays; i++)
+        tn_model_tensors(draft->tensors + i * n, draft->names + i * n, t->model,
+                         prefix_of(t, i - 1).text, t->moments[i - 1]);
     return TARN_OK;
 }
 
@@ -108,8 +125,9 @@ tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
             metadata[entries++] = (struct tn_safetensors_entry){tn_note_key, t->model->note};
         if (more)
             metadata[entries++] = *more;
-        status = tn_safetensors_write(path, draft.tensors, 3 * t->model->tensor_count, metadata,
-                                      entries, err);
+        status =
+            tn_safetensors_write(path, draft.tensors, array_count(t) * t->model->tensor_count,
+                                 metadata, entries, err);
     }
     draft_free(&draft);
     return status;
@@ -186,35 +204,48 @@ static tarn_status check_note(const tarn_trainer *t, const struct tn_safetensors
         tn_note_key);
 }
 
+static tarn_status read_arrays(float *arrays, const tarn_trainer *t,
+                               const struct tn_safetensors *file, const char *path,
+                               tarn_error *err)
+{
+    tarn_status status = tn_model_read_tensors(arrays, t->model, file, "", path, err);
+
+    for (size_t i = 1; i < array_count(t) && status == TARN_OK; i++)
+        status = tn_model_read_tensors(arrays + i * t->model->count, t->model, file,
+                                       prefix_of(t, i - 1).text, path, err);
+    return status;
+}
+
+static void take_over(tarn_trainer *t, const struct progress *p, const float *arrays)
+{
+    const size_t n = t->model->count;
+
+    memcpy(t->model->values, arrays, n * sizeof *arrays);
+    for (size_t i = 1; i < array_count(t); i++)
+        memcpy(t->moments[i - 1], arrays + i * n, n * sizeof *arrays);
+    t->updates = p->updates;
+    t->skipped = p->skipped;
+    t->seed = p->seed;
+    t->weight = 0.0;
+    t->watched = (struct tn_schedule_state){p->best,  p->improved, p->stale,  p->cuts,
+                                            p->since, p->point,    p->stretch};
+}
+
 /* All is read before anything is taken over. */
 tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *file,
                                const char *path, tarn_error *err)
 {
-    const size_t n = t->model->count;
     struct progress p = {0};
-    float *const arrays = malloc(3 * n * sizeof *arrays);
+    float *const arrays = malloc(array_count(t) * t->model->count * sizeof *arrays);
     tarn_status status;
 
     if (!arrays)
         return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to read it", path);
-    if ((status = check_config(t, file, path, err)) != TARN_OK ||
-        (status = check_note(t, file, path, err)) != TARN_OK ||
-        (status = read_progress(&p, t, file, path, err)) != TARN_OK ||
-        (status = tn_model_read_tensors(arrays, t->model, file, "", path, err)) != TARN_OK ||
-        (status = tn_model_read_tensors(arrays + n, t->model, file, m_prefix, path, err)) !=
-            TARN_OK ||
-        (status = tn_model_read_tensors(arrays + 2 * n, t->model, file, v_prefix, path, err)) !=
-            TARN_OK)
-        goto done;
-    memcpy(t->model->values, arrays, n * sizeof *arrays);
-    memcpy(t->m, arrays + n, n * sizeof *arrays);
-    memcpy(t->v, arrays + 2 * n, n * sizeof *arrays);
-    t->updates = p.updates;
-    t->skipped = p.skipped;
-    t->seed = p.seed;
-    t->watched = (struct tn_schedule_state){p.best,  p.improved, p.stale,  p.cuts,
-                                            p.since, p.point,    p.stretch};
-done:
+    if ((status = check_config(t, file, path, err)) == TARN_OK &&
+        (status = check_note(t, file, path, err)) == TARN_OK &&
+        (status = read_progress(&p, t, file, path, err)) == TARN_OK &&
+        (status = read_arrays(arrays, t, file, path, err)) == TARN_OK)
+        take_over(t, &p, arrays);
     free(arrays);
     return status;
 }

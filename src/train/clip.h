@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clip.h - how long gradients may be.
+/* clip.h - gradient clipping.
  *
  * Nothing is written to gradients: a factor for each tensor comes out, which the optimizer
  * applies as it reads (tn_optimizer_update). */

@@ -3,7 +3,7 @@
 #include "tarn/train.h"
 
 #include <assert.h>
-#include <math.h>
+#include <string.h>
 
 #define TN_OPTIMIZER(name) extern const struct tn_optimizer_row tn_optim_##name;
 #include "train/optimizers.def"
@@ -30,53 +30,43 @@ tarn_status tn_optimizer_init(struct tn_optimizer *optimizer, const char *spec, 
                                                 "optimizer", spec, err);
 
     optimizer->row = (const struct tn_optimizer_row *)about; /* its first member */
+    assert(status != TARN_OK || tn_optimizer_moments(optimizer) <= TN_MOMENTS_MOST);
     return status;
 }
 
-double tn_moment_share(double beta, uint64_t t)
+size_t tn_optimizer_moments(const struct tn_optimizer *optimizer)
 {
-    return -expm1((double)t * log(beta)); /* log 0 = -inf: 1 */
+    return strlen(optimizer->row->moments);
 }
 
-struct tn_update tn_adam_numbers(const struct tn_options *options, double rate, uint64_t t)
+void tn_optimizer_update(const struct tn_optimizer *optimizer, struct tn_optimizer_step step)
 {
-    const double beta1 = options->value[TN_BETA1], beta2 = options->value[TN_BETA2];
-
-    return (struct tn_update){
-        .gain1 = (float)(1.0 - beta1),
-        .gain2 = (float)(1.0 - beta2),
-        .step = (float)(rate / tn_moment_share(beta1, t)),
-        .root = (float)(1.0 / sqrt(tn_moment_share(beta2, t))),
-        .eps = (float)options->value[TN_EPS],
-    };
+    assert(step.t > 0);
+    step.options = &optimizer->options;
+    optimizer->row->update(&step);
 }
+
+/* ---- For rows ----------------------------------------------------------- */
 
 struct job {
-    const struct tn_parameters *p;
-    const float *scales;
-    const struct tn_kernels *kernels;
-    struct tn_update by;
+    const struct tn_optimizer_step *step;
+    tn_optimizer_piece *piece;
+    const void *numbers;
 };
 
 static void update_piece(void *arg, struct tn_piece piece)
 {
     const struct job *const job = arg;
-    const struct tn_parameters *const p = job->p;
+    const float *const scales = job->step->scales;
 
-    job->kernels->update(p->w + piece.from, p->m + piece.from, p->v + piece.from,
-                         p->g + piece.from, job->scales ? job->scales[piece.tensor] : 1.0f,
-                         &job->by, piece.count);
+    job->piece(job->step, job->numbers, scales ? scales[piece.tensor] : 1.0f, piece.from,
+               piece.count);
 }
 
-void tn_optimizer_update(const struct tn_optimizer *optimizer, const struct tn_parameters *p,
-                         const float *scales, const struct tn_range *tensors, size_t count,
-                         double rate, uint64_t t, const struct tn_kernels *kernels,
-                         size_t threads)
+void tn_optimizer_pieces(const struct tn_optimizer_step *step, tn_optimizer_piece *piece,
+                         const void *numbers)
 {
-    struct job job = {p, scales, kernels,
-                      optimizer->row->numbers(&optimizer->options, rate, t)};
+    struct job job = {step, piece, numbers};
 
-    assert(t > 0);
-    assert(tn_ranges_check(tensors, count, p->n, NULL) == TARN_OK);
-    tn_pieces_parallel(tensors, count, update_piece, &job, threads);
+    tn_pieces_parallel(step->tensors, step->count, update_piece, &job, step->threads);
 }

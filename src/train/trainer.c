@@ -17,8 +17,8 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     t->scales = tn_arena_floats(arena, tensors);
     t->scratch = tn_arena_take(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
     t->g = tn_arena_floats(arena, floats);
-    t->m = tn_arena_floats(arena, floats);
-    t->v = tn_arena_floats(arena, floats);
+    for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
+        t->moments[i] = tn_arena_floats(arena, floats);
 }
 
 static tarn_status allocate(tarn_trainer *t, tarn_error *err)
@@ -37,8 +37,8 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
 
     lay_out(t, &arena);
     t->bytes = bytes + t->pass.bytes;
-    memset(t->m, 0, t->model->count * sizeof *t->m);
-    memset(t->v, 0, t->model->count * sizeof *t->v);
+    for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
+        memset(t->moments[i], 0, t->model->count * sizeof(float));
     tn_weights_carve(&t->gradients, &t->model->arch, t->g);
     return TARN_OK;
 }
@@ -154,8 +154,8 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
 }
 
 /* Gradients of the mean loss over all batches; sums of the losses. */
-static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size_t count,
-                                double weight)
+static struct tn_loss sum_gradients(tarn_trainer *t, const tarn_batch *batches, size_t count,
+                                    double weight)
 {
     struct tn_loss total = {0};
 
@@ -176,14 +176,50 @@ static struct tn_loss gradients(tarn_trainer *t, const tarn_batch *batches, size
     return total;
 }
 
-static void apply(tarn_trainer *t, double rate)
+tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
+                                   const tarn_batch *batches, size_t count, tarn_error *err)
 {
-    const struct tn_parameters parameters = {
-        .w = t->model->values, .m = t->m, .v = t->v, .g = t->g, .n = t->model->count};
+    double weight;
+    tarn_status status;
 
-    tn_optimizer_update(&t->optimizer, &parameters, t->scales, t->tensors,
-                        t->model->tensor_count, rate, t->updates - t->skipped,
-                        t->pass.run->block.rows.kernels, t->threads);
+    if (!t || !gradients || !batches || count == 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "trainer, gradients and batches must not be NULL, and there must be at "
+                       "least 1 batch");
+    t->weight = 0.0;
+    if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
+        return status;
+    const struct tn_loss loss = sum_gradients(t, batches, count, weight);
+
+    t->weight = weight;
+    *gradients = (tarn_gradients){
+        .values = t->g,
+        .count = t->model->count,
+        .weight = weight,
+        .loss = loss.loss / weight,
+        .accuracy = loss.correct / weight,
+    };
+    for (size_t i = 0; i < count; i++)
+        gradients->tokens += tn_pass_tokens(&t->pass, &batches[i]);
+    return TARN_OK;
+}
+
+static void move(tarn_trainer *t, double rate)
+{
+    struct tn_optimizer_step step = {
+        .rate = rate,
+        .t = t->updates - t->skipped,
+        .w = t->model->values,
+        .g = t->g,
+        .tensors = t->tensors,
+        .count = t->model->tensor_count,
+        .scales = t->scales,
+        .kernels = t->pass.run->block.rows.kernels,
+        .threads = t->threads,
+    };
+
+    memcpy(step.moments, t->moments, sizeof step.moments);
+    tn_optimizer_update(&t->optimizer, step);
 }
 
 static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size_t wrong,
@@ -198,41 +234,51 @@ static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size
                    (unsigned long long)report->update, t->model->tensors[wrong].name);
 }
 
-tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn_batch *batches,
-                                size_t count, tarn_error *err)
+tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
+                               const tarn_gradients *gradients, tarn_error *err)
 {
-    double weight;
-    tarn_status status;
-
-    if (!t || !report || !batches || count == 0)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "trainer, report and batches must not be NULL, and there must be at least 1 batch");
-    if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
-        return status;
-    const struct tn_loss loss = gradients(t, batches, count, weight);
+    if (!t || !report || !gradients)
+        return tn_fail(err, TARN_EINVAL, "trainer, report and gradients must not be NULL");
+    if (!(t->weight > 0.0) || gradients->values != t->g || gradients->count != t->model->count)
+        return tn_fail(err, TARN_EINVAL,
+                       "gradients must be those of the last tarn_trainer_gradients() of this "
+                       "trainer, and can be applied only once");
     const struct tn_clip_result clipped =
         tn_clip_scales(&t->clip, t->scales, t->scratch, t->g, t->tensors,
                        t->model->tensor_count, t->pass.run->block.rows.kernels, t->threads);
 
+    t->weight = 0.0;
     *report = (tarn_report){
         .update = t->updates + 1,
-        .loss = loss.loss / weight,
-        .accuracy = loss.correct / weight,
+        .loss = gradients->loss,
+        .accuracy = gradients->accuracy,
         .rate = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
         .norm = clipped.norm,
+        .tokens = gradients->tokens,
+        .skipped = !isfinite(gradients->loss) || clipped.wrong < t->model->tensor_count,
     };
-    for (size_t i = 0; i < count; i++)
-        report->tokens += tn_pass_tokens(&t->pass, &batches[i]);
-    report->skipped = !isfinite(report->loss) || clipped.wrong < t->model->tensor_count;
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
     t->updates++;
     if (report->skipped)
         t->skipped++;
     else
-        apply(t, report->rate);
+        move(t, report->rate);
     return TARN_OK;
+}
+
+tarn_status tarn_trainer_update(tarn_trainer *t, tarn_report *report, const tarn_batch *batches,
+                                size_t count, tarn_error *err)
+{
+    tarn_gradients gradients;
+
+    if (!t || !report || !batches || count == 0)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "trainer, report and batches must not be NULL, and there must be at least 1 batch");
+    const tarn_status status = tarn_trainer_gradients(t, &gradients, batches, count, err);
+
+    return status == TARN_OK ? tarn_trainer_apply(t, report, &gradients, err) : status;
 }
 
 tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_batch *batch,

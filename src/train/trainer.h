@@ -24,9 +24,10 @@ struct tarn_trainer {
     uint64_t updates; /* done, skipped ones too */
     uint64_t skipped; /* of these: the moments have not seen them */
     struct tn_schedule_state watched;
-    float *m, *v; /* moments, a float per parameter */
+    float *moments[TN_MOMENTS_MOST]; /* the optimizer's, a float per parameter */
 
-    float *g; /* gradients, likewise */
+    float *g;      /* gradients, likewise */
+    double weight; /* of the gradients that wait for tarn_trainer_apply(); 0: none do */
     struct tn_weights gradients;
     struct tn_range *tensors; /* as many as the model has */
     float *scales;

@@ -10,6 +10,24 @@ from the formulas below, which are exact in float and are written again in test_
 """
 import torch
 
+
+class Lion(torch.optim.Optimizer):
+    """Algorithm 2 of Chen et al. 2023, which PyTorch does not have."""
+
+    def __init__(self, params, lr, betas=(0.9, 0.99), weight_decay=0.01):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            beta1, beta2 = group["betas"]
+            for w in group["params"]:
+                m = self.state[w].setdefault("m", torch.zeros_like(w))
+                u = torch.sign(beta1 * m + (1 - beta1) * w.grad)
+                w -= group["lr"] * (u + group["weight_decay"] * w)
+                m.mul_(beta2).add_(w.grad, alpha=1 - beta2)
+
+
 SIZES = [13, 1, 6]  # tensors; the last weight never gets a gradient
 COUNT = sum(SIZES)
 UPDATES = [1, 2, 5, 6, 7, 30]
@@ -28,6 +46,15 @@ CASES = [
         torch.optim.RAdam,
         {"weight_decay": 0.3, "decoupled_weight_decay": True, "betas": (0.5, 0.9), "eps": 0.01},
     ),
+    ("sgd", torch.optim.SGD, {"momentum": 0.9}),
+    ("sgd:momentum=0", torch.optim.SGD, {}),
+    (
+        "sgd:momentum=0.7,decay=0.1,nesterov=yes",
+        torch.optim.SGD,
+        {"momentum": 0.7, "weight_decay": 0.1, "nesterov": True},
+    ),
+    ("lion", Lion, {}),
+    ("lion:beta1=0.5,beta2=0.8,decay=0.3", Lion, {"betas": (0.5, 0.8), "weight_decay": 0.3}),
 ]
 
 
