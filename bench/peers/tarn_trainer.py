@@ -41,7 +41,7 @@ class Trainer:
         model = model._handle
         with model.use() as pointer:
             made = create("tarn_trainer_create", c.c_void_p(pointer), c.byref(desc))
-        self._handle = Handle("trainer", made, lib.tarn_trainer_free, model, desc.threads)
+        self._handle = Handle("trainer", made, lib.tarn_trainer_free, model)
 
     def update(self):
         """The loss before it."""
