@@ -54,8 +54,8 @@ train() {
 
 path=$folder/empty # no gnuplot, which takes a while to start
 expect 0 'image  *predict the next byte of an image' train --help
-expect 0 'head SPEC .*\[logistic\]' train image --help
-expect 0 'length N .*0: taken from the data' train image --help
+describes 'head SPEC .*\[logistic\]' train image
+describes 'length N .*0: taken from the data' train image
 train 2 '--data is required for task .image.' --out "$folder/a"
 train 1 'No such file' --out "$folder/a" --data "$folder/none"
 train 1 'empty' --out "$folder/a" --data "$folder/empty"

@@ -51,11 +51,11 @@ expect 2 'TASK is required as the first argument; available: copy, text' train
 expect 2 'TASK is required as the first argument' train --out a copy
 expect 2 "task: unknown name 'cpoy'; available: copy, text" train cpoy --out a
 expect 2 "symbols is '0'" train copy:symbols=0 --out a
-expect 0 'length N .*\[128\]' train copy --help
-expect 0 'preset NAME .*\[copy-paper\]' train copy --help
+describes 'length N .*\[128\]' train copy
+describes 'preset NAME .*\[copy-paper\]' train copy
 expect 0 ':rounds=1..64' train copy --help
 expect 0 ':warmup=' train copy --help
-expect 0 'batch B .*\[16\]' train text --help
+describes 'batch B .*\[16\]' train text
 expect 2 'did you mean --steps' train copy --stesp 3
 expect 2 '--out DIR is required' train copy
 expect 2 "unexpected argument 'now'" train copy now

@@ -26,3 +26,12 @@ prints() {
         cat "$out" "$err" | grep -aq -e "$pattern" || fail "nothing printed has '$pattern'"
     done
 }
+
+# describes PATTERN ARGUMENT...: a pattern in --help, whose wrapped lines are joined.
+describes() {
+    pattern=$1
+    shift
+    "$tarn" "$@" --help >"$out" 2>"$err" || fail "tarn $* --help: exit code $?"
+    awk '/^                    / { sub(/^ */, " "); printf "%s", $0; next } { printf "\n%s", $0 }' "$out" |
+        grep -q -e "$pattern" || fail "tarn $* --help does not have '$pattern'"
+}
