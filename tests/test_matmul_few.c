@@ -252,7 +252,7 @@ static void few_rows_are_taken_and_others_refused(void **state)
             if (plan)
                 assert_int_equal(strcmp(tn_matmul_name(plan), "few") == 0, cases[i].taken);
             else
-                assert_non_null(strstr(err.text, "'few' is for"));
+                assert_non_null(strstr(err.text, "'few' needs at most"));
             tn_matmul_free(plan);
         }
 }
