@@ -207,6 +207,7 @@ static void a_forked_child_has_threads_of_its_own(void **state)
     assert_true(child >= 0);
     if (child == 0) {
         alarm(60); /* where it would wait for its parent's threads */
+        a_thread_that_is_held_up_holds_up_no_other_index(NULL); /* which takes two threads */
         _exit(wrong_in_short_loops(&tally, 100) == 0 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
