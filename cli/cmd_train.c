@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_train.c - tarn train TASK: a training run in a folder. */
-#define _DEFAULT_SOURCE /* SA_ONSTACK */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -43,15 +42,10 @@ static void on_limit(int number)
     limit_reached = 1;
 }
 
-/* On a stack of its own: oneDNN's kernels use the stack pointer for data, and a signal frame
- * below it would overwrite the heap. */
 static void listen_for(int number, void (*handler)(int))
 {
-    static char memory[1 << 16];
-    const stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory};
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
 
-    sigaltstack(&stack, NULL);
     sigemptyset(&action.sa_mask);
     sigaction(number, &action, NULL);
 }

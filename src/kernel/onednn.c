@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* onednn.c - descriptions, primitives and runs of oneDNN, version 2 or 3. */
+#define _POSIX_C_SOURCE 200809L
 #include "kernel/onednn.h"
 
 #include <assert.h>
+#include <pthread.h>
+#include <signal.h>
 #if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
 #include <omp.h>
 #endif
@@ -135,6 +138,24 @@ static dnnl_status_t place(dnnl_memory_t *memory, dnnl_primitive_t primitive,
                   : dnnl_runtime_error;
 }
 
+/* Some kernels of oneDNN use the stack pointer as a register for data. The frame of a signal
+ * that a handler of the program is called with would then be written over the heap, so that
+ * signals wait until the kernel has ended. */
+static dnnl_status_t execute(dnnl_primitive_t primitive, dnnl_stream_t stream, int count,
+                             const dnnl_exec_arg_t *args)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    dnnl_status_t status = dnnl_primitive_execute(primitive, stream, count, args);
+
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(stream);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 static dnnl_status_t run_alone(dnnl_primitive_t primitive, dnnl_engine_t engine,
                                const struct tn_onednn_array *arrays, size_t count)
 {
@@ -152,9 +173,7 @@ static dnnl_status_t run_alone(dnnl_primitive_t primitive, dnnl_engine_t engine,
             placed++;
     }
     if (status == dnnl_success)
-        status = dnnl_primitive_execute(primitive, stream, placed, args);
-    if (status == dnnl_success)
-        status = dnnl_stream_wait(stream);
+        status = execute(primitive, stream, placed, args);
     while (placed > 0)
         dnnl_memory_destroy(args[--placed].memory);
     dnnl_stream_destroy(stream);
