@@ -85,6 +85,7 @@ static struct heard train(const struct lesson *lesson, struct folder *folder)
         heard = (struct heard){0};
         const tarn_train_desc desc = {.folder = folder->path,
                                       .threads = 1,
+                                      .cpu = forced_cpu(),
                                       .minutes = minutes,
                                       .validations = VALIDATIONS,
                                       .events = {.context = &heard,
@@ -166,6 +167,7 @@ static void a_number_of_updates_is_kept(void **state)
         .folder = folder.path,
         .resume = true,
         .threads = 1,
+        .cpu = forced_cpu(),
         .minutes = 1.0,
         .events = {.context = &heard, .update = updated, .planned = planned}};
     tarn_error err;
