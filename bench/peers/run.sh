@@ -6,7 +6,7 @@
 # --fresh makes it anew.
 #
 # Records are build/peers/results.jsonl. With --record they are kept beside this file and fill
-# its page, the project's and docs/benchmarks.md.
+# its page and docs/benchmarks.md.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -37,6 +37,5 @@ export PYTHONDONTWRITEBYTECODE=1
 
 if $record; then
     cp "$made/results.jsonl" "$here/results.jsonl"
-    "$python" "$here/pages.py" "$here/results.jsonl" "$here/README.md" "$root/README.md" \
-        "$root/docs/benchmarks.md"
+    "$python" "$here/pages.py" "$here/results.jsonl" "$here/README.md" "$root/docs/benchmarks.md"
 fi
