@@ -75,15 +75,14 @@ for name in no.gguf no.PT no.bin no.h5 no.png; do
     expect 2 "OUT is '.*$name'; .* supported: .safetensors, .npz$" export "$folder/old.safetensors" "$folder/$name"
     [ ! -e "$folder/$name" ] || fail "what is refused leaves $name"
 done
-expect 0 'parameters' export "$folder/old.safetensors" "$folder/capitals.NPZ"
-[ "$(head -c 2 "$folder/capitals.NPZ")" = PK ] || fail '.NPZ is .npz'
-
 "$tarn" export "$folder/old.safetensors" "$folder/out.npz" >"$out" 2>"$err"
-if grep -q 'without libarchive' "$err"; then
-    expect 1 'without libarchive' import "$vectors/image.pth" "$folder/no"
+if grep -q 'this build has no libarchive' "$err"; then
+    expect 1 'this build has no libarchive' import "$vectors/image.pth" "$folder/no"
     echo "built without libarchive: archives are not tried"
     exit $failed
 fi
+expect 0 'parameters' export "$folder/old.safetensors" "$folder/capitals.NPZ"
+[ "$(head -c 2 "$folder/capitals.NPZ")" = PK ] || fail '.NPZ is .npz'
 same_weights "$folder/old.safetensors" "$folder/out.npz"
 expect 0 'parameters' import "$folder/out.npz" "$folder/again.safetensors"
 cmp "$folder/again.safetensors" "$folder/old.safetensors" || fail "out.npz came back as another"
