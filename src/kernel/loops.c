@@ -230,14 +230,22 @@ static void run_recur(const struct tn_loop_arrays *a)
                                               .width = whole(a)});
 }
 
-/* Of `width` labels and the blanks around them. Only the time is of interest: both share one
- * array of exponents. */
-static struct tn_ctc_states states(const struct tn_loop_arrays *a, float *m)
+/* Of `width` labels and the blanks around them. */
+static struct tn_ctc_states states(const struct tn_loop_arrays *a, float *m, int32_t *e)
 {
     const size_t lanes = a->kernels->lanes, part = tn_ctc_width(a->kernels, a->width);
 
-    return (struct tn_ctc_states){{m + lanes, a->exponents + lanes},
-                                  {m + part + lanes, a->exponents + lanes}};
+    return (struct tn_ctc_states){{m + lanes, e + lanes}, {m + part + lanes, e + part + lanes}};
+}
+
+static struct tn_ctc_states states_to(const struct tn_loop_arrays *a)
+{
+    return states(a, a->y, a->exponents_to);
+}
+
+static struct tn_ctc_states states_from(const struct tn_loop_arrays *a)
+{
+    return states(a, a->v, a->exponents_from);
 }
 
 static void run_ctc_emit(const struct tn_loop_arrays *a)
@@ -248,21 +256,21 @@ static void run_ctc_emit(const struct tn_loop_arrays *a)
 
 static void run_ctc_forward(const struct tn_loop_arrays *a)
 {
-    a->kernels->ctc_forward(states(a, a->y), states(a, a->v),
-                            (struct tn_wide){a->w, a->exponents}, a->skips, a->width);
+    a->kernels->ctc_forward(states_to(a), states_from(a), (struct tn_wide){a->w, a->exponents},
+                            a->skips, a->width);
 }
 
 static void run_ctc_backward(const struct tn_loop_arrays *a)
 {
-    a->kernels->ctc_backward(states(a, a->y), states(a, a->v),
-                             (struct tn_wide){a->w, a->exponents}, a->skips, a->width);
+    a->kernels->ctc_backward(states_to(a), states_from(a), (struct tn_wide){a->w, a->exponents},
+                             a->skips, a->width);
 }
 
 static void run_ctc_shares(const struct tn_loop_arrays *a)
 {
     float sums[2];
 
-    a->kernels->ctc_shares(a->w, sums, states(a, a->y), states(a, a->v), 0, a->width);
+    a->kernels->ctc_shares(a->w, sums, states_to(a), states_from(a), 0, a->width);
 }
 
 /* ---- matrices ----------------------------------------------------------- */
@@ -430,5 +438,7 @@ struct tn_loop_arrays tn_loop_arrays_take(const struct tn_kernels *kernels, size
         .symbols = symbols_take(arena, floats, 0, SYMBOLS),
         .skips = symbols_take(arena, floats, -1, 2),
         .exponents = symbols_take(arena, floats, -5, 5),
+        .exponents_to = symbols_take(arena, floats, -5, 5),
+        .exponents_from = symbols_take(arena, floats, -5, 5),
     };
 }

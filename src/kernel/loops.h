@@ -15,7 +15,8 @@ struct tn_loop_arrays {
     size_t floats;        /* of each */
     float *panels, *out;  /* of products: read, written */
     uint16_t *halves;
-    int32_t *symbols, *skips, *exponents;
+    int32_t *symbols, *skips;
+    int32_t *exponents, *exponents_to, *exponents_from;
 };
 
 struct tn_loop {
