@@ -156,6 +156,46 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     }
 }
 
+/* Runs a plan for fewer rows than it was made for. `all` is what it gives for all of them. */
+static void check_fewer_rows(struct matmul_problem *p, const struct tn_matmul *plan,
+                             const float *all, size_t rows)
+{
+    const size_t row = p->c_floats / plan->desc.m;
+
+    matmul_problem_run_rows(plan, p, p->c, rows);
+    assert_memory_equal(all, p->c, rows * row * sizeof *all);
+    assert_memory_equal(p->old + rows * row, p->c + rows * row,
+                        (plan->desc.m - rows) * row * sizeof *all);
+}
+
+static void a_plan_gives_fewer_rows_the_same_bits(void **state)
+{
+    static const size_t made_for[] = {16, 40, 300}, some[] = {1, 2, 15, 16, 17, 39, 128, 299};
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 2206);
+    for (size_t i = 0; i < 12; i++) {
+        struct tn_matmul_desc desc = random_desc(made_for[i % 3], 1 + below(&random, 200),
+                                                 1 + below(&random, 2000), &random);
+        struct matmul_problem p;
+        struct tn_matmul *plan;
+        tarn_error err = {0};
+
+        matmul_problem_init(&p, desc, &random);
+        check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+        float *const all = take(p.c_floats, sizeof *all);
+
+        matmul_problem_run(plan, &p, all);
+        for (size_t rows = 0; rows < sizeof some / sizeof some[0]; rows++)
+            if (some[rows] <= desc.m)
+                check_fewer_rows(&p, plan, all, some[rows]);
+        free(all);
+        tn_matmul_free(plan);
+        matmul_problem_clear(&p);
+    }
+}
+
 /* The plan chosen by default: a sequence alone equals that sequence in a batch, on both sides
  * of what are few rows, and where the sum is long enough to be cut otherwise. */
 static void a_row_does_not_depend_on_its_batch(void **state)
@@ -302,6 +342,7 @@ int main(void)
         cmocka_unit_test(weights_in_bf16_meet_rows_of_f32_in_every_product),
         cmocka_unit_test(widened_products_of_bf16_equal_the_plain_loops),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
+        cmocka_unit_test(a_plan_gives_fewer_rows_the_same_bits),
         cmocka_unit_test(a_row_does_not_depend_on_its_batch),
         cmocka_unit_test(products_that_underflow_have_one_sign),
         cmocka_unit_test(few_rows_are_taken_and_others_refused),

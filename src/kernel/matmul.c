@@ -2,8 +2,10 @@
 /* matmul.c - checks that every backend shares, and who multiplies. */
 #include "kernel/matmul.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "kernel/held.h"
 #include "tarn/machine.h"
 
 #ifdef TN_HAVE_ONEDNN
@@ -164,7 +166,18 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan)
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch)
 {
-    plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch});
+    plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch, plan->desc.m});
+}
+
+/* A plan for many rows may be run for so few that reading the weights is the work. */
+void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+                        const float *bias, size_t rows, void *scratch)
+{
+    const struct tn_matmul_arrays arrays = {c, a, b, bias, scratch, rows};
+    const bool few = rows < plan->desc.m && rows <= TN_FEW_ROWS;
+
+    assert(rows == plan->desc.m || (rows < plan->desc.m && tn_held(&plan->desc)));
+    (few ? &tn_matmul_few : plan->backend)->run(plan, &arrays);
 }
 
 size_t tn_matmul_held_size(const struct tn_matmul *plan)

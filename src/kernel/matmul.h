@@ -62,6 +62,7 @@ struct tn_matmul_arrays {
     const void *a, *b;
     const float *bias; /* NULL in a plan without */
     void *scratch;
+    size_t m; /* rows of this run */
 };
 
 struct tn_matmul_backend {
@@ -88,6 +89,10 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
 /* c may not overlap a, b or bias. */
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch);
+
+/* The first `rows` of c, from as many rows of a, at most m; fewer only if b is held. */
+void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+                        const float *bias, size_t rows, void *scratch);
 
 /* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. They are made of
  * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor:

@@ -48,7 +48,7 @@ static void run_piece(void *arg, size_t index, size_t thread)
     few.from = index * job->columns;
     few.to = tn_min(few.from + job->columns, d->n);
     kernels->few(&few);
-    for (size_t i = 0; i < d->m && d->activation == TN_GELU; i++) {
+    for (size_t i = 0; i < few.m && d->activation == TN_GELU; i++) {
         float *const c = few.c + i * d->ldc + few.from;
 
         kernels->gelu(c, c, few.to - few.from);
@@ -66,7 +66,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
                           .bias = d->bias ? arrays->bias : NULL,
                           .ldc = (ptrdiff_t)d->ldc,
                           .lda = (ptrdiff_t)d->lda,
-                          .m = d->m,
+                          .m = arrays->m,
                           .k = d->k,
                           .piece = tn_held_piece(plan),
                           .width = tn_held_width(plan),

@@ -224,7 +224,7 @@ static void pack_panel_of_a(const struct job *job, size_t index)
     const struct tn_kernels *const kernels = job->plan->kernels;
     const size_t panels = tn_panels(kernels, false, job->own->rows), panel = index % panels;
     const size_t row = index / panels * job->own->rows,
-                 rows = tn_min(job->own->rows, d->m - row);
+                 rows = tn_min(job->own->rows, job->arrays->m - row);
     const size_t first = tn_panel_row(kernels, rows, panel);
 
     if (panel >= tn_panels(kernels, false, rows))
@@ -239,11 +239,11 @@ static void pack_panel_of_a(const struct job *job, size_t index)
 }
 
 /* That are packed for all rectangles. */
-static size_t panels_of_a(const struct tn_matmul *plan)
+static size_t panels_of_a(const struct job *job)
 {
-    const struct packed *const own = plan->own;
+    const struct packed *const own = job->own;
 
-    return own->shares_a ? own->down * tn_panels(plan->kernels, false, own->rows) : 0;
+    return own->shares_a ? own->down * tn_panels(job->plan->kernels, false, own->rows) : 0;
 }
 
 /* What rectangles share: b unless it is held, then a if it is shared. */
@@ -266,7 +266,7 @@ static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
     const struct packed *const own = job->own;
     const size_t row = index / own->across * own->rows, col = index % own->across * own->cols;
 
-    return (struct tn_rectangle){row, col, tn_min(own->rows, job->plan->desc.m - row),
+    return (struct tn_rectangle){row, col, tn_min(own->rows, job->arrays->m - row),
                                  tn_min(own->cols, job->plan->desc.n - col)};
 }
 
@@ -388,18 +388,21 @@ static void add_slices(void *arg, size_t row, size_t thread)
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
-    const struct packed *const own = plan->own;
-    const size_t threads = plan->desc.threads, tasks = own->down * own->across;
+    struct packed own = *(const struct packed *)plan->own;
+    const size_t threads = plan->desc.threads;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
-    struct job job = {plan, arrays, own, lay_out(plan, &arena)};
+    struct job job = {plan, arrays, &own, lay_out(plan, &arena)};
+
+    own.down = tn_blocks(arrays->m, own.rows);
+    const size_t tasks = own.down * own.across;
 
     job.work.held = plan->desc.held ? arrays->b : job.work.b;
-    if (own->slices > 1) {
-        tn_parallel(threads, own->slices * tasks, run_slice, &job);
+    if (own.slices > 1) {
+        tn_parallel(threads, own.slices * tasks, run_slice, &job);
         tn_parallel(threads, plan->desc.m, add_slices, &job);
         return;
     }
-    tn_parallel(threads, (job.work.b ? tn_held_panels(plan) : 0) + panels_of_a(plan),
+    tn_parallel(threads, (job.work.b ? tn_held_panels(plan) : 0) + panels_of_a(&job),
                 pack_shared, &job);
     tn_parallel(threads, tasks, run_rectangle, &job);
 }

@@ -103,8 +103,8 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
         tn_held_widen(plan, work.b.wide, arrays->b);
     else
         widen(plan, work.b, arrays->b);
-    tn_matmul_run(plan->own, arrays->c, plan->desc.wide_a ? arrays->a : work.a.wide,
-                  work.b.wide, arrays->bias, work.scratch);
+    tn_matmul_run_rows(plan->own, arrays->c, plan->desc.wide_a ? arrays->a : work.a.wide,
+                       work.b.wide, arrays->bias, arrays->m, work.scratch);
 }
 
 static void release(struct tn_matmul *plan)

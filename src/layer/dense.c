@@ -227,14 +227,22 @@ float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena)
     return held;
 }
 
+struct tn_dense tn_dense_of_rows(const struct tn_dense *d, size_t rows)
+{
+    struct tn_dense fewer = *d;
+
+    fewer.desc.rows = rows;
+    return fewer;
+}
+
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,
                       const float *b, void *scratch)
 {
     const size_t rows = d->desc.rows, in = d->desc.in, out = d->desc.out;
     const struct work work = work_open(d, scratch);
 
-    tn_matmul_run(d->forward, y, rounded(rows_of(d, rows, in), work.x, x, d->desc.ldx),
-                  rounded(rows_of(d, out, in), work.W, W, in), b, work.scratch);
+    tn_matmul_run_rows(d->forward, y, rounded(rows_of(d, rows, in), work.x, x, d->desc.ldx),
+                       rounded(rows_of(d, out, in), work.W, W, in), b, rows, work.scratch);
 }
 
 void tn_dense_backward(const struct tn_dense *d, float *dx, float *dW, float *db,

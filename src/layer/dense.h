@@ -52,6 +52,9 @@ size_t tn_dense_scratch_size(const struct tn_dense *d);
  * itself where weights are read as they are. An arena that measures only grows. */
 float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena);
 
+/* The same plan for fewer rows, as long as d exists; only with `held`. Not to be cleared. */
+struct tn_dense tn_dense_of_rows(const struct tn_dense *d, size_t rows);
+
 /* b is NULL in a plan without. y may not overlap x, W or b. */
 void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const float *W,
                       const float *b, void *scratch);

@@ -77,6 +77,18 @@ void tn_block_clear(struct tn_block_plan *plan)
     tn_dense_clear(&plan->back);
 }
 
+struct tn_block_plan tn_block_of_rows(const struct tn_block_plan *plan, size_t rows)
+{
+    struct tn_block_plan fewer = *plan;
+
+    fewer.rows.rows = fewer.inner.rows = rows;
+    fewer.project = tn_dense_of_rows(&plan->project, rows);
+    fewer.out = tn_dense_of_rows(&plan->out, rows);
+    fewer.in = tn_dense_of_rows(&plan->in, rows);
+    fewer.back = tn_dense_of_rows(&plan->back, rows);
+    return fewer;
+}
+
 size_t tn_block_scratch_size(const struct tn_block_plan *plan)
 {
     const size_t attention =

@@ -42,6 +42,10 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
 void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
 size_t tn_block_scratch_size(const struct tn_block_plan *plan);
 
+/* The same plan for fewer rows, as long as this one exists; only with `held`. Not to be
+ * cleared. */
+struct tn_block_plan tn_block_of_rows(const struct tn_block_plan *plan, size_t rows);
+
 /* The weights as a plan with `held` wants them, by tn_dense_hold(). */
 struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
                                       const struct tn_block_weights *weights,

@@ -119,6 +119,12 @@ void matmul_problem_clear(struct matmul_problem *p)
 
 void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c)
 {
+    matmul_problem_run_rows(plan, p, c, plan->desc.m);
+}
+
+void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem *p, float *c,
+                             size_t rows)
+{
     const void *const b = p->b_bf16 ? (const void *)p->b_bf16 : p->b;
     const size_t held_bytes = tn_matmul_held_size(plan);
     void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
@@ -128,8 +134,9 @@ void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, 
     assert_non_null(held);
     tn_matmul_hold(plan, held, p->b);
     memcpy(c, p->old, p->c_floats * sizeof *c);
-    tn_matmul_run(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a, held_bytes ? held : b,
-                  p->desc.bias ? p->bias : NULL, (char *)scratch + 1);
+    tn_matmul_run_rows(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a,
+                       held_bytes ? held : b, p->desc.bias ? p->bias : NULL, rows,
+                       (char *)scratch + 1);
     free(held);
     free(scratch);
 }

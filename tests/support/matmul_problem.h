@@ -34,6 +34,8 @@ void matmul_problem_clear(struct matmul_problem *p);
 /* Runs the plan, with misaligned scratch and b held if it wants that, on a copy of the old c in
  * `c`: p->c or its like. */
 void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c);
+void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem *p, float *c,
+                             size_t rows); /* the first rows only */
 
 /* p->c against three plain loops in double; nothing between its rows was written. */
 void matmul_problem_check(const struct matmul_problem *p);
