@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# evolution.sh PAGE TITLE - PAGE/evolution.png from PAGE/evolution-METHOD.csv: bits/dim against the
-# time of the processor and against updates; lines are means of 25 updates, points validations.
+# evolution.sh PAGE TITLE - draws PAGE/evolution.png from PAGE/evolution-METHOD.csv: bits/dim against
+# CPU time and against updates; lines are means of 25 updates, points are validations.
 set -eu
 cd "$1"
 if ! command -v gnuplot >/dev/null; then
-    echo "evolution.sh: there is no gnuplot; the numbers are in evolution-*.csv" >&2
+    echo "evolution.sh: gnuplot is not installed; no plot, the numbers are in evolution-*.csv" >&2
     exit 0
 fi
 
-# curves COLUMN SCALE: what to plot.
+# curves COLUMN SCALE: arguments of plot.
 curves() {
     style=0
     separator=
@@ -33,7 +33,7 @@ set multiplot layout 1,2 title '$2'
 set ylabel 'bits/dim'
 set autoscale yfix
 set offsets 0, 0, 0, graph 0.05
-set xlabel 'minutes of a core'
+set xlabel 'CPU minutes'
 EOD
     printf 'plot '
     curves 2 60

@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# train_images.sh - sourced by table1/train.sh and table2/train.sh, which set page, title, preset,
-# context, batch, eval_every, minutes, test_batches, and images and recomputed, how many to draw:
-# the four attentions in equal processor time, one thread each; bits/dim on the test images;
-# curves; samples.
+# train_images.sh - trains the four attentions in equal CPU time, one thread each, and writes bits/dim on
+# the test images, curves and samples. Sourced by table1/train.sh and table2/train.sh, which set page,
+# title, preset, context, batch, eval_every, minutes, test_batches, and the numbers of samples, images
+# and recomputed.
 #
 #     TARN=build/release/tarn DATA=data/mnist RUNS=runs/table1 MINUTES=10 JOBS=1 paper/table1/train.sh
 #
-# What is there already is not trained again, what was interrupted begins anew. JOBS=2 trains two at
-# a time, each on its own core. TEST_BATCHES=N evaluates N batches, 0 all test images.
+# Finished trainings are not repeated, interrupted ones are started again. JOBS=2 trains two at a time,
+# each on its own core. TEST_BATCHES=N evaluates N batches; 0: all test images.
 set -eu
 tarn=${TARN:-$page/../../build/release/tarn}
-runs=${RUNS:?"is not set: the folder for what is learnt"}
-data=${DATA:?"is not set: the folder with the images"}
+runs=${RUNS:?"is not set; it must be the folder for the trainings"}
+data=${DATA:?"is not set; it must be the folder with the images"}
 pages=$page/../../tools/paper_pages.py
 methods="softmax lsh-1 lsh-4 linear"
 mkdir -p "$runs"
@@ -24,9 +24,9 @@ attention() {
     esac
 }
 
-# Minutes instead of days: the neighbours are embedded beside the current value (context), and
-# the rest is what learns quickly. The rate is constant: a schedule by updates would favour who
-# makes many.
+# Minutes instead of days: the neighbours are embedded together with the current value (context), and
+# the rest is a recipe that learns quickly. The learning rate is constant: a schedule by updates would
+# favour methods that make many.
 train() {
     [ -e "$runs/$1/trained" ] && return
     rm -rf "${runs:?}/$1"
@@ -39,7 +39,7 @@ train() {
     touch "$runs/$1/trained"
 }
 
-# Recomputed, an image takes minutes.
+# An image takes minutes if it is recomputed.
 count() {
     case $1 in
     lsh-*) echo "$recomputed" ;;
@@ -58,7 +58,7 @@ for method in $methods; do
 done
 wait
 
-# At a constant rate the last model is a draw from a wide lot: that of the best validation is taken.
+# At a constant learning rate the last model is noisy, so the best validation is used.
 : >"$runs/bits.jsonl"
 for method in $methods; do
     "$tarn" eval "$runs/$method" --best --batches "${TEST_BATCHES:-$test_batches}" --json |

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/check_links.sh - tools/check_links.py finds what leads nowhere, and only that.
+# tests/check_links.sh - tools/check_links.py finds broken links, and only those.
 set -u
 command -v python3 >/dev/null || { echo "no python3" && exit 77; }
 check=$(dirname "$0")/../tools/check_links.py

@@ -63,9 +63,9 @@ printf 'The cat sat on the mat. A dog, too!\nIn 1999 it rained\nWhere did they g
 cat four/*.tsv | cut -f 5 | grep -q 'A DOG TOO' || fail "the text is not there: $(cat four/*.tsv)"
 grep -q 1999 four/*.tsv && fail "a number is there"
 
-expect 'text: has 3 sentences that can be used; expected 30' --out five --utterances 25 --text text
-expect 'holds a corpus already' --out one
-expect "'say' is none of flite espeak-ng" --out five --tools say
+expect 'text: has 3 usable sentences; 30 are needed' --out five --utterances 25 --text text
+expect 'already contains a corpus' --out one
+expect "unknown name 'say'; available: flite, espeak-ng" --out five --tools say
 expect 'no such file' --out five --text nothing
 [ -e five ] && fail "failures made a folder"
 exit $failed

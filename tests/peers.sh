@@ -32,7 +32,7 @@ install() { # FOLDER
 
 if python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
     ! REFUSED=numpy install "$made/none" || { echo "goes on without NumPy"; exit 1; }
-    grep -q 'numpy, which every subject needs, cannot be installed' "$made/none/said" ||
+    grep -q 'cannot install numpy, which is required' "$made/none/said" ||
         { cat "$made/none/said"; exit 1; }
     [ ! -e "$made/none/installed.jsonl" ]
     REFUSED=optax install "$made/all" || { cat "$made/all/said"; exit 1; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""check_links.py [FOLDER] - every relative link and anchor in every Markdown page of FOLDER
-(default: this repository) leads somewhere. Nothing is looked up on the network.
+"""check_links.py [FOLDER] - checks every relative link and anchor in the Markdown pages of FOLDER
+[this repository]. Addresses on the network are not checked.
 
 Anchors are those that GitHub gives to headings, and the id or name of an HTML element."""
 import os
@@ -42,7 +42,7 @@ def prose(path):
 
 
 def links(path):
-    """(number, target); what stands in `code` is not a link."""
+    """(number, target); not in `code`."""
     for number, line in prose(path):
         text = CODE.sub("", line)
         for pattern in (INLINE, REFERENCE, HTML):
@@ -69,7 +69,7 @@ def anchors(path):
 
 
 def problem(folder, page, target):
-    """Why a link leads nowhere; None: it is fine, or not ours to check."""
+    """Why a link is broken; None: it is not, or it is not checked."""
     parts = urllib.parse.urlsplit(target)
     if parts.scheme or parts.netloc:
         return None
@@ -78,7 +78,7 @@ def problem(folder, page, target):
         return "starts with /; write it relative to this page"
     path = os.path.normpath(os.path.join(os.path.dirname(page), name)) if name else page
     if os.path.relpath(path, folder).startswith(".."):
-        return "leads out of the repository"
+        return "outside of the repository"
     if not os.path.exists(path):
         return "no such file"
     if parts.fragment and not path.endswith(".md"):

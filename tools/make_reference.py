@@ -6,7 +6,7 @@
     kinds.md   attentions, feature maps, heads, optimizers, ...: the tables of the same pages
     c-api.md   every declaration of include/tarn/ with its comment
 
---check writes nothing, shows where the pages differ, and exits with 1 if they do."""
+--check writes nothing, shows where the pages differ, and exits with status 1 if they do."""
 import difflib
 import os
 import pathlib

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Speech to train and test on, spoken by flite and espeak-ng, with the phones that they spoke.
+"""Writes a corpus of synthetic speech, spoken by flite and espeak-ng, with phones.
 
     tools/make_speech.py --out DIR [--utterances N] [--test N] [--seed S] [--text FILE] ...
 
-writes DIR/train.tsv, DIR/test.tsv and the audio files that they name. Test sentences are not
-among those to train on, and test voices are others unless --same-voices. Sentences come from a
-small grammar, or from a text. Phones are 39 of ARPAbet: flite prints those of its voices, espeak-ng's are translated.
-The same seed and versions of the tools make the same corpus.
+writes DIR/train.tsv, DIR/test.tsv and their audio files. The test part has other sentences, and other
+voices unless --same-voices is given. Sentences come from a small grammar or from a text. Phones are
+the 39 of ARPAbet: flite prints them, those of espeak-ng are translated. The same seed and versions of
+the tools give the same corpus.
 """
 import argparse
 import concurrent.futures
@@ -72,8 +72,7 @@ def grammar(chance):
 
 
 def sentences_of_text(path):
-    """Lines and sentences of 2 to 20 words that are letters only: nothing to be read out as
-    something else."""
+    """Lines and sentences of 2 to 20 words of letters only, which have one pronunciation."""
     text = pathlib.Path(path).read_text(encoding="utf-8", errors="replace")
     found = {}
     for piece in re.split(r"[.!?;:\n]+", text):
@@ -84,11 +83,11 @@ def sentences_of_text(path):
 
 
 def draw_sentences(count, chance, text):
-    """Different ones, in an order that is drawn."""
+    """`count` different sentences in random order."""
     if text:
         found = sentences_of_text(text)
         if len(found) < count:
-            stop(f"{text}: has {len(found)} sentences that can be used; expected {count}")
+            stop(f"{text}: has {len(found)} usable sentences; {count} are needed")
         chance.shuffle(found)
         return found[:count]
     found = {}
@@ -154,8 +153,8 @@ PHONES = set("""AA AE AH AO AW AY B CH D DH EH ER EY F G HH IH IY JH K L M N NG 
 
 
 def choose_voices(tools, chance, same):
-    """(training, test): of each tool's voices a quarter, and one at least, is for the test only;
-    or all are for both."""
+    """(training, test): a quarter of the voices of each tool, at least one, is only in the test; or
+    all are in both."""
     parts = ([], [])
     if same:
         voices = [(tool, voice) for tool in tools for voice in TOOLS[tool][0]]
@@ -177,14 +176,14 @@ def stop(text):
 
 
 def speak(task):
-    """One line of the table, or None if the tool said what cannot be written down."""
+    """A line of the table; None if the tool spoke a sound that has no phone."""
     out, name, (tool, voice), sentence, seed = task
     chance = random.Random(seed)
     path = out / name
     try:
         phones = TOOLS[tool][1](voice, sentence, str(path), chance)
     except Unspeakable as reason:
-        print(f"make_speech: {tool} has a sound without a name: {reason}: left out",
+        print(f"make_speech: {tool}: sound without a phone: {reason}; skipped",
               file=sys.stderr)
         path.unlink(missing_ok=True)
         return None
@@ -212,28 +211,28 @@ def make_part(out, part, sentences, voices, seed, jobs):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--out", required=True, metavar="DIR", help="a folder to write to")
+    parser.add_argument("--out", required=True, metavar="DIR", help="output folder")
     parser.add_argument("--utterances", type=int, default=1000, metavar="N",
-                        help="to train on [1000]")
-    parser.add_argument("--test", type=int, metavar="N", help="to test on [a fifth of those]")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="draws everything [0]")
-    parser.add_argument("--text", metavar="FILE", help="take the sentences from a text in UTF-8")
+                        help="training utterances [1000]")
+    parser.add_argument("--test", type=int, metavar="N", help="test utterances [a fifth of --utterances]")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed [0]")
+    parser.add_argument("--text", metavar="FILE", help="text in UTF-8 to take the sentences from")
     parser.add_argument("--tools", default="flite,espeak-ng", metavar="NAMES",
-                        help="flite, espeak-ng or both [what is there of both]")
+                        help="flite, espeak-ng or both [those installed]")
     parser.add_argument("--same-voices", action="store_true",
-                        help="test with the voices that are trained on: other sentences only")
+                        help="use all voices for training and test")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
-                        help="how many speak at once [one for each processor]")
-    parser.add_argument("--no-setup", action="store_true", help="install nothing")
+                        help="parallel jobs [number of processors]")
+    parser.add_argument("--no-setup", action="store_true", help="do not install missing packages")
     options = parser.parse_args()
     if options.test is None:
         options.test = max(1, options.utterances // 5)
     if options.utterances < 1 or options.test < 1 or options.jobs < 1:
-        parser.error("--utterances, --test, --jobs: expected 1 at least")
+        parser.error("--utterances, --test and --jobs must be at least 1")
     options.tools = options.tools.split(",")
     for tool in options.tools:
         if tool not in TOOLS:
-            parser.error(f"--tools: '{tool}' is none of {' '.join(TOOLS)}")
+            parser.error(f"--tools: unknown name '{tool}'; available: {', '.join(TOOLS)}")
     return options
 
 
@@ -241,12 +240,12 @@ def main():
     options = arguments()
     out = pathlib.Path(options.out)
     if (out / "train.tsv").exists() or (out / "test.tsv").exists():
-        stop(f"{out}: holds a corpus already; expected a new folder")
+        stop(f"{out}: already contains a corpus; choose another --out")
     if not options.no_setup:
         subprocess.run([HERE / "setup.sh", "speech"], check=False)
     tools = [tool for tool in options.tools if shutil.which(tool)]
     if not tools:
-        stop(f"{' or '.join(options.tools)}: not installed; see tools/setup.sh speech")
+        stop(f"{' or '.join(options.tools)}: not installed; run tools/setup.sh speech")
     if options.text and not pathlib.Path(options.text).is_file():
         stop(f"{options.text}: no such file")
     chance = random.Random(options.seed)

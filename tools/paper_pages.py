@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""paper_pages.py - recorded figures to the pages of the paper's image tables.
+"""paper_pages.py - writes recorded figures to the pages of the paper's image tables.
 
-    paper_pages.py evolution RUNS PAGE   logs of RUNS/METHOD/log.jsonl to PAGE/evolution-METHOD.csv
-    paper_pages.py bits METHOD LOG       a line for PAGE/bits.jsonl, from what tarn eval --json printed
-    paper_pages.py write PAGE...         PAGE/*.jsonl into PAGE/README.md
+    paper_pages.py evolution RUNS PAGE   writes PAGE/evolution-METHOD.csv from RUNS/METHOD/log.jsonl
+    paper_pages.py bits METHOD LOG       prints a line for PAGE/bits.jsonl, from the output of
+                                         tarn eval --json on standard input
+    paper_pages.py write PAGE...         writes the tables of PAGE/README.md from PAGE/*.jsonl
 
-A page has <!-- begin: NAME --> and <!-- end: NAME -->; what is between is replaced by the rows of
-the same name, made of the files that are there.
+A table is the text between <!-- begin: NAME --> and <!-- end: NAME -->.
 """
 import json
 import os
@@ -39,7 +39,7 @@ ABSENT = "not recorded yet"
 
 
 def read_lines(path):
-    """The objects of a file, none if it is not there."""
+    """The objects of a JSON lines file; none if it does not exist."""
     if not os.path.exists(path):
         return []
     with open(path) as lines:
@@ -76,7 +76,7 @@ def steps_of(row):
 
 
 def throughput(page, preset):
-    """Every method with as many images at once as suit it best, as in the paper."""
+    """Every method with its fastest batch size, as in the paper."""
     rows = read_lines(os.path.join(page, "throughput.jsonl"))
     base = fastest(rows, "softmax")
     lines = []
@@ -91,12 +91,12 @@ def throughput(page, preset):
         peak = number(row["of_peak"]) if row["of_peak"] is not None else "–"
         lines.append(cells + [f"{number(row['images_per_s'])} ({times:,.4g}×)",
                               str(row["batch"]), peak, steps_of(row)])
-    return table(["method", "paper, images/s", "tarn, images/s", "images at once", "of peak",
+    return table(["method", "paper, images/s", "tarn, images/s", "batch", "of peak",
                   "steps measured"], lines)
 
 
 def memory(page, _preset):
-    """What is kept of one image, and what a process had that drew very many."""
+    """The memory of one image, and of a process that generates very many."""
     rows = read_lines(os.path.join(page, "throughput.jsonl"))
     lines = []
     for method in METHODS:
@@ -108,11 +108,11 @@ def memory(page, _preset):
             "state_first_bytes_per_image", "state_last_bytes_per_image", "held_first_bytes",
             "held_last_bytes")])
     text = table(["method, one image", "state, first byte", "state, last byte",
-                  "held besides, first", "held besides, last"], lines)
+                  "other memory, first byte", "other memory, last byte"], lines)
     for row in read_lines(os.path.join(page, "memory.jsonl")):
-        text += (f"\n{row['batch']:,} images at once by {row['method']}: "
-                 f"{number(row['process_peak_bytes'] / 1e9)} GB in memory at most, the program "
-                 f"and the weights included ({row['measured_steps']} steps were run).\n")
+        text += (f"\n{row['batch']:,} images at once by {row['method']}: a peak of "
+                 f"{number(row['process_peak_bytes'] / 1e9)} GB, including the program and the "
+                 f"weights ({row['measured_steps']} steps were run).\n")
     return text
 
 
@@ -123,16 +123,16 @@ def bits(page, preset):
         row = rows.get("softmax" if method == "stateful-softmax" else method)
         ours = [ABSENT] * 3
         if row and method == "stateful-softmax":
-            ours = [f"{row['bits_per_dim']:.3f}", "those of softmax", ""]
+            ours = [f"{row['bits_per_dim']:.3f}", "as softmax", ""]
         elif row:
             ours = [f"{row['bits_per_dim']:.3f}", f"{row['updates']:,}", f"{row['minutes']:.0f}"]
         lines.append([method, str(PAPER[preset][method][0])] + ours)
     return table(["method", "paper, bits/dim", "tarn, bits/dim", "updates",
-                  "minutes of a core"], lines)
+                  "CPU minutes"], lines)
 
 
 def latency(page, preset):
-    """The images that were drawn alone for the tables of throughput."""
+    """The rows with batch 1 of the tables of throughput."""
     table_of = os.path.join(page, "..", {"mnist-paper": "table1", "cifar-paper": "table2"}[preset])
     rows = read_lines(os.path.join(table_of, "throughput.jsonl"))
     found = {row["method"]: row for row in rows if row["batch"] == 1}
@@ -162,7 +162,7 @@ def machine(page, _preset):
     peak = max(row["fma_f32_gflops"] for row in rows)
     row = rows[0]
     return (f"{row['processor']}, {row['threads']} thread{'s' * (row['threads'] > 1)}, "
-            f"{row['cpu']} loops, {row['precision']}: {peak:.0f} GFLOP/s of multiply-adds.\n")
+            f"{row['cpu']}, {row['precision']}: FMA peak {peak:.0f} GFLOP/s.\n")
 
 
 BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": latency,
@@ -170,16 +170,16 @@ BLOCKS = {"throughput": throughput, "memory": memory, "bits": bits, "latency": l
 
 
 def fill_blocks(path, known, rows_of):
-    """Replaces what is between the marks of a page by rows_of(NAME, REST), where both are in
-    `known`, pairs of names that a mark may have."""
+    """Replaces the text between the marks NAME REST of a page by rows_of(NAME, REST). `known` are the
+    pairs (NAME, REST) that a page may contain."""
     with open(path) as file:
         text = file.read()
 
     def fill(match):
         if match.group(2, 3) not in known:
             shown = ", ".join(" ".join(pair) for pair in known)
-            sys.exit(f"{path}: no rows of the name '{match.group(2)} {match.group(3)}'; "
-                     f"expected one of {shown}")
+            sys.exit(f"{path}: unknown table '{match.group(2)} {match.group(3)}'; "
+                     f"available: {shown}")
         return match.group(1) + "\n" + rows_of(*match.group(2, 3)) + match.group(4)
 
     pattern = r"(<!-- begin: (\S+) (\S+) -->)\n.*?(<!-- end: \2 \3 -->)"
@@ -188,7 +188,7 @@ def fill_blocks(path, known, rows_of):
 
 
 def write(page):
-    """Blocks are named as in <!-- begin: latency mnist-paper -->."""
+    """The marks are of the form <!-- begin: latency mnist-paper -->."""
     known = [(name, preset) for name in BLOCKS for preset in PAPER]
     fill_blocks(os.path.join(page, "README.md"), known,
                 lambda name, preset: BLOCKS[name](page, preset))
@@ -198,8 +198,8 @@ def write(page):
 
 
 def read_log(path):
-    """(update, seconds of the processor, training bits or None, validation bits or None); the
-    clock of a run that was resumed goes on."""
+    """(update, CPU seconds, training bits or None, validation bits or None). The seconds of a
+    resumed run continue those before it."""
     before = last = 0.0
     for line in read_lines(path):
         if line["cpu_seconds"] < last:
@@ -211,13 +211,13 @@ def read_log(path):
 
 
 def evolution(runs, page):
-    """Means of the last 25 updates, some 500 to 1000 of them, and every validation."""
+    """500 to 1000 means of the last 25 updates, and every validation."""
     for method in TRAINED:
         log = os.path.join(runs, method, "log.jsonl")
         points = list(read_log(log))
         every = max(1, len(points) // 500)
         if not points:
-            print(f"{log}: nothing is there; left out", file=sys.stderr)
+            print(f"{log}: empty or missing; skipped", file=sys.stderr)
             continue
         recent = []
         with open(os.path.join(page, f"evolution-{method}.csv"), "w") as file:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""paper_results.py [--check] - the records of paper/*/ into docs/results.md, between its marks
-<!-- begin: NAME WHAT -->. --check writes nothing and exits with 1 if the page would change."""
+"""paper_results.py [--check] - writes the tables of docs/results.md from the records in paper/*/,
+between the marks <!-- begin: NAME WHAT -->. --check writes nothing and exits with status 1 if the
+page would change."""
 import csv
 import pathlib
 import shutil
@@ -27,7 +28,7 @@ def read_csv(path):
 
 
 def figure_1(column, text_of):
-    """A row for each method, a column for some of the lengths."""
+    """A row per method, a column per length."""
     found = {(row["attention"], int(row["length"])): row
              for row in read_csv(PAPER / "fig1" / "fig1.csv")}
     lines = []
@@ -41,7 +42,7 @@ def figure_1(column, text_of):
 
 
 def figure_2(_):
-    """How far each run came, and where it stands."""
+    """The updates and the last loss and accuracy of each run."""
     lines = []
     for method in FIGURE_2:
         rows = read_csv(PAPER / "fig2" / f"{method}.csv")
@@ -84,7 +85,7 @@ def main():
         if not words:
             shutil.copy(made, PAGE)
         elif made.read_bytes() != PAGE.read_bytes():
-            sys.exit("docs/results.md does not show the records of paper/: run "
+            sys.exit("docs/results.md is out of date: run "
                      "tools/paper_results.py and commit the page")
 
 

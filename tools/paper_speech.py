@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""paper_speech.py - recorded figures to the page of the paper's table of speech.
+"""paper_speech.py - writes recorded figures to the page of the paper's speech table.
 
-    paper_speech.py rate DATA METHOD LOG FOLDER   a line for PAGE/rates.jsonl, from what
-                                                  tarn eval --json printed
-    paper_speech.py guess DATA FOLDER             a line for it: guesses that have heard nothing
-    paper_speech.py evolution DATA RUNS PAGE      logs of RUNS/DATA-METHOD to
-                                                  PAGE/evolution-DATA-METHOD.csv
-    paper_speech.py write PAGE                    PAGE/*.jsonl into PAGE/README.md
+    paper_speech.py rate DATA METHOD LOG FOLDER   prints a line for PAGE/rates.jsonl, from the
+                                                  output of tarn eval --json on standard input
+    paper_speech.py guess DATA FOLDER             prints a line for it: trivial baselines
+    paper_speech.py evolution DATA RUNS PAGE      writes PAGE/evolution-DATA-METHOD.csv from the
+                                                  logs of RUNS/DATA-METHOD
+    paper_speech.py write PAGE                    writes the tables of PAGE/README.md from
+                                                  PAGE/*.jsonl
 
-DATA is real or spoken, FOLDER has its train.tsv and test.tsv. The page's blocks are as in
+DATA is real or spoken; FOLDER contains its train.tsv and test.tsv. The marks of the tables are as in
 paper_pages.py, <!-- begin: NAME DATA -->.
 """
 import collections
@@ -22,7 +23,7 @@ import paper_pages as pages
 
 METHODS = ["bi-lstm", "softmax", "lsh-4", "linear"]
 
-# Phone error rate in percent and seconds an epoch, 80 hours, of Table 3.
+# Phone error rate in percent and seconds per epoch (80 hours), of Table 3.
 PAPER = {"bi-lstm": (10.94, 1047), "softmax": (5.12, 2711), "lsh-4": (9.33, 2250),
          "linear": (8.08, 824)}
 
@@ -39,7 +40,7 @@ def read_tsv(folder, part):
 
 
 def read_log(path):
-    """(update, seconds of the processor, loss or None, error rate or None)."""
+    """(update, CPU seconds, loss or None, error rate or None)."""
     before = last = 0.0
     for line in pages.read_lines(path):
         if line["cpu_seconds"] < last:
@@ -72,8 +73,9 @@ def distance(a, b):
 
 
 def guess(data, folder):
-    """Nothing at all; the most frequent phone, as often as suits the training utterances best
-    for their time; what was said in the training utterance that lasts as long."""
+    """Baselines that know only the duration of an utterance: no output; the most frequent phone, at
+    the rate that suits the training utterances best; the training utterance of the nearest
+    duration."""
     train, test = read_tsv(folder, "train"), read_tsv(folder, "test")
     common = collections.Counter(phone for _, phones in train for phone in phones).most_common(1)
     phone = common[0][0]
@@ -95,11 +97,11 @@ def guess(data, folder):
 
 
 def evolution(data, runs, page):
-    """Means of the last 25 updates' losses, some 300 of them, and every validation."""
+    """About 300 means of the losses of the last 25 updates, and every validation."""
     for method in METHODS:
         points = list(read_log(os.path.join(runs, f"{data}-{method}", "log.jsonl")))
         if not points:
-            print(f"{data}-{method}: no log is there; left out", file=sys.stderr)
+            print(f"{data}-{method}: the log is empty or missing; skipped", file=sys.stderr)
             continue
         every, recent = max(1, len(points) // 300), []
         path = os.path.join(page, f"evolution-{data}-{method}.csv")
@@ -136,13 +138,13 @@ def rates(page, data):
         lines.append([method, str(PAPER[method][0])] + ours)
     if "guess" in found:
         row = found["guess"]
-        for name, key in ((f"always {row['phone']}, {row['phones_per_s']:g} a second",
+        for name, key in ((f"always {row['phone']}, {row['phones_per_s']:g} per second",
                            "one_phone"),
-                          ("the training utterance that lasts as long", "as_long"),
-                          ("nothing", "nothing")):
+                          ("the training utterance of the nearest duration", "as_long"),
+                          ("no output", "nothing")):
             lines.append([name, "", percent(row[key]), "", "", "", ""])
     return pages.table(["method", "paper, PER on WSJ", "PER", "best validation, greedy",
-                        "epochs", "minutes of a core", "seconds of a core an epoch"], lines)
+                        "epochs", "CPU minutes", "CPU seconds per epoch"], lines)
 
 
 def epochs(page, _data):
@@ -162,9 +164,9 @@ def epochs(page, _data):
         cells.append(percent(row["ctc_share"]) if row else pages.ABSENT)
         cells.append(f"{row['parameters'] / 1e6:.1f}" if row else pages.ABSENT)
         lines.append(cells)
-    return pages.table(["method", "paper, s an epoch"]
+    return pages.table(["method", "paper, s per epoch"]
                        + [f"tarn, {length:,} frames, s" for length in lengths]
-                       + ["CTC at most, %", "million parameters"], lines)
+                       + ["CTC, at most, %", "parameters, million"], lines)
 
 
 BLOCKS = {("rates", "real"): rates, ("rates", "spoken"): rates,

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""compare.py - every subject beside tarn, in turns in one run; see README.md.
+"""compare.py - compares tarn with other libraries, interleaved in one run; see README.md.
 
-For each workload every subject gets a process, which stays alive. What they compute is compared
-with what tarn computes, and a subject that computes something else is not measured. Then, in
-every round, one after the other works for some seconds while the others sleep; the next round
-begins with the next subject. Ratios are formed within rounds. Records are JSON lines."""
+For each workload every subject gets a process, which stays alive. Its results are compared with
+those of tarn, and a subject whose results differ is not measured. Then, in every round, one subject
+after the other runs for some seconds while the others sleep; the next round starts with the next
+subject. Ratios are computed within rounds. Records are JSON lines."""
 import argparse
 import dataclasses
 import datetime
@@ -25,8 +25,9 @@ from workloads import PRESET, SMALL_PRESET, WORKLOADS, given, small, weights_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-# |a - b| / |b| for each array, b tarn's; of symbols the part that differs. What an update changes
-# depends on which units of relu are on: of 64 million some are so near 0 that rounding decides.
+# Limits of |a - b| / |b| for each array, where b is tarn's, and of the fraction of symbols that
+# differ. An update depends on which relu units are on: of 64 million some are so close to 0 that
+# rounding decides.
 LIMITS = {"train": 1e-2, "generate": 1e-4, "attention": 1e-4}
 SYMBOLS_LIMIT = 0.05
 
@@ -65,7 +66,7 @@ class Worker:
         self._log.close()
 
 
-# ---- Comparing what is computed --------------------------------------------------------------
+# ---- Comparing results ------------------------------------------------------------------------
 
 
 def distance(name, found, wanted):
@@ -78,14 +79,14 @@ def distance(name, found, wanted):
 
 
 def disagreement(subject, work, folder):
-    """(the largest distance, relative to its limit, of which array); above 1 is refused."""
+    """(largest distance relative to its limit, name of the array); above 1 is refused."""
     def load(name):
         with np.load(folder / f"answer-{work.name}-{name}.npz") as file:
             return dict(file)
     found, wanted = load(subject.name), load(SUBJECTS[0].name)
     if set(found) != set(wanted):
         return float("inf"), ", ".join(sorted(set(found) ^ set(wanted)))[:200]
-    # Weights in bf16 are other weights, after some steps with other symbols.
+    # Weights in bf16 are different weights, which lead to different symbols after some steps.
     limits = {name: SYMBOLS_LIMIT if name == "symbols" else LIMITS[work.kind] * subject.tolerance
               for name in wanted if name != "symbols" or subject.tolerance == 1}
     rows = [(distance(name, found[name], wanted[name]) / limit, name)
@@ -97,7 +98,7 @@ def disagreement(subject, work, folder):
 
 
 def start(work, names, threads, folder, record):
-    """The workers that may be measured."""
+    """The workers whose results agree."""
     workers = []
     for subject in SUBJECTS:
         if work.kind not in subject.kinds or (names and subject.name not in names):
@@ -106,10 +107,10 @@ def start(work, names, threads, folder, record):
         row = {"workload": work.name, "subject": subject.name, **worker.started}
         if row["ready"]:
             worst, where = disagreement(subject, work, folder)
-            row["ready"] = worst <= 1.0  # not a number is not
+            row["ready"] = worst <= 1.0  # false for NaN
             row.update(distance_of_limit=worst if worst < 1e9 else None, farthest=where)
             if not row["ready"]:
-                row["why"] = f"computes something else: {where}"
+                row["why"] = f"its results differ: {where}"
         record(row)
         if row["ready"]:
             workers.append(worker)
@@ -122,7 +123,7 @@ def start(work, names, threads, folder, record):
 def run(work, options, folder, record):
     workers = start(work, options.subjects, options.threads, folder, record)
     if not workers or workers[0].subject is not SUBJECTS[0]:
-        sys.exit(f"{work.name}: {SUBJECTS[0].name} does not run")
+        sys.exit(f"{work.name}: {SUBJECTS[0].name} failed")
     for number in range(options.rounds):
         first = number % len(workers)
         for worker in workers[first:] + workers[:first]:
@@ -132,7 +133,7 @@ def run(work, options, folder, record):
         worker.close()
 
 
-# ---- All of it -------------------------------------------------------------------------------
+# ---- All workloads ----------------------------------------------------------------------------
 
 
 def processor():
@@ -159,16 +160,20 @@ def about(options):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.5, help="of a turn, at least")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5, help="number of rounds [%(default)s]")
+    parser.add_argument("--seconds", type=float, default=1.5, 
+                        help="minimum time per subject and round [%(default)s]")
+    parser.add_argument("--threads", type=int, default=2, help="threads of each subject [%(default)s]")
     parser.add_argument("--only", nargs="*", metavar="WORKLOAD", default=[],
-                        choices=[work.name for work in WORKLOADS])
+                        choices=[work.name for work in WORKLOADS],
+                        help="workloads to measure: %(choices)s [all]")
     parser.add_argument("--subjects", nargs="*", metavar="SUBJECT", default=[],
-                        choices=[subject.name for subject in SUBJECTS])
-    parser.add_argument("--small", action="store_true", help="small sizes, to try that it runs")
-    parser.add_argument("--installed", help="what install.py wrote, for the records")
-    parser.add_argument("--out", default="-", help="file of records")
+                        choices=[subject.name for subject in SUBJECTS],
+                        help="libraries to measure, named as in README.md [all]")
+    parser.add_argument("--small", action="store_true", help="small sizes, for a test")
+    parser.add_argument("--installed", metavar="FILE",
+                        help="output of install.py, to be included in the records")
+    parser.add_argument("--out", default="-", metavar="FILE", help="file of records [standard output]")
     return parser.parse_args()
 
 

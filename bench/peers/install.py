@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""install.py FOLDER - packages of the subjects into the environment that runs this, each as the
-index has it; FOLDER/installed.jsonl says what came of it, FOLDER/install.log everything. Peers
-that cannot be installed are recorded and left out; without NumPy nothing can be measured."""
+"""install.py FOLDER - installs the packages of the subjects from PyPI into the environment that runs
+this script. FOLDER/installed.jsonl has the results, FOLDER/install.log the output of pip. Packages
+that cannot be installed are recorded and skipped; NumPy is required."""
 import importlib.metadata
 import json
 import pathlib
@@ -12,10 +12,10 @@ import sys
 
 from subjects import SUBJECTS
 
-# Ways to ask for a package, until one works: sources that are compiled against what is already
-# installed must be built beside it.
+# Options of pip to try, until one works: packages that compile against other installed packages must
+# be built without isolation.
 WAYS = [[], ["--no-build-isolation"]]
-BASE = ["numpy", "setuptools", "wheel", "ninja"]  # what a build outside of isolation finds
+BASE = ["numpy", "setuptools", "wheel", "ninja"]  # for builds without isolation
 
 
 def version(package):
@@ -26,7 +26,7 @@ def version(package):
 
 
 def reason(text):
-    """The first line that tells of an error, without the folders of this machine."""
+    """The first line with an error, without paths of this machine."""
     told = r"(?m)^\s*(?:\S*: )?((?:fatal )?error: .*|ERROR: .*|\w*Error: .*|#error .*)$"
     found = re.findall(told, text)
     return re.sub(r"(/[\w.+-]+)+/", "", (found or text.strip().splitlines())[0])[:200]
@@ -54,14 +54,14 @@ def main():
             if not version(package):
                 row = install(package, log)
                 if package == "numpy" and not row["installed"]:
-                    sys.exit(f"install.py: numpy, which every subject needs, cannot be installed: "
+                    sys.exit(f"install.py: cannot install numpy, which is required: "
                              f"{row['failures'][-1]['why']}; see {log.name}")
         for package in wanted:
             print(f"installing {package}", file=sys.stderr)
             row = install(package, log)
             print(json.dumps(row), file=records, flush=True)
             print(json.dumps(row), file=sys.stderr)
-    pathlib.Path(f"{made}.part").rename(made)  # there when all of it is
+    pathlib.Path(f"{made}.part").rename(made)  # exists only when complete
 
 
 if __name__ == "__main__":

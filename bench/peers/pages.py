@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""pages.py RECORDS PAGE... - the records of compare.py into pages, between marks such as
-<!-- begin: peers ratios --> and <!-- end: peers ratios -->."""
+"""pages.py RECORDS PAGE... - writes the records of compare.py as tables to pages, between marks such
+as <!-- begin: peers ratios --> and <!-- end: peers ratios -->."""
 import pathlib
 import statistics
 import sys
@@ -17,13 +17,13 @@ ABSENT = "–"
 
 
 def turns(records, work, subject):
-    """Seconds a call, by round."""
+    """Seconds per call, by round."""
     return {row["round"]: row["seconds"] / row["calls"] for row in records
             if "calls" in row and (row["workload"], row["subject"]) == (work.name, subject)}
 
 
 def ratios_of(records, work, subject):
-    """How many times as long as tarn, in every round."""
+    """The time relative to that of tarn, in every round."""
     ours = turns(records, work, TARN)
     return [seconds / ours[turn] for turn, seconds
             in turns(records, work, subject).items() if turn in ours]
@@ -36,7 +36,7 @@ def speed(work, seconds):
 
 
 def of_workloads(records, cell):
-    """Rows of workloads, columns of subjects; cell: from the ratios."""
+    """A row per workload, a column per subject; cell() makes the text from the ratios."""
     lines = []
     for work in WORKLOADS:
         ours = turns(records, work, TARN)
@@ -59,7 +59,7 @@ def spread(records):
 
 
 def versions(records):
-    """Of everything that was measured."""
+    """The versions of all packages measured."""
     found = {}
     for row in records:
         found.update(row.get("versions", {}))
@@ -71,7 +71,7 @@ def machine(records):
     return (f"{row['date']}, {row['processor']}, {row['processors']} processors, "
             f"{row['threads']} threads for each subject; tarn {row['tarn']} ({row['commit']}), "
             f"{versions(records)}, NumPy {row['numpy']}, Python {row['python']}. "
-            f"{row['rounds']} rounds of turns of {row['seconds']:g} s.\n")
+            f"{row['rounds']} rounds of {row['seconds']:g} s per subject.\n")
 
 
 def absent(records):
@@ -84,7 +84,7 @@ def absent(records):
         if row.get("ready") is False:
             lines.append(f"- {row['subject']}, {row['workload']}: {row['why']}")
     text = "".join(line + "\n" for line in dict.fromkeys(lines))
-    return text or "Nothing: all installed, all agreed.\n"
+    return text or "None: all libraries were installed, and their results agree.\n"
 
 
 BLOCKS = {"ratios": ratios, "spread": spread, "machine": machine, "absent": absent}

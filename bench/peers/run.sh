@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [--record] [--fresh] [OPTION...] - tarn beside its peers; OPTIONs are compare.py's, as
-# --rounds 1 --seconds 0.5 for a quick look. Installs what is missing to build (Debian, Ubuntu),
-# builds the library, makes a virtual environment in build/peers and installs the peers there;
-# --fresh makes it anew.
+# run.sh [--record] [--fresh] [OPTION...] - compares tarn with its peers. OPTIONs are passed to
+# compare.py: --rounds 1 --seconds 0.5 for a quick look. Installs missing packages for the build
+# (Debian, Ubuntu), builds the library, and installs the peers in a virtual environment in
+# build/peers; --fresh creates it again.
 #
-# Records are build/peers/results.jsonl. With --record they are kept beside this file and fill
-# its page and docs/benchmarks.md.
+# The records are written to build/peers/results.jsonl. With --record they are copied to this folder,
+# and the tables of its README.md and of docs/benchmarks.md are updated.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Who is measured: a row per subject, tarn first, whose times the others are divided by.
+"""The libraries that are measured, one row each; tarn, the first, is the reference.
 
 A peer is a module with functions train, generate and attention, each
     (weights, given, sizes, threads, **options) -> Made
-for the workloads of that kind. What it computes is compared with tarn before it is measured.
+for the workloads of that kind. Its results are compared with those of tarn before it is measured.
 
-install.py reads these rows before any package is installed: only Python's own modules are
-imported here."""
+install.py reads these rows before any package is installed: import only the standard library
+here."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class Made(NamedTuple):
-    answer: Callable[[], Dict[str, np.ndarray]]  # to be compared with tarn's
-    run: Callable[[], Any]  # one call; comes back when the results are there
+    answer: Callable[[], Dict[str, np.ndarray]]  # compared with the arrays of tarn
+    run: Callable[[], Any]  # one call; returns when the results are complete
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Subject:
     module: str
     options: Dict[str, Any] = field(default_factory=dict)
     kinds: Tuple[str, ...] = ("train", "generate", "attention")
-    needs: Tuple[str, ...] = ()  # packages of the index
-    tolerance: float = 1.0  # times that of its kind
+    needs: Tuple[str, ...] = ()  # packages on PyPI
+    tolerance: float = 1.0  # factor of the limit of its kind
 
 
 SUBJECTS: List[Subject] = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""tarn/train.h by ctypes, as far as the bench needs it: updates of a tarn.Model.
+"""The part of tarn/train.h that the benchmark needs, through ctypes: updates of a tarn.Model.
 
-A struct that is described wrongly here shows: an update is compared with those of the peers."""
+An error in these structs would show, because an update is compared with those of the peers."""
 import ctypes as c
 
 import numpy as np

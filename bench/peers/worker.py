@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""worker.py SUBJECT WORKLOAD THREADS FOLDER - a subject in a process of its own.
+"""worker.py SUBJECT WORKLOAD THREADS FOLDER - runs a subject in a process of its own.
 
-FOLDER has weights.npz, WORKLOAD.json and given-WORKLOAD.npz. The worker makes the workload,
-writes what it computes to answer-WORKLOAD-SUBJECT.npz, and says so; then every line of its
-standard input is a number of seconds to work for, and is answered when they are over."""
+FOLDER contains weights.npz, WORKLOAD.json and given-WORKLOAD.npz. The worker prepares the workload,
+writes its results to answer-WORKLOAD-SUBJECT.npz and reports that it is ready. Then every line of
+standard input is a number of seconds to run for, answered with the measurement."""
 import importlib
 import importlib.metadata
 import json
@@ -15,14 +15,15 @@ import time
 
 
 def speak_alone():
-    """Standard output for the answers alone: libraries print to it, too."""
+    """A copy of standard output for the answers; libraries that print go to standard error."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     return out
 
 
 def keep_to(threads):
-    """As many processors as threads: not every library can be told a number of threads."""
+    """Restricts the process to as many processors as threads, since not every library has a setting
+    for the number of threads."""
     allowed = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, allowed[:threads])
 
@@ -63,9 +64,9 @@ def main():
     try:
         made = prepare(subject, sys.argv[2], threads, folder)
         print(json.dumps({"ready": True, "versions": versions(subject.needs)}), file=out)
-    except Exception as error:  # of any library: it is recorded, not measured
+    except Exception as error:  # from any library: recorded, not measured
         text = f"{type(error).__name__}: {error}".strip().splitlines()[0]
-        text = re.sub(r"(/[\w.+-]+)+/", "", text)  # records name no folders
+        text = re.sub(r"(/[\w.+-]+)+/", "", text)  # without paths of this machine
         print(json.dumps({"ready": False, "why": text[:300]}), file=out)
         raise
     for line in sys.stdin:

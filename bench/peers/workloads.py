@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: a row per workload. `kind` names the function of a peer that makes it."""
+"""The workloads, one row each. `kind` is the name of the function of a peer that prepares it."""
 from dataclasses import dataclass, replace
 from typing import Any, Dict
 
 import numpy as np
 
-PRESET, HEADS = "mnist-paper", 8  # of training and generation; attention has a shape of its own
-SMALL_PRESET, SMALL_HEADS = "tiny", 4  # to try that everything runs
-RATE, CLIP = 1e-3, 1.0  # of the training: RAdam, all gradients together to a norm
-CHECK_RATE = 1.0  # of the update that is compared: changes far above the rounding of weights
+PRESET, HEADS = "mnist-paper", 8  # for training and generation; attention has its own shape
+SMALL_PRESET, SMALL_HEADS = "tiny", 4  # for tests
+RATE, CLIP = 1e-3, 1.0  # of training: RAdam, global gradient norm
+CHECK_RATE = 1.0  # of the compared update: large changes compared with the rounding of weights
 FORCED = 24  # steps of generation whose outputs are compared
 
 
@@ -18,7 +18,7 @@ class Workload:
     title: str
     kind: str  # "train", "generate" or "attention"
     sizes: Dict[str, Any]
-    per_call: int  # how many of `unit` one call makes
+    per_call: int  # units of `unit` per call
     unit: str
 
 
@@ -26,9 +26,9 @@ WORKLOADS = [
     Workload("train", "training, batch 10, N = 784", "train",
              {"heads": HEADS, "batch": 10, "length": 784}, 7840, "tokens/s"),
     Workload("generate-1", "generation, one stream", "generate",
-             {"heads": HEADS, "batch": 1, "steps": 256}, 256, "ms a step"),
+             {"heads": HEADS, "batch": 1, "steps": 256}, 256, "ms per step"),
     Workload("generate-128", "generation, 128 streams", "generate",
-             {"heads": HEADS, "batch": 128, "steps": 16}, 16, "ms a step"),
+             {"heads": HEADS, "batch": 128, "steps": 16}, 16, "ms per step"),
     Workload("causal-linear", "causal linear attention, N = 4096", "attention",
              {"attention": "linear", "causal": True, "shape": (1, 8, 4096, 32)}, 1, "ms"),
     Workload("linear", "linear attention, N = 4096", "attention",
@@ -41,13 +41,13 @@ SMALL = {"heads": SMALL_HEADS, "batch": 3, "length": 150, "steps": 8, "shape": (
 
 
 def small(work: Workload) -> Workload:
-    """The same of less: no figures come of it."""
+    """A smaller version, for tests."""
     return replace(work, sizes={name: SMALL.get(name, size)
                                 for name, size in work.sizes.items()})
 
 
 def given(work: Workload, symbols: int) -> Dict[str, np.ndarray]:
-    """Inputs that all peers get: random, the same in every run."""
+    """Random inputs, the same for all peers and in every run."""
     draw = np.random.default_rng(6)
     sizes = work.sizes
     if work.kind == "train":
@@ -63,8 +63,7 @@ def given(work: Workload, symbols: int) -> Dict[str, np.ndarray]:
 
 
 def weights_of(tensors: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
-    """Weights for all peers from new ones: biases and norms that are not 0 and 1, so that a
-    mistake with them shows."""
+    """Weights for all peers: biases and norms are not 0 and 1, so that a mistake with them shows."""
     draw = np.random.default_rng(5)
     return {name: (tensor + 0.1 * draw.standard_normal(tensor.shape)).astype(np.float32)
             if tensor.ndim == 1 else tensor for name, tensor in tensors.items()}

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# plot.sh - fig2.png from softmax.csv, linear.csv and lsh.csv, the loss.csv of each training;
-# each update as a dot, and the mean of the last 25.
+# plot.sh - draws fig2.png from softmax.csv, linear.csv and lsh.csv, the loss.csv of each training: each
+# update as a dot, and the mean of the last 25.
 set -eu
 cd "$(dirname "$0")"
 
 last=$(for kind in softmax linear lsh; do tail -n 1 $kind.csv | cut -d , -f 1; done | sort -n | head -n 1)
 
-smooth() { # KIND: update and mean, up to where all have come
+smooth() { # KIND: update and mean, up to the last update that all have
     awk -F , -v last="$last" 'NR > 1 && $1 <= last {
         sum += $2 - kept[NR % 25]; kept[NR % 25] = $2
         if (NR > 25) print $1, sum / 25
@@ -26,7 +26,7 @@ set grid xtics ytics lc rgb '#c8c8c8' lt 1 lw 0.5
 set border 3
 set tics nomirror
 set xlabel 'updates'
-set ylabel 'cross entropy of a symbol, nats'
+set ylabel 'cross-entropy per symbol, nats'
 set title 'Copy task, N = 128: training loss'
 set xrange [0:$last]
 set logscale y 10

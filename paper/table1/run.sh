@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [OPTION...] - the images/s of Tables 1 and 4a, and the memory of 10,000 images at once, into
-# throughput.jsonl, memory.jsonl, bf16.jsonl and the pages of this table and of Table 5. Options are
-# of all commands, as in --budget 2.
+# run.sh [OPTION...] - measures the images/s of Tables 1 and 4a and the memory of 10,000 images at once;
+# writes throughput.jsonl, memory.jsonl, bf16.jsonl and the pages of this table and of Table 5. Options
+# are passed to tarn bench image: --budget 2.
 set -eu
 page=$(cd "$(dirname "$0")" && pwd)
 tarn=${TARN:-$page/../../build/release/tarn}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# train.sh - the bits/dim column of Table 1, small; train_images.sh says what may be set.
+# train.sh - measures the bits/dim column of Table 1 with small models; train_images.sh lists the
+# variables that may be set.
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
 context=1,26,27,28 # the byte before, above left, above, above right

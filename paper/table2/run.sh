@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [OPTION...] - the images/s of Tables 2 and 4b into throughput.jsonl and the pages of this
-# table and of Table 5. Options are of the command, as in --budget 2.
+# run.sh [OPTION...] - measures the images/s of Tables 2 and 4b; writes throughput.jsonl and the pages of
+# this table and of Table 5. Options are passed to tarn bench image: --budget 2.
 set -eu
 page=$(cd "$(dirname "$0")" && pwd)
 tarn=${TARN:-$page/../../build/release/tarn}

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# train.sh - the bits/dim column of Table 2, small; train_images.sh says what may be set.
+# train.sh - measures the bits/dim column of Table 2 with small models; train_images.sh lists the
+# variables that may be set.
 page=$(cd "$(dirname "$0")" && pwd)
 preset=small
 context=1,2,95 # the other channels, the same one to the left and above

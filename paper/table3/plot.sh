@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# plot.sh - evolution.png from evolution-DATA-METHOD.csv: the error rates of validations against the
-# time of the processor, recorded speech left, synthetic right.
+# plot.sh - draws evolution.png from evolution-DATA-METHOD.csv: the error rates of validations against
+# CPU time; recorded speech on the left, synthetic on the right.
 set -eu
 cd "$(dirname "$0")"
 if ! command -v gnuplot >/dev/null; then
-    echo "plot.sh: there is no gnuplot; the numbers are in evolution-*.csv" >&2
+    echo "plot.sh: gnuplot is not installed; no plot, the numbers are in evolution-*.csv" >&2
     exit 0
 fi
 
-# curves DATA: what to plot, as far as it is there. Rows have a loss or an error rate.
+# curves DATA: arguments of plot, for the files that exist. Rows have a loss or an error rate.
 curves() {
     style=0
     separator=
@@ -28,15 +28,14 @@ curves() {
     cat <<EOD
 load '../style.gp'
 set key right center
-set multiplot layout 1,2 title 'Speech, small models, one thread: phone error rate in training'
+set multiplot layout 1,2 title 'Speech, small models, one thread: validation phone error rate'
 set ylabel 'phone error rate, % (greedy)'
 set yrange [0:100]
-set xlabel 'minutes of a core'
+set xlabel 'CPU minutes'
 EOD
-    for data in real spoken; do
-        echo "set title '$data'"
-        printf 'plot '
-        curves "$data"
-    done
+    printf "set title 'recorded speech'\nplot "
+    curves real
+    printf "set title 'synthetic speech'\nplot "
+    curves spoken
     printf 'unset multiplot\n'
 } | gnuplot

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh [OPTION...] - the seconds an epoch of Table 3 into epochs.jsonl and the page; options are of
-# tarn bench speech, as in --repeat 1. Some minutes on an idle machine of two cores.
+# run.sh [OPTION...] - measures the seconds per epoch of Table 3; writes epochs.jsonl and the page.
+# Options are passed to tarn bench speech: --repeat 1. Takes minutes on an idle machine of two cores.
 set -eu
 page=$(cd "$(dirname "$0")" && pwd)
 tarn=${TARN:-$page/../../build/release/tarn}

@@ -1,32 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# train.sh - the error rates of Table 3, small: four methods in equal processor time, one thread
-# each, on recorded and on synthetic speech; curves; the page.
+# train.sh - measures the error rates of Table 3 with small models: four methods in equal CPU time, one
+# thread each, on recorded and on synthetic speech; writes curves and the page.
 #
 #     TARN=build/release/tarn REAL=data/speech RUNS=runs/table3 paper/table3/train.sh
 #
-# SPOKEN is the synthetic corpus, by default RUNS/spoken, made if it is not there. MINUTES_REAL and
-# MINUTES_SPOKEN are of a core, for each method. What is there already is not trained again;
-# what was interrupted begins anew.
+# SPOKEN is the synthetic corpus [RUNS/spoken], made if it does not exist. MINUTES_REAL and
+# MINUTES_SPOKEN are CPU minutes for each method. Finished trainings are not repeated, interrupted
+# ones are started again.
 set -eu
 page=$(cd "$(dirname "$0")" && pwd)
 tools=$page/../../tools
 tarn=${TARN:-$page/../../build/release/tarn}
-runs=${RUNS:?"is not set: the folder for what is learnt"}
-real=${REAL:?"is not set: the folder with recorded speech"}
+runs=${RUNS:?"is not set; it must be the folder for the trainings"}
+real=${REAL:?"is not set; it must be the folder with recorded speech"}
 spoken=${SPOKEN:-$runs/spoken}
 methods="linear softmax lsh-4 bi-lstm"
 mkdir -p "$runs"
 head -1 "$real/train.tsv" | grep -qw seconds || {
-    echo "$real/train.tsv: no column 'seconds', which the guess by length needs" >&2
+    echo "$real/train.tsv: has no column 'seconds', which the baselines need" >&2
     exit 1
 }
 
 [ -e "$spoken/test.tsv" ] || "$tools/make_speech.py" --out "$spoken" --tools flite --same-voices \
     --utterances 2000 --test 250 --seed 3
 
-# form METHOD DROPOUT: 4 layers of 4 heads of 32 and RAdam; or 3 layers of 128 each way and Adam, of
-# a quarter more parameters, which knows no dropout.
+# form METHOD DROPOUT: 4 layers of 4 heads of 32 and RAdam; or an LSTM of 3 layers of 128 units per
+# direction and Adam, with a quarter more parameters and without dropout.
 form() {
     case $1 in
     bi-lstm) echo "--body lstm --layers 3 --heads 8 --optimizer adam" ;;
@@ -35,7 +35,7 @@ form() {
     esac
 }
 
-# train DATA FOLDER SECONDS METHOD TASK DROPOUT: the rate falls by validations, which all make.
+# train DATA FOLDER SECONDS METHOD TASK DROPOUT: validations lower the learning rate.
 train() {
     out=$runs/$1-$4
     [ -e "$out/trained" ] && return
@@ -50,7 +50,7 @@ train() {
     touch "$out/trained"
 }
 
-# record DATA FOLDER: what was learnt, decoded with a beam of 8, and what costs nothing to guess.
+# record DATA FOLDER: error rates, decoded with a beam of 8, and those of trivial baselines.
 record() {
     for method in $methods; do
         "$tarn" eval "$runs/$1-$method" --beam 8 --threads 1 --json |
