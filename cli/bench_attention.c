@@ -206,7 +206,7 @@ static bool check_methods(const struct bench *bench)
 
         row.desc.batch = 1;
         if (bench_row_measure_sizes(&row, &err) != TARN_OK) {
-            bench_options_refused(&err);
+            fprintf(stderr, "%s: method '%s': %s\n", program, row.label, err.text);
             return false;
         }
         has_map = has_map || o->methods[i].has_map;

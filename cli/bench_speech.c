@@ -156,7 +156,7 @@ static tarn_status open_subject(struct bench *b, size_t method, tarn_error *err)
         .batch = b->batch,
         .length = b->length,
         .optimizer = strcmp(methods[method].name, "bi-lstm") == 0 ? "adam" : "radam",
-        .rate = 1e-4,
+        .lr = 1e-4,
         .threads = b->values->threads,
         .cpu = b->cpu,
         .lstm = b->values->lstm,

@@ -76,7 +76,7 @@ static tarn_status make_trainer(struct work *w, const char *cpu, size_t threads,
                                     .length = w->is->length,
                                     .optimizer = "radam",
                                     .precision = "f32",
-                                    .rate = 1e-4,
+                                    .lr = 1e-4,
                                     .threads = threads,
                                     .cpu = cpu};
 

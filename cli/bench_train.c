@@ -87,7 +87,7 @@ static tarn_status make_trainer(struct bench *b, tarn_error *err)
         .optimizer = v->optimizer,
         .precision = v->precision,
         .recompute = v->recompute,
-        .rate = 1e-4,
+        .lr = 1e-4,
         .threads = v->threads,
         .cpu = b->cpu,
     };

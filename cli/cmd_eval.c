@@ -37,7 +37,7 @@ static const struct args_option rows[] = {
      "sequence length; not for speech [as in training, or the task's default]"},
     {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0,
      "batch size [as in training, or the task's default]"},
-    {"batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
+    {"eval-batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
      "maximum number of batches; 0: all, or 16 if the data is generated [as in training, or "
      "0]"},
     {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0,
@@ -75,7 +75,7 @@ static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_
         {"data", o->data},
         {"length", o->length},
         {"batch", o->batch},
-        {"score_batches", o->batches},
+        {"eval_batches", o->batches},
         {"validation", o->validation},
         {"seed", o->seed},
         {"cache", o->cache},
@@ -104,14 +104,14 @@ static tarn_status read_settings(tarn_settings *settings, const struct options *
     }
     if (o->length && config->frames > 0) {
         snprintf(err->text, sizeof err->text,
-                 "length cannot be used with a speech model: every utterance has its own");
+                 "--length cannot be used with a speech model: every utterance has its own");
         return err->status = TARN_EINVAL;
     }
     if (!model_is_folder(o->model) ||
         tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK) {
         if ((status = tarn_settings_start(settings, config->task, err)) != TARN_OK)
             return status;
-        settings->score_batches = 0;
+        settings->eval_batches = 0;
     }
     return apply(settings, o, err);
 }

@@ -125,7 +125,7 @@ static void print_text(const struct train_progress *p)
 static void advise(const struct train_progress *p)
 {
     const struct train_options *const o = p->options;
-    const size_t updates = p->settings.updates;
+    const size_t updates = p->settings.steps;
 
     if (p->from >= updates)
         fprintf(stderr,
@@ -145,7 +145,7 @@ static int train(const struct train_options *o)
 {
     struct train_progress progress = train_progress_of(o);
     tarn_train_desc desc = {
-        .folder = o->folder,
+        .out = o->folder,
         .resume = o->resume,
         .start = *o->first ? o->first : NULL,
         .epochs = o->epochs,
@@ -172,7 +172,7 @@ static int train(const struct train_options *o)
     if (status != TARN_OK)
         return code;
     if (o->json)
-        print_json(&progress, progress.report.update < progress.settings.updates);
+        print_json(&progress, progress.report.update < progress.settings.steps);
     else
         print_text(&progress);
     advise(&progress);

@@ -91,7 +91,7 @@ static bool take_json(struct curve *c, const char *line)
             point->metric = number(object, c->metric);
         } else {
             point->loss = number(object, "loss");
-            point->rate = number(object, "rate");
+            point->lr = number(object, json_object_get(object, "lr") ? "lr" : "rate");
         }
     }
     json_decref(object);
@@ -100,7 +100,9 @@ static bool take_json(struct curve *c, const char *line)
 
 /* ---- CSV ---------------------------------------------------------------- */
 
-static const char header[] = "update,loss,rate,validation_loss,";
+/* Version 0.1 called the learning rate "rate", here and in logs. */
+static const char *const headers[] = {"update,loss,lr,validation_loss,",
+                                      "update,loss,rate,validation_loss,"};
 
 static double cell(const char **at)
 {
@@ -116,11 +118,12 @@ static bool take_csv(struct curve *c, const char *line)
 {
     const char *at = line;
 
-    if (strncmp(line, header, sizeof header - 1) == 0) {
-        set_metric(c, line + sizeof header - 1);
-        c->metric[strcspn(c->metric, "\r\n")] = '\0';
-        return true;
-    }
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        if (strncmp(line, headers[i], strlen(headers[i])) == 0) {
+            set_metric(c, line + strlen(headers[i]));
+            c->metric[strcspn(c->metric, "\r\n")] = '\0';
+            return true;
+        }
     const double update = cell(&at);
 
     if (!(update >= 0.0 && update < 1e15))
@@ -130,7 +133,7 @@ static bool take_csv(struct curve *c, const char *line)
     if (!point)
         return false;
     point->loss = cell(&at);
-    point->rate = cell(&at);
+    point->lr = cell(&at);
     point->validation = cell(&at);
     point->metric = cell(&at);
     return true;

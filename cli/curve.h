@@ -13,7 +13,7 @@
 /* An update, and the validation after it; NAN: there was none. */
 struct curve_point {
     uint64_t update;
-    double loss, rate, validation, metric;
+    double loss, lr, validation, metric;
 };
 
 struct curve {

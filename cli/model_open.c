@@ -38,38 +38,9 @@ tarn_model *model_open(const char *command, const char *given, bool best)
     return NULL;
 }
 
-/* ---- Errors ------------------------------------------------------------- */
-
-/* Fields whose options have another name; otherwise '_' becomes '-'. */
-static const struct {
-    const char *field, *option;
-} renamed[] = {{"score_batches", "batches"}, {"kind", "attention"}};
-
-static void name_option(char name[32], const char *field, size_t length)
-{
-    snprintf(name, 32, "%.*s", (int)length, field);
-    for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++)
-        if (strcmp(name, renamed[i].field) == 0)
-            snprintf(name, 32, "%s", renamed[i].option);
-    for (char *at = name; (at = strchr(at, '_')) != NULL;)
-        *at = '-';
-}
-
-/* "score_batches is ..." becomes "--batches is ...". */
 int model_refused(const struct args_command *command, const tarn_error *err)
 {
-    const size_t length = strcspn(err->text, ": [");
-    const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
-    const struct args_option *option = command->options;
-    char name[32];
-
-    name_option(name, err->text, length);
-    while (option->name && (args_is_operand(option) || strcmp(option->name, name) != 0))
-        option++;
-    if (usage && option->name)
-        fprintf(stderr, "%s: %s%s%s\n", command->name, args_dashes(option), option->name,
-                err->text + length);
-    else
-        fprintf(stderr, "%s: %s\n", command->name, err->text);
-    return usage ? EXIT_USAGE : EXIT_FAILED;
+    fprintf(stderr, "%s: %s\n", command->name, err->text);
+    return err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN ? EXIT_USAGE
+                                                                      : EXIT_FAILED;
 }

@@ -24,8 +24,7 @@ bool model_is_folder(const char *given);
 /* NULL, after a message. */
 tarn_model *model_open(const char *command, const char *given, bool best);
 
-/* Prints an error of the library and returns its exit code. If the error is about a field that
- * an option sets, the message names the option. */
+/* Prints an error of the library and returns its exit code. */
 int model_refused(const struct args_command *command, const tarn_error *err);
 
 #endif

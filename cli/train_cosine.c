@@ -45,7 +45,7 @@ static void warn_of_end(const struct train_options *o, const tarn_settings *sett
 {
     const char *const spec = settings->schedule, *const total = spec_number(spec, "total");
 
-    if (is_cosine(spec) && total && atof(total) < (double)settings->updates)
+    if (is_cosine(spec) && total && atof(total) < (double)settings->steps)
         fprintf(
             stderr,
             "%s: schedule %s ended after %.0f updates; the learning rate stays at its final "
@@ -57,7 +57,7 @@ static void warn_of_end(const struct train_options *o, const tarn_settings *sett
  * shortened in proportion. */
 void train_cosine_fit(const struct train_options *o, tarn_settings *settings)
 {
-    const double steps = (double)settings->updates;
+    const double steps = (double)settings->steps;
     char spec[TARN_NAME_SIZE];
     bool fits = true;
 
@@ -81,5 +81,5 @@ void train_cosine_tell(const struct train_options *o, const tarn_settings *setti
         warn_of_end(o, settings);
     else if (strcmp(settings->schedule, o->settings.schedule) != 0)
         fprintf(stderr, "%s: schedule %s, fitted to %zu step%s\n", o->program,
-                settings->schedule, settings->updates, settings->updates == 1 ? "" : "s");
+                settings->schedule, settings->steps, settings->steps == 1 ? "" : "s");
 }

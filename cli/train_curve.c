@@ -28,13 +28,13 @@ static bool write_csv(const struct curve *c, const struct train_options *o)
 
     if (!file)
         return complain(path);
-    fprintf(file, "update,loss,rate,validation_loss,%s\n", tarn_task_metric(o->settings.task));
+    fprintf(file, "update,loss,lr,validation_loss,%s\n", tarn_task_metric(o->settings.task));
     for (size_t i = 0; i < c->count; i++) {
         const struct curve_point *const point = &c->points[i];
 
         fprintf(file, "%" PRIu64, point->update);
         curve_put_number(file, point->loss);
-        curve_put_number(file, point->rate);
+        curve_put_number(file, point->lr);
         curve_put_number(file, point->validation);
         curve_put_number(file, point->metric);
         fputc('\n', file);

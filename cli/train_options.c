@@ -10,69 +10,29 @@
 #include "args.h"
 #include "hardware.h"
 
-enum whose { MODEL, RUN, BOTH, HEAD_WIDTH };
+/* Every field of the model's configuration and of the settings is an option of the same name,
+ * but for those that follow from the task or from --head-width. The random seed is a field of
+ * both. */
+enum { FIELDS_MOST = 64, OPTION_NAME = 32 };
 
-struct field_option {
-    const char *name, *argument; /* as in struct args_option */
-    const char *field;
-    enum whose whose;
-};
-
-static const struct field_option fields[] = {
-    {"data", "PATH", "data", RUN},
-    {"validation", "FRACTION", "validation", RUN},
-    {"attention", "SPEC", "attention", MODEL},
-    {"feature-map", "SPEC", "feature_map", MODEL},
-    {"layers", "L", "layers", MODEL},
-    {"heads", "H", "heads", MODEL},
-    {"head-width", "D", "width", HEAD_WIDTH},
-    {"feed", "N", "feed", MODEL},
-    {"position", "SPEC", "position", MODEL},
-    {"positions", "N", "positions", MODEL},
-    {"norm", "post|pre", "norm", MODEL},
-    {"activation", "relu|gelu", "activation", MODEL},
-    {"context", "LIST", "context", MODEL},
-    {"head", "SPEC", "head", MODEL},
-    {"dropout", "FRACTION", "dropout", MODEL},
-    {"body", "NAME", "body", MODEL},
-    {"causal", NULL, "causal", MODEL},
-    {"stack", "N", "stack", MODEL},
-    {"length", "N", "length", RUN},
-    {"batch", "B", "batch", RUN},
-    {"accumulate", "N", "accumulate", RUN},
-    {"steps", "N", "updates", RUN},
-    {"optimizer", "SPEC", "optimizer", RUN},
-    {"lr", "RATE", "rate", RUN},
-    {"schedule", "SPEC", "schedule", RUN},
-    {"clip", "SPEC", "clip", RUN},
-    {"precision", "f32|bf16|auto", "precision", RUN},
-    {"recompute", NULL, "recompute", RUN},
-    {"skip-nonfinite", NULL, "skip", RUN},
-    {"eval-every", "N", "score_every", RUN},
-    {"eval-batches", "N", "score_batches", RUN},
-    {"save-every", "N", "save_every", RUN},
-    {"keep", "N", "keep", RUN},
-    {"seed", "S", "seed", BOTH},
-    {"cache", "DIR", "cache", RUN},
-    {"strict", NULL, "strict", RUN},
-};
-
-enum { FIELDS = sizeof fields / sizeof fields[0] };
+static const char *const no_options[] = {"task", "symbols", "frames", "width"};
 
 struct values {
-    const char *out, *preset, *start;
+    const char *out, *preset, *start, *head_width;
     bool resume, json;
     size_t threads;
     double minutes, epochs;
-    const char *text[FIELDS]; /* of fields with an argument */
-    bool flag[FIELDS];        /* of those without */
+    const char *text[FIELDS_MOST]; /* of fields with a value */
+    bool flag[FIELDS_MOST];        /* of those without */
 };
 
-enum { PRESET }; /* the row whose default depends on the task */
+enum { PRESET, HEAD_WIDTH }; /* rows whose default depends on the task */
 
 static const struct args_option others[] = {
     [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
                 "model preset; other options override it"},
+    [HEAD_WIDTH] = {"head-width", "D", ARGS_TEXT, NULL, offsetof(struct values, head_width), 0,
+                    0, "width of an attention head; the model width is --heads times this"},
     {"start", "MODEL", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
      "start from the weights and architecture of a trained model instead of a preset: "
      "a " MODEL_HELP},
@@ -94,10 +54,16 @@ static const struct args_option others[] = {
      "limit"},
 };
 
-/* The table of options, and the text of the defaults that it shows. */
+enum { OTHERS = sizeof others / sizeof others[0] };
+
+/* The table of options, first those above; and the texts in it. */
 struct table {
-    struct args_option rows[sizeof others / sizeof others[0] + FIELDS + 1];
-    char initial[FIELDS][TARN_NAME_SIZE];
+    struct args_option rows[OTHERS + FIELDS_MOST + 1];
+    const tarn_field *fields[FIELDS_MOST];
+    size_t count; /* of fields */
+    char names[FIELDS_MOST][OPTION_NAME];
+    char initial[FIELDS_MOST][TARN_PATH_SIZE];
+    char head_width[OPTION_NAME];
 };
 
 /* ---- Help --------------------------------------------------------------- */
@@ -143,21 +109,6 @@ static const char notes[] =
 static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
                                "tarn train text --data book.txt --out runs/book --minutes 5\n"
                                "tarn train text --out runs/book --resume --steps 20000\n";
-
-static const char *field_help(const struct field_option *option)
-{
-    const tarn_field *(*const field)(size_t) =
-        option->whose == MODEL ? tarn_config_field : tarn_settings_field;
-
-    if (option->whose == HEAD_WIDTH)
-        return "width of an attention head; the model width is --heads times this";
-    if (option->whose == BOTH)
-        return "random seed of data, dropout, initial weights, random features and hashes";
-    for (size_t i = 0; field(i); i++)
-        if (strcmp(field(i)->name, option->field) == 0)
-            return field(i)->help;
-    return "";
-}
 
 /* ---- Table -------------------------------------------------------------- */
 
@@ -206,41 +157,63 @@ static bool start_with(struct train_options *o, const char *given)
     return true;
 }
 
-static void field_text(const struct train_options *o, const struct field_option *option,
-                       char text[TARN_NAME_SIZE])
+static const tarn_field *find(const tarn_field *(*field)(size_t), const char *name)
 {
-    *text = '\0';
-    if (option->whose == HEAD_WIDTH)
-        snprintf(text, TARN_NAME_SIZE, "%zu", o->config.width / o->config.heads);
-    else if (option->whose == MODEL)
-        tarn_config_text(&o->config, text, TARN_NAME_SIZE, option->field, NULL);
-    else
-        tarn_settings_text(&o->settings, text, TARN_NAME_SIZE, option->field, NULL);
+    size_t i = 0;
+
+    while (field(i) && strcmp(field(i)->name, name) != 0)
+        i++;
+    return field(i);
 }
 
-/* The defaults shown are the values that the options have now. */
+static bool is_option(const char *field)
+{
+    for (size_t i = 0; i < sizeof no_options / sizeof no_options[0]; i++)
+        if (strcmp(no_options[i], field) == 0)
+            return false;
+    return true;
+}
+
+/* The default shown is the value that the field has now. */
+static void add_field(struct table *table, const struct train_options *o,
+                      const tarn_field *field)
+{
+    const size_t i = table->count++;
+    const bool is_flag = field->value == NULL;
+    char *const name = table->names[i], *const initial = table->initial[i];
+
+    table->fields[i] = field;
+    snprintf(name, OPTION_NAME, "%s", field->name);
+    for (char *at = name; (at = strchr(at, '_')) != NULL;)
+        *at = '-';
+    if (tarn_settings_text(&o->settings, initial, TARN_PATH_SIZE, field->name, NULL) != TARN_OK)
+        tarn_config_text(&o->config, initial, TARN_PATH_SIZE, field->name, NULL);
+    table->rows[OTHERS + i] = (struct args_option){
+        .name = name,
+        .argument = field->value,
+        .type = is_flag ? ARGS_FLAG : ARGS_TEXT,
+        .initial = is_flag || !*initial ? NULL : initial,
+        .offset = is_flag ? offsetof(struct values, flag) + i * sizeof(bool)
+                          : offsetof(struct values, text) + i * sizeof(char *),
+        .help = field->help,
+    };
+}
+
 static void table_make(struct table *table, const struct train_options *o)
 {
-    const size_t before = sizeof others / sizeof others[0];
+    const tarn_field *field;
 
+    *table = (struct table){0};
     memcpy(table->rows, others, sizeof others);
+    snprintf(table->head_width, OPTION_NAME, "%zu", o->config.width / o->config.heads);
     table->rows[PRESET].initial = tarn_task_preset(o->settings.task);
-    for (size_t i = 0; i < FIELDS; i++) {
-        const struct field_option *const option = &fields[i];
-        const bool is_flag = option->argument == NULL;
-
-        field_text(o, option, table->initial[i]);
-        table->rows[before + i] = (struct args_option){
-            .name = option->name,
-            .argument = option->argument,
-            .type = is_flag ? ARGS_FLAG : ARGS_TEXT,
-            .initial = is_flag || !*table->initial[i] ? NULL : table->initial[i],
-            .offset = is_flag ? offsetof(struct values, flag) + i * sizeof(bool)
-                              : offsetof(struct values, text) + i * sizeof(char *),
-            .help = field_help(option),
-        };
-    }
-    table->rows[before + FIELDS] = (struct args_option){0};
+    table->rows[HEAD_WIDTH].initial = table->head_width;
+    for (size_t i = 0; (field = tarn_settings_field(i)) != NULL; i++)
+        if (is_option(field->name))
+            add_field(table, o, field);
+    for (size_t i = 0; (field = tarn_config_field(i)) != NULL; i++)
+        if (is_option(field->name) && !find(tarn_settings_field, field->name))
+            add_field(table, o, field);
 }
 
 /* Replaces defaults that differ between tasks. */
@@ -248,30 +221,32 @@ static void blank_differing(struct table *table)
 {
     static struct table other;
     static struct train_options o;
-    const size_t before = sizeof others / sizeof others[0];
 
-    table->rows[PRESET].initial = own_default;
     for (size_t task = 0; tarn_task(task); task++) {
         start(&o, tarn_task(task)->name, tarn_task_preset(tarn_task(task)->name), NULL);
         table_make(&other, &o);
-        for (size_t i = 0; i < FIELDS; i++)
-            if (strcmp(table->initial[i], other.initial[i]) != 0)
-                table->rows[before + i].initial = own_default;
+        for (size_t i = 0; other.rows[i].name; i++) {
+            const char **const initial = &table->rows[i].initial;
+            const char *const here = other.rows[i].initial;
+
+            if (strcmp(*initial ? *initial : "", here ? here : "") != 0)
+                *initial = own_default;
+        }
     }
 }
 
 /* The value given for field i; NULL: none. */
 static const char *given(const struct values *values, const struct table *table, size_t i)
 {
-    if (!fields[i].argument)
+    if (!table->fields[i]->value)
         return values->flag[i] ? "true" : NULL;
     return values->text[i] == table->initial[i] ? NULL : values->text[i];
 }
 
 static bool is_given(const struct values *values, const struct table *table, const char *field)
 {
-    for (size_t i = 0; i < FIELDS; i++)
-        if (strcmp(fields[i].field, field) == 0)
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->fields[i]->name, field) == 0)
             return given(values, table, i) != NULL;
     return false;
 }
@@ -292,28 +267,11 @@ void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
 
 /* ---- Errors ------------------------------------------------------------- */
 
-/* "rate is ..." becomes "--lr is ...". */
 int train_refused(const char *program, const tarn_error *err)
 {
-    const size_t length = strcspn(err->text, ": [");
-    const bool usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
+    const struct args_command command = {.name = program};
 
-    for (size_t i = 0; usage && i < FIELDS; i++)
-        if (strlen(fields[i].field) == length &&
-            strncmp(fields[i].field, err->text, length) == 0) {
-            fprintf(stderr, "%s: --%s%s%s\n", program,
-                    fields[i].whose == HEAD_WIDTH ? "heads x --" : "", fields[i].name,
-                    err->text + length);
-            return EXIT_USAGE;
-        }
-    for (size_t i = 0; usage && i < sizeof others / sizeof others[0]; i++)
-        if (strlen(others[i].name) == length &&
-            strncmp(others[i].name, err->text, length) == 0) {
-            fprintf(stderr, "%s: --%s\n", program, err->text);
-            return EXIT_USAGE;
-        }
-    fprintf(stderr, "%s: %s\n", program, err->text);
-    return usage ? EXIT_USAGE : EXIT_FAILED;
+    return model_refused(&command, err);
 }
 
 static int refuse(const char *program, const char *sentence)
@@ -354,45 +312,47 @@ static int go_on(struct train_options *o, const char *task, bool has_preset)
 
 /* ---- Overriding defaults ------------------------------------------------ */
 
-/* Errors about the width become errors about --head-width. */
-static tarn_status set_head_width(size_t *head_width, const char *text, tarn_error *err)
-{
-    tarn_config scratch;
-    tarn_error found;
-    const tarn_status status = tarn_config_set(&scratch, "width", text, &found);
-
-    if (status == TARN_OK)
-        *head_width = scratch.width;
-    else
-        snprintf(err->text, sizeof err->text, "--head-%.240s", found.text);
-    return err->status = status;
-}
-
-static tarn_status set(struct train_options *o, size_t *head_width,
-                       const struct field_option *option, const char *text, tarn_error *err)
+static tarn_status set(struct train_options *o, const char *field, const char *text,
+                       tarn_error *err)
 {
     tarn_status status = TARN_OK;
 
-    if (option->whose == HEAD_WIDTH)
-        status = set_head_width(head_width, text, err);
-    if (option->whose == MODEL || option->whose == BOTH)
-        status = tarn_config_set(&o->config, option->field, text, err);
-    if (status == TARN_OK && (option->whose == RUN || option->whose == BOTH))
-        status = tarn_settings_set(&o->settings, option->field, text, err);
+    if (find(tarn_settings_field, field))
+        status = tarn_settings_set(&o->settings, field, text, err);
+    if (status == TARN_OK && find(tarn_config_field, field))
+        status = tarn_config_set(&o->config, field, text, err);
+    return status;
+}
+
+/* --head-width, or what the model has. */
+static tarn_status read_head_width(size_t *head_width, const struct train_options *o,
+                                   const struct values *values, const struct table *table,
+                                   tarn_error *err)
+{
+    tarn_config scratch = {.width = o->config.width / o->config.heads};
+    tarn_status status = TARN_OK;
+    tarn_error cause;
+
+    if (values->head_width != table->head_width &&
+        (status = tarn_config_set(&scratch, "width", values->head_width, &cause)) != TARN_OK) {
+        snprintf(err->text, sizeof err->text, "head_%.240s", cause.text);
+        err->status = status;
+    }
+    *head_width = scratch.width;
     return status;
 }
 
 static tarn_status lay_over(struct train_options *o, const struct values *values,
                             const struct table *table, tarn_error *err)
 {
-    size_t head_width = o->config.width / o->config.heads;
-    tarn_status status = TARN_OK;
+    size_t head_width;
+    tarn_status status = read_head_width(&head_width, o, values, table, err);
 
-    for (size_t i = 0; i < FIELDS && status == TARN_OK; i++) {
+    for (size_t i = 0; i < table->count && status == TARN_OK; i++) {
         const char *const text = given(values, table, i);
 
         if (text)
-            status = set(o, &head_width, &fields[i], text, err);
+            status = set(o, table->fields[i]->name, text, err);
     }
     o->config.width = o->config.heads * head_width;
     if (strcmp(o->config.body, "lstm") == 0 && o->config.frames > 0 &&
@@ -418,8 +378,8 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->minutes = values->minutes;
     o->epochs = values->epochs;
     o->schedule_given = is_given(values, table, "schedule");
-    o->validations_given = is_given(values, table, "score_every");
-    o->steps_given = is_given(values, table, "updates");
+    o->validations_given = is_given(values, table, "eval_every");
+    o->steps_given = is_given(values, table, "steps");
     if (o->steps_given && o->epochs > 0.0)
         return refuse(o->program,
                       "--epochs and --steps cannot be used together; give one of them");

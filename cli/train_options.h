@@ -19,7 +19,7 @@ struct train_options {
     char first[MODEL_PATH]; /* model file to start from; "": random weights */
     size_t threads;
     double minutes; /* that a run is fitted to, or with steps stops after; 0: no limit */
-    double epochs;  /* instead of settings.updates; 0: not given */
+    double epochs;  /* instead of settings.steps; 0: not given */
     bool resume, json;
     /* On the command line; --epochs counts as steps. */
     bool schedule_given, steps_given, validations_given;
@@ -38,8 +38,7 @@ int train_options_describe(void);
 enum { TRAIN_MODEL_SIZE = 2 * TARN_NAME_SIZE };
 void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *config);
 
-/* Prints an error of the library, with the name of the option instead of the field, and returns
- * the exit code. */
+/* Prints an error of the library and returns the exit code. */
 int train_refused(const char *program, const tarn_error *err);
 
 #endif

@@ -57,7 +57,7 @@ static void take_in(struct train_progress *p, const tarn_report *report)
 static double seconds_left(const struct train_progress *p, double at)
 {
     const double done = (double)(p->report.update - p->from);
-    const double left = (double)(p->settings.updates - p->report.update);
+    const double left = (double)(p->settings.steps - p->report.update);
 
     const double by_pace = (at - p->begin) / done * left;
     const double minutes = p->options->minutes;
@@ -83,7 +83,7 @@ static void show(struct train_progress *p, double at)
     char left[32];
 
     words_time(left, sizeof left, seconds_left(p, at));
-    progress_part(&parts, 0, "update %" PRIu64 "/%zu", p->report.update, p->settings.updates);
+    progress_part(&parts, 0, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
     progress_part(&parts, 1, "loss %.4f", train_progress_loss(p));
     if (isfinite(metric(p))) /* some are only known after a validation */
         progress_part(&parts, 3, "%s %.4f", tarn_task_metric(p->settings.task), metric(p));
@@ -94,7 +94,7 @@ static void show(struct train_progress *p, double at)
 
 static bool is_due(const struct train_progress *p, double at)
 {
-    return p->report.update == p->from + 1 || p->report.update == p->settings.updates ||
+    return p->report.update == p->from + 1 || p->report.update == p->settings.steps ||
            progress_line_is_due(&p->line, at);
 }
 
@@ -108,7 +108,7 @@ static void print_update(const tarn_report *report)
     json_put_count(object, "update", (size_t)report->update);
     json_put_number(object, "loss", report->loss);
     json_put_number(object, "accuracy", report->accuracy);
-    json_put_number(object, "rate", report->rate);
+    json_put_number(object, "lr", report->lr);
     json_put_number(object, "norm", report->norm);
     json_put_bool(object, "skipped", report->skipped);
     json_print_line(object);
@@ -145,8 +145,8 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
             "%s: %s\n"
             "optimizer %s, learning rate %g, schedule %s, clip %s\n"
             "batch size %zu, sequence length %zu, memory %s\n",
-            s->task, model, s->optimizer, s->rate, s->schedule, s->clip,
-            s->batch * s->accumulate, s->length, memory);
+            s->task, model, s->optimizer, s->lr, s->schedule, s->clip, s->batch * s->accumulate,
+            s->length, memory);
     if (from > 0)
         fprintf(stderr, "resuming after update %" PRIu64 "\n", from);
     p->begin = p->line.shown = p->mark = stopwatch_seconds();
@@ -178,7 +178,7 @@ static void scored(void *context, size_t done, size_t batches)
     if (!p->validating)
         progress_line_keep(&p->line);
     p->validating = true;
-    progress_part(&parts, 1, "update %" PRIu64 "/%zu", p->report.update, p->settings.updates);
+    progress_part(&parts, 1, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
     progress_part(&parts, 0, "validation: batch %zu/%zu", done, batches);
     progress_line_show(&p->line, &parts, now);
 }
@@ -205,12 +205,12 @@ static void planned(void *context, const tarn_settings *settings)
 {
     struct train_progress *const p = context;
 
-    p->settings.updates = settings->updates;
+    p->settings.steps = settings->steps;
     if (p->started && !p->fitted) {
         progress_line_keep(&p->line);
         fprintf(stderr,
                 "about %zu updates fit into %g minute%s; the schedule is fitted to that\n",
-                settings->updates, p->options->minutes, p->options->minutes == 1.0 ? "" : "s");
+                settings->steps, p->options->minutes, p->options->minutes == 1.0 ? "" : "s");
     }
     p->fitted = true;
 }

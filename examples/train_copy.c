@@ -25,7 +25,7 @@ int main(int argc, char **argv)
 {
     static int32_t inputs[B * N], targets[B * N];
     static float weights[B * N];
-    const tarn_trainer_desc desc = {.batch = B, .length = N, .rate = 1e-2};
+    const tarn_trainer_desc desc = {.batch = B, .length = N, .lr = 1e-2};
     const tarn_batch batch = {.inputs = inputs, .targets = targets, .weights = weights};
     tarn_config config;
     tarn_model *model = NULL;

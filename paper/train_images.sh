@@ -61,7 +61,7 @@ wait
 # At a constant learning rate the last model is noisy, so the best validation is used.
 : >"$runs/bits.jsonl"
 for method in $methods; do
-    "$tarn" eval "$runs/$method" --best --batches "${TEST_BATCHES:-$test_batches}" --json |
+    "$tarn" eval "$runs/$method" --best --eval-batches "${TEST_BATCHES:-$test_batches}" --json |
         "$pages" bits "$method" "$runs/$method/log.jsonl" >>"$runs/bits.jsonl"
     "$tarn" generate "$runs/$method" --best -n "$(count "$method")" --seed 1 -o "$page/samples-$method.png"
 done

@@ -62,9 +62,9 @@ attention 0 'lsh:chunk=4,rounds=2' --attention 'softmax;lsh:chunk=4,rounds=2' \
     grep -q '^"lsh:chunk=4,rounds=2",0,40,2,2,8,8,1,' "$folder/rows.csv" ||
     fail "the CSV: $(cat "$folder/rows.csv")"
 attention 2 '--rounds' --rounds 0
-attention 2 "attention: --attention: unknown name 'foo'; available: linear" --attention foo
-attention 2 "--attention: 'linear' has no option 'foo'" --attention linear:foo=1
-attention 2 'attention: --feature-map: unknown name' --attention linear --feature-map foo
+attention 2 "attention: method 'foo': kind: unknown name 'foo'; available: linear" --attention foo
+attention 2 "kind: 'linear' has no option 'foo'" --attention linear:foo=1
+attention 2 "method 'linear': feature_map: unknown name" --attention linear --feature-map foo
 attention 2 'none of the methods in --attention uses one' --attention softmax --feature-map elu
 attention 2 "--layout is 'nbhd'; it must be bnhd or bhnd" --layout nbhd
 attention 2 '--heads' --heads 0
@@ -100,9 +100,9 @@ steps 0 '"from":1100,' --from 7,1100 --json
 [ "$(grep -o '"state_bytes":[0-9]*' "$out" | sort -u | wc -l)" -eq 1 ] ||
     fail "the state of linear attention: $(cat "$out")"
 steps 0 '"method":"recompute"' --attention softmax --method recompute --json
-steps 2 "generate: --method: unknown name 'foo'" --method foo
-steps 2 "generate: --precision: unknown name 'f8'" --precision f8
-steps 2 "generate: --preset: unknown name 'foo'" --preset foo
+steps 2 "generate: method: unknown name 'foo'" --method foo
+steps 2 "generate: precision: unknown name 'f8'" --precision f8
+steps 2 "generate: preset: unknown name 'foo'" --preset foo
 for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9; do
     steps 2 "--from is '.*'; it must be up to 8 positions" --from "$wrong"
 done
@@ -149,8 +149,8 @@ prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
 for wrong in x 0 8, ,8 8.5 ''; do
     speech 2 "--lengths is '.*'; it must be up to 16 whole numbers" --lengths "$wrong"
 done
-expect 2 "speech: --preset: unknown name 'foo'" bench speech --preset foo
-speech 2 "--lstm: unknown name 'foo'; available: portable" --lstm foo
+expect 2 "speech: preset: unknown name 'foo'" bench speech --preset foo
+speech 2 "lstm: unknown name 'foo'; available: portable" --lstm foo
 expect 0 'Table 3' bench speech --help
 
 # ---- bench threads: rows of one thread and of two, for each kind of work ----
@@ -173,7 +173,7 @@ image 2 "--length is '1'; it must be at least 2" --length 1
 image 1 'none: No such file' --like none
 image 2 "--precision is 'f16'; it must be f32 or bf16" --precision f16
 image 2 '--budget' --budget 0
-image 2 "image: --preset: unknown name 'foo'; available: copy-paper" --preset foo
+image 2 "image: preset: unknown name 'foo'; available: copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper
 image 1 'not enough memory for 1048576 images at a time' --preset mnist-paper --method linear:1048576
 

@@ -59,8 +59,8 @@ for model in linear softmax; do
     same a b "$model: f32 is the default"
     make b "$m" -n 60 --prompt 'To be, or' --greedy --precision bf16
     [ "$(wc -c <"$folder/b")" -eq 60 ] || fail "$model: 60 symbols in bf16"
-    expect 2 "generate: --precision: unknown name 'f16'" generate "$m" --precision f16
-    expect 2 '--precision is bf16; it must be f32' generate "$m" --precision bf16 --method recompute
+    expect 2 "generate: precision: unknown name 'f16'" generate "$m" --precision f16
+    expect 2 'precision is bf16; it must be f32' generate "$m" --precision bf16 --method recompute
     make a "$m" -n 60 --seed 1
     make b "$m" -n 60
     same a b "$model: seed 1 is the default"
@@ -175,7 +175,7 @@ refuse 2 "temperature is 'nan'" generate "$linear" --temperature nan
 refuse 2 'top-p' generate "$linear" --top-p 0
 refuse 2 'top-p' generate "$linear" --top-p 1.5
 refuse 2 '--prompt and --prompt-file cannot be used together' generate "$linear" --prompt a --prompt-file b
-refuse 2 "generate: --method: unknown name 'fast'; available: recurrent" generate "$linear" --method fast
+refuse 2 "generate: method: unknown name 'fast'; available: recurrent" generate "$linear" --method fast
 refuse 2 'no recurrent form' generate "$folder/lsh.safetensors" --method recurrent
 refuse 2 'is not causal' generate "$folder/both.safetensors"
 refuse 2 "'11' at byte 4 is not a symbol; it must be a list of numbers from 0 to 10" generate "$copy" --prompt '1 7 11'
@@ -264,12 +264,12 @@ done >"$folder/text.txt"
 bytes=$(wc -c <"$folder/text.txt")
 expect 0 "^positions  *$((bytes - 1))\$" eval "$linear" --data "$folder/text.txt" --validation 1
 expect 0 '^bits_per_byte ' eval "$linear" --data "$folder/text.txt" --validation 1 --length 32 \
-    --batch 4 --batches 2
+    --batch 4 --eval-batches 2
 expect 0 '^positions  *128$' eval "$linear" --data "$folder/text.txt" --validation 1 \
-    --length 32 --batch 4 --batches 1
+    --length 32 --batch 4 --eval-batches 1
 expect 0 '"task":"text",.*"loss":5.*"metric":"bits_per_byte","bits_per_byte":8.*"positions_per_s"' \
     eval "$linear" --data "$folder/text.txt" --length 64 --json
-expect 0 '^accuracy ' eval "$copy" --length 12 --batch 8 --batches 2 --threads 1
+expect 0 '^accuracy ' eval "$copy" --length 12 --batch 8 --eval-batches 2 --threads 1
 expect 0 '^bits_per_byte ' eval "$folder/checkpoint.safetensors" --data "$folder/text.txt" \
     --length 64
 mkdir "$folder/training"
@@ -280,22 +280,22 @@ expect 0 '^loss ' eval "$folder/training" --best --data "$folder/text.txt" --len
 expect 0 'attention  *softmax' inspect "$folder/training" --best
 # A folder's own settings: 3 batches of 4 sequences of 12, in which 4 or 5 positions count.
 expect 0 '"positions":\(4[89]\|5[0-9]\|60\),' eval "$folder/run" --json
-expect 0 '^accuracy ' eval "$folder/run" --best --batches 1
+expect 0 '^accuracy ' eval "$folder/run" --best --eval-batches 1
 expect 0 '^[0-9 ]*$' generate "$folder/run" -n 8
-expect 0 'score_every  *2' inspect "$folder/run/checkpoint-0000000004.safetensors"
+expect 0 'eval_every  *2' inspect "$folder/run/checkpoint-0000000004.safetensors"
 expect 0 '"training":{.*"length":12' inspect --json \
     "$folder/run/checkpoint-0000000004.safetensors"
 refuse 1 'best' eval "$linear" --best --data "$folder/text.txt"
-refuse 2 "eval: --data is required for task 'text'" eval "$linear"
-refuse 2 "eval: --data: task 'copy' generates its own" eval "$copy" --data "$folder/text.txt"
+refuse 2 "eval: data is required for task 'text'" eval "$linear"
+refuse 2 "eval: data: task 'copy' generates its own" eval "$copy" --data "$folder/text.txt"
 refuse 1 'No such file' eval "$linear" --data "$folder/none"
-refuse 2 'eval: --length is 0; it must be' eval "$linear" --data "$folder/text.txt" --length 0
-refuse 2 'eval: --validation is' eval "$linear" --data "$folder/text.txt" --validation 2
-refuse 2 'eval: --batch is' eval "$linear" --data "$folder/text.txt" --batch many
-refuse 2 "eval: --batches is '-1'" eval "$linear" --data "$folder/text.txt" --batches -1
-refuse 2 "eval: --beam is 3; it must be 0, because task 'copy.*' has no sequences" eval "$copy" --beam 3
-refuse 2 "eval: --seed is 'x'" eval "$copy" --seed x
-refuse 2 "eval: --strict: task 'copy' does not use it" eval "$copy" --strict
+refuse 2 'eval: length is 0; it must be' eval "$linear" --data "$folder/text.txt" --length 0
+refuse 2 'eval: validation is' eval "$linear" --data "$folder/text.txt" --validation 2
+refuse 2 'eval: batch is' eval "$linear" --data "$folder/text.txt" --batch many
+refuse 2 "eval: eval_batches is '-1'" eval "$linear" --data "$folder/text.txt" --eval-batches -1
+refuse 2 "eval: beam is 3; it must be 0, because task 'copy.*' has no sequences" eval "$copy" --beam 3
+refuse 2 "eval: seed is 'x'" eval "$copy" --seed x
+refuse 2 "eval: strict: task 'copy' does not use it" eval "$copy" --strict
 refuse 2 'of them for validation' eval "$linear" --data "$folder/empty.safetensors" --validation 1
 refuse 2 'the model has no task to evaluate' eval "$folder/taskless.safetensors"
 refuse 2 'MODEL is required' eval

@@ -56,10 +56,10 @@ path=$folder/empty # no gnuplot, which takes a while to start
 expect 0 'image  *predict the next byte of an image' train --help
 describes 'head SPEC .*\[logistic\]' train image
 describes 'length N .*0: taken from the data' train image
-train 2 '--data is required for task .image.' --out "$folder/a"
+train 2 'data is required for task .image.' --out "$folder/a"
 train 1 'No such file' --out "$folder/a" --data "$folder/none"
 train 1 'empty' --out "$folder/a" --data "$folder/empty"
-train 2 '--length is 30; it must be 0 or 29' --out "$folder/a" --data "$images" --length 30
+train 2 'length is 30; it must be 0 or 29' --out "$folder/a" --data "$images" --length 30
 expect 2 'has images of 6 x 5 x 1.*the task needs 7 x 0 x 0' train image:height=7 --out "$folder/a" \
     --data "$images"
 train 2 'validation is 1, which leaves no training data' --out "$folder/a" --data "$images" \
@@ -285,7 +285,7 @@ if [ -n "${TARN_DATA:-}" ]; then
         [ -d "$TARN_DATA/$set" ] || continue
         train 0 '3 updates' --out "$folder/$set" --data "$TARN_DATA/$set" --steps 3 --batch 1 \
             --eval-batches 1
-        expect 0 '^bits_per_dim ' eval "$folder/$set" --batches 1
+        expect 0 '^bits_per_dim ' eval "$folder/$set" --eval-batches 1
         expect 0 'completions per image' complete "$folder/$set" --data "$TARN_DATA/$set" --images 1 --samples 1 \
             -o "$folder/k.png"
     done

@@ -37,7 +37,7 @@ expect 2 "'image:height=2,width=2' has 256 symbols, but the model has 7" import 
     "$vectors/image_old.pth" "$folder/no" --heads 2 --task image:height=2,width=2
 expect 2 "'image:height=5' must give all of height, width and channels" import "$vectors/parity.pth" \
     "$folder/no" --heads 2 --task image:height=5
-expect 2 "import: --task: unknown name 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
+expect 2 "import: task: unknown name 'foo'" import "$vectors/image_old.pth" "$folder/no" --heads 2 --task foo
 "$tarn" train copy --preset tiny --layers 1 --length 9 --batch 2 --steps 1 --eval-every 0 \
     --out "$folder/copied" >"$out" 2>"$err" || fail "train: $(cat "$err")"
 expect 0 'parameters' import "$folder/copied/model.safetensors" "$folder/copied.safetensors"

@@ -31,17 +31,17 @@ rate_below() {
 # ---- Refusals -------------------------------------------------------------------------------
 
 tiny="--preset speech-tiny --layers 1 --batch 8 --threads 1"
-expect 2 '--data is required for task .speech.' train speech --out a
+expect 2 'data is required for task .speech.' train speech --out a
 expect 1 'missing' train speech --data missing --out a
 expect 1 'empty' train speech --data empty --out a
 expect 2 'kind is .letters.; it must be one of phones, characters, words' \
     train speech:kind=letters --data tones --out a
-expect 2 '--length is 7; it must be 0 or' train speech $tiny --data tones --out a --length 7
+expect 2 'length is 7; it must be 0 or' train speech $tiny --data tones --out a --length 7
 expect 2 'position is .add.; it must be none' train speech $tiny --data tones --out a --body lstm \
     --position add
 expect 2 '--epochs and --steps cannot be used together' train speech --data tones --out a --epochs 1 --steps 3
-expect 2 '--epochs: task .copy. generates endless data' train copy --out a --epochs 1
-expect 2 '--cache: task .copy. does not use it' train copy --out a --cache features
+expect 2 'epochs: task .copy. generates endless data' train copy --out a --epochs 1
+expect 2 'cache: task .copy. does not use it' train copy --out a --cache features
 expect 0 'speech-paper  *the paper' train speech --help
 expect 0 ':kind=phones|characters|words' train --help
 [ -e a ] && fail "a refused run made its folder"
@@ -93,7 +93,7 @@ expect 2 'symbols and the blank; the task needs 5 in all' train speech --out hal
 sed 's/D/DH/g' tones/train.tsv >other/train.tsv
 sed 's/D/DH/g' tones/test.tsv >other/test.tsv
 sed -i "s|\"data\":\"tones\"|\"data\":\"other\"|g" half/*.safetensors 2>/dev/null
-expect 2 '--data is .*was started\|was trained on other data' train speech --out half --resume \
+expect 2 'data is .*was started\|was trained on other data' train speech --out half --resume \
     --data other --epochs 3
 
 # ---- Data with holes ------------------------------------------------------------------------

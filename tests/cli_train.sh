@@ -59,38 +59,38 @@ describes 'batch B .*\[16\]' train text
 expect 2 'did you mean --steps' train copy --stesp 3
 expect 2 '--out DIR is required' train copy
 expect 2 "unexpected argument 'now'" train copy now
-expect 2 "train copy: --preset: unknown name 'huge'; available:" train copy --out a --preset huge
-copy 2 "--lr is '1e9'; it must be a number from" --out a --lr 1e9
-copy 2 "--lr is 'fast'; it must be a number" --out a --lr fast
-copy 2 "--steps is '1.5'; it must be a whole number" --out a --steps 1.5
-copy 2 "--head-width is '0'; it must be" --out a --head-width 0
-copy 2 '--heads x --head-width is 16777216; it must be from 1 to 1048576' --out a --heads 4096 \
+expect 2 "train copy: preset: unknown name 'huge'; available:" train copy --out a --preset huge
+copy 2 "lr is '1e9'; it must be a number from" --out a --lr 1e9
+copy 2 "lr is 'fast'; it must be a number" --out a --lr fast
+copy 2 "steps is '1.5'; it must be a whole number" --out a --steps 1.5
+copy 2 "head_width is '0'; it must be" --out a --head-width 0
+copy 2 'width is 16777216; it must be from 1 to 1048576' --out a --heads 4096 \
     --head-width 4096
-copy 2 "--layers is '-1'; it must be" --out a --layers=-1
-copy 2 "--dropout is '1'; it must be" --out a --dropout 1
-copy 2 "--attention: unknown name 'foo'; available: linear" --out a --attention foo
-copy 2 "--attention: rounds is '0'; it must be a whole number from 1 to 64" --out a --attention lsh:rounds=0
-copy 2 '--attention: rounds is given twice' --out a --attention lsh:rounds=4,rounds=5
-copy 2 "--feature-map: unknown name 'foo'" --out a --feature-map foo
-copy 2 "--optimizer: unknown name 'newton'; available: radam" --out a --optimizer newton
-copy 2 '--attention: .*linaer.*did you mean linear?$' --out a --attention linaer
-copy 2 '--attention: .*did you mean rounds?$' --out a --attention lsh:ruonds=4
-copy 2 '--optimizer: .*did you mean adamw?$' --out a --optimizer adamww
-copy 2 '--schedule: .*did you mean cosine?$' --out a --schedule cosin
-copy 2 '--norm: .*did you mean post?$' --out a --norm psot
-copy 2 '--preset: .*did you mean tiny?$' --out a --preset tny
+copy 2 "layers is '-1'; it must be" --out a --layers=-1
+copy 2 "dropout is '1'; it must be" --out a --dropout 1
+copy 2 "attention: unknown name 'foo'; available: linear" --out a --attention foo
+copy 2 "attention: rounds is '0'; it must be a whole number from 1 to 64" --out a --attention lsh:rounds=0
+copy 2 'attention: rounds is given twice' --out a --attention lsh:rounds=4,rounds=5
+copy 2 "feature_map: unknown name 'foo'" --out a --feature-map foo
+copy 2 "optimizer: unknown name 'newton'; available: radam" --out a --optimizer newton
+copy 2 'attention: .*linaer.*did you mean linear?$' --out a --attention linaer
+copy 2 'attention: .*did you mean rounds?$' --out a --attention lsh:ruonds=4
+copy 2 'optimizer: .*did you mean adamw?$' --out a --optimizer adamww
+copy 2 'schedule: .*did you mean cosine?$' --out a --schedule cosin
+copy 2 'norm: .*did you mean post?$' --out a --norm psot
+copy 2 'preset: .*did you mean tiny?$' --out a --preset tny
 expect 2 'task: .*did you mean copy?$' train cpoy --out a
-copy 2 '--attention: .*[^?]$' --out a --attention reformer
-copy 2 "--optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1
-copy 2 "--schedule: unknown name 'linear'" --out a --schedule linear
-copy 2 "--clip: unknown name 'hard'" --out a --clip hard
-copy 2 "--position: unknown name 'rotary'" --out a --position rotary
-copy 2 '--positions is 0; it must be at least 1' --out a --position learned
-copy 2 "--norm: unknown name 'mid'; available: post, pre" --out a --norm mid
-copy 2 "--activation: unknown name 'tanh'" --out a --activation tanh
-copy 2 "--precision: unknown name 'f8'" --out a --precision f8
-copy 2 '--length is 4; it must be at least 5' --out a --length 4
-copy 2 '--data: task .copy. generates its own; leave it out' --out a --data /dev/null
+copy 2 'attention: .*[^?]$' --out a --attention reformer
+copy 2 "optimizer: 'adam' has no option 'momentum'" --out a --optimizer adam:momentum=1
+copy 2 "schedule: unknown name 'linear'" --out a --schedule linear
+copy 2 "clip: unknown name 'hard'" --out a --clip hard
+copy 2 "position: unknown name 'rotary'" --out a --position rotary
+copy 2 'positions is 0; it must be at least 1' --out a --position learned
+copy 2 "norm: unknown name 'mid'; available: post, pre" --out a --norm mid
+copy 2 "activation: unknown name 'tanh'" --out a --activation tanh
+copy 2 "precision: unknown name 'f8'" --out a --precision f8
+copy 2 'length is 4; it must be at least 5' --out a --length 4
+copy 2 'data: task .copy. generates its own; leave it out' --out a --data /dev/null
 copy 2 '--threads' --out a --threads many
 expect 1 'has no checkpoint to resume from' train copy --out a --resume
 [ -e a ] && fail "a refused run made its folder"
@@ -99,11 +99,11 @@ text="train text --preset tiny --layers 1 --length 9 --batch 2 --threads 1"
 printf '%0999d' 7 >data
 printf 'short' >short
 : >none
-expect 2 '--data is required for task .text.' $text --out a
+expect 2 'data is required for task .text.' $text --out a
 expect 1 'missing: No such file' $text --out a --data missing
 expect 2 'short: has 5 bytes' $text --out a --data short
 expect 2 'none: ' $text --out a --data none
-expect 2 '^tarn train text: --norm: unknown name .mid.' $text --out a --data data --steps 1 --norm mid
+expect 2 '^tarn train text: norm: unknown name .mid.' $text --out a --data data --steps 1 --norm mid
 [ "$(wc -l <err)" -eq 1 ] || fail "a refusal is not alone: $(cat err)"
 expect 1 'empty: contains no text, in 0 files' $text --out a --data empty
 copy 1 'missing/a: No such file' --out missing/a --steps 1
@@ -133,7 +133,7 @@ grep -q '^validation after update 200: loss .*, accuracy' err || fail "no valida
 awk -F, 'NR == 2 { first = $2 } { last = $4 } END { exit !(first > 1.5 && last < 0.7) }' \
     learns/loss.csv || fail "nothing was learnt: $(tail -n 1 learns/loss.csv)"
 [ "$(wc -l <learns/loss.csv)" -eq 301 ] || fail "the CSV has not 301 lines"
-head -n 1 learns/loss.csv | grep -q '^update,loss,rate,validation_loss,accuracy$' ||
+head -n 1 learns/loss.csv | grep -q '^update,loss,lr,validation_loss,accuracy$' ||
     fail "the CSV's head"
 if command -v gnuplot >/dev/null; then
     grep -q '</svg>' learns/loss.svg || fail "no picture of the loss"
@@ -165,11 +165,11 @@ copy 0 '40 updates' --out threads --steps 40 --dropout 0.1 --threads 2
 same whole-radam/model.safetensors threads/model.safetensors
 
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
-expect 2 "copy: --lr is '0.01'; it must be '0.001', as when .* was started" train copy --out threads \
+expect 2 "copy: lr is '0.01'; it must be '0.001', as when .* was started" train copy --out threads \
     --resume --lr 0.01
-expect 2 "copy: --eval-every is '9'; it must be '10', as when" train copy --out threads --resume \
+expect 2 "copy: eval_every is '9'; it must be '10', as when" train copy --out threads --resume \
     --eval-every 9
-expect 2 "copy: --heads is '4'; it must be '2', as in the model of" train copy --out threads --resume --heads 4
+expect 2 "copy: heads is '4'; it must be '2', as in the model of" train copy --out threads --resume --heads 4
 expect 2 '--preset cannot be used with --resume' train copy --out threads --resume \
     --preset tiny
 expect 2 "was started with task 'copy'" train text --out threads --resume
@@ -222,11 +222,11 @@ for start in first/model.safetensors first; do
         --optimizer adam --length 16 --batch 2
 done
 for run_of in first second; do
-    "$tarn" eval $run_of --length 16 --batch 2 --batches 4 --seed 5 --json | sed 's/"model":"[^"]*",//; s/"positions_per_s".*//' >$run_of.eval
+    "$tarn" eval $run_of --length 16 --batch 2 --eval-batches 4 --seed 5 --json | sed 's/"model":"[^"]*",//; s/"positions_per_s".*//' >$run_of.eval
 done
 same first.eval second.eval
 copy 2 '--start cannot be used with --resume or --preset' --out a --start first/model.safetensors --preset tiny
-expect 2 "--layers is '3'; it must be" train copy --out a --start first/model.safetensors --layers 3
+expect 2 "layers is '3'; it must be" train copy --out a --start first/model.safetensors --layers 3
 expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
 expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
 head -c 5000 /dev/zero | tr '\0' a >bytes
@@ -255,7 +255,7 @@ grep -q "^{\"event\":\"done\".*\"validation_update\":$last," out || fail "the up
 expect 0 'adamw:beta2=0.99, learning rate 0.004, schedule cosine:warmup=0,total=1,' train text --data bytes --out recipe \
     --preset text-fast --length 32 --batch 1 --steps 1
 prints 'batch size 1, sequence length 32' '3 layers, 4 heads of width 32'
-expect 2 "--preset: 'digits-fast' is made for task 'image', not for 'text'" train text --data bytes --out a \
+expect 2 "preset: 'digits-fast' is made for task 'image', not for 'text'" train text --data bytes --out a \
     --preset digits-fast
 
 # The clock stops a run as Ctrl-C does.
@@ -317,11 +317,19 @@ same killed/model.safetensors unharmed/model.safetensors
 [ "$(tail -n 1 killed/loss.csv | cut -d, -f1)" -eq "$last" ] || fail "the CSV after kills"
 [ "$(wc -l <killed/loss.csv)" -eq $((last + 1)) ] || fail "updates are missing from the log"
 
+# A log of version 0.1 calls the learning rate "rate".
+sed 's/"lr":/"rate":/' unharmed/log.jsonl >old.jsonl
+mv old.jsonl unharmed/log.jsonl
+expect 0 "$((last + 1)) updates" train copy --out unharmed --resume --steps $((last + 1))
+head -n 2 unharmed/loss.csv | tail -n 1 | cut -d, -f3 | grep -q '^0.001' ||
+    fail "the learning rates of an old log: $(head -n 2 unharmed/loss.csv)"
+sed '1s/,lr,/,rate,/' learns/loss.csv >old.csv
+
 # ---- Curves of several runs -----------------------------------------------------------------
 
 path=$PATH
-expect 0 '^killed  *[0-9]* ' plot killed unharmed/log.jsonl learns/loss.csv -o curves.svg
-prints '^run  *updates  *loss  *validation  *best  *accuracy$' '^unharmed/log.jsonl ' '^learns/loss.csv  *300 '
+expect 0 '^killed  *[0-9]* ' plot killed unharmed/log.jsonl learns/loss.csv old.csv -o curves.svg
+prints '^run  *updates  *loss  *validation  *best  *accuracy$' '^unharmed/log.jsonl ' '^learns/loss.csv  *300 ' '^old.csv  *300 '
 head -n 1 curves.csv | grep -q '^run,update,loss,smoothed_loss,validation_loss,accuracy$' ||
     fail "the CSV of the curves: $(head -n 1 curves.csv)"
 cat killed/log.jsonl unharmed/log.jsonl | grep -c '"loss"' >both.updates

@@ -78,10 +78,10 @@ static void train(const char *folder)
     check(tarn_settings_start(&settings, "copy", &err), &err);
     settings.length = 12;
     settings.batch = 4;
-    settings.updates = 4;
-    settings.score_every = 2;
-    settings.score_batches = 3;
-    check(tarn_train(tarn_model_config(model), &settings, &(tarn_train_desc){.folder = folder},
+    settings.steps = 4;
+    settings.eval_every = 2;
+    settings.eval_batches = 3;
+    check(tarn_train(tarn_model_config(model), &settings, &(tarn_train_desc){.out = folder},
                      &err),
           &err);
     tarn_model_free(model);

@@ -30,7 +30,7 @@ static void pupil_open(struct pupil *p, const char *attention)
     const tarn_trainer_desc desc = {
         .batch = B,
         .length = N,
-        .rate = 0.003,
+        .lr = 0.003,
         .schedule = "cosine:warmup=50,total=1000,final=0.02", /* it ends at rest */
         .threads = 1,
         .cpu = forced_cpu(),

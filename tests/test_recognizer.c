@@ -295,13 +295,12 @@ static void an_evaluation_has_the_edits_of_all_transcripts(void **state)
     check_ok(tarn_config_start(&config, "speech", "speech-tiny", &err), &err);
     check_ok(tarn_settings_start(&settings, "speech", &err), &err);
     check_ok(tarn_settings_set(&settings, "data", data.path, &err), &err);
-    settings.updates = 3;
+    settings.steps = 3;
     settings.batch = 3;
-    check_ok(
-        tarn_train(&config, &settings,
-                   &(tarn_train_desc){.folder = out.path, .threads = 1, .cpu = forced_cpu()},
-                   &err),
-        &err);
+    check_ok(tarn_train(&config, &settings,
+                        &(tarn_train_desc){.out = out.path, .threads = 1, .cpu = forced_cpu()},
+                        &err),
+             &err);
     check_ok(tarn_model_load(&model, folder_file(&out, "model.safetensors"), NULL, &err), &err);
     assert_int_equal(model->arch.config.symbols, 4);
     assert_string_equal(model->arch.config.task, "speech:symbols=4");

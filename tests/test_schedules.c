@@ -210,7 +210,7 @@ static void specs_and_rates_that_cannot_be_used_are_refused(void **state)
                      TARN_EINVAL);
     assert_string_equal(err.text, "schedule: warmup is 9; it must be less than total, 9");
     assert_int_equal(tn_schedule_init(&schedule, "constant", 0.0, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "rate is 0; it must be above 0 and at most 10");
+    assert_string_equal(err.text, "lr is 0; it must be above 0 and at most 10");
     assert_int_equal(tn_schedule_init(&schedule, "constant", -1.0, &err), TARN_EINVAL);
     assert_int_equal(tn_schedule_init(&schedule, "constant", (double)NAN, &err), TARN_EINVAL);
     assert_int_equal(tn_schedule_init(&schedule, "constant", (double)INFINITY, &err),

@@ -35,7 +35,7 @@ static tarn_settings settings_for(const char *path)
     check_ok(tarn_settings_start(&settings, "image", &err), &err);
     snprintf(settings.data, sizeof settings.data, "%s", path);
     settings.batch = 4;
-    settings.score_batches = 0;
+    settings.eval_batches = 0;
     settings.validation = 0.5;
     return settings;
 }
@@ -204,12 +204,12 @@ static void a_trained_model_knows_the_size(void **state)
     const tarn_config config = small_config();
     size_t length = 0;
     const tarn_train_desc desc = {
-        .folder = run.path, .threads = 1, .events = {.context = &length, .started = on_start}};
+        .out = run.path, .threads = 1, .events = {.context = &length, .started = on_start}};
     tarn_config kept;
     tarn_error err;
 
     (void)state;
-    settings.updates = 2;
+    settings.steps = 2;
     check_ok(tarn_train(&config, &settings, &desc, &err), &err);
     assert_int_equal(length, N);
     check_ok(tarn_train_settings(&kept, &settings, run.path, &err), &err);

@@ -38,8 +38,8 @@ static struct lesson lesson_of(const char *task, const struct folder *data)
              &err);
     lesson.config.layers = 1;
     lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "score_batches", "1");
-    lesson.settings.updates = 4;
+    lesson_set(&lesson, "eval_batches", "1");
+    lesson.settings.steps = 4;
     if (strcmp(task, "text") == 0 || strcmp(task, "copy") == 0)
         lesson_set(&lesson, "length", "9");
     if (strcmp(task, "copy") != 0)
@@ -214,7 +214,7 @@ static tarn_status train_on_what_is_left(struct spoken *spoken, const struct fol
                                          bool strict, tarn_error *err)
 {
     const tarn_train_desc desc = {
-        .folder = out->path,
+        .out = out->path,
         .threads = 1,
         .cpu = forced_cpu(),
         .events = {.context = spoken, .update = take_away, .skipped = count_skipped},
@@ -223,7 +223,7 @@ static tarn_status train_on_what_is_left(struct spoken *spoken, const struct fol
     put_data(&spoken->data);
     struct lesson lesson = lesson_of("speech:speed=0.1", &spoken->data);
 
-    lesson.settings.updates = 8;
+    lesson.settings.steps = 8;
     lesson_set(&lesson, "strict", strict ? "true" : "false");
     return tarn_train(&lesson.config, &lesson.settings, &desc, err);
 }

@@ -28,8 +28,8 @@ static struct lesson lesson_of(size_t updates)
     lesson.config.feed = 16;
     lesson_set(&lesson, "length", "9");
     lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "score_batches", "1");
-    lesson.settings.updates = updates;
+    lesson_set(&lesson, "eval_batches", "1");
+    lesson.settings.steps = updates;
     return lesson;
 }
 
@@ -60,10 +60,10 @@ static void the_validation_at_a_stop_cuts_no_rate(void **state)
     struct lesson lesson = lesson_of(7);
 
     (void)state;
-    lesson_set(&lesson, "score_every", "5");
+    lesson_set(&lesson, "eval_every", "5");
     lesson_set(&lesson, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
     check_trains(&lesson, &parts, false);
-    lesson.settings.updates = 12;
+    lesson.settings.steps = 12;
     check_trains(&lesson, &parts, true);
     check_trains(&lesson, &whole, false);
     check_same_file(&whole, &parts, "model.safetensors");
@@ -95,14 +95,14 @@ static void skipped_updates_leave_checkpoints_that_resume(void **state)
     struct lesson lesson = lesson_of(60);
 
     (void)state;
-    lesson_set(&lesson, "rate", "10");
+    lesson_set(&lesson, "lr", "10");
     lesson_set(&lesson, "clip", "none");
     lesson_set(&lesson, "optimizer", "adamw:decay=1");
-    lesson_set(&lesson, "skip", "true");
-    lesson_set(&lesson, "score_every", "60");
+    lesson_set(&lesson, "skip_nonfinite", "true");
+    lesson_set(&lesson, "eval_every", "60");
     lesson_set(&lesson, "save_every", "20");
     check_trains(&lesson, &folder, false);
-    lesson.settings.updates = 64;
+    lesson.settings.steps = 64;
     check_trains(&lesson, &folder, true);
     folder_close(&folder);
 }
@@ -129,7 +129,7 @@ static void a_folder_in_use_is_refused(void **state)
     struct folder folder = folder_open();
     struct lesson lesson = lesson_of(2);
     struct inside inside = {.lesson = &lesson, .folder = folder.path};
-    const tarn_train_desc desc = {.folder = folder.path,
+    const tarn_train_desc desc = {.out = folder.path,
                                   .threads = 1,
                                   .events = {.context = &inside, .update = train_again}};
     tarn_error err;
@@ -138,7 +138,7 @@ static void a_folder_in_use_is_refused(void **state)
     check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
     assert_int_equal(inside.status, TARN_EIO);
     assert_non_null(strstr(inside.err.text, "is in use by another training run"));
-    lesson.settings.updates = 3; /* and it is free again */
+    lesson.settings.steps = 3; /* and it is free again */
     check_trains(&lesson, &folder, true);
     folder_close(&folder);
 }

@@ -24,14 +24,14 @@ static void updated(void *context, const tarn_report *report)
     struct heard *const h = context;
 
     h->updates = report->update;
-    h->rate = report->rate;
+    h->rate = report->lr;
 }
 
 static void planned(void *context, const tarn_settings *settings)
 {
     struct heard *const h = context;
 
-    if (settings->updates == h->updates) /* the end */
+    if (settings->steps == h->updates) /* the end */
         return;
     h->plans++;
     h->planned_at = h->updates;
@@ -58,10 +58,10 @@ static struct lesson lesson_of(void)
     lesson.config.feed = 16;
     lesson_set(&lesson, "length", "9");
     lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "score_batches", "1");
+    lesson_set(&lesson, "eval_batches", "1");
     lesson_set(&lesson, "schedule", "cosine:warmup=10,total=1000,final=0.25");
-    lesson_set(&lesson, "updates", "1000");
-    lesson_set(&lesson, "rate", "0.01");
+    lesson_set(&lesson, "steps", "1000");
+    lesson_set(&lesson, "lr", "0.01");
     lesson_set(&lesson, "keep", "100000");
     return lesson;
 }
@@ -83,7 +83,7 @@ static struct heard train(const struct lesson *lesson, struct folder *folder)
     for (double minutes = 0.005; !is_complete(&heard) && minutes < 1.0; minutes *= 4.0) {
         *folder = folder_open();
         heard = (struct heard){0};
-        const tarn_train_desc desc = {.folder = folder->path,
+        const tarn_train_desc desc = {.out = folder->path,
                                       .threads = 1,
                                       .cpu = forced_cpu(),
                                       .minutes = minutes,
@@ -137,8 +137,8 @@ static void resuming_makes_the_updates_that_were_planned(void **state)
     tn_folder_checkpoint(to, part.path, heard.planned_at);
     copy_file(from, to);
     check_ok(tarn_train_settings(&again.config, &again.settings, part.path, &err), &err);
-    assert_true(again.settings.updates >= heard.updates); /* or the time was over before */
-    again.settings.updates = heard.updates;
+    assert_true(again.settings.steps >= heard.updates); /* or the time was over before */
+    again.settings.steps = heard.updates;
     check_ok(lesson_train(&again, part.path, true, &err), &err);
     check_same_model(&whole, &part);
     folder_close(&whole);
@@ -164,7 +164,7 @@ static void a_number_of_updates_is_kept(void **state)
     struct folder folder = folder_open();
     struct heard heard = {0};
     const tarn_train_desc desc = {
-        .folder = folder.path,
+        .out = folder.path,
         .resume = true,
         .threads = 1,
         .cpu = forced_cpu(),
@@ -173,9 +173,9 @@ static void a_number_of_updates_is_kept(void **state)
     tarn_error err;
 
     (void)state;
-    lesson_set(&lesson, "updates", "5");
+    lesson_set(&lesson, "steps", "5");
     check_ok(lesson_train(&lesson, folder.path, false, &err), &err);
-    lesson_set(&lesson, "updates", "20");
+    lesson_set(&lesson, "steps", "20");
     check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
     assert_true(heard.updates == 20 && heard.plans == 0);
     folder_close(&folder);

@@ -99,7 +99,7 @@ static tarn_trainer *trainer_of(tarn_model *model, const char *optimizer, size_t
         .length = N,
         .optimizer = optimizer,
         .schedule = "plateau:patience=1",
-        .rate = 0.01,
+        .lr = 0.01,
         .threads = threads,
         .cpu = forced_cpu(),
     };
@@ -296,7 +296,7 @@ static void numbers_that_are_not_finite_change_nothing(void **state)
 static void skipped_updates_count_but_change_nothing(void **state)
 {
     tarn_model *const model = model_of(model_variant_at(0));
-    const tarn_trainer_desc desc = {.batch = B, .length = N, .skip = true};
+    const tarn_trainer_desc desc = {.batch = B, .length = N, .skip_nonfinite = true};
     struct lesson lesson;
     const tarn_batch batch = lesson_of(&lesson, 1);
     tarn_trainer *trainer;
@@ -334,8 +334,8 @@ static void skipped_updates_are_nothing_to_the_moments(void **state)
     for (size_t o = 0; tarn_optimizer(o); o++) {
         const tarn_trainer_desc desc = {.batch = B,
                                         .length = N,
-                                        .skip = true,
-                                        .rate = 0.01,
+                                        .skip_nonfinite = true,
+                                        .lr = 0.01,
                                         .optimizer = tarn_optimizer(o)->name};
         tarn_model *models[3];
         tarn_trainer *trainers[3];
@@ -403,7 +403,7 @@ static void impossible_trainers_are_refused(void **state)
         {{.batch = 1, .length = 4, .optimizer = "newton"}, "optimizer"},
         {{.batch = 1, .length = 4, .schedule = "sometimes"}, "schedule"},
         {{.batch = 1, .length = 4, .clip = "tensor:norm=-1"}, "clip"},
-        {{.batch = 1, .length = 4, .rate = (double)NAN}, "rate"},
+        {{.batch = 1, .length = 4, .lr = (double)NAN}, "lr"},
         {{.batch = 1, .length = 4, .precision = "f8"}, "precision"},
         {{.batch = 1, .length = 4, .cpu = "z80"}, "cpu"},
     };

@@ -406,6 +406,10 @@ mutations() {
         's/!S_ISREG(about.st_mode)/S_ISDIR(about.st_mode)/' test_file_bytes
     mutate "file: no limit" src/file/file_bytes.c \
         's/(uintmax_t)about.st_size > limit/false/' test_file_bytes
+    mutate "file: settings under their old names are unknown" src/file/fields_json.c \
+        's/(fields->was && strcmp(fields->was, key) == 0)/false/' test_old_files
+    mutate "file: settings under their old names are not read" src/file/fields_json.c \
+        's/value = json_object_get(object, field->was);/value = NULL;/' test_old_files
     writer=src/file/file_writer.c
     mutate "writer: what was left is not cut" $writer \
         's/ftruncate(writer->file, 0) != 0/false/' test_file_writer

@@ -23,7 +23,7 @@ def train(weights, given, sizes, threads):
 
     def trainer(rate):
         return Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
-                       clip=f"global:norm={CLIP}".encode(), rate=rate, threads=threads)
+                       clip=f"global:norm={CLIP}".encode(), lr=rate, threads=threads)
 
     def answer():
         loss = trainer(CHECK_RATE).update()

@@ -12,9 +12,9 @@ lib.tarn_trainer_free.restype, lib.tarn_trainer_free.argtypes = None, [c.c_void_
 
 class tarn_trainer_desc(c.Structure):
     _fields_ = [("batch", c.c_size_t), ("length", c.c_size_t), ("optimizer", c.c_char_p),
-                ("schedule", c.c_char_p), ("clip", c.c_char_p), ("rate", c.c_double),
+                ("schedule", c.c_char_p), ("clip", c.c_char_p), ("lr", c.c_double),
                 ("precision", c.c_char_p), ("recompute", c.c_bool), ("varies", c.c_bool),
-                ("skip", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
+                ("skip_nonfinite", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
                 ("cpu", c.c_char_p), ("lstm", c.c_char_p),
                 ("allocator", c.c_void_p)]
 
@@ -27,7 +27,7 @@ class tarn_batch(c.Structure):
 
 class tarn_report(c.Structure):
     _fields_ = [("update", c.c_uint64), ("loss", c.c_double), ("accuracy", c.c_double),
-                ("rate", c.c_double), ("norm", c.c_double), ("skipped", c.c_bool),
+                ("lr", c.c_double), ("norm", c.c_double), ("skipped", c.c_bool),
                 ("tokens", c.c_size_t)]
 
 

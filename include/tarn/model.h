@@ -56,6 +56,8 @@ typedef struct tarn_config {
  * last. */
 typedef struct tarn_field {
     const char *name, *help;
+    const char *value; /* placeholder of its value, such as "N" or "post|pre"; NULL: true or
+                          false */
 } tarn_field;
 
 TARN_API const tarn_field *tarn_config_field(size_t index);

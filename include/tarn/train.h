@@ -31,16 +31,16 @@ typedef struct tarn_trainer_desc {
     const char *optimizer; /* a name of tarn_optimizer(), with options; NULL: "radam" */
     const char *schedule;  /* a name of tarn_schedule(), with options; NULL: "constant" */
     const char *clip;      /* a name of tarn_clip(), with options; NULL: "tensor:norm=1" */
-    double rate;           /* base learning rate of the schedule; 0: 1e-3 */
+    double lr;             /* base learning rate of the schedule; 0: 1e-3 */
     const char *precision; /* of matrix products: "f32" or "bf16"; NULL: "f32" */
     bool recompute;        /* recompute activations in the backward pass: less memory, about a
                               third more time */
-    bool varies;      /* batches of frames differ in length: plan several lengths in the same
-                         memory */
-    bool skip;        /* skip updates that are not finite, instead of failing */
-    uint64_t seed;    /* random seed of dropout */
-    size_t threads;   /* 0: tarn_threads_default() */
-    const char *cpu;  /* instruction set, a tarn_cpu_name(); NULL: the best */
+    bool varies;         /* batches of frames differ in length: plan several lengths in the same
+                            memory */
+    bool skip_nonfinite; /* skip updates that are not finite, instead of failing */
+    uint64_t seed;       /* random seed of dropout */
+    size_t threads;      /* 0: tarn_threads_default() */
+    const char *cpu;     /* instruction set, a tarn_cpu_name(); NULL: the best */
     const char *lstm; /* implementation of lstm layers: "portable", tarn's own, or "onednn" in
                          builds with oneDNN; NULL: "portable" */
     const tarn_allocator *allocator;
@@ -78,7 +78,7 @@ typedef struct tarn_report {
                         heads that predict sequences */
     double accuracy; /* weighted fraction of positions whose most probable symbol was right; NaN
                         for heads that do not compute it, such as "logistic" and "ctc" */
-    double rate;     /* learning rate */
+    double lr;       /* learning rate */
     double norm;     /* norm of all gradients together, before clipping */
     bool skipped;    /* a number was not finite and the update was skipped */
     size_t tokens;   /* symbols or frames read, without padding */
@@ -161,18 +161,18 @@ typedef struct tarn_settings {
     double validation;         /* fraction of the data kept for validation */
     size_t length;             /* sequence length; 0: taken from the data, where it has one */
     size_t batch, accumulate;  /* sequences per batch, batches per update */
-    size_t updates;            /* total number */
+    size_t steps;              /* total number of updates */
     char optimizer[TARN_NAME_SIZE], schedule[TARN_NAME_SIZE], clip[TARN_NAME_SIZE];
     char precision[TARN_NAME_SIZE]; /* as tarn_trainer_desc has it, or "auto": bf16 where the
                                        processor has instructions for it, else f32; a run keeps
                                        what it began with */
-    double rate;
-    bool recompute, skip;
-    size_t score_every, score_batches; /* validate every so many updates, on so many batches */
-    size_t save_every, keep;           /* updates between checkpoints, and how many to keep */
-    uint64_t seed;                     /* random seed of data order and dropout */
-    char cache[TARN_PATH_SIZE];        /* folder for cached features; "": none */
-    bool strict;                       /* fail on bad data instead of skipping it */
+    double lr;
+    bool recompute, skip_nonfinite;
+    size_t eval_every, eval_batches; /* validate every so many updates, on so many batches */
+    size_t save_every, keep;         /* updates between checkpoints, and how many to keep */
+    uint64_t seed;                   /* random seed of data order and dropout */
+    char cache[TARN_PATH_SIZE];      /* folder for cached features; "": none */
+    bool strict;                     /* fail on bad data instead of skipping it */
 } tarn_settings;
 
 /* As tarn_config_field(), tarn_config_set() and tarn_config_text(). */
@@ -222,37 +222,37 @@ typedef struct tarn_events {
     void (*scored)(void *context, size_t done, size_t batches);
     void (*validation)(void *context, const tarn_validation *validation);
     void (*saved)(void *context, const char *path);
-    /* A run with a time limit: settings->updates is the number of updates that fit. Called
+    /* A run with a time limit: settings->steps is the number of updates that fit. Called
      * first before `started` when resuming. */
     void (*planned)(void *context, const tarn_settings *settings);
     bool (*stop)(void *context); /* called after every update; true: save and return */
 } tarn_events;
 
 typedef struct tarn_train_desc {
-    const char *folder; /* created if it does not exist */
-    bool resume;        /* continue from the last checkpoint in the folder */
-    const char *start;  /* path of a model with the initial weights; NULL: random weights.
-                           Ignored when resuming */
-    double epochs;      /* passes over the training data, instead of settings->updates; 0: use
-                           these */
-    size_t threads;     /* 0: tarn_threads_default() */
-    const char *cpu;    /* instruction set, a tarn_cpu_name(); NULL: the best */
+    const char *out;   /* folder, created if it does not exist */
+    bool resume;       /* continue from the last checkpoint in the folder */
+    const char *start; /* path of a model with the initial weights; NULL: random weights.
+                          Ignored when resuming */
+    double epochs;     /* passes over the training data, instead of settings->steps; 0: use
+                          these */
+    size_t threads;    /* 0: tarn_threads_default() */
+    const char *cpu;   /* instruction set, a tarn_cpu_name(); NULL: the best */
     tarn_events events;
 
-    /* Time limit: settings->updates becomes the number of updates that this machine can do in
+    /* Time limit: settings->steps becomes the number of updates that this machine can do in
      * this time, estimated from the speed so far and revised as the speed changes. The schedule
      * is stretched to that number, from its own end or, if it has none, from
-     * settings->updates. 0: no limit, settings->updates are done.
+     * settings->steps. 0: no limit, settings->steps are done.
      *
      * The estimate is stored in a checkpoint at once: a run that is resumed without `minutes`
      * does the updates planned last, and one that is resumed with `minutes` fits the rest into
      * them. A run that was started without `minutes` keeps its number of updates. */
     double minutes;
     size_t validations; /* with minutes, for a new run: number of validations, evenly spaced,
-                           instead of settings->score_every; 0: use that */
+                           instead of settings->eval_every; 0: use that */
 } tarn_train_desc;
 
-/* Trains until settings->updates are done or `stop` returns true. The folder then contains
+/* Trains until settings->steps are done or `stop` returns true. The folder then contains
  *     log.jsonl                         one JSON object per update and validation; `seconds`
  *                                       and `cpu_seconds` count from the start of this call
  *     checkpoint-0000001000.safetensors the last `keep` checkpoints
@@ -260,7 +260,7 @@ typedef struct tarn_train_desc {
  *     best.safetensors                  the model with the best validation
  * A folder that contains models or checkpoints is refused unless `resume`. To resume, model and
  * settings must be those of the checkpoint, except settings that do not affect the weights,
- * such as updates, save_every and keep. A `start` model must have the same configuration,
+ * such as steps, save_every and keep. A `start` model must have the same configuration,
  * except task, dropout and seed. If reading data or a validation fails, a checkpoint is saved
  * first; if a number is not finite (TARN_ENUMBER), the last checkpoint is kept as it is.
  *

@@ -21,28 +21,40 @@ struct tn_field {
     size_t offset;
     double minimum, maximum; /* of counts, seeds and numbers */
     const char *absent;      /* what files say that were made before it; NULL: they have it */
+    const char *was;         /* its name in files of version 0.1; NULL: the same */
     tarn_status (*check)(const char *value, tarn_error *err); /* of text; NULL: it may be any */
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
 #define TN_FIELD_MOST 9007199254740992.0
 
-/* Rows of a table of struct `type`, ended by {{0}}. */
-#define TN_FIELD(type, kind, name, least, most, help)                                          \
+/* Rows of a table of struct `record`, ended by {{0}}. After the range come the help and, where
+ * users set the field, the placeholder of its value. */
+#define TN_FIELD(record, kind, field, least, most, ...)                                        \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, NULL, NULL          \
+        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
+        .offset = offsetof(record, field), .minimum = least, .maximum = most                   \
     }
 
 /* The same for a field that older files lack. */
-#define TN_FIELD_SINCE(type, kind, name, least, most, before, help)                            \
+#define TN_FIELD_SINCE(record, kind, field, least, most, before, ...)                          \
     {                                                                                          \
-        {#name, help}, TN_FIELD_##kind, offsetof(type, name), least, most, before, NULL        \
+        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
+        .offset = offsetof(record, field), .minimum = least, .maximum = most, .absent = before \
+    }
+
+/* For one that files of version 0.1 have under another name. */
+#define TN_FIELD_RENAMED(record, kind, field, least, most, old, ...)                           \
+    {                                                                                          \
+        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
+        .offset = offsetof(record, field), .minimum = least, .maximum = most, .was = old       \
     }
 
 /* Text that is refused where it is set if `check` refuses it. before: as above, or NULL. */
-#define TN_FIELD_NAME(type, name, before, check, help)                                         \
+#define TN_FIELD_NAME(record, field, before, checks, ...)                                      \
     {                                                                                          \
-        {#name, help}, TN_FIELD_TEXT, offsetof(type, name), 0, 0, before, check                \
+        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_TEXT,                         \
+        .offset = offsetof(record, field), .absent = before, .check = checks                   \
     }
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */

@@ -76,10 +76,12 @@ static tarn_status read_field(const struct tn_field *field, void *at, const json
                               const struct origin *from, tarn_error *err)
 {
     const char *const name = field->about.name;
-    const json_t *const value = json_object_get(object, name);
+    const json_t *value = json_object_get(object, name);
     char text[TARN_PATH_SIZE];
     tarn_error cause;
 
+    if (!value && field->was)
+        value = json_object_get(object, field->was);
     if (!value && field->absent)
         return tn_fields_set(field, at, name, field->absent, err);
     if (!value)
@@ -97,7 +99,8 @@ static tarn_status read_field(const struct tn_field *field, void *at, const json
 static bool is_field(const struct tn_field *fields, const char *key)
 {
     for (; fields->about.name; fields++)
-        if (strcmp(fields->about.name, key) == 0)
+        if (strcmp(fields->about.name, key) == 0 ||
+            (fields->was && strcmp(fields->was, key) == 0))
             return true;
     return strcmp(key, "version") == 0;
 }

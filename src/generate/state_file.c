@@ -30,7 +30,7 @@ static const struct tn_field fields[] = {
     TN_FIELD(struct origin, TEXT, method, 0, 0, ""),
     TN_FIELD(struct origin, COUNT, batch, 1, TN_FIELD_MOST, ""),
     TN_FIELD(struct origin, SEED, position, 0, TN_FIELD_MOST, ""),
-    {.about = {NULL, NULL}},
+    {.about = {.name = NULL}},
 };
 
 static struct origin origin_of(const tarn_generator *g, uint64_t position)

@@ -7,13 +7,14 @@
 #include "layer/attn.h"
 #include "layer/lstm.h"
 
-#define FIELD(kind, name, least, most, help)                                                   \
-    TN_FIELD(tarn_config, kind, name, least, most, help)
+#define FIELD(kind, name, least, most, ...)                                                    \
+    TN_FIELD(tarn_config, kind, name, least, most, __VA_ARGS__)
 
-#define FIELD_SINCE(kind, name, least, most, before, help)                                     \
-    TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, help)
+#define FIELD_SINCE(kind, name, least, most, before, ...)                                      \
+    TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, __VA_ARGS__)
 
-#define NAME(name, before, help) TN_FIELD_NAME(tarn_config, name, before, check_##name, help)
+#define NAME(name, before, ...)                                                                \
+    TN_FIELD_NAME(tarn_config, name, before, check_##name, __VA_ARGS__)
 
 /* ---- Names -------------------------------------------------------------- */
 
@@ -75,31 +76,35 @@ static tarn_status check_body(const char *value, tarn_error *err)
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_config_fields[] = {
-    FIELD(TEXT, task, 0, 0, "what the model is for, such as text or image"),
-    NAME(attention, NULL, "attention kind, with options"),
-    NAME(feature_map, NULL, "feature map of the attention, if it has one; empty: the default"),
-    NAME(position, NULL, "position encoding"),
+    FIELD(TEXT, task, 0, 0, "what the model is for, such as text or image", "SPEC"),
+    NAME(attention, NULL, "attention kind, with options", "SPEC"),
+    NAME(feature_map, NULL, "feature map of the attention, if it has one; empty: the default",
+         "SPEC"),
+    NAME(position, NULL, "position encoding", "SPEC"),
     NAME(context, "",
-         "also embed the symbols these many positions back, such as 1,27,28; empty: none"),
-    NAME(head, NULL, "output head"),
-    NAME(norm, NULL, "layer norm: post (after each residual sum, as in the paper) or pre"),
-    NAME(activation, NULL, "activation of the feed-forward layers: relu or gelu"),
-    NAME(body, "transformer", "transformer or lstm; an lstm has width outputs per layer"),
+         "also embed the symbols these many positions back, such as 1,27,28; empty: none",
+         "LIST"),
+    NAME(head, NULL, "output head", "SPEC"),
+    NAME(norm, NULL, "layer norm: post (after each residual sum, as in the paper) or pre",
+         "post|pre"),
+    NAME(activation, NULL, "activation of the feed-forward layers: relu or gelu", "relu|gelu"),
+    NAME(body, "transformer", "transformer or lstm; an lstm has width outputs per layer",
+         "transformer|lstm"),
     FIELD(FLAG, causal, 0, 0, "each position attends only to itself and earlier ones"),
-    FIELD(COUNT, symbols, 1, 1 << 24, "number of different input symbols"),
-    FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0",
-                "floats per input frame; 0: inputs are symbols"),
-    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames stacked into one position"),
-    FIELD(COUNT, layers, 1, 1024, "number of layers"),
-    FIELD(COUNT, heads, 1, 4096, "attention heads"),
-    FIELD(COUNT, width, 1, 1 << 20, "model width, a multiple of heads"),
-    FIELD(COUNT, feed, 1, 1 << 24, "width of the feed-forward layers"),
+    FIELD(COUNT, symbols, 1, 1 << 24, "number of different input symbols", "N"),
+    FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0", "floats per input frame; 0: inputs are symbols",
+                "N"),
+    FIELD_SINCE(COUNT, stack, 1, 1 << 10, "1", "frames stacked into one position", "N"),
+    FIELD(COUNT, layers, 1, 1024, "number of layers", "L"),
+    FIELD(COUNT, heads, 1, 4096, "attention heads", "H"),
+    FIELD(COUNT, width, 1, 1 << 20, "model width, a multiple of heads", "F"),
+    FIELD(COUNT, feed, 1, 1 << 24, "width of the feed-forward layers", "N"),
     FIELD(COUNT, positions, 0, 1 << 30,
-          "maximum sequence length with learned positions; else 0"),
-    FIELD(NUMBER, dropout, 0.0, 0.99, "dropout probability in training"),
+          "maximum sequence length with learned positions; else 0", "N"),
+    FIELD(NUMBER, dropout, 0.0, 0.99, "dropout probability in training", "FRACTION"),
     FIELD(SEED, seed, 0, TN_FIELD_MOST,
-          "random seed of initial weights, random features and hashes"),
-    {.about = {NULL, NULL}},
+          "random seed of initial weights, random features and hashes", "S"),
+    {.about = {.name = NULL}},
 };
 
 const tarn_field *tarn_config_field(size_t index)

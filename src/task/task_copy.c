@@ -71,9 +71,9 @@ static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
 static const struct tn_task_setting settings[] = {
     {"length", "128"},
     {"batch", "64"},
-    {"updates", "10000"},
+    {"steps", "10000"},
     {"optimizer", "radam"},
-    {"rate", "0.001"},
+    {"lr", "0.001"},
     {"schedule", "step:at=3000,factor=0.1"},
     {0},
 };

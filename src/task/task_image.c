@@ -148,11 +148,11 @@ static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
  * images, as all of MNIST's would take longer than the updates between two of them. */
 static const struct tn_task_setting settings[] = {
     {"batch", "10"},
-    {"updates", "5000"},
+    {"steps", "5000"},
     {"optimizer", "radam"},
-    {"rate", "0.001"},
+    {"lr", "0.001"},
     {"schedule", "cosine:warmup=100,total=5000,final=0.1"},
-    {"score_batches", "50"},
+    {"eval_batches", "50"},
     {0},
 };
 

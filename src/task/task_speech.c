@@ -242,11 +242,11 @@ static double error_rate(const tarn_score *sums)
  * updates learn more from ten times that. */
 static const struct tn_task_setting settings[] = {
     {"batch", "16"},
-    {"updates", "5000"},
+    {"steps", "5000"},
     {"optimizer", "radam"},
-    {"rate", "0.001"},
+    {"lr", "0.001"},
     {"schedule", "plateau:factor=0.5,patience=3"},
-    {"score_every", "200"},
+    {"eval_every", "200"},
     {0},
 };
 

@@ -51,7 +51,7 @@ static const struct tn_field fields[] = {
     TN_FIELD_SINCE(struct progress, SEED, since, 0, TN_FIELD_MOST, "0", ""),
     TN_FIELD_SINCE(struct progress, NUMBER, point, 0, 1e300, "0", ""),
     TN_FIELD_SINCE(struct progress, NUMBER, stretch, 0, 1e300, "0", ""),
-    {.about = {NULL, NULL}},
+    {.about = {.name = NULL}},
 };
 
 static struct progress progress_of(const tarn_trainer *t)

@@ -134,7 +134,7 @@ void tn_lesson_close(struct tn_lesson *lesson)
 static size_t batch_count(const struct tn_lesson *lesson, const tarn_settings *settings)
 {
     const size_t all = tn_task_batches(lesson->task, TN_VALIDATION, settings->batch);
-    const size_t asked = settings->score_batches;
+    const size_t asked = settings->eval_batches;
 
     if (asked == 0)
         return all ? all : ENDLESS;

@@ -34,7 +34,7 @@ tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, dou
     if (status != TARN_OK)
         return status;
     if (!(rate > 0.0 && rate <= rate_most)) /* NaN too */
-        return tn_fail(err, TARN_EINVAL, "rate is %g; it must be above 0 and at most %g", rate,
+        return tn_fail(err, TARN_EINVAL, "lr is %g; it must be above 0 and at most %g", rate,
                        rate_most);
     schedule->row = (const struct tn_schedule_row *)about; /* its first member */
     return schedule->row->check ? schedule->row->check(schedule, err) : TARN_OK;

@@ -10,15 +10,17 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
-#define FIELD(kind, name, least, most, help)                                                   \
-    TN_FIELD(tarn_settings, kind, name, least, most, help)
-#define FIELD_SINCE(kind, name, least, most, before, help)                                     \
-    TN_FIELD_SINCE(tarn_settings, kind, name, least, most, before, help)
+#define FIELD(kind, name, least, most, ...)                                                    \
+    TN_FIELD(tarn_settings, kind, name, least, most, __VA_ARGS__)
+#define FIELD_SINCE(kind, name, least, most, before, ...)                                      \
+    TN_FIELD_SINCE(tarn_settings, kind, name, least, most, before, __VA_ARGS__)
+#define FIELD_RENAMED(kind, name, least, most, was, ...)                                       \
+    TN_FIELD_RENAMED(tarn_settings, kind, name, least, most, was, __VA_ARGS__)
 #define PROGRESS(kind, name, least, most)                                                      \
     TN_FIELD(struct tn_training, kind, name, least, most, "")
 #define PROGRESS_SINCE(kind, name, least, most, before)                                        \
     TN_FIELD_SINCE(struct tn_training, kind, name, least, most, before, "")
-#define NAME(name, help) TN_FIELD_NAME(tarn_settings, name, NULL, check_##name, help)
+#define NAME(name, ...) TN_FIELD_NAME(tarn_settings, name, NULL, check_##name, __VA_ARGS__)
 
 enum { PROGRESS_FIELDS = 4 };
 
@@ -59,38 +61,43 @@ static tarn_status check_precision(const char *value, tarn_error *err)
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_training_fields[] = {
-    NAME(task, "task to train on"),
-    FIELD(PATH, data, 0, 0, "file or folder of training data"),
-    FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept for validation"),
-    FIELD(COUNT, length, 0, 1 << 30, "sequence length; 0: taken from the data"),
-    FIELD(COUNT, batch, 1, 1 << 24, "sequences per batch"),
-    FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update"),
-    FIELD(COUNT, updates, 1, TN_FIELD_MOST, "total number of updates"),
-    NAME(optimizer, "optimizer"),
-    NAME(schedule, "learning-rate schedule"),
-    NAME(clip, "gradient clipping"),
-    NAME(precision, "precision of matrix products: f32, bf16, or auto: bf16 where it is faster "
-                    "on this processor"),
-    FIELD(NUMBER, rate, 1e-12, 10.0, "learning rate"),
+    NAME(task, "task to train on", "SPEC"),
+    FIELD(PATH, data, 0, 0, "file or folder of training data", "PATH"),
+    FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept for validation",
+          "FRACTION"),
+    FIELD(COUNT, length, 0, 1 << 30, "sequence length; 0: taken from the data", "N"),
+    FIELD(COUNT, batch, 1, 1 << 24, "sequences per batch", "B"),
+    FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update", "N"),
+    FIELD_RENAMED(COUNT, steps, 1, TN_FIELD_MOST, "updates", "total number of updates", "N"),
+    NAME(optimizer, "optimizer", "SPEC"),
+    NAME(schedule, "learning-rate schedule", "SPEC"),
+    NAME(clip, "gradient clipping", "SPEC"),
+    NAME(precision,
+         "precision of matrix products: f32, bf16, or auto: bf16 where it is faster "
+         "on this processor",
+         "f32|bf16|auto"),
+    FIELD_RENAMED(NUMBER, lr, 1e-12, 10.0, "rate", "learning rate", "RATE"),
     FIELD(FLAG, recompute, 0, 0,
           "recompute activations in the backward pass: less memory, more time"),
-    FIELD(FLAG, skip, 0, 0,
-          "skip updates whose loss or gradient is not finite, instead of stopping"),
-    FIELD(COUNT, score_every, 0, TN_FIELD_MOST, "updates between validations; 0: none"),
-    FIELD(COUNT, score_batches, 0, TN_FIELD_MOST,
-          "batches per validation; 0: all of the data, or 16 where it is endless"),
+    FIELD_RENAMED(FLAG, skip_nonfinite, 0, 0, "skip",
+                  "skip updates whose loss or gradient is not finite, instead of stopping"),
+    FIELD_RENAMED(COUNT, eval_every, 0, TN_FIELD_MOST, "score_every",
+                  "updates between validations; 0: none", "N"),
+    FIELD_RENAMED(COUNT, eval_batches, 0, TN_FIELD_MOST, "score_batches",
+                  "batches per validation; 0: all of the data, or 16 where it is endless", "N"),
     FIELD(COUNT, save_every, 0, TN_FIELD_MOST,
-          "updates between checkpoints; 0: only at the end"),
-    FIELD(COUNT, keep, 1, 1 << 20, "number of checkpoints to keep"),
-    FIELD(SEED, seed, 0, TN_FIELD_MOST, "random seed of data order and dropout"),
+          "updates between checkpoints; 0: only at the end", "N"),
+    FIELD(COUNT, keep, 1, 1 << 20, "number of checkpoints to keep", "N"),
+    FIELD(SEED, seed, 0, TN_FIELD_MOST, /* tarn train sets the model's with it */
+          "random seed of data, dropout, initial weights, random features and hashes", "S"),
     FIELD_SINCE(PATH, cache, 0, 0, "",
-                "folder for cached features, for tasks that compute them"),
+                "folder for cached features, for tasks that compute them", "DIR"),
     FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at bad data instead of skipping it"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),
     PROGRESS_SINCE(COUNT, validations, 0, TN_FIELD_MOST, "0"),
-    {.about = {NULL, NULL}},
+    {.about = {.name = NULL}},
 };
 
 const tarn_field *tarn_settings_field(size_t index)
@@ -130,7 +137,7 @@ static const struct tn_task_setting usual[] = {
     {"clip", "tensor:norm=1"},
     {"schedule", "constant"},
     {"precision", "f32"},
-    {"score_every", "500"},
+    {"eval_every", "500"},
     {"save_every", "1000"},
     {"keep", "2"},
     {"seed", "1"},
@@ -190,8 +197,8 @@ tarn_status tarn_settings_preset(tarn_settings *settings, const char *preset, ta
  * plateau looks at the validation. */
 static bool is_free(const char *name)
 {
-    static const char *const names[] = {"updates", "save_every", "keep",  "recompute",
-                                        "skip",    "cache",      "strict"};
+    static const char *const names[] = {"steps",          "save_every", "keep",  "recompute",
+                                        "skip_nonfinite", "cache",      "strict"};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0)

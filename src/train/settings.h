@@ -14,7 +14,7 @@ struct tn_training {
 
     /* Of a run that is fitted to a time; see also tn_schedule_state. */
     double schedule_end; /* where its last update is on the schedule; 0: it is not fitted */
-    size_t validations;  /* evenly over the run; 0: by settings.score_every */
+    size_t validations;  /* evenly over the run; 0: by settings.eval_every */
 };
 
 /* Of a struct tn_training, whose first member the settings are; ended by a NULL name. */

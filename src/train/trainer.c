@@ -52,7 +52,7 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
     if ((status = tn_optimizer_init(&t->optimizer, desc->optimizer ? desc->optimizer : "radam",
                                     err)) != TARN_OK ||
         (status = tn_schedule_init(&t->schedule, desc->schedule ? desc->schedule : "constant",
-                                   desc->rate != 0.0 ? desc->rate : 1e-3, err)) != TARN_OK)
+                                   desc->lr != 0.0 ? desc->lr : 1e-3, err)) != TARN_OK)
         return status;
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }
@@ -109,7 +109,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     if (!t)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a trainer");
     t->model = model;
-    t->skip = desc->skip;
+    t->skip = desc->skip_nonfinite;
     t->seed = desc->seed;
     t->threads = desc->threads ? desc->threads : tn_threads_available();
     if ((status = read_names(t, desc, err)) != TARN_OK ||
@@ -252,7 +252,7 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
         .update = t->updates + 1,
         .loss = gradients->loss,
         .accuracy = gradients->accuracy,
-        .rate = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
+        .lr = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
         .norm = clipped.norm,
         .tokens = gradients->tokens,
         .skipped = !isfinite(gradients->loss) || clipped.wrong < t->model->tensor_count,
@@ -263,7 +263,7 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
     if (report->skipped)
         t->skipped++;
     else
-        move(t, report->rate);
+        move(t, report->lr);
     return TARN_OK;
 }
 

@@ -42,7 +42,7 @@ static tarn_status save_model(const struct training *t, const char *name, tarn_e
 {
     char path[TN_FOLDER_PATH];
 
-    tn_folder_path(path, t->desc->folder, name);
+    tn_folder_path(path, t->desc->out, name);
     return tarn_model_save(t->model, path, err);
 }
 
@@ -58,14 +58,14 @@ static tarn_status save(struct training *t, tarn_error *err)
         return tn_fail(err, TARN_EINVAL, "settings contain text that is not UTF-8");
     const double begin = tn_seconds();
 
-    tn_folder_checkpoint(path, t->desc->folder, updates);
+    tn_folder_checkpoint(path, t->desc->out, updates);
     if ((status = tn_log_sync(&t->log, err)) == TARN_OK &&
         (status = tn_checkpoint_write(t->trainer, path,
                                       &(struct tn_safetensors_entry){settings_key, json},
                                       err)) == TARN_OK &&
         (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
         t->saved = updates;
-        tn_folder_prune(t->desc->folder, t->state.settings.keep);
+        tn_folder_prune(t->desc->out, t->state.settings.keep);
         tell_saved(t, path);
         tn_pace_saved(&t->pace, tn_seconds() - begin);
     }
@@ -105,7 +105,7 @@ static tarn_status resume(struct training *t, tarn_error *err)
     struct tn_safetensors file = {0};
     struct tn_training before;
     char path[TN_FOLDER_PATH];
-    tarn_status status = open_last(&file, path, t->desc->folder, err);
+    tarn_status status = open_last(&file, path, t->desc->out, err);
 
     if (status != TARN_OK)
         return status;
@@ -183,7 +183,7 @@ static double validations_by(const struct training *t, uint64_t update)
 
 static bool validates_by_update(const struct training *t, uint64_t update)
 {
-    const size_t every = t->state.settings.score_every;
+    const size_t every = t->state.settings.eval_every;
 
     if (t->state.validations > 0)
         return validations_by(t, update) > validations_by(t, update - 1);
@@ -196,7 +196,7 @@ static size_t validations_left(const struct training *t, uint64_t update)
 
     if (t->state.validations > 0)
         return t->state.validations - (size_t)validations_by(t, update);
-    return s->score_every > 0 ? (s->updates - update) / s->score_every + 1 : 0;
+    return s->eval_every > 0 ? (s->steps - update) / s->eval_every + 1 : 0;
 }
 
 static void tell_planned(const struct training *t)
@@ -214,10 +214,10 @@ static bool plan(struct training *t, uint64_t update)
     struct tn_schedule_state *const watched = &t->trainer->watched;
     const double now = tn_seconds() - t->begin, end = t->state.schedule_end;
 
-    if (end == 0.0 || update >= s->updates)
+    if (end == 0.0 || update >= s->steps)
         return false;
     if (tn_pace_is_over(&t->pace, now)) {
-        s->updates = update;
+        s->steps = update;
         tell_planned(t);
         return true;
     }
@@ -225,8 +225,8 @@ static bool plan(struct training *t, uint64_t update)
         tn_pace_begin(&t->pace, now, update);
     if (!tn_pace_is_due(&t->pace, now, update) || tn_schedule_point(watched, update) >= end)
         return false;
-    s->updates = tn_pace_plan(&t->pace, now, update, validations_left(t, update));
-    tn_schedule_stretch(watched, update, end, s->updates);
+    s->steps = tn_pace_plan(&t->pace, now, update, validations_left(t, update));
+    tn_schedule_stretch(watched, update, end, s->steps);
     tell_planned(t);
     return true;
 }
@@ -245,9 +245,9 @@ static void start_planning(struct training *t)
         tell_planned(t);
     if (t->desc->resume || t->desc->minutes == 0.0)
         return;
-    t->state.schedule_end = end > 0.0 ? end : (double)s->updates;
+    t->state.schedule_end = end > 0.0 ? end : (double)s->steps;
     t->state.validations = t->desc->validations;
-    s->updates = tn_max(s->updates, MEASURED);
+    s->steps = tn_max(s->steps, MEASURED);
 }
 
 /* ---- The loop ----------------------------------------------------------- */
@@ -275,7 +275,7 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
 
 static bool validates_at_all(const struct training *t)
 {
-    return t->state.validations > 0 || t->state.settings.score_every > 0;
+    return t->state.validations > 0 || t->state.settings.eval_every > 0;
 }
 
 static bool must_stop(const struct training *t)
@@ -295,7 +295,7 @@ static tarn_status go_on(struct training *t, bool *stop, tarn_error *err)
     if ((status = update(t, &report, err)) != TARN_OK)
         return status;
     const bool regular = validates_by_update(t, report.update);
-    const bool planned = plan(t, report.update), last = report.update == s->updates;
+    const bool planned = plan(t, report.update), last = report.update == s->steps;
     const bool saves = s->save_every > 0 && report.update % s->save_every == 0;
 
     if ((regular || (last && validates_at_all(t))) &&
@@ -313,7 +313,7 @@ static tarn_status loop(struct training *t, tarn_error *err)
     bool stop = false;
 
     while (!stop && status == TARN_OK &&
-           tarn_trainer_updates(t->trainer) < t->state.settings.updates)
+           tarn_trainer_updates(t->trainer) < t->state.settings.steps)
         status = go_on(t, &stop, err);
     if (status != TARN_OK && status != TARN_ENUMBER &&
         tarn_trainer_updates(t->trainer) > t->saved)
@@ -386,11 +386,11 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .optimizer = s->optimizer,
         .schedule = s->schedule,
         .clip = s->clip,
-        .rate = s->rate,
+        .lr = s->lr,
         .precision = s->precision,
         .recompute = s->recompute,
         .varies = t->lesson.task->row->frames > 0,
-        .skip = s->skip,
+        .skip_nonfinite = s->skip_nonfinite,
         .seed = s->seed,
         .threads = t->desc->threads,
         .cpu = t->desc->cpu,
@@ -411,13 +411,13 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
     char path[TN_FOLDER_PATH];
     tarn_status status;
 
-    if ((status = tn_folder_make(t->desc->folder, err)) != TARN_OK ||
-        (status = tn_folder_lock(&t->lock, t->desc->folder, err)) != TARN_OK)
+    if ((status = tn_folder_make(t->desc->out, err)) != TARN_OK ||
+        (status = tn_folder_lock(&t->lock, t->desc->out, err)) != TARN_OK)
         return status;
-    status = t->desc->resume ? resume(t, err) : tn_folder_check_new(t->desc->folder, err);
+    status = t->desc->resume ? resume(t, err) : tn_folder_check_new(t->desc->out, err);
     if (status != TARN_OK)
         return status;
-    tn_folder_path(path, t->desc->folder, "log.jsonl");
+    tn_folder_path(path, t->desc->out, "log.jsonl");
     return tn_log_open(&t->log, path, tarn_trainer_updates(t->trainer), err);
 }
 
@@ -482,13 +482,11 @@ static tarn_status count_updates(struct training *t, tarn_error *err)
     if (epochs == 0.0)
         return TARN_OK;
     if (batches == 0)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "epochs: task '%s' generates endless data; give a number of updates instead",
-            s->task);
+        return tn_fail(err, TARN_EINVAL,
+                       "epochs: task '%s' generates endless data; give steps instead", s->task);
     if (!(epochs > 0.0 && updates <= TN_FIELD_MOST))
         return tn_fail(err, TARN_EINVAL, "epochs is %g; it must be more than 0", epochs);
-    s->updates = (size_t)updates;
+    s->steps = (size_t)updates;
     return TARN_OK;
 }
 
@@ -528,9 +526,8 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
 tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                        const tarn_train_desc *desc, tarn_error *err)
 {
-    if (!config || !settings || !desc || !desc->folder)
-        return tn_fail(err, TARN_EINVAL,
-                       "config, settings, desc and its folder must not be NULL");
+    if (!config || !settings || !desc || !desc->out)
+        return tn_fail(err, TARN_EINVAL, "config, settings, desc and its out must not be NULL");
     struct training t = {.state = {.settings = *settings}, .desc = desc, .lock = -1};
     const tarn_status status = run(&t, config, err);
 

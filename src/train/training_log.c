@@ -113,7 +113,7 @@ tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double 
     json_object_set_new(object, "update", json_integer((json_int_t)report->update));
     json_object_set_new(object, "loss", number(report->loss));
     json_object_set_new(object, "accuracy", number(report->accuracy));
-    json_object_set_new(object, "rate", number(report->rate));
+    json_object_set_new(object, "lr", number(report->lr));
     json_object_set_new(object, "norm", number(report->norm));
     if (report->skipped)
         json_object_set_new(object, "skipped", json_true());

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* test_old_files.c - files of version 0.1 give what that version gave: an evaluation, and the
+ * next update of a training. tests/old/README.md says where they and the values come from. */
+#include <math.h>
+#include <string.h>
+
+#include "file/file_bytes.h"
+#include "support/folder.h"
+#include "support/lesson.h"
+#include "tarn/tarn.h"
+
+#define OLD TEST_VECTORS "../old/"
+
+/* What different instruction sets agree on, and a wrong setting does not. */
+static void check_close(double got, double expected)
+{
+    if (fabs(got - expected) > 1e-5 * fabs(expected))
+        fail_msg("%.9g instead of %.9g", got, expected);
+}
+
+/* A folder as that version left it. */
+static struct folder open_run(struct lesson *lesson)
+{
+    const struct folder folder = folder_open();
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    check_ok(tn_bytes_read(&bytes, OLD "checkpoint.safetensors", SIZE_MAX / 2, &err), &err);
+    file_put(folder_file(&folder, "checkpoint-0000000012.safetensors"), bytes.data, bytes.size);
+    tn_bytes_free(&bytes);
+    check_ok(tarn_train_settings(&lesson->config, &lesson->settings, folder.path, &err), &err);
+    return folder;
+}
+
+/* ---- Settings ----------------------------------------------------------- */
+
+static void settings_are_read_by_their_old_names(void **state)
+{
+    struct lesson lesson;
+    struct folder folder = open_run(&lesson);
+    const tarn_settings *const s = &lesson.settings;
+
+    (void)state;
+    assert_int_equal(s->steps, 12);
+    assert_true(s->lr == 0.02);
+    assert_true(s->skip_nonfinite);
+    assert_int_equal(s->eval_every, 6);
+    assert_int_equal(s->eval_batches, 3);
+    assert_int_equal(lesson.config.width, 8);
+    folder_close(&folder);
+}
+
+/* ---- A model ------------------------------------------------------------ */
+
+static void a_model_evaluates_as_it_did(void **state)
+{
+    const tarn_evaluate_desc desc = {.threads = 1, .cpu = forced_cpu()};
+    struct lesson lesson;
+    struct folder folder = open_run(&lesson);
+    tarn_validation validation;
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_load(&model, OLD "model.safetensors", NULL, &err), &err);
+    check_ok(tarn_evaluate(&validation, model, &lesson.settings, &desc, &err), &err);
+    check_close(validation.loss, 2.05485989);
+    check_close(validation.metric, 0.191176471);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
+/* ---- A checkpoint ------------------------------------------------------- */
+
+enum { UPDATES = 2 };
+
+struct updates {
+    tarn_report report[UPDATES];
+    size_t count;
+};
+
+static void updated(void *context, const tarn_report *report)
+{
+    struct updates *const updates = context;
+
+    assert_true(updates->count < UPDATES);
+    updates->report[updates->count++] = *report;
+}
+
+static void check_update(const tarn_report *report, double loss, double lr, double norm)
+{
+    check_close(report->loss, loss);
+    check_close(report->lr, lr);
+    check_close(report->norm, norm);
+}
+
+static void a_training_goes_on_as_it_would_have(void **state)
+{
+    struct lesson lesson;
+    struct folder folder = open_run(&lesson);
+    struct updates updates = {0};
+    const tarn_train_desc desc = {.out = folder.path,
+                                  .resume = true,
+                                  .threads = 1,
+                                  .cpu = forced_cpu(),
+                                  .events = {.context = &updates, .update = updated}};
+    tarn_error err;
+
+    (void)state;
+    lesson.settings.steps = 14;
+    check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
+    assert_int_equal(updates.count, UPDATES);
+    check_update(&updates.report[0], 2.05751189, 0.0165279144, 0.350996279);
+    check_update(&updates.report[1], 2.08900348, 0.0159225334, 0.376904393);
+    folder_close(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settings_are_read_by_their_old_names),
+        cmocka_unit_test(a_model_evaluates_as_it_did),
+        cmocka_unit_test(a_training_goes_on_as_it_would_have),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
