@@ -14,7 +14,7 @@ enum { RUNS_MIN = 3, LONG_RUNS_MIN = 2 };
 
 /* Floats between arrays, an odd number of cache lines: lengths are powers of two, and without
  * this the same position of every array would fall into the same set of every cache. */
-enum { GAP = 65 * 16, ARRAYS = 8 };
+enum { GAP = 65 * 16, ARRAYS = 2 * (TARN_ATTENTION_INPUTS + 1) };
 
 /* Arrays of one row, one after the other in one block. */
 struct memory {
@@ -25,25 +25,23 @@ struct memory {
 
 /* ---- sizes -------------------------------------------------------------- */
 
-/* How many arrays of width D (q, k, dq, dk) and of width M (v, y, dy, dv) there are. */
-static void count_arrays(const struct bench_row *row, size_t *of_queries, size_t *of_values)
+static size_t width_of(const tarn_attention_desc *desc, const tarn_attention_input *input)
 {
-    const size_t with_gradients = row->forward_only ? 1 : 2;
-
-    *of_queries = with_gradients * (tarn_attention_shares_keys(row->desc.kind) ? 1 : 2);
-    *of_values = with_gradients * 2;
+    return input->width == TARN_QUERY_WIDTH   ? desc->query_width
+           : input->width == TARN_VALUE_WIDTH ? desc->value_width
+                                              : 1;
 }
 
+/* Inputs and y, and as much again for gradients. */
 size_t bench_row_array_bytes(const struct bench_row *row)
 {
     const tarn_attention_desc *const d = &row->desc;
-    size_t of_queries, of_values;
+    double width = (double)d->value_width;
 
-    count_arrays(row, &of_queries, &of_values);
-    const double width = (double)of_queries * (double)d->query_width +
-                         (double)of_values * (double)d->value_width;
-    const double bytes = (double)d->batch * (double)d->queries * (double)d->heads * width *
-                         (double)sizeof(float);
+    for (const tarn_attention_input *in = tarn_attention_inputs(d->kind); in && in->name; in++)
+        width += (double)width_of(d, in);
+    const double bytes = (row->forward_only ? 1.0 : 2.0) * (double)d->batch *
+                         (double)d->queries * (double)d->heads * width * (double)sizeof(float);
 
     /* Below 2^53 a double counts exactly. */
     return bytes < 0x1p53 ? (size_t)bytes : SIZE_MAX;
@@ -101,27 +99,20 @@ static tarn_input as_input(tarn_output a)
 /* Inputs first, so that one loop fills them; returns where the outputs start. */
 static float *lay_out_arrays(const struct bench_row *row, struct memory *memory)
 {
-    const size_t D = row->desc.query_width, M = row->desc.value_width;
-    const bool has_k = !tarn_attention_shares_keys(row->desc.kind),
-               has_gradients = !row->forward_only;
+    const tarn_attention_input *const in = tarn_attention_inputs(row->desc.kind);
+    const size_t M = row->desc.value_width;
     tarn_attention_arrays *const a = &memory->arrays;
     float *at = memory->block;
 
-    a->q = as_input(lay_out(row, &at, D));
-    if (has_k)
-        a->k = as_input(lay_out(row, &at, D));
-    a->v = as_input(lay_out(row, &at, M));
-    if (has_gradients)
+    for (size_t i = 0; in[i].name; i++)
+        a->in[i] = as_input(lay_out(row, &at, width_of(&row->desc, &in[i])));
+    if (!row->forward_only)
         a->dy = as_input(lay_out(row, &at, M));
     float *const outputs = at;
 
     a->y = lay_out(row, &at, M);
-    if (has_gradients) {
-        a->dq = lay_out(row, &at, D);
-        if (has_k)
-            a->dk = lay_out(row, &at, D);
-        a->dv = lay_out(row, &at, M);
-    }
+    for (size_t i = 0; in[i].name && !row->forward_only; i++)
+        a->din[i] = lay_out(row, &at, width_of(&row->desc, &in[i]));
     return outputs;
 }
 

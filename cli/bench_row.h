@@ -20,7 +20,7 @@ struct bench_row {
     const char *skipped;          /* why it was not run; NULL: it was */
     double forward_s, backward_s; /* best run; NAN if it was not run */
     double flops;                 /* of both; 0: no count is agreed */
-    size_t array_bytes;           /* q, k, v, y and their gradients */
+    size_t array_bytes;           /* inputs, y and their gradients */
     size_t extra_bytes;           /* saved and workspace: all that a call needs besides */
 };
 

@@ -30,10 +30,9 @@ static tarn_output outputs(float *y, int first)
 
 static tarn_attention_arrays arrays_from(const float *qkv, float *y, int first)
 {
-    return (tarn_attention_arrays){.q = part(qkv, 0, first),
-                                   .k = part(qkv, 1, first),
-                                   .v = part(qkv, 2, first),
-                                   .y = outputs(y, first)};
+    return (tarn_attention_arrays){
+        .in = {part(qkv, 0, first), part(qkv, 1, first), part(qkv, 2, first)},
+        .y = outputs(y, first)};
 }
 
 int main(void)
@@ -58,14 +57,15 @@ int main(void)
         return fail(&err);
     const size_t state_size = tarn_attention_state_size(attention);
     void *const work = malloc(tarn_attention_workspace_size(attention));
-    void *const state = calloc(1, state_size); /* zeros are the start */
+    char *const state = calloc(B, state_size); /* zeros are the start */
+    void *const states[B] = {state, state + state_size};
 
     const tarn_attention_arrays all = arrays_from(qkv, parallel, 0);
     if (!work || !state || tarn_attention_forward(attention, &all, NULL, work, &err) != TARN_OK)
         return fail(&err);
     for (int n = 0; n < N; n++) {
         const tarn_attention_arrays one = arrays_from(qkv, recurrent, n);
-        if (tarn_attention_step(attention, &one, state, work, &err) != TARN_OK)
+        if (tarn_attention_step(attention, &one, states, B, work, &err) != TARN_OK)
             return fail(&err);
     }
     for (int i = 0; i < B * N * H * D; i++) {
@@ -74,7 +74,7 @@ int main(void)
         same = same && difference < 1e-5f; /* which NaN is not */
     }
     printf(
-        "%d positions at once and one by one differ by %.1e at most; the state has %zu bytes\n",
+        "%d positions at once and one by one differ by %.1e at most; a state has %zu bytes\n",
         N, (double)largest, state_size);
     free(work);
     free(state);

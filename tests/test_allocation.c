@@ -21,8 +21,8 @@ static size_t allocations(struct attention_run *run, bool steps)
         status = tarn_attention_backward(run->plan, &arrays, run->saved.bytes, run->work.bytes,
                                          NULL);
     for (size_t i = 0; steps && status == TARN_OK && i < 3; i++)
-        status =
-            tarn_attention_step(run->plan, &arrays, run->state.bytes, run->work.bytes, NULL);
+        status = tarn_attention_step(run->plan, &arrays, run->states, run->is.desc.batch,
+                                     run->work.bytes, NULL);
     const size_t made = atomic_load(&calls) - before;
 
     assert_int_equal(status, TARN_OK);

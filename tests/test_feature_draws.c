@@ -136,10 +136,8 @@ static void redraw_changes_what_random_maps_give(void **state)
     void *const work = take(tarn_attention_workspace_size(attention), 1);
 
     for (size_t i = 0; i < 3; i++) {
-        const tarn_attention_arrays arrays = {.q = {q, SIZE, D, D},
-                                              .k = {k, SIZE, D, D},
-                                              .v = {v, SIZE, D, D},
-                                              .y = {y[i], SIZE, D, D}};
+        const tarn_attention_arrays arrays = {
+            .in = {{q, SIZE, D, D}, {k, SIZE, D, D}, {v, SIZE, D, D}}, .y = {y[i], SIZE, D, D}};
 
         if (i > 0)
             tarn_attention_redraw(attention, i == 1 ? 62 : 61);

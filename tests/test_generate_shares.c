@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "layer/attn.h"
+#include "generate/recurrent.h"
 #include "support/model_case.h"
 #include "tarn/generate.h"
 

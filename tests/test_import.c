@@ -258,7 +258,7 @@ static void weights_are_preferred_to_copies_of_them(void **state)
 }
 
 /* Queries are keys there: the projection of keys is left over. */
-static void attention_that_shares_keys_skips_them(void **state)
+static void attention_without_keys_skips_them(void **state)
 {
     struct told told = {0};
     const tarn_import_desc desc = {
@@ -444,7 +444,7 @@ int main(void)
         cmocka_unit_test(weights_in_bf16_are_widened),
         cmocka_unit_test(what_is_given_counts),
         cmocka_unit_test(weights_are_preferred_to_copies_of_them),
-        cmocka_unit_test(attention_that_shares_keys_skips_them),
+        cmocka_unit_test(attention_without_keys_skips_them),
         cmocka_unit_test(an_encoder_alone_is_refused),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(a_few_names_are_no_large_model),

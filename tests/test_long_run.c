@@ -72,10 +72,7 @@ static double run_long(draw_row *draw)
                                       .cpu = forced_cpu()};
     struct sums sums = {0};
     float row[3 * D], y[D];
-    const tarn_attention_arrays arrays = {.q = {row, 0, 0, 0},
-                                          .k = {row + D, 0, 0, 0},
-                                          .v = {row + 2 * D, 0, 0, 0},
-                                          .y = {y, 0, 0, 0}};
+    const tarn_attention_arrays arrays = {.in = {{row}, {row + D}, {row + 2 * D}}, .y = {y}};
     double expected[D], worst = 0.0;
     struct tn_random random;
     tarn_attention *attention;
@@ -83,12 +80,12 @@ static double run_long(draw_row *draw)
 
     check_ok(tarn_attention_create(&attention, &desc, &err), &err);
     void *const work = take(tarn_attention_workspace_size(attention), 1);
-    void *const state = take(tarn_attention_state_size(attention), 1);
+    void *state = take(tarn_attention_state_size(attention), 1);
 
     tn_random_seed(&random, 1);
     for (size_t i = 0; i < STEPS; i++) {
         draw(row, i, &random);
-        check_ok(tarn_attention_step(attention, &arrays, state, work, &err), &err);
+        check_ok(tarn_attention_step(attention, &arrays, &state, 1, work, &err), &err);
         advance(&sums, expected, row, row + D, row + 2 * D);
         if (i % EVERY == 0 || i + 1 == STEPS)
             worst = fmax(worst, difference(y, expected));

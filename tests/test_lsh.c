@@ -49,7 +49,8 @@ static void check_order(const struct lsh *l, size_t b, size_t h, size_t round)
 
         assert_true(position < n && !met[position]);
         met[position] = true;
-        const size_t next = bucket_of(l, tn_in(l->arrays.q, b, h, position), round, &margin);
+        const size_t next =
+            bucket_of(l, tn_in(l->arrays.in[0], b, h, position), round, &margin);
 
         if (margin > 1e-4) {
             const bool starts = next != bucket;
@@ -182,14 +183,14 @@ static void check_gradients(struct lsh *l)
         for (size_t h = 0; h < l->H; h++) {
             struct lsh_definition def = lsh_define(l, b, h);
 
-            check_slope(&def, l, b, h, def.q, l->arrays.dq, l->D, &random);
-            check_slope(&def, l, b, h, def.v, l->arrays.dv, l->M, &random);
+            check_slope(&def, l, b, h, def.q, l->arrays.din[0], l->D, &random);
+            check_slope(&def, l, b, h, def.v, l->arrays.din[1], l->M, &random);
             lsh_definition_free(&def);
             for (size_t i = lsh_length(l, b); i < l->N; i++) {
                 for (size_t d = 0; d < l->D; d++)
-                    assert_true(tn_out(l->arrays.dq, b, h, i)[d] == 0.0f);
+                    assert_true(tn_out(l->arrays.din[0], b, h, i)[d] == 0.0f);
                 for (size_t m = 0; m < l->M; m++)
-                    assert_true(tn_out(l->arrays.dv, b, h, i)[m] == 0.0f);
+                    assert_true(tn_out(l->arrays.din[1], b, h, i)[m] == 0.0f);
             }
         }
 }

@@ -108,8 +108,8 @@ static void padded_equals_unpadded(void **state)
         lsh_backward(&p);
         lsh_backward(&u);
         check_same_rows(p.arrays.y, u.arrays.y, 2, 2, 37, 8);
-        check_same_rows(p.arrays.dq, u.arrays.dq, 2, 2, 37, 16);
-        check_same_rows(p.arrays.dv, u.arrays.dv, 2, 2, 37, 8);
+        check_same_rows(p.arrays.din[0], u.arrays.din[0], 2, 2, 37, 16);
+        check_same_rows(p.arrays.din[1], u.arrays.din[1], 2, 2, 37, 8);
         for (size_t b = 0; b < 2; b++)
             for (size_t i = 37 * 2 * 8; i < 53 * 2 * 8; i++)
                 assert_true(p.y[b * 53 * 2 * 8 + i] == 0.0f &&
@@ -134,8 +134,8 @@ static void one_thread_equals_many(void **state)
         lsh_backward(&one);
         lsh_backward(&many);
         check_same_rows(one.arrays.y, many.arrays.y, 2, 2, 70, 8);
-        check_same_rows(one.arrays.dq, many.arrays.dq, 2, 2, 70, 16);
-        check_same_rows(one.arrays.dv, many.arrays.dv, 2, 2, 70, 8);
+        check_same_rows(one.arrays.din[0], many.arrays.din[0], 2, 2, 70, 16);
+        check_same_rows(one.arrays.din[1], many.arrays.din[1], 2, 2, 70, 8);
         lsh_close(&one);
         lsh_close(&many);
     }
@@ -179,7 +179,7 @@ static void backward_uses_the_orders_of_its_forward(void **state)
     tarn_attention_redraw(b.plan, 99);
     lsh_backward(&a);
     lsh_backward(&b);
-    check_same_rows(a.arrays.dq, b.arrays.dq, 2, 2, 60, 16);
+    check_same_rows(a.arrays.din[0], b.arrays.din[0], 2, 2, 60, 16);
     lsh_close(&a);
     lsh_close(&b);
 }

@@ -36,11 +36,11 @@ static void check_rows_zero(const struct attention_run *run, enum array array,
 {
     const struct tensor *const t = &run->tensors[array];
 
-    for (size_t r = 0; run_uses(run, array) && r < tensor_rows(t); r++)
+    for (size_t r = 0; r < tensor_rows(t); r++)
         for (size_t e = 0; r / t->H % t->n >= from[r / t->H / t->n] && e < t->width; e++)
             if (tensor_row_at(t, r)[e] != 0.0f)
-                fail_msg("%s: array %d has %g in row %zu, not 0", run_name(run), (int)array,
-                         (double)tensor_row_at(t, r)[e], r);
+                fail_msg("%s: %s has %g in row %zu, not 0", run_name(run),
+                         run_array_name(run, array), (double)tensor_row_at(t, r)[e], r);
 }
 
 /* ---- causal ------------------------------------------------------------- */
@@ -53,11 +53,9 @@ static void check_later(const struct attention_case *is, struct tn_random *rando
 
     run_open(&a, is);
     run_open(&b, is);
-    change_rows(&b.tensors[V], from, -3.0f, 1.0f);
-    if (!is->shares_keys) { /* or they change the hashes of all */
-        change_rows(&b.tensors[Q], from, -2.0f, 0.5f);
-        change_rows(&b.tensors[K], from, 2.0f, 1.0f);
-    }
+    for (size_t i = 0; i < b.in_count; i++)
+        if (is->has_keys || b.in[i].at_keys) /* or they change the hashes of all */
+            change_rows(&b.tensors[i], from, -2.0f, 0.5f);
     run_forward(&a);
     run_forward(&b);
     for (size_t r = 0; r < tensor_rows(&a.tensors[Y]); r++)
@@ -85,7 +83,7 @@ static void check_later_gradients(const struct attention_case *is, struct tn_ran
     change_rows(&run.tensors[DY], from, 0.0f, 0.0f);
     run_forward(&run);
     run_backward(&run);
-    for (size_t array = DQ; array <= DV; array++)
+    for (size_t array = DQ; array < ARRAYS; array++)
         check_rows_zero(&run, (enum array)array, from);
     run_close(&run);
 }
@@ -98,6 +96,12 @@ static void causal_losses_of_early_outputs_have_no_later_gradient(void **state)
 
 /* ---- lengths ------------------------------------------------------------ */
 
+/* Whether an input ends at a length. Without keys, positions past it are no queries either. */
+static bool is_cut(const struct attention_run *run, size_t i)
+{
+    return run->in[i].at_keys || !run->is.has_keys;
+}
+
 static void check_padding(const struct attention_case *drawn, struct tn_random *random)
 {
     struct attention_case is = *drawn;
@@ -107,22 +111,20 @@ static void check_padding(const struct attention_case *drawn, struct tn_random *
     is.has_lengths = true;
     run_open(&a, &is);
     run_open(&b, &is);
-    change_rows(&b.tensors[K], is.lengths, 1.0f, NAN);
-    change_rows(&b.tensors[V], is.lengths, 1.0f, NAN);
-    if (is.shares_keys) { /* positions past a length are no queries either */
-        change_rows(&b.tensors[Q], is.lengths, 1.0f, NAN);
+    for (size_t i = 0; i < b.in_count; i++)
+        if (is_cut(&b, i))
+            change_rows(&b.tensors[i], is.lengths, 1.0f, NAN);
+    if (!is.has_keys)
         change_rows(&b.tensors[DY], is.lengths, 1.0f, NAN);
-    }
     run_forward(&a);
     run_forward(&b);
     run_backward(&a);
     run_backward(&b);
     check_same(&a, &b, true);
     check_finite(&b, true);
-    check_rows_zero(&b, DK, is.lengths);
-    check_rows_zero(&b, DV, is.lengths);
-    if (is.shares_keys)
-        check_rows_zero(&b, DQ, is.lengths);
+    for (size_t i = 0; i < b.in_count; i++)
+        if (is_cut(&b, i))
+            check_rows_zero(&b, run_gradient(i), is.lengths);
     run_close(&a);
     run_close(&b);
 }
@@ -150,7 +152,7 @@ static void check_unpadded(const struct attention_case *drawn, struct tn_random 
 {
     struct attention_case is = *drawn;
     const size_t length = 1 + below(random, is.desc.keys);
-    const bool same_queries = !is.desc.causal && !is.shares_keys;
+    const bool same_queries = !is.desc.causal && is.has_keys;
     const size_t from[CASE_BATCH_MAX] = {length, length, length};
     struct attention_run padded, plain;
 
@@ -171,8 +173,8 @@ static void check_unpadded(const struct attention_case *drawn, struct tn_random 
     run_backward(&plain);
     struct attention_run cut = plain; /* the rows of `padded` that `plain` has, in its shape */
 
-    cut.outputs = pool_open(&cut.tensors[Y], 4, is.layout);
-    for (size_t array = Y; array <= DV; array++)
+    cut.outputs = pool_open(&cut.tensors[Y], ARRAYS - Y, is.layout);
+    for (size_t array = Y; array < ARRAYS; array++)
         copy_rows(&cut.tensors[array], &padded.tensors[array]);
     check_close(&cut, &plain, true, 1e-4);
     pool_close(&cut.outputs);
@@ -201,7 +203,7 @@ static void check_blind(const struct attention_case *drawn, struct tn_random *ra
     run_open(&run, &is);
     run_forward(&run);
     run_backward(&run);
-    for (size_t array = Y; array <= DV; array++)
+    for (size_t array = Y; array < ARRAYS; array++)
         check_rows_zero(&run, (enum array)array, none);
     run_close(&run);
 }

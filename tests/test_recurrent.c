@@ -98,6 +98,93 @@ static void zeros_start_again(void **state)
     }
 }
 
+/* The next position of the sequence that each state is of. */
+static void step_some(struct attention_run *run, const size_t *which, const size_t *positions,
+                      size_t n)
+{
+    const tarn_attention_arrays all = run_arrays(run);
+    void *states[CASE_BATCH_MAX];
+    tarn_error err = {0};
+
+    for (size_t s = 0; s < n; s++)
+        states[s] = run->states[which[s]];
+
+    /* Their rows do not lie in steps of one stride: a buffer has them together. */
+    tarn_attention_arrays some = all;
+    float *buffers[TARN_ATTENTION_INPUTS + 1];
+
+    for (size_t i = 0; i <= run->in_count; i++) {
+        const struct tensor *const t = &run->tensors[i < run->in_count ? i : Y];
+        const size_t row = t->H * t->width;
+
+        buffers[i] = take(n * row, sizeof(float));
+        for (size_t s = 0; s < n * t->H && i < run->in_count; s++)
+            memcpy(buffers[i] + s * t->width,
+                   tensor_row(t, which[s / t->H], positions[s / t->H], s % t->H),
+                   t->width * sizeof(float));
+        if (i < run->in_count)
+            some.in[i] = (tarn_input){buffers[i], (ptrdiff_t)row, 0, (ptrdiff_t)t->width};
+        else
+            some.y = (tarn_output){buffers[i], (ptrdiff_t)row, 0, (ptrdiff_t)t->width};
+    }
+    check_ok(tarn_attention_step(run->plan, &some, states, n, run->work.bytes, &err), &err);
+    const struct tensor *const y = &run->tensors[Y];
+
+    for (size_t s = 0; s < n * y->H; s++)
+        memcpy(tensor_row(y, which[s / y->H], positions[s / y->H], s % y->H),
+               buffers[run->in_count] + s * y->width, y->width * sizeof(float));
+    for (size_t i = 0; i <= run->in_count; i++)
+        free(buffers[i]);
+}
+
+/* At every step some of the sequences, in any order. */
+static void run_scattered(struct attention_run *run, struct tn_random *random)
+{
+    const size_t B = run->is.desc.batch, N = run->is.desc.queries;
+    size_t done[CASE_BATCH_MAX] = {0}, left = B * N;
+
+    while (left > 0) {
+        size_t which[CASE_BATCH_MAX], positions[CASE_BATCH_MAX], n = 0;
+        const size_t first = below(random, B);
+
+        for (size_t i = 0; i < B; i++) {
+            const size_t b = (first + i) % B;
+
+            if (done[b] < N && below(random, 2) == 0) {
+                which[n] = b;
+                positions[n++] = done[b]++;
+            }
+        }
+        step_some(run, which, positions, n);
+        left -= n;
+    }
+}
+
+static void sequences_at_positions_of_their_own_are_what_they_are_together(void **state)
+{
+    const struct variant *variant;
+    struct tn_random random;
+
+    (void)state;
+    tn_random_seed(&random, 405);
+    for (size_t i = 0; (variant = variant_at(i)) != NULL; i++) {
+        if (!variant->has_step)
+            continue;
+        struct attention_case is = draw(variant, &random);
+        struct attention_run together, scattered;
+
+        is.desc.batch = CASE_BATCH_MAX;
+        run_open(&together, &is);
+        run_open(&scattered, &is);
+        run_steps(&together, 0, is.desc.queries);
+        run_scattered(&scattered, &random);
+        check_same(&together, &scattered, false);
+        assert_memory_equal(together.state.bytes, scattered.state.bytes, together.state.size);
+        run_close(&together);
+        run_close(&scattered);
+    }
+}
+
 /* The layout of a state does not depend on the instruction set. */
 static void a_state_moves_to_another_cpu(void **state)
 {
@@ -166,7 +253,7 @@ static void check_full(struct attention_run *run)
     tarn_error err = {0};
 
     assert_int_equal(
-        tarn_attention_step(run->plan, &arrays, run->state.bytes, run->work.bytes, &err),
+        tarn_attention_step(run->plan, &arrays, run->states, 2, run->work.bytes, &err),
         TARN_EINVAL);
     assert_int_equal(err.status, TARN_EINVAL);
     assert_non_null(strstr(err.text, "state"));
@@ -204,6 +291,7 @@ int main(void)
         cmocka_unit_test(step_equals_forward),
         cmocka_unit_test(a_copied_state_continues_alike),
         cmocka_unit_test(zeros_start_again),
+        cmocka_unit_test(sequences_at_positions_of_their_own_are_what_they_are_together),
         cmocka_unit_test(a_state_moves_to_another_cpu),
         cmocka_unit_test(the_state_of_linear_does_not_depend_on_the_length),
         cmocka_unit_test(plans_without_a_recurrent_form_have_no_state),

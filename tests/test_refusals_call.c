@@ -11,7 +11,8 @@ enum call { FORWARD, BACKWARD, STEP, CALLS };
 struct given {
     const tarn_attention *plan;
     tarn_attention_arrays arrays;
-    void *saved, *work, *state;
+    void *saved, *work;
+    void *const *states;
 };
 
 static struct given given_by(const struct attention_run *run)
@@ -20,7 +21,7 @@ static struct given given_by(const struct attention_run *run)
                           .arrays = run_arrays(run),
                           .saved = run->saved.bytes,
                           .work = run->work.bytes,
-                          .state = run->state.bytes};
+                          .states = run->states};
 }
 
 static tarn_status make(enum call call, const struct given *given, bool arrays, tarn_error *err)
@@ -31,7 +32,7 @@ static tarn_status make(enum call call, const struct given *given, bool arrays, 
         return tarn_attention_forward(given->plan, place, given->saved, given->work, err);
     if (call == BACKWARD)
         return tarn_attention_backward(given->plan, place, given->saved, given->work, err);
-    return tarn_attention_step(given->plan, place, given->state, given->work, err);
+    return tarn_attention_step(given->plan, place, given->states, 2, given->work, err);
 }
 
 static void check_untouched(const struct attention_run *run)
@@ -86,30 +87,33 @@ static void null_pointers_are_refused_by_name(void **state)
             given.work = NULL;
             check_refused(&run, (enum call)call, &given, true, "workspace is NULL");
             given = given_by(&run);
-            given.saved = given.state = NULL;
+            given.saved = NULL;
+            given.states = NULL;
             if (call == STEP || (call == BACKWARD && run.saved.size > 0))
                 check_refused(&run, (enum call)call, &given, true,
-                              call == STEP ? "state is NULL" : "saved is NULL");
+                              call == STEP ? "states is NULL" : "saved is NULL");
             run_close(&run);
         }
 }
 
 /* ---- arrays ------------------------------------------------------------- */
 
-/* The members of tarn_attention_arrays, in the order of enum array. */
+/* The member of tarn_attention_arrays, in the order of enum array. */
 static tarn_output *member(struct given *given, size_t array)
 {
     tarn_attention_arrays *const a = &given->arrays;
-    void *const members[ARRAYS] = {&a->q, &a->k, &a->v, &a->dy, &a->y, &a->dq, &a->dk, &a->dv};
+    void *const at = array < DY    ? (void *)&a->in[array]
+                     : array == DY ? (void *)&a->dy
+                     : array == Y  ? (void *)&a->y
+                                   : (void *)&a->din[array - DQ];
 
-    return members[array]; /* inputs have the same members */
+    return at; /* inputs have the same members */
 }
 
-static const char *const names[ARRAYS] = {"q:", "k:", "v:", "dy:", "y:", "dq:", "dk:", "dv:"};
-
-static bool takes(enum call call, size_t array)
+static bool takes(const struct attention_run *run, enum call call, size_t array)
 {
-    return array <= V || array == Y || call == BACKWARD;
+    return tensor_rows(&run->tensors[array]) > 0 &&
+           (array < DY || array == Y || call == BACKWARD);
 }
 
 typedef void spoil(tarn_output *array);
@@ -153,8 +157,8 @@ static void check_spoilt(const struct variant *variant, enum call call, spoil *s
         struct given given = given_by(&run);
 
         spoil_one(member(&given, array));
-        if (takes(call, array) && run_uses(&run, (enum array)array))
-            check_refused(&run, call, &given, true, names[array]);
+        if (takes(&run, call, array))
+            check_refused(&run, call, &given, true, run_array_name(&run, (enum array)array));
         run_close(&run);
     }
 }
@@ -222,11 +226,11 @@ static void positions_are_checked_but_in_a_step(void **state)
             open(&run, variant, true);
             struct given given = given_by(&run);
 
-            given.arrays.v.position = PTRDIFF_MAX / 3;
+            given.arrays.in[run_input(&run, "value")].position = PTRDIFF_MAX / 3;
             if (call == STEP)
                 assert_int_equal(make(STEP, &given, true, NULL), TARN_OK);
             else
-                check_refused(&run, (enum call)call, &given, true, "v:");
+                check_refused(&run, (enum call)call, &given, true, "value:");
             run_close(&run);
         }
 }
@@ -257,7 +261,8 @@ static void lengths_beyond_the_keys_are_refused(void **state)
 static void steps_without_a_recurrent_form_are_refused(void **state)
 {
     const struct variant *variant;
-    char memory[64];
+    float memory[64];
+    void *const two[] = {memory, memory + 32};
 
     (void)state;
     for (size_t i = 0; (variant = variant_at(i)) != NULL; i++)
@@ -269,7 +274,7 @@ static void steps_without_a_recurrent_form_are_refused(void **state)
             open(&run, variant, causal);
             struct given given = given_by(&run);
 
-            given.state = memory;
+            given.states = two;
             check_refused(&run, STEP, &given, true, "attention:");
             run_close(&run);
         }
@@ -292,8 +297,13 @@ static void steps_take_no_lengths_and_an_aligned_state(void **state)
         given.arrays.key_lengths = lengths;
         check_refused(&run, STEP, &given, true, "key_lengths must be NULL");
         given = given_by(&run);
-        given.state = run.state.bytes + 1;
-        check_refused(&run, STEP, &given, true, "state is misaligned");
+        void *const odd[] = {run.states[0], run.state.bytes + 1};
+        void *const none[] = {run.states[0], NULL};
+
+        given.states = odd;
+        check_refused(&run, STEP, &given, true, "states[1] is misaligned");
+        given.states = none;
+        check_refused(&run, STEP, &given, true, "states[1] is NULL");
         run_close(&run);
     }
 }

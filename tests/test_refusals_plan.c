@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/testing.h"
-#include "tarn/attention.h"
+#include "support/attention_case.h"
 
 static tarn_attention_desc plain(const char *kind)
 {
@@ -183,8 +182,8 @@ static void a_state_that_does_not_fit_is_refused(void **state)
     (void)state;
     desc.feature_map = "fourier:features=1048576";
     desc.causal = true;
-    desc.batch = 258708618301;
-    desc.heads = desc.queries = desc.keys = desc.query_width = desc.value_width = 1;
+    desc.heads = 258708618301;
+    desc.batch = desc.queries = desc.keys = desc.query_width = desc.value_width = 1;
     check_refused(&desc, TARN_EINVAL, "sizes");
 }
 
@@ -443,8 +442,8 @@ static void tables_end_and_have_no_name_twice(void **state)
     }
 }
 
-/* A kind that shares them is one that refuses other keys than queries. */
-static void kinds_that_share_keys_say_so(void **state)
+/* A kind without keys is one that refuses another number of them than of queries. */
+static void kinds_list_their_inputs(void **state)
 {
     const tarn_table_row *kind;
 
@@ -456,13 +455,17 @@ static void kinds_that_share_keys_say_so(void **state)
         desc.keys = desc.queries + 1;
         const bool refused = tarn_attention_create(&plan, &desc, NULL) != TARN_OK;
 
-        assert_int_equal(tarn_attention_shares_keys(kind->name), refused);
+        assert_int_equal(variant_of(kind->name, NULL).has_keys, !refused);
         tarn_attention_free(plan);
     }
-    assert_true(tarn_attention_shares_keys("lsh:rounds=4"));
-    assert_false(tarn_attention_shares_keys("lshh"));
-    assert_false(tarn_attention_shares_keys("ls"));
-    assert_false(tarn_attention_shares_keys(NULL));
+    const tarn_attention_input *const in = tarn_attention_inputs("lsh:rounds=4");
+
+    assert_string_equal(in[0].name, "query");
+    assert_string_equal(in[1].name, "value");
+    assert_null(in[2].name);
+    assert_null(tarn_attention_inputs("lshh"));
+    assert_null(tarn_attention_inputs("ls"));
+    assert_null(tarn_attention_inputs(NULL));
 }
 
 int main(void)
@@ -482,7 +485,7 @@ int main(void)
         cmocka_unit_test(an_allocator_without_functions_is_refused),
         cmocka_unit_test(null_is_refused_or_ignored),
         cmocka_unit_test(tables_end_and_have_no_name_twice),
-        cmocka_unit_test(kinds_that_share_keys_say_so),
+        cmocka_unit_test(kinds_list_their_inputs),
     };
 
     return cmocka_run_group_tests_name("refusals of plans", tests, NULL, NULL);

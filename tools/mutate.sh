@@ -55,7 +55,7 @@ mutations() {
         's/1.0f, first + done/0.0f, first + done/' $segments
     mutate "linear: scan skips the first segment" $sums \
         's/size_t i = 1; i < count/size_t i = 2; i < count/' $segments
-    spread=src/layer/attn_linear.c
+    spread=src/layer/attention_linear.c
     mutate "linear: scan of R from the wrong end" $spread \
         '/work->R.count,$/{n;s/work->call->plan->causal/false/;}' $segments
     mutate "linear: not causal, a segment's prefix for the total" $spread \
@@ -114,23 +114,23 @@ mutations() {
         's/queries->max\[i\] + logf(sum)/logf(sum)/' $softmax
     mutate "softmax: rows that see nothing" $tile \
         's/Mp, sum > 0.0f ? 1.0f \/ sum : 0.0f/Mp, 1.0f \/ sum/' test_masking test_definition
-    mutate "softmax: dq without the scale, whole heads" src/layer/attn_softmax.c \
-        's/^\( *\)head.scale);/\11.0f);/' $softmax
-    mutate "softmax: dq without the scale, spans" src/layer/attn_softmax.c \
+    mutate "softmax: dq without the scale, whole heads" src/layer/attention_softmax.c \
+        's/plan->D, head.scale);/plan->D, 1.0f);/' $softmax
+    mutate "softmax: dq without the scale, spans" src/layer/attention_softmax.c \
         's/a->Dp, a->plan->D, a->scale);/a->Dp, a->plan->D, 1.0f);/' $softmax
-    mutate "softmax: backward skips queries of the same block" src/layer/attn_softmax.c \
+    mutate "softmax: backward skips queries of the same block" src/layer/attention_softmax.c \
         's/plan->causal ? first : 0; i/plan->causal ? first + 1 : 0; i/' $softmax
-    mutate "softmax: lengths ignored" src/layer/attn_softmax.c \
+    mutate "softmax: lengths ignored" src/layer/attention_softmax.c \
         's/tn_min(a->length, last_query) : a->length/tn_min(a->plan->Nk, last_query) : a->plan->Nk/' \
         test_masking
     mutate "softmax: step without the scale" src/layer/softmax_step.c \
         's/s\[j\] = scale \* kernels/s[j] = 1.0f * kernels/' test_recurrent
     mutate "cache: a key overwrites the one before" src/layer/kv_cache.c \
-        's/b, h) + n \* D/b, h) + (n - n % 2) * D/' test_recurrent
+        's/\[b\], h) + n \* D/[b], h) + (n - n % 2) * D/' test_recurrent
     mutate "cache: never full" src/layer/attention_check.c \
         's/>= plan->Nk)/> plan->Nk)/' test_recurrent
 
-    kernel=src/layer/attn_kernel.c
+    kernel=src/layer/attention_kernel.c
     mutate "kernel: no gradient through the denominator" $kernel \
         's/(held ? 0.0 : dot(g, y, M))/(held ? 0.0 : 0.0 * dot(g, y, M))/' $softmax
     mutate "kernel: slope of a held denominator" $kernel \
@@ -172,19 +172,19 @@ mutations() {
         's/g\[i\] = exponent\[i\] < cap ?/g[i] = exponent[i] <= cap ?/' test_feature_maps
 
     lsh="test_lsh test_lsh_properties"
-    mutate "lsh: no gradient of the division by the length" src/layer/attn_lsh.c \
+    mutate "lsh: no gradient of the division by the length" src/layer/attention_lsh.c \
         's/-(c \* c \* c)/0.0f * -(c * c * c)/' $lsh
-    mutate "lsh: keys' gradients not divided" src/layer/attn_lsh.c \
+    mutate "lsh: keys' gradients not divided" src/layer/attention_lsh.c \
         's/axpy(dq, c, dk, D)/axpy(dq, 1.0f, dk, D)/' $lsh
-    mutate "lsh: no delta" src/layer/attn_lsh.c \
+    mutate "lsh: no delta" src/layer/attention_lsh.c \
         's/a->kernels->dot(dy, y, a->plan->M)/0.0f * *y/' $lsh
-    mutate "lsh: sums not rescaled between rounds" src/layer/attn_lsh.c \
+    mutate "lsh: sums not rescaled between rounds" src/layer/attention_lsh.c \
         's/if (scratch->factor\[i\] != 1.0f)/if (false)/' $lsh
     mutate "lsh: a position sees itself" src/layer/lsh_tile.c \
         's/s\[i\] = -INFINITY; \/\* itself \*\//(void)s;/' $lsh
     mutate "lsh: sees equal positions only when not later" src/layer/lsh_tile.c \
         's/keys->position\[j\] < position ?/keys->position[j] <= position + 1 ?/' $lsh
-    mutate "lsh: a lonely position hands on no gradient" src/layer/attn_lsh.c \
+    mutate "lsh: a lonely position hands on no gradient" src/layer/attention_lsh.c \
         's/if (isinf(L\[n\]))/if (false)/' $lsh
 
     rows="test_kernels test_kernel_rows"
@@ -224,12 +224,17 @@ mutations() {
         's/return (int32_t)context->symbols;/return 0;/' test_context
     mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
         's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
-    mutate "generate: shares step the first streams" src/layer/linear_step.c \
-        's/head = call->streams.first \* call->plan->H + index;/head = index;/' test_generate_shares
-    mutate "generate: shares cache the first streams" src/layer/kv_cache.c \
-        's/return key_rows(call, call->streams.first + b, h)/return key_rows(call, b, h)/' test_generate_shares
-    mutate "generate: shares are not counted" src/generate/method_recurrent.c \
-        's/^        advance(round);//' test_generate_shares
+    mutate "generate: shares step the first streams" src/generate/method_recurrent.c \
+        's/m->layer, turn->streams.first + b)/m->layer, b)/' test_generate_shares
+    mutate "linear: all sequences at the position of the first" src/layer/linear_step.c \
+        's/count_of(call->states\[b\]));/count_of(call->states[0]));/' test_recurrent
+    mutate "linear: only the first sequence is counted" src/layer/linear_step.c \
+        's/b < call->n; b++) \/\*/b < 1; b++) \/*/' test_recurrent
+    mutate "cache: all sequences in the cache of the first" src/layer/kv_cache.c \
+        's/return key_rows(call->plan, call->states\[b\], h)/return key_rows(call->plan, call->states[0], h)/' \
+        test_recurrent
+    mutate "cache: only the first sequence is counted" src/layer/kv_cache.c \
+        's/b < call->n; b++/b < 1; b++/' test_recurrent
     mutate "generate: a share has the first streams past" src/generate/method_recurrent.c \
         's/ + turn->streams.first \* context->reach//' test_generate_shares
     mutate "generate: f32 whatever the precision" src/generate/recurrent_lane.c \

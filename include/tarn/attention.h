@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* attention.h - the attention kinds of the paper, on the caller's own arrays.
  *
- *     q (B, N, H, D)   k (B, Nk, H, D)   v (B, Nk, H, M)   ->   y (B, N, H, M)
+ *     query (B, N, H, D)   key (B, Nk, H, D)   value (B, Nk, H, M)   ->   y (B, N, H, M)
+ *
+ * Each kind declares its inputs: tarn_attention_inputs().
  *
  * Create a plan once for an attention kind and its sizes. The forward pass, the backward pass
  * and the recurrent step then run on arrays that the caller describes by strides, in memory
@@ -72,17 +74,18 @@ typedef struct tarn_output {
     ptrdiff_t batch, position, head;
 } tarn_output;
 
-/* The arrays of one call. Forward and step read q, k, v and write y. Backward reads q, k, v,
- * y and dy (the gradient of the loss with respect to y), and writes the gradients dq, dk, dv.
- * Arrays that a call does not use may be zero. Kinds that share queries and keys ("lsh") use
- * neither k nor dk. */
+enum { TARN_ATTENTION_INPUTS = 8 }; /* of a kind at most */
+
+/* The arrays of one call. Forward and step read the inputs and write y. Backward reads the
+ * inputs, y and dy (the gradient of the loss with respect to y), and writes the gradients of
+ * the inputs. Arrays that a call or a kind does not use may be zero. */
 typedef struct tarn_attention_arrays {
-    tarn_input q, k, v;
+    tarn_input in[TARN_ATTENTION_INPUTS]; /* in the order of tarn_attention_inputs() */
     tarn_output y;
     tarn_input dy;
-    tarn_output dq, dk, dv;
-    const size_t *key_lengths; /* B lengths of at most `keys`; NULL: all are `keys`. Keys and
-                                  values past a length are never read. The output is 0 where a
+    tarn_output din[TARN_ATTENTION_INPUTS];
+    const size_t *key_lengths; /* B lengths of at most `keys`; NULL: all are `keys`. Inputs at
+                                  keys past a length are never read. The output is 0 where a
                                   query has no key. Must be NULL for a step. */
 } tarn_attention_arrays;
 
@@ -107,10 +110,10 @@ TARN_API void tarn_attention_redraw(tarn_attention *attention, uint64_t seed);
  *   saved      kept from a forward pass for its backward pass. Pass NULL to forward if no
  *              backward pass follows.
  *   workspace  scratch memory for one forward, backward or step
- *   state      kept from step to step, for the whole batch. All zeros is the initial state
- *              (16), (17). It contains no pointers: memcpy() takes a snapshot. With linear
- *              attention its size does not depend on the sequence length. Size 0 means that
- *              this kind has no recurrent form. */
+ *   state      of one sequence, kept from step to step. All zeros is the initial state (16),
+ *              (17). It contains no pointers: memcpy() makes a copy that continues on its own.
+ *              With linear attention its size does not depend on the sequence length. Size 0
+ *              means that this kind has no recurrent form. */
 TARN_API size_t tarn_attention_saved_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_workspace_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_state_size(const tarn_attention *attention);
@@ -125,13 +128,16 @@ TARN_API tarn_status tarn_attention_backward(const tarn_attention *attention,
                                              const void *saved, void *workspace,
                                              tarn_error *err);
 
-/* Recurrent form: processes the next position of every sequence, (18)-(20), and updates the
- * state. q, k, v and y have one position; their position strides are ignored. The plan must be
- * causal. A kind whose state is a growing cache (softmax) fails with TARN_EINVAL once it
- * contains `keys` positions. */
+/* Recurrent form: processes the next position of n sequences, (18)-(20), and updates their
+ * states, wherever these lie and however far each of them is. n need not be the plan's batch.
+ * Inputs and y have n sequences of one position; their position strides are ignored. No state
+ * may occur twice, which is not checked. The plan must be causal. A kind whose state is a
+ * growing cache (softmax) fails with TARN_EINVAL if one of the states already contains `keys`
+ * positions; then no state has changed. */
 TARN_API tarn_status tarn_attention_step(const tarn_attention *attention,
-                                         const tarn_attention_arrays *arrays, void *state,
-                                         void *workspace, tarn_error *err);
+                                         const tarn_attention_arrays *arrays,
+                                         void *const *states, size_t n, void *workspace,
+                                         tarn_error *err);
 
 /* ---- Information -------------------------------------------------------- */
 
@@ -160,9 +166,25 @@ typedef struct tarn_table_row {
 
 TARN_API const tarn_table_row *tarn_attention_kind(size_t index);
 
-/* Whether a kind, given as in tarn_attention_desc, uses its queries as keys, as "lsh" does:
- * then k and dk are not used, and N = Nk. False for an unknown kind. */
-TARN_API bool tarn_attention_shares_keys(const char *kind);
+/* Floats per head of an input. */
+typedef enum tarn_input_width {
+    TARN_QUERY_WIDTH, /* D */
+    TARN_VALUE_WIDTH, /* M */
+    TARN_SCALAR       /* 1 */
+} tarn_input_width;
+
+/* One input of a kind. */
+typedef struct tarn_attention_input {
+    const char *name; /* "query", "key", "value", ... */
+    const char *help;
+    tarn_input_width width;
+    bool at_keys; /* has the positions and lengths of the keys, not those of the queries */
+} tarn_attention_input;
+
+/* What a kind, given as in tarn_attention_desc, takes, in the order of tarn_attention_arrays;
+ * ended by a NULL name. Most take query, key and value; "lsh", which uses its queries as keys,
+ * takes query and value. NULL for an unknown kind. */
+TARN_API const tarn_attention_input *tarn_attention_inputs(const char *kind);
 
 TARN_API const tarn_table_row *tarn_feature_map(size_t index);
 

@@ -35,34 +35,26 @@ struct turn {
 
 struct mixing {
     const struct turn *turn;
-    tarn_attention attention;
-    void *state;
+    size_t layer;
 };
 
-/* One step per position; rows are (streams, n). Where streams are in shares, the positions of a
- * state are counted when all of them are done. */
+/* One step per position; rows are (streams, n). */
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct mixing *const m = arg;
     const struct turn *const turn = m->turn;
-    const struct tn_arch *const arch = &turn->g->model->arch;
-    const ptrdiff_t n = (ptrdiff_t)turn->lane->n, D = (ptrdiff_t)arch->D;
-    const ptrdiff_t F = (ptrdiff_t)arch->config.width;
-    const ptrdiff_t wide = (ptrdiff_t)block->plan->projected;
+    const struct tn_recurrent *const own = turn->g->own;
+    tarn_attention_arrays arrays = tn_block_arrays(block, turn->lane->n);
 
-    for (ptrdiff_t i = 0; i < n; i++) {
-        const float *const q = block->tape->qkv + i * wide;
-        const tarn_attention_arrays arrays = {
-            .q = {q, n * wide, wide, D},
-            .k = {q + (arch->shares_keys ? 0 : F), n * wide, wide, D},
-            .v = {q + wide - F, n * wide, wide, D},
-            .y = {block->tape->mixed + i * F, n * F, F, D},
-        };
-
-        tn_attention_step_streams(&m->attention, &arrays, m->state, turn->desk->work,
-                                  turn->streams);
-        if (tn_lane_is_whole(turn->lane))
-            tn_attention_advance(&m->attention, m->state);
+    for (size_t b = 0; b < turn->streams.count; b++)
+        turn->desk->states[b] =
+            tn_recurrent_layer(turn->g, turn->state, m->layer, turn->streams.first + b);
+    for (size_t n = 0; n < turn->lane->n; n++) {
+        tn_attention_step(&own->attentions[m->layer], &arrays, turn->desk->states,
+                          turn->streams.count, turn->lane->threads, turn->desk->work);
+        for (size_t i = 0; i < TARN_ATTENTION_INPUTS && arrays.in[i].data; i++)
+            arrays.in[i].data += arrays.in[i].position;
+        arrays.y.data += arrays.y.position;
     }
 }
 
@@ -121,8 +113,7 @@ static void layers_forward(const struct turn *turn)
     const struct tn_recurrent *const own = g->own;
 
     for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        struct mixing mixing = {turn, own->attentions[layer],
-                                tn_recurrent_layer(g, turn->state, layer)};
+        struct mixing mixing = {turn, layer};
         const struct tn_block block = {
             .plan = &turn->desk->block,
             .weights = &own->blocks[layer],
@@ -131,7 +122,6 @@ static void layers_forward(const struct turn *turn)
             .arg = &mixing,
         };
 
-        mixing.attention.threads = turn->lane->threads;
         tn_block_forward(&block, turn->desk->x, turn->desk->x);
     }
 }
@@ -207,25 +197,14 @@ static void take_turn(void *arg, size_t share, size_t thread)
         predict(&turn);
 }
 
-static void advance(const struct round *round)
-{
-    const struct tn_recurrent *const own = round->g->own;
-
-    for (size_t layer = 0; layer < round->g->model->arch.config.layers; layer++)
-        tn_attention_advance(&own->attentions[layer],
-                             tn_recurrent_layer(round->g, round->state, layer));
-}
-
 static void go(struct round *round, const float **outputs)
 {
     const struct tn_lane *const lane = round->lane;
 
-    if (!tn_lane_is_whole(lane)) {
+    if (!tn_lane_is_whole(lane))
         tn_parallel(round->g->threads, lane->shares, take_turn, round);
-        advance(round);
-    } else {
+    else
         take_turn(round, 0, 0);
-    }
     round->state->position += lane->n;
     *outputs = lane->outputs;
 }
@@ -334,7 +313,7 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     g->own = own;
     if ((status = attentions_create(g, own, err)) != TARN_OK)
         return status;
-    own->layer_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
+    own->stream_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
     if ((status = tn_lane_create(&own->one, g, 1, shares_of(g), err)) != TARN_OK)
         return status;
     const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
@@ -363,7 +342,7 @@ static size_t state_size(const tarn_generator *g)
 {
     const struct tn_recurrent *const own = g->own;
 
-    return sizeof(struct tn_state) + g->model->arch.config.layers * own->layer_state +
+    return sizeof(struct tn_state) + g->model->arch.config.layers * g->B * own->stream_state +
            tn_recurrent_past_count(g) * sizeof(int32_t);
 }
 

@@ -16,6 +16,7 @@ struct tn_desk {
     float *normed;    /* of the last position: streams x F */
     int32_t *symbols; /* streams x n */
     int32_t *context; /* rows of its tables */
+    void **states;    /* of a layer, one per stream */
     void *scratch, *work;
 };
 
@@ -47,7 +48,7 @@ static inline bool tn_lane_is_whole(const struct tn_lane *lane)
 
 struct tn_recurrent {
     tarn_attention *attentions; /* one per layer */
-    size_t layer_state;         /* bytes from one layer's state to the next */
+    size_t stream_state;        /* bytes from one stream's state of a layer to the next */
     struct tn_lane one, many;   /* many.n is 0 where streams alone are rows enough */
 
     /* The matrices as both lanes multiply with them, held in `memory`. */
@@ -57,19 +58,24 @@ struct tn_recurrent {
     size_t bytes;
 };
 
-/* A state is a head, every layer's sums or cache, and the symbols that the context reaches back
- * to. */
+/* Streams first .. first + count - 1 of a generator's B. */
+struct tn_streams {
+    size_t first, count;
+};
+
+/* A state is a head, every layer's states of attention, stream by stream, and the symbols that
+ * the context reaches back to. */
 static inline char *tn_recurrent_layer(const tarn_generator *g, const struct tn_state *state,
-                                       size_t layer)
+                                       size_t layer, size_t stream)
 {
     const struct tn_recurrent *const own = g->own;
 
-    return (char *)(uintptr_t)(state + 1) + layer * own->layer_state;
+    return (char *)(uintptr_t)(state + 1) + (layer * g->B + stream) * own->stream_state;
 }
 
 static inline int32_t *tn_recurrent_past(const tarn_generator *g, const struct tn_state *state)
 {
-    return (int32_t *)(void *)tn_recurrent_layer(g, state, g->model->arch.config.layers);
+    return (int32_t *)(void *)tn_recurrent_layer(g, state, g->model->arch.config.layers, 0);
 }
 
 static inline size_t tn_recurrent_past_count(const tarn_generator *g)

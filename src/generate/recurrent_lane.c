@@ -24,10 +24,8 @@ static struct tn_desk lay_out_desk(const tarn_generator *g, const struct tn_lane
     const struct tn_arch *const arch = &g->model->arch;
     const size_t F = arch->config.width, R = lane->streams * lane->n;
     const bool table = !arch->position.row->learned;
-    tarn_attention attention = own->attentions[0];
     struct tn_desk desk = {.block = lane->block};
 
-    attention.threads = lane->threads;
     desk.tape = tn_block_tape_take(&lane->block, arena);
     desk.x = tn_arena_floats(arena, R * F);
     desk.positions = table ? tn_arena_floats(arena, lane->n * arch->position.table) : NULL;
@@ -38,7 +36,9 @@ static struct tn_desk lay_out_desk(const tarn_generator *g, const struct tn_lane
         desk.frames = tn_arena_floats(arena, R * arch->config.stack * arch->config.frames);
     desk.scratch = take_scratch(lane, arena);
     desk.block.scratch = desk.scratch;
-    desk.work = tn_arena_take(arena, tarn_attention_workspace_size(&attention), 1);
+    desk.states = tn_arena_take(arena, lane->streams, sizeof *desk.states);
+    desk.work =
+        tn_arena_take(arena, tn_attention_step_size(&own->attentions[0], lane->threads), 1);
     return desk;
 }
 

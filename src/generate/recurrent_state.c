@@ -7,67 +7,123 @@
 
 #include "layer/kv_cache.h"
 
-/* Of a layer; a sum is whole at any position. It is kept as for a stream without end, so that
- * one with an end can go on in one without. */
-static size_t layer_packed(const tarn_generator *g, size_t n)
+/* Bytes of a layer's states: what streams have in common, and two parts of each. */
+struct parts {
+    size_t bytes[3];
+};
+
+/* Of a stream without end, so that one with an end can go on in one without; of a cache the
+ * positions that are filled. */
+static struct parts parts_of(const tarn_generator *g, size_t n)
 {
     const struct tn_recurrent *const own = g->own;
-    tarn_attention endless = own->attentions[0];
+    tarn_attention plan = own->attentions[0];
+    struct parts parts = {{0, 0, 0}};
 
-    endless.steps = 0;
-    return endless.kind->cached ? tn_kv_cache_packed_bytes(&endless, n)
-                                : tarn_attention_state_size(&endless);
+    plan.steps = 0;
+    if (plan.kind->cached) {
+        parts.bytes[1] = plan.H * n * plan.D * sizeof(float);
+        parts.bytes[2] = plan.H * n * plan.M * sizeof(float);
+    } else if (plan.kind->parts) {
+        plan.kind->parts(&plan, parts.bytes);
+    } else {
+        parts.bytes[1] = tarn_attention_state_size(&plan);
+    }
+    return parts;
 }
 
-/* The rest of what is packed is zeros: no position has come so far. */
-static void pack_sums(const tarn_attention *attention, char *to, const void *from, size_t bytes)
+static size_t layer_bytes(const tarn_generator *g, struct parts parts)
 {
-    const size_t own = tarn_attention_state_size(attention);
+    return parts.bytes[0] + g->B * (parts.bytes[1] + parts.bytes[2]);
+}
 
-    memcpy(to, from, own);
-    memset(to + own, 0, bytes - own);
+/* Where a stream has part i in what is packed of a layer. */
+static size_t part_at(const tarn_generator *g, struct parts parts, size_t i, size_t stream)
+{
+    return i == 0   ? 0
+           : i == 1 ? parts.bytes[0] + stream * parts.bytes[1]
+                    : parts.bytes[0] + g->B * parts.bytes[1] + stream * parts.bytes[2];
 }
 
 size_t tn_recurrent_packed(const tarn_generator *g, size_t n)
 {
-    return g->model->arch.config.layers * layer_packed(g, n) +
+    return g->model->arch.config.layers * layer_bytes(g, parts_of(g, n)) +
            tn_recurrent_past_count(g) * sizeof(int32_t);
+}
+
+/* A state of fewer positions than a block of sums ends before the third part, which then is
+ * zeros. */
+static size_t part_there(const tarn_attention *attention, struct parts parts, size_t i)
+{
+    const size_t before = i == 0   ? 0
+                          : i == 1 ? parts.bytes[0]
+                                   : parts.bytes[0] + parts.bytes[1];
+
+    return tn_min(parts.bytes[i], tarn_attention_state_size(attention) - before);
+}
+
+static void pack_stream(const tarn_generator *g, const tarn_attention *attention, char *layer,
+                        struct parts parts, const char *state, size_t n, size_t stream)
+{
+    if (attention->kind->cached) {
+        tn_kv_cache_pack(attention, layer + part_at(g, parts, 1, stream),
+                         layer + part_at(g, parts, 2, stream), state, n);
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        char *const to = layer + part_at(g, parts, i, stream);
+        const size_t there = part_there(attention, parts, i);
+
+        memcpy(to, state, there);
+        memset(to + there, 0, parts.bytes[i] - there);
+        state += there;
+    }
+}
+
+static void unpack_stream(const tarn_generator *g, const tarn_attention *attention,
+                          const char *layer, struct parts parts, char *state, size_t n,
+                          size_t stream)
+{
+    if (attention->kind->cached) {
+        tn_kv_cache_unpack(attention, state, layer + part_at(g, parts, 1, stream),
+                           layer + part_at(g, parts, 2, stream), n);
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const size_t there = part_there(attention, parts, i);
+
+        memcpy(state, layer + part_at(g, parts, i, stream), there);
+        state += there;
+    }
 }
 
 void tn_recurrent_pack(const tarn_generator *g, void *out, const struct tn_state *state)
 {
     const struct tn_recurrent *const own = g->own;
-    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
+    const size_t n = (size_t)state->position, layers = g->model->arch.config.layers;
+    const struct parts parts = parts_of(g, n);
+    const size_t bytes = layer_bytes(g, parts);
 
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        char *const to = (char *)out + layer * bytes;
-
-        if (attention->kind->cached)
-            tn_kv_cache_pack(attention, to, tn_recurrent_layer(g, state, layer), n);
-        else
-            pack_sums(attention, to, tn_recurrent_layer(g, state, layer), bytes);
-    }
-    memcpy((char *)out + g->model->arch.config.layers * bytes, tn_recurrent_past(g, state),
+    for (size_t layer = 0; layer < layers; layer++)
+        for (size_t b = 0; b < g->B; b++)
+            pack_stream(g, &own->attentions[layer], (char *)out + layer * bytes, parts,
+                        tn_recurrent_layer(g, state, layer, b), n, b);
+    memcpy((char *)out + layers * bytes, tn_recurrent_past(g, state),
            tn_recurrent_past_count(g) * sizeof(int32_t));
 }
 
 void tn_recurrent_unpack(const tarn_generator *g, struct tn_state *state, const void *in)
 {
     const struct tn_recurrent *const own = g->own;
-    const size_t n = (size_t)state->position, bytes = layer_packed(g, n);
+    const size_t n = (size_t)state->position, layers = g->model->arch.config.layers;
+    const struct parts parts = parts_of(g, n);
+    const size_t bytes = layer_bytes(g, parts);
 
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        const char *const from = (const char *)in + layer * bytes;
-
-        if (attention->kind->cached)
-            tn_kv_cache_unpack(attention, tn_recurrent_layer(g, state, layer), from, n);
-        else
-            memcpy(tn_recurrent_layer(g, state, layer), from,
-                   tarn_attention_state_size(attention));
-    }
-    memcpy(tn_recurrent_past(g, state), (const char *)in + g->model->arch.config.layers * bytes,
+    for (size_t layer = 0; layer < layers; layer++)
+        for (size_t b = 0; b < g->B; b++)
+            unpack_stream(g, &own->attentions[layer], (const char *)in + layer * bytes, parts,
+                          tn_recurrent_layer(g, state, layer, b), n, b);
+    memcpy(tn_recurrent_past(g, state), (const char *)in + layers * bytes,
            tn_recurrent_past_count(g) * sizeof(int32_t));
 }
 

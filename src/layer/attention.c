@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* attention.c - plans: made here, checked here, handed to the kind they name. */
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
 #include <string.h>
 
 #include "layer/attention_check.h"
 
-#define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attn_##name;
-#include "layer/attn_kinds.def"
+#define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attention_##name;
+#include "layer/attention_kinds.def"
 #undef TN_ATTENTION_KIND
 
-#define TN_ATTENTION_KIND(name) &tn_attn_##name.about,
+#define TN_ATTENTION_KIND(name) &tn_attention_##name.about,
 const tarn_table_row *const tn_attention_rows[] = {
-#include "layer/attn_kinds.def"
+#include "layer/attention_kinds.def"
     NULL,
 };
 #undef TN_ATTENTION_KIND
@@ -22,13 +22,43 @@ const tarn_table_row *tarn_attention_kind(size_t index)
     return tn_row_at(tn_attention_rows, index);
 }
 
-bool tarn_attention_shares_keys(const char *kind)
+/* ---- Inputs ------------------------------------------------------------- */
+
+const tarn_attention_input tn_query_key_value[] = {
+    {"query", "what a position looks for", TARN_QUERY_WIDTH, false},
+    {"key", "what a position is found by", TARN_QUERY_WIDTH, true},
+    {"value", "what a position gives", TARN_VALUE_WIDTH, true},
+    {0},
+};
+
+const tarn_attention_input *tarn_attention_inputs(const char *kind)
 {
     const tarn_table_row *row = NULL;
 
-    /* A row is the first member of its kind. */
-    return kind && tn_option_row(&row, tn_attention_rows, "kind", kind, NULL) == TARN_OK &&
-           ((const struct tn_attention_kind *)row)->shares_keys;
+    if (!kind || tn_option_row(&row, tn_attention_rows, "kind", kind, NULL) != TARN_OK)
+        return NULL;
+    return ((const struct tn_attention_kind *)row)->inputs; /* a kind begins with its row */
+}
+
+size_t tn_input_count(const tarn_attention_input *inputs)
+{
+    size_t count = 0;
+
+    while (inputs[count].name)
+        count++;
+    return count;
+}
+
+size_t tn_input_width(const tarn_attention *plan, const tarn_attention_input *input)
+{
+    return input->width == TARN_QUERY_WIDTH   ? plan->D
+           : input->width == TARN_VALUE_WIDTH ? plan->M
+                                              : 1;
+}
+
+size_t tn_input_length(const tarn_attention *plan, const tarn_attention_input *input)
+{
+    return input->at_keys ? plan->Nk : plan->N;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -195,40 +225,37 @@ size_t tarn_attention_state_size(const tarn_attention *attention)
 
 /* A stride along one element leads nowhere, whatever it is: as 0 it does no harm where a loop
  * goes on once too often. */
-static void drop_unwalked(const tarn_attention *plan, size_t n, ptrdiff_t *batch,
-                          ptrdiff_t *position, ptrdiff_t *head)
+static tarn_input walked_in(tarn_input x, size_t B, size_t N, size_t H)
 {
-    *batch = plan->B > 1 ? *batch : 0;
-    *position = n > 1 ? *position : 0;
-    *head = plan->H > 1 ? *head : 0;
+    return (tarn_input){x.data, B > 1 ? x.batch : 0, N > 1 ? x.position : 0,
+                        H > 1 ? x.head : 0};
 }
 
-static tarn_input walked_in(const tarn_attention *plan, size_t n, tarn_input x)
+static tarn_output walked_out(tarn_output x, size_t B, size_t N, size_t H)
 {
-    drop_unwalked(plan, n, &x.batch, &x.position, &x.head);
-    return x;
+    return (tarn_output){x.data, B > 1 ? x.batch : 0, N > 1 ? x.position : 0,
+                         H > 1 ? x.head : 0};
 }
 
-static tarn_output walked_out(const tarn_attention *plan, size_t n, tarn_output x)
-{
-    drop_unwalked(plan, n, &x.batch, &x.position, &x.head);
-    return x;
-}
-
+/* Of B sequences; a step has one position. */
 static tarn_attention_arrays walked(const tarn_attention *plan,
-                                    const tarn_attention_arrays *arrays, size_t N, size_t Nk)
+                                    const tarn_attention_arrays *arrays, size_t B, bool step)
 {
-    return (tarn_attention_arrays){
-        .q = walked_in(plan, N, arrays->q),
-        .k = walked_in(plan, Nk, arrays->k),
-        .v = walked_in(plan, Nk, arrays->v),
-        .y = walked_out(plan, N, arrays->y),
-        .dy = walked_in(plan, N, arrays->dy),
-        .dq = walked_out(plan, N, arrays->dq),
-        .dk = walked_out(plan, Nk, arrays->dk),
-        .dv = walked_out(plan, Nk, arrays->dv),
+    const tarn_attention_input *const inputs = plan->kind->inputs;
+    const size_t N = step ? 1 : plan->N;
+    tarn_attention_arrays used = {
+        .y = walked_out(arrays->y, B, N, plan->H),
+        .dy = walked_in(arrays->dy, B, N, plan->H),
         .key_lengths = arrays->key_lengths,
     };
+
+    for (size_t i = 0; inputs[i].name; i++) {
+        const size_t n = step ? 1 : tn_input_length(plan, &inputs[i]);
+
+        used.in[i] = walked_in(arrays->in[i], B, n, plan->H);
+        used.din[i] = walked_out(arrays->din[i], B, n, plan->H);
+    }
+    return used;
 }
 
 static void *aligned(void *memory)
@@ -244,7 +271,7 @@ tarn_status tarn_attention_forward(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
-    const tarn_attention_arrays used = walked(attention, arrays, attention->N, attention->Nk);
+    const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
 
     attention->kind->forward(&(struct tn_attention_call){
         .plan = attention,
@@ -263,7 +290,7 @@ tarn_status tarn_attention_backward(const tarn_attention *attention,
 
     if (status != TARN_OK)
         return status;
-    const tarn_attention_arrays used = walked(attention, arrays, attention->N, attention->Nk);
+    const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
 
     attention->kind->backward(&(struct tn_attention_call){
         .plan = attention,
@@ -274,37 +301,38 @@ tarn_status tarn_attention_backward(const tarn_attention *attention,
     return TARN_OK;
 }
 
-void tn_attention_step_streams(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                               void *state, void *workspace, struct tn_streams streams)
+size_t tn_attention_step_size(const tarn_attention *plan, size_t threads)
 {
-    const tarn_attention_arrays used = walked(plan, arrays, 1, 1);
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    plan->kind->step_work(plan, threads, &arena);
+    return tn_arena_bytes(&arena);
+}
+
+void tn_attention_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                       void *const *states, size_t n, size_t threads, void *workspace)
+{
+    const tarn_attention_arrays used = walked(plan, arrays, n, true);
 
     plan->kind->step(&(struct tn_attention_call){
         .plan = plan,
         .arrays = &used,
-        .state = state,
         .work = aligned(workspace),
-        .streams = streams,
+        .states = states,
+        .n = n,
+        .threads = threads,
     });
 }
 
-void tn_attention_advance(const tarn_attention *plan, void *state)
-{
-    plan->kind->advance(state);
-}
-
 tarn_status tarn_attention_step(const tarn_attention *attention,
-                                const tarn_attention_arrays *arrays, void *state,
-                                void *workspace, tarn_error *err)
+                                const tarn_attention_arrays *arrays, void *const *states,
+                                size_t n, void *workspace, tarn_error *err)
 {
-    const tarn_status status = tn_check_step(attention, arrays, state, workspace, err);
+    const tarn_status status = tn_check_step(attention, arrays, states, n, workspace, err);
 
-    if (status != TARN_OK)
-        return status;
-    tn_attention_step_streams(attention, arrays, state, workspace,
-                              (struct tn_streams){0, attention->B});
-    tn_attention_advance(attention, state);
-    return TARN_OK;
+    if (status == TARN_OK && n > 0)
+        tn_attention_step(attention, arrays, states, n, attention->threads, workspace);
+    return status;
 }
 
 /* ---- Questions ---------------------------------------------------------- */

@@ -23,7 +23,11 @@ size_t tn_work_bytes(const tarn_attention *plan)
     struct tn_arena arena = tn_arena_over(NULL);
 
     plan->kind->work(plan, &arena);
-    return tn_arena_bytes(&arena);
+    const size_t bytes = tn_arena_bytes(&arena);
+
+    return plan->kind->step && plan->causal
+               ? tn_max(bytes, tn_attention_step_size(plan, plan->threads))
+               : bytes;
 }
 
 tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
@@ -70,10 +74,6 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
 {
     const struct tn_attention_kind *const kind = plan->kind;
 
-    if (kind->shares_keys && plan->N != plan->Nk)
-        return tn_fail(err, TARN_EINVAL,
-                       "keys is %zu and queries is %zu; '%s' needs them equal", plan->Nk,
-                       plan->N, kind->about.name);
     if (kind->check) {
         const tarn_status status = kind->check(plan, err);
 
@@ -92,25 +92,25 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
 
 /* The shape and place of one array of a call. */
 struct array {
-    const char *name;
+    const char *of, *name; /* "gradient of " or "", and which */
     const float *data;
     ptrdiff_t strides[3]; /* batch, position, head */
     size_t counts[3];     /* B, N, H */
     size_t width;
 };
 
-static struct array array_in(const char *name, tarn_input in, const tarn_attention *plan,
-                             size_t n, size_t width)
+static struct array array_in(const char *name, tarn_input in, size_t B, size_t N, size_t H,
+                             size_t width)
 {
-    return (struct array){
-        name, in.data, {in.batch, in.position, in.head}, {plan->B, n, plan->H}, width};
+    return (struct array){"",        name, in.data, {in.batch, in.position, in.head},
+                          {B, N, H}, width};
 }
 
-static struct array array_out(const char *name, tarn_output out, const tarn_attention *plan,
-                              size_t n, size_t width)
+static struct array array_out(const char *name, tarn_output out, size_t B, size_t N, size_t H,
+                              size_t width)
 {
-    return (struct array){
-        name, out.data, {out.batch, out.position, out.head}, {plan->B, n, plan->H}, width};
+    return array_in(name, (tarn_input){out.data, out.batch, out.position, out.head}, B, N, H,
+                    width);
 }
 
 static tarn_status check_input(const struct array *a, tarn_error *err)
@@ -118,10 +118,10 @@ static tarn_status check_input(const struct array *a, tarn_error *err)
     size_t reach = a->width;
 
     if (!a->data)
-        return tn_fail(err, TARN_EINVAL, "%s: data must not be NULL", a->name);
+        return tn_fail(err, TARN_EINVAL, "%s%s: data must not be NULL", a->of, a->name);
     if ((uintptr_t)a->data % _Alignof(float) != 0)
-        return tn_fail(err, TARN_EINVAL, "%s: data is not aligned to %zu bytes", a->name,
-                       _Alignof(float));
+        return tn_fail(err, TARN_EINVAL, "%s%s: data is not aligned to %zu bytes", a->of,
+                       a->name, _Alignof(float));
     for (size_t i = 0; i < 3; i++) {
         size_t span;
 
@@ -129,8 +129,8 @@ static tarn_status check_input(const struct array *a, tarn_error *err)
                              2) ||
             span > elements_max - reach)
             return tn_fail(err, TARN_EINVAL,
-                           "%s: a stride of %td for %zu elements does not fit in memory",
-                           a->name, a->strides[i], a->counts[i]);
+                           "%s%s: a stride of %td for %zu elements does not fit in memory",
+                           a->of, a->name, a->strides[i], a->counts[i]);
         reach += span;
     }
     return TARN_OK;
@@ -158,23 +158,47 @@ static tarn_status check_output(const struct array *a, tarn_error *err)
         if (tn_magnitude(a->strides[next]) < extent)
             return tn_fail(
                 err, TARN_EINVAL,
-                "%s: a stride of %td makes elements overlap; it must be at least %zu", a->name,
-                a->strides[next], extent);
+                "%s%s: a stride of %td makes elements overlap; it must be at least %zu", a->of,
+                a->name, a->strides[next], extent);
         extent += tn_magnitude(a->strides[next]) * (a->counts[next] - 1);
         walked[next] = true;
     }
 }
 
-static tarn_status check_arrays(const struct array *inputs, size_t input_count,
-                                const struct array *outputs, size_t output_count,
-                                tarn_error *err)
+/* The inputs and y of B sequences; a step has one position. */
+static tarn_status check_forward_arrays(const tarn_attention *plan,
+                                        const tarn_attention_arrays *arrays, size_t B,
+                                        bool step, tarn_error *err)
 {
+    const struct array y = array_out("y", arrays->y, B, step ? 1 : plan->N, plan->H, plan->M);
     tarn_status status = TARN_OK;
 
-    for (size_t i = 0; i < input_count && status == TARN_OK; i++)
-        status = check_input(&inputs[i], err);
-    for (size_t i = 0; i < output_count && status == TARN_OK; i++)
-        status = check_output(&outputs[i], err);
+    for (const tarn_attention_input *input = plan->kind->inputs;
+         input->name && status == TARN_OK; input++) {
+        const size_t n = step ? 1 : tn_input_length(plan, input);
+        const struct array in = array_in(input->name, arrays->in[input - plan->kind->inputs], B,
+                                         n, plan->H, tn_input_width(plan, input));
+
+        status = check_input(&in, err);
+    }
+    return status == TARN_OK ? check_output(&y, err) : status;
+}
+
+static tarn_status check_gradients(const tarn_attention *plan,
+                                   const tarn_attention_arrays *arrays, tarn_error *err)
+{
+    const struct array dy = array_in("dy", arrays->dy, plan->B, plan->N, plan->H, plan->M);
+    tarn_status status = check_input(&dy, err);
+
+    for (const tarn_attention_input *input = plan->kind->inputs;
+         input->name && status == TARN_OK; input++) {
+        struct array din =
+            array_out(input->name, arrays->din[input - plan->kind->inputs], plan->B,
+                      tn_input_length(plan, input), plan->H, tn_input_width(plan, input));
+
+        din.of = "gradient of ";
+        status = check_output(&din, err);
+    }
     return status;
 }
 
@@ -186,12 +210,6 @@ static tarn_status check_lengths(const tarn_attention *plan, const size_t *lengt
             return tn_fail(err, TARN_EINVAL, "key_lengths[%zu] is %zu; it must be at most %zu",
                            b, lengths[b], plan->Nk);
     return TARN_OK;
-}
-
-/* Kinds that share queries and keys do not look at k. */
-static bool reads_keys(const tarn_attention *plan)
-{
-    return !plan->kind->shares_keys;
 }
 
 static tarn_status check_call(const tarn_attention *plan, const tarn_attention_arrays *arrays,
@@ -212,17 +230,9 @@ tarn_status tn_check_forward(const tarn_attention *plan, const tarn_attention_ar
 {
     tarn_status status = check_call(plan, arrays, workspace, err);
 
-    if (status != TARN_OK ||
-        (status = check_lengths(plan, arrays->key_lengths, err)) != TARN_OK)
-        return status;
-    const struct array inputs[] = {
-        array_in("q", arrays->q, plan, plan->N, plan->D),
-        array_in("v", arrays->v, plan, plan->Nk, plan->M),
-        array_in("k", arrays->k, plan, plan->Nk, plan->D),
-    };
-    const struct array output = array_out("y", arrays->y, plan, plan->N, plan->M);
-
-    return check_arrays(inputs, reads_keys(plan) ? 3 : 2, &output, 1, err);
+    if (status == TARN_OK)
+        status = check_lengths(plan, arrays->key_lengths, err);
+    return status == TARN_OK ? check_forward_arrays(plan, arrays, plan->B, false, err) : status;
 }
 
 tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
@@ -235,22 +245,35 @@ tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_a
     if (!saved && tn_saved_bytes(plan) > 0)
         return tn_fail(err, TARN_EINVAL,
                        "saved is NULL; it must be what the forward pass saved");
-    const struct array input = array_in("dy", arrays->dy, plan, plan->N, plan->M);
-    const struct array outputs[] = {
-        array_out("dq", arrays->dq, plan, plan->N, plan->D),
-        array_out("dv", arrays->dv, plan, plan->Nk, plan->M),
-        array_out("dk", arrays->dk, plan, plan->Nk, plan->D),
-    };
 
     /* Before forward's arrays: the dot product has no y and puts dv there. */
-    status = check_arrays(&input, 1, outputs, reads_keys(plan) ? 3 : 2, err);
+    status = check_gradients(plan, arrays, err);
     return status == TARN_OK ? tn_check_forward(plan, arrays, workspace, err) : status;
 }
 
-tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                          void *state, const void *workspace, tarn_error *err)
+static tarn_status check_states(const tarn_attention *plan, void *const *states, size_t n,
+                                tarn_error *err)
 {
-    const tarn_status status = check_call(plan, arrays, workspace, err);
+    if (!states && n > 0)
+        return tn_fail(err, TARN_EINVAL, "states is NULL; it must have %zu states", n);
+    for (size_t i = 0; i < n; i++) {
+        if (!states[i] || (uintptr_t)states[i] % _Alignof(float) != 0)
+            return tn_fail(err, TARN_EINVAL,
+                           "states[%zu] is %s; it must have %zu bytes, aligned as floats", i,
+                           states[i] ? "misaligned" : "NULL", plan->kind->state(plan));
+        if (plan->kind->cached && plan->kind->cached(states[i]) >= plan->Nk)
+            return tn_fail(err, TARN_EINVAL,
+                           "states[%zu] is full: it has %zu positions, as many as the plan has "
+                           "keys",
+                           i, plan->kind->cached(states[i]));
+    }
+    return TARN_OK;
+}
+
+tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                          void *const *states, size_t n, const void *workspace, tarn_error *err)
+{
+    tarn_status status = check_call(plan, arrays, workspace, err);
 
     if (status != TARN_OK)
         return status;
@@ -262,22 +285,7 @@ tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_array
         return tn_fail(err, TARN_EINVAL, "attention: only a causal plan can step");
     if (arrays->key_lengths)
         return tn_fail(err, TARN_EINVAL, "key_lengths must be NULL for a step");
-    if (!state || (uintptr_t)state % _Alignof(float) != 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "state is %s; it must have %zu bytes, aligned as floats",
-                       state ? "misaligned" : "NULL", plan->kind->state(plan));
-    const struct tn_attention_call call = {.plan = plan, .arrays = arrays, .state = state};
-
-    if (plan->kind->cached && plan->kind->cached(&call) >= plan->Nk)
-        return tn_fail(err, TARN_EINVAL,
-                       "state is full: it has %zu positions, as many as the plan has keys",
-                       plan->Nk);
-    const struct array inputs[] = {
-        array_in("q", arrays->q, plan, 1, plan->D),
-        array_in("k", arrays->k, plan, 1, plan->D),
-        array_in("v", arrays->v, plan, 1, plan->M),
-    };
-    const struct array output = array_out("y", arrays->y, plan, 1, plan->M);
-
-    return check_arrays(inputs, 3, &output, 1, err);
+    if ((status = check_states(plan, states, n, err)) != TARN_OK || n == 0)
+        return status;
+    return check_forward_arrays(plan, arrays, n, true, err);
 }

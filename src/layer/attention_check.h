@@ -3,7 +3,7 @@
 #ifndef TN_ATTENTION_CHECK_H
 #define TN_ATTENTION_CHECK_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
 tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err);
 
@@ -15,7 +15,8 @@ tarn_status tn_check_forward(const tarn_attention *plan, const tarn_attention_ar
 tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                               const void *saved, const void *workspace, tarn_error *err);
 tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                          void *state, const void *workspace, tarn_error *err);
+                          void *const *states, size_t n, const void *workspace,
+                          tarn_error *err);
 
 /* Bytes for the caller to provide, with room to align; SIZE_MAX if they do not fit. */
 size_t tn_saved_bytes(const tarn_attention *plan);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dot_product.c - the numerator of (8) alone: linear attention that does not map and does not
  * normalise. The plan lives on the stack and draws nothing, so nothing is allocated. */
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
 static tarn_status plan_make(tarn_attention *plan, const tarn_dot_product_sizes *sizes,
                              tarn_error *err)
@@ -36,7 +36,7 @@ tarn_status tarn_causal_dot_product(const tarn_dot_product_sizes *sizes, tarn_ou
                                     tarn_error *err)
 {
     tarn_attention plan;
-    const tarn_attention_arrays arrays = {.q = q, .k = k, .v = v, .y = y};
+    const tarn_attention_arrays arrays = {.in = {q, k, v}, .y = y};
     const tarn_status status = plan_make(&plan, sizes, err);
 
     return status == TARN_OK ? tarn_attention_forward(&plan, &arrays, NULL, workspace, err)
@@ -52,7 +52,7 @@ tarn_status tarn_causal_dot_product_backward(const tarn_dot_product_sizes *sizes
 
     /* (13)-(15) do not need y; dv has its shape when there is one length, and is not read. */
     const tarn_attention_arrays arrays = {
-        .q = q, .k = k, .v = v, .y = dv, .dy = dy, .dq = dq, .dk = dk, .dv = dv};
+        .in = {q, k, v}, .y = dv, .dy = dy, .din = {dq, dk, dv}};
     const tarn_status status = plan_make(&plan, sizes, err);
 
     return status == TARN_OK ? tarn_attention_backward(&plan, &arrays, NULL, workspace, err)

@@ -102,8 +102,8 @@ static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
 
 static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_group *a)
 {
-    tn_linear_ahead_add(ahead, a, a->call->arrays->k, a->plan->D);
-    tn_linear_ahead_add(ahead, a, a->call->arrays->v, a->plan->M);
+    tn_linear_ahead_add(ahead, a, a->call->arrays->in[TN_KEY], a->plan->D);
+    tn_linear_ahead_add(ahead, a, a->call->arrays->in[TN_VALUE], a->plan->M);
 }
 
 /* At most a tile of positions, from `from` on and before `end`. */
@@ -152,7 +152,7 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
 {
     struct tn_linear_ahead ahead = {0};
 
-    tn_linear_ahead_add(&ahead, a, a->call->arrays->q, a->plan->D);
+    tn_linear_ahead_add(&ahead, a, a->call->arrays->in[TN_QUERY], a->plan->D);
     if (a->plan->causal)
         ahead_keys(&ahead, a);
     for (size_t i = span.q_from; i < span.q_to; i += T) {
@@ -182,7 +182,7 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
     const tarn_attention_arrays *const arrays = a->call->arrays;
     struct tn_linear_ahead ahead = {0};
 
-    tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
+    tn_linear_ahead_add(&ahead, a, arrays->in[TN_QUERY], a->plan->D);
     tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
     if (a->sizes.normalises)
         tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
@@ -203,7 +203,8 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
                 add(a, turned_of_head(a, a->tiles->Rt, head), packed_g(a, head),
                     packed_q(a, head), n);
         }
-        tn_linear_store_gradients(a, arrays->dq, arrays->q, a->tiles->q, i, n, a->plan->N);
+        tn_linear_store_gradients(a, arrays->din[TN_QUERY], arrays->in[TN_QUERY], a->tiles->q,
+                                  i, n, a->plan->N);
     }
     a->plan->kernels->settle();
 }
@@ -216,7 +217,7 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
 
     ahead_keys(&ahead, a);
     if (a->plan->causal) {
-        tn_linear_ahead_add(&ahead, a, arrays->q, a->plan->D);
+        tn_linear_ahead_add(&ahead, a, arrays->in[TN_QUERY], a->plan->D);
         tn_linear_ahead_add(&later, a, arrays->dy, a->plan->M);
     }
     tn_linear_turn_Rt(a);
@@ -234,7 +235,8 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, turned_of_head(a, a->tiles->Rt, head), packed_v(a, head),
                    packed_g(a, head), packed_q(a, head), n, BACKWARDS, &ahead);
-        tn_linear_store_gradients(a, arrays->dk, arrays->k, a->tiles->k, i, n, a->length);
+        tn_linear_store_gradients(a, arrays->din[TN_KEY], arrays->in[TN_KEY], a->tiles->k, i, n,
+                                  a->length);
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, sum_of_head(a, a->tiles->R, head), packed_k(a, head),
                    packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* linear_step.c - one position of every sequence.
+/* linear_step.c - the next position of some sequences.
  *
  *   s_i = s_{i-1} + phi(k_i) v_i^T     z_i = z_{i-1} + phi(k_i)            (18), (19)
  *   y_i = phi(q_i)^T s_i / phi(q_i)^T z_i                                   (20)
@@ -9,10 +9,10 @@
  * So the sums are of two parts, s = far + near: near has the last steps, up to BLOCK of them,
  * and is then added to far. Until then far is zero and not looked at.
  *
- * The state is a count of steps, near s (C x M) and near z (C) of every head, then far s and
- * far z of every head. Streams that end before the first block does have no far: half of the
- * state. Rows are padded to STATE_PAD floats: whole vectors on every machine, so that a state
- * can move to another one. */
+ * The state of a sequence is a count of steps, near s (C x M) and near z (C) of every head,
+ * then far s and far z of every head. Sequences that end before the first block does have no
+ * far: half of the state. Rows are padded to STATE_PAD floats: whole vectors on every machine,
+ * so that a state can move to another one. */
 #include "layer/linear_step.h"
 
 #include <string.h>
@@ -35,7 +35,6 @@ struct step {
     const struct tn_attention_call *call;
     struct rows *rows; /* one per thread */
     size_t group;      /* heads per task */
-    uint32_t count;    /* steps before this one */
 };
 
 static size_t padded(size_t width)
@@ -54,23 +53,32 @@ static bool has_far(const tarn_attention *plan)
     return plan->steps == 0 || plan->steps >= BLOCK;
 }
 
-size_t tn_linear_step_state(const tarn_attention *plan)
+size_t tn_linear_state(const tarn_attention *plan)
 {
     size_t bytes;
-    const size_t factors[] = {has_far(plan) ? 2 : 1, plan->B, plan->H, sum_floats(plan),
-                              sizeof(float)};
+    const size_t factors[] = {has_far(plan) ? 2 : 1, plan->H, sum_floats(plan), sizeof(float)};
 
-    if (!tn_size_product(&bytes, factors, 5) || bytes > SIZE_MAX - STATE_PAD * sizeof(float))
+    if (!tn_size_product(&bytes, factors, 4) || bytes > SIZE_MAX - STATE_PAD * sizeof(float))
         return SIZE_MAX;
     return bytes + STATE_PAD * sizeof(float);
 }
 
-static struct rows *lay_out(const tarn_attention *plan, struct tn_arena *arena)
+/* The count, near and far. */
+void tn_linear_state_parts(const tarn_attention *plan, size_t parts[3])
 {
-    struct rows *const rows = tn_arena_take(arena, plan->threads, sizeof *rows);
+    const size_t sums = plan->H * sum_floats(plan) * sizeof(float);
+
+    parts[0] = STATE_PAD * sizeof(float);
+    parts[1] = sums;
+    parts[2] = has_far(plan) ? sums : 0;
+}
+
+static struct rows *lay_out(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
+{
+    struct rows *const rows = tn_arena_take(arena, threads, sizeof *rows);
     const size_t C = padded(plan->map.C), M = padded(plan->M);
 
-    for (size_t t = 0; t < plan->threads; t++) {
+    for (size_t t = 0; t < threads; t++) {
         float *const block = tn_arena_floats(arena, 2 * C + 2 * M);
 
         if (rows)
@@ -79,24 +87,31 @@ static struct rows *lay_out(const tarn_attention *plan, struct tn_arena *arena)
     return rows;
 }
 
-void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena)
+void tn_linear_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
-    lay_out(plan, arena);
+    lay_out(plan, threads, arena);
+}
+
+/* The 32 bits of the state's first float. From BLOCK on they say where in a block we are. */
+static uint32_t count_of(const void *state)
+{
+    uint32_t count;
+
+    memcpy(&count, state, sizeof count);
+    return count;
 }
 
 struct head_state {
     float *near, *far; /* far is NULL where there is none */
 };
 
-/* Of a head of the call's streams. */
-static struct head_state state_of(const struct tn_attention_call *call, size_t index)
+static struct head_state state_of(const tarn_attention *plan, void *state, size_t h)
 {
-    const size_t heads = call->plan->B * call->plan->H, floats = sum_floats(call->plan);
-    const size_t head = call->streams.first * call->plan->H + index;
-    float *const sums = (float *)call->state + STATE_PAD;
+    const size_t floats = sum_floats(plan);
+    float *const sums = (float *)state + STATE_PAD;
 
-    return (struct head_state){sums + head * floats,
-                               has_far(call->plan) ? sums + (heads + head) * floats : NULL};
+    return (struct head_state){sums + h * floats,
+                               has_far(plan) ? sums + (plan->H + h) * floats : NULL};
 }
 
 /* rows->y = q s, and returns q z, near sums only, after this step. */
@@ -153,12 +168,12 @@ static void head_step(const struct step *step, const struct rows *rows, size_t h
     const tarn_attention *const plan = call->plan;
     const struct tn_feature_map *const map = &plan->map;
     const size_t b = head / plan->H, h = head % plan->H;
-    const struct head_state state = state_of(call, head);
+    const struct head_state state = state_of(plan, call->states[b], h);
 
-    map->row->forward(map, rows->q, tn_in(call->arrays->q, b, h, 0));
-    map->row->forward(map, rows->k, tn_in(call->arrays->k, b, h, 0));
-    memcpy(rows->v, tn_in(call->arrays->v, b, h, 0), plan->M * sizeof(float));
-    const float den = advance(plan, &state, rows, step->count);
+    map->row->forward(map, rows->q, tn_in(call->arrays->in[TN_QUERY], b, h, 0));
+    map->row->forward(map, rows->k, tn_in(call->arrays->in[TN_KEY], b, h, 0));
+    memcpy(rows->v, tn_in(call->arrays->in[TN_VALUE], b, h, 0), plan->M * sizeof(float));
+    const float den = advance(plan, &state, rows, count_of(call->states[b]));
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
     const float by = normalises ? tn_linear_inverse(plan, den) : 1.0f;
 
@@ -171,23 +186,14 @@ static void group_step(void *arg, size_t task, size_t thread)
     const tarn_attention *const plan = step->call->plan;
     const struct rows *const rows = &step->rows[thread];
     const size_t first = task * step->group;
-    const size_t last = tn_min(step->call->streams.count * plan->H, first + step->group);
+    const size_t last = tn_min(step->call->n * plan->H, first + step->group);
 
     memset(rows->q, 0, 2 * (padded(plan->map.C) + padded(plan->M)) * sizeof(float));
     for (size_t head = first; head < last; head++)
         head_step(step, rows, head);
 }
 
-/* The 32 bits of the state's first float. From BLOCK on they say where in a block we are. */
-static uint32_t count_of(const void *state)
-{
-    uint32_t count;
-
-    memcpy(&count, state, sizeof count);
-    return count;
-}
-
-void tn_linear_advance(void *state)
+static void count_on(void *state)
 {
     const uint32_t count = count_of(state), next = count + 1 < 2 * BLOCK ? count + 1 : BLOCK;
 
@@ -197,16 +203,17 @@ void tn_linear_advance(void *state)
 void tn_linear_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const size_t heads = call->streams.count * plan->H;
+    const size_t heads = call->n * plan->H;
     const bool alone = heads < FLOATS_ALONE / sum_floats(plan);
-    const size_t threads = alone ? 1 : plan->threads;
+    const size_t threads = alone ? 1 : call->threads;
     struct tn_arena arena = tn_arena_over(call->work);
     struct step step = {
         .call = call,
-        .rows = lay_out(plan, &arena),
+        .rows = lay_out(plan, threads, &arena),
         .group = tn_blocks(heads, threads * GROUPS),
-        .count = count_of(call->state),
     };
 
     tn_parallel(threads, tn_blocks(heads, step.group), group_step, &step);
+    for (size_t b = 0; b < call->n; b++) /* when all heads have seen the count */
+        count_on(call->states[b]);
 }

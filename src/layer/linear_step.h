@@ -3,12 +3,12 @@
 #ifndef TN_LINEAR_STEP_H
 #define TN_LINEAR_STEP_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
-/* As a kind's state, work, step and advance. */
-size_t tn_linear_step_state(const tarn_attention *plan);
-void tn_linear_step_work(const tarn_attention *plan, struct tn_arena *arena);
+/* As a kind's state, step_work, step and parts. */
+size_t tn_linear_state(const tarn_attention *plan);
+void tn_linear_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
 void tn_linear_step(const struct tn_attention_call *call);
-void tn_linear_advance(void *state);
+void tn_linear_state_parts(const tarn_attention *plan, size_t parts[3]);
 
 #endif

@@ -166,7 +166,7 @@ static void load_features(const struct tn_linear_group *a, float *tile, tarn_inp
 /* v' = (v, 1). */
 static void load_values(const struct tn_linear_group *a, struct rows rows)
 {
-    const tarn_input v = a->call->arrays->v;
+    const tarn_input v = a->call->arrays->in[TN_VALUE];
     const struct order order = order_of(a, v.head, v.position, rows);
     const struct strides to = tile_strides(order, a->sizes.M_ld);
     const struct strides at = strides_of(order, v.head, v.position);
@@ -190,7 +190,7 @@ static void clear_rows(const struct tn_linear_group *a, float *tile, size_t ld,
 
 void tn_linear_load_queries(const struct tn_linear_group *a, size_t from, size_t n)
 {
-    load_features(a, a->tiles->q, a->call->arrays->q, rows_all(from, n));
+    load_features(a, a->tiles->q, a->call->arrays->in[TN_QUERY], rows_all(from, n));
 }
 
 /* Keys past the length are zero behind phi, and so are their values, whatever stands there. */
@@ -199,7 +199,7 @@ void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n)
     const struct rows rows = rows_all(from, n);
     const struct rows there = rows_before(rows, a->length), past = rows_after(rows, a->length);
 
-    load_features(a, a->tiles->k, a->call->arrays->k, there);
+    load_features(a, a->tiles->k, a->call->arrays->in[TN_KEY], there);
     load_values(a, there);
     clear_rows(a, a->tiles->k, a->sizes.C_ld, past);
     clear_rows(a, a->tiles->v, a->sizes.M_ld, past);
@@ -354,5 +354,5 @@ void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, 
 
 void tn_linear_store_dv(const struct tn_linear_group *a, size_t from, size_t n)
 {
-    store_rows(a, a->call->arrays->dv, NULL, from, n);
+    store_rows(a, a->call->arrays->din[TN_VALUE], NULL, from, n);
 }

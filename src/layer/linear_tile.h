@@ -12,7 +12,7 @@
 #ifndef TN_LINEAR_TILE_H
 #define TN_LINEAR_TILE_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
 enum { TN_LINEAR_EPS, TN_LINEAR_NORMALISE, TN_LINEAR_CHUNK }; /* the kind's options */
 

@@ -126,8 +126,8 @@ static void pack(const struct tn_lsh_head *a, bool backward)
 
     for (size_t n = 0; n < a->n; n++) {
         float *const row = a->scratch->rows + n * a->row;
-        float *const v = row_load(a, row, arrays->q, n, a->plan->D);
-        float *const dy = row_load(a, v, arrays->v, n, a->plan->M);
+        float *const v = row_load(a, row, arrays->in[TN_LSH_QUERY], n, a->plan->D);
+        float *const dy = row_load(a, v, arrays->in[TN_LSH_VALUE], n, a->plan->M);
 
         if (backward)
             row_load(a, dy, arrays->dy, n, a->plan->M);

@@ -7,10 +7,11 @@
 #ifndef TN_LSH_TILE_H
 #define TN_LSH_TILE_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 #include "layer/lsh_hash.h"
 
-enum { TN_LSH_ROUNDS, TN_LSH_BUCKETS, TN_LSH_CHUNK, TN_LSH_SAME_BUCKET };
+enum { TN_LSH_ROUNDS, TN_LSH_BUCKETS, TN_LSH_CHUNK, TN_LSH_SAME_BUCKET }; /* options */
+enum { TN_LSH_QUERY, TN_LSH_VALUE };                                      /* inputs */
 
 static inline size_t tn_lsh_option(const tarn_attention *plan, size_t index)
 {

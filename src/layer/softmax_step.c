@@ -16,14 +16,14 @@ struct step {
     float *scores; /* Nk per thread */
 };
 
-static float *lay_out(const tarn_attention *plan, struct tn_arena *arena)
+static float *lay_out(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
-    return tn_arena_floats(arena, plan->threads * tn_round_up(plan->Nk, TN_ALIGN));
+    return tn_arena_floats(arena, threads * tn_round_up(plan->Nk, TN_ALIGN));
 }
 
-void tn_softmax_step_work(const tarn_attention *plan, struct tn_arena *arena)
+void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
-    lay_out(plan, arena);
+    lay_out(plan, threads, arena);
 }
 
 /* y = sum_j p_j v_j over n rows: whole vectors of columns as a product, the rest one by one. */
@@ -46,9 +46,10 @@ static void head_step(void *arg, size_t task, size_t thread)
     const struct tn_attention_call *const call = step->call;
     const tarn_attention *const plan = call->plan;
     const struct tn_kernels *const kernels = plan->kernels;
-    const size_t b = task / plan->H, h = task % plan->H, n = tn_kv_cache_length(call) + 1;
+    const size_t b = task / plan->H, h = task % plan->H;
+    const size_t n = tn_kv_cache_length(call->states[b]) + 1;
     const float *const keys = tn_kv_cache_keys(call, b, h), scale = tn_softmax_scale(plan);
-    const float *const q = tn_in(call->arrays->q, b, h, 0);
+    const float *const q = tn_in(call->arrays->in[TN_QUERY], b, h, 0);
     float *const s = step->scores + thread * tn_round_up(plan->Nk, TN_ALIGN);
     float *const y = tn_out(call->arrays->y, b, h, 0);
 
@@ -64,10 +65,14 @@ static void head_step(void *arg, size_t task, size_t thread)
 void tn_softmax_step(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const size_t heads = call->streams.count * plan->H, n = tn_kv_cache_length(call) + 1;
-    const bool alone = heads * n < PRODUCTS_ALONE / (plan->D + plan->M);
-    struct tn_arena arena = tn_arena_over(call->work);
-    struct step step = {call, lay_out(plan, &arena)};
+    size_t rows = 0;
 
-    tn_parallel(alone ? 1 : plan->threads, heads, head_step, &step);
+    for (size_t b = 0; b < call->n; b++)
+        rows += plan->H * (tn_kv_cache_length(call->states[b]) + 1);
+    const bool alone = rows < PRODUCTS_ALONE / (plan->D + plan->M);
+    struct tn_arena arena = tn_arena_over(call->work);
+    struct step step = {call, lay_out(plan, call->threads, &arena)};
+
+    tn_parallel(alone ? 1 : call->threads, call->n * plan->H, head_step, &step);
+    tn_kv_cache_advance(call);
 }

@@ -3,10 +3,10 @@
 #ifndef TN_SOFTMAX_STEP_H
 #define TN_SOFTMAX_STEP_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
-/* As a kind's work and step; its state is a kv_cache. */
-void tn_softmax_step_work(const tarn_attention *plan, struct tn_arena *arena);
+/* As a kind's step_work and step; its state is a kv_cache. */
+void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
 void tn_softmax_step(const struct tn_attention_call *call);
 
 #endif

@@ -122,7 +122,8 @@ void tn_softmax_load_queries(const struct tn_softmax_head *a,
 {
     queries->from = from;
     queries->n = block_size(from, a->plan->N);
-    pack(a, queries->q, a->Dp, a->call->arrays->q, from, queries->n, a->plan->D, a->scale);
+    pack(a, queries->q, a->Dp, a->call->arrays->in[TN_QUERY], from, queries->n, a->plan->D,
+         a->scale);
     memset(queries->y, 0, queries->n * a->Mp * sizeof(float));
     for (size_t i = 0; i < queries->n; i++) {
         queries->max[i] = -INFINITY;
@@ -150,8 +151,8 @@ void tn_softmax_load_keys(const struct tn_softmax_head *a, struct tn_softmax_key
 {
     keys->from = from;
     keys->n = block_size(from, end);
-    pack(a, keys->k, a->Dp, a->call->arrays->k, from, keys->n, a->plan->D, 1.0f);
-    pack(a, keys->v, a->Mp, a->call->arrays->v, from, keys->n, a->plan->M, 1.0f);
+    pack(a, keys->k, a->Dp, a->call->arrays->in[TN_KEY], from, keys->n, a->plan->D, 1.0f);
+    pack(a, keys->v, a->Mp, a->call->arrays->in[TN_VALUE], from, keys->n, a->plan->M, 1.0f);
     turn(a, keys->kt, keys->k, a->Dp, keys->n, a->plan->D);
 }
 

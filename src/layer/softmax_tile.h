@@ -13,7 +13,7 @@
 #ifndef TN_SOFTMAX_TILE_H
 #define TN_SOFTMAX_TILE_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 
 enum { TN_SOFTMAX_SCALE, TN_SOFTMAX_STORE }; /* the kind's options */
 

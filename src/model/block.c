@@ -61,7 +61,7 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
         .arch = arch,
         .rows = {kernels, threads, desc->rows, arch->config.width},
         .inner = {kernels, threads, desc->rows, arch->config.feed},
-        .projected = arch->config.width * (arch->shares_keys ? 2 : 3),
+        .projected = tn_arch_projected(arch),
         .trains = desc->trains,
     };
     if ((status = init_products(plan, desc, err)) != TARN_OK)
@@ -107,7 +107,7 @@ struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
 {
     struct tn_block_weights held = *weights;
 
-    held.query = tn_dense_hold(&plan->project, weights->query, arena);
+    held.in[0] = tn_dense_hold(&plan->project, weights->in[0], arena);
     held.out = tn_dense_hold(&plan->out, weights->out, arena);
     held.feed_in = tn_dense_hold(&plan->in, weights->feed_in, arena);
     held.feed_out = tn_dense_hold(&plan->back, weights->feed_out, arena);
@@ -124,7 +124,7 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
         tape.first = tn_arena_floats(arena, R * F);
     else if (plan->trains)
         tape.t = tn_arena_floats(arena, R * F);
-    tape.qkv = tn_arena_floats(arena, R * plan->projected);
+    tape.inputs = tn_arena_floats(arena, R * plan->projected);
     tape.mixed = tn_arena_floats(arena, R * F);
     if (plan->trains)
         tape.s = tn_arena_floats(arena, R * F);
@@ -146,11 +146,47 @@ struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *pl
     struct tn_block_gradients g = {.branch = tn_arena_floats(arena, R * F)};
     struct tn_arena feed = *arena;
 
-    g.dqkv = tn_arena_floats(arena, R * plan->projected);
+    g.dinputs = tn_arena_floats(arena, R * plan->projected);
     g.dmixed = tn_arena_floats(arena, R * F);
     g.dhidden = tn_arena_floats(&feed, R * plan->inner.width);
     arena->used = tn_max(arena->used, feed.used);
     return g;
+}
+
+/* ---- Slices ------------------------------------------------------------- */
+
+/* Floats of a head of input i. */
+static ptrdiff_t head_width(const struct tn_arch *arch, size_t i)
+{
+    return (ptrdiff_t)(tn_arch_input_width(arch, i) / arch->config.heads);
+}
+
+tarn_attention_arrays tn_block_arrays(const struct tn_block *b, size_t N)
+{
+    const struct tn_arch *const arch = b->plan->arch;
+    const ptrdiff_t n = (ptrdiff_t)N, F = (ptrdiff_t)b->plan->rows.width;
+    const ptrdiff_t wide = (ptrdiff_t)b->plan->projected;
+    tarn_attention_arrays arrays = {.y = {b->tape->mixed, n * F, F, (ptrdiff_t)arch->D}};
+
+    for (size_t i = 0; arch->inputs[i].name; i++)
+        arrays.in[i] = (tarn_input){b->tape->inputs + tn_arch_input_from(arch, i), n * wide,
+                                    wide, head_width(arch, i)};
+    return arrays;
+}
+
+void tn_block_gradient_arrays(tarn_attention_arrays *arrays, const struct tn_block *b,
+                              const struct tn_block_gradients *g)
+{
+    const struct tn_arch *const arch = b->plan->arch;
+    const tarn_output y = arrays->y;
+
+    arrays->dy = (tarn_input){g->dmixed, y.batch, y.position, y.head};
+    for (size_t i = 0; arch->inputs[i].name; i++) {
+        const tarn_input in = arrays->in[i];
+
+        arrays->din[i] = (tarn_output){g->dinputs + tn_arch_input_from(arch, i), in.batch,
+                                       in.position, in.head};
+    }
 }
 
 /* ---- Forward ------------------------------------------------------------ */
@@ -176,7 +212,7 @@ static void attention_forward(const struct tn_block *b, float *s, const float *x
     const struct tn_block_weights *const w = b->weights;
     const struct tn_block_tape *const tape = b->tape;
 
-    tn_dense_forward(&plan->project, tape->qkv, x, w->query, w->query_bias, plan->scratch);
+    tn_dense_forward(&plan->project, tape->inputs, x, w->in[0], w->in_bias[0], plan->scratch);
     b->mix(b->arg, b);
     tn_dense_forward(&plan->out, s, tape->mixed, w->out, w->out_bias, plan->scratch);
     add_branch(b, s, residual, b->attention_seed);
@@ -272,7 +308,7 @@ static void attention_backward(const struct tn_block *b, float *dx, const float 
     tn_dense_backward(&plan->out, g->dmixed, dw->out, dw->out_bias, given, b->tape->mixed,
                       w->out, plan->scratch);
     b->mix_backward(b->arg, b, g);
-    tn_dense_backward(&plan->project, dx, dw->query, dw->query_bias, g->dqkv, x, w->query,
+    tn_dense_backward(&plan->project, dx, dw->in[0], dw->in_bias[0], g->dinputs, x, w->in[0],
                       plan->scratch);
 }
 

@@ -4,7 +4,7 @@
  *     post-norm   s = x + A(x)          z = norm1(s)     t = z + E(z)    y = norm2(t)
  *     pre-norm    s = x + A(norm1(x))   z = norm2(s)     y = s + E(z)
  *
- * A projects to queries, keys and values, mixes positions and projects back; E is the
+ * A projects to the inputs of attention, mixes positions and projects back; E is the
  * feed-forward layer. Who mixes positions is the caller's: attention over whole sequences in
  * training, one step of it in generation. All else is this one definition.
  *
@@ -22,8 +22,8 @@ struct tn_block_plan {
     const struct tn_arch *arch;
     struct tn_rows rows;                    /* R x F */
     struct tn_rows inner;                   /* R x feed */
-    struct tn_dense project, out, in, back; /* to q, k, v; from heads; to and from feed */
-    size_t projected;                       /* width of q, k, v together */
+    struct tn_dense project, out, in, back; /* to inputs; from heads; to and from feed */
+    size_t projected;                       /* width of all inputs of attention together */
     bool trains;
     void *scratch; /* tn_block_scratch_size() bytes */
 };
@@ -53,8 +53,8 @@ struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
 
 /* What forward leaves for backward. */
 struct tn_block_tape {
-    float *first; /* norm1(x), pre-norm only */
-    float *qkv, *mixed;
+    float *first;          /* norm1(x), pre-norm only */
+    float *inputs, *mixed; /* of attention: R x projected, R x F */
     float *z;
     float *s, *t;           /* t: post-norm only. In training; else s lies in x, t in z */
     float *hidden, *before; /* within E, after and before the activation; before: if kept */
@@ -66,8 +66,8 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
 
 /* Backward's own arrays, for all blocks. */
 struct tn_block_gradients {
-    float *dqkv, *dmixed, *dhidden; /* dhidden lies where the other two do */
-    float *branch;                  /* R x F: the gradient of what a branch added */
+    float *dinputs, *dmixed, *dhidden; /* dhidden lies where the other two do */
+    float *branch;                     /* R x F: the gradient of what a branch added */
 };
 
 struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *plan,
@@ -81,12 +81,18 @@ struct tn_block {
     float dropout; /* 0 outside of training */
     uint64_t attention_seed, feed_seed;
 
-    /* tape->mixed from tape->qkv, and dqkv from dmixed. */
+    /* tape->mixed from tape->inputs, and dinputs from dmixed. */
     void (*mix)(void *arg, const struct tn_block *block);
     void (*mix_backward)(void *arg, const struct tn_block *block,
                          const struct tn_block_gradients *gradients);
     void *arg;
 };
+
+/* The arrays of attention, with rows (., N): slices of tape->inputs, side by side in its rows,
+ * and tape->mixed; and of the gradients. */
+tarn_attention_arrays tn_block_arrays(const struct tn_block *block, size_t N);
+void tn_block_gradient_arrays(tarn_attention_arrays *arrays, const struct tn_block *block,
+                              const struct tn_block_gradients *gradients);
 
 /* y is x, but not in training. */
 void tn_block_forward(const struct tn_block *block, float *y, const float *x);

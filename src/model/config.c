@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 #include "layer/lstm.h"
 
 #define FIELD(kind, name, least, most, ...)                                                    \
@@ -174,6 +174,25 @@ uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer)
     return arch->config.seed + 0x9e3779b97f4a7c15 * (layer + 1);
 }
 
+size_t tn_arch_input_width(const struct tn_arch *arch, size_t i)
+{
+    return arch->config.heads * (arch->inputs[i].width == TARN_SCALAR ? 1 : arch->D);
+}
+
+size_t tn_arch_input_from(const struct tn_arch *arch, size_t i)
+{
+    size_t from = 0;
+
+    for (size_t before = 0; before < i; before++)
+        from += tn_arch_input_width(arch, before);
+    return from;
+}
+
+size_t tn_arch_projected(const struct tn_arch *arch)
+{
+    return tn_arch_input_from(arch, tn_input_count(arch->inputs));
+}
+
 /* A plan for one position says whether kind, map and widths fit together. What it calls its
  * kind is a configuration's attention: a refusal names that. */
 static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
@@ -185,7 +204,7 @@ static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
     if (status != TARN_OK)
         return status;
     if ((status = tn_attention_init(&plan, &desc, err)) == TARN_OK) {
-        arch->shares_keys = plan.kind->shares_keys;
+        arch->inputs = plan.kind->inputs;
         arch->has_step = plan.kind->step != NULL;
     }
     tn_attention_clear(&plan);

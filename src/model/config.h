@@ -21,11 +21,12 @@ struct tn_arch {
     struct tn_context context;
     struct tn_head head;
     enum tn_activation activation;
-    bool norm_first;  /* pre-norm */
-    bool lstm;        /* the body is an LSTM */
-    bool shares_keys; /* queries are keys: there is no key projection */
-    bool has_step;    /* the attention has a recurrent form */
-    size_t D;         /* width of a head */
+    bool norm_first; /* pre-norm */
+    bool lstm;       /* the body is an LSTM */
+    bool has_step;   /* the attention has a recurrent form */
+    size_t D;        /* width of a head */
+
+    const tarn_attention_input *inputs; /* of the attention, ended by a NULL name */
 };
 
 /* Refuses what no model can be: tarn_config_check() is this. */
@@ -34,6 +35,12 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
 /* Its attention over N positions; the seed of a layer is tn_arch_seed(). */
 tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N);
 uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer);
+
+/* Floats of a position of input i of the attention, all heads together; of the inputs before
+ * it; and of all inputs. */
+size_t tn_arch_input_width(const struct tn_arch *arch, size_t i);
+size_t tn_arch_input_from(const struct tn_arch *arch, size_t i);
+size_t tn_arch_projected(const struct tn_arch *arch);
 
 /* Frames that are one position of a preset's model, where its inputs are frames. */
 size_t tn_preset_stack(const char *name);

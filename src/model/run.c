@@ -14,29 +14,12 @@ struct mixing {
     size_t layer;
 };
 
-/* Slices of one matrix: q, k and v lie side by side in its rows, heads side by side in each. */
-static tarn_attention_arrays slices(const tarn_run *run, const struct tn_block_tape *tape)
-{
-    const struct tn_arch *const arch = &run->model->arch;
-    const ptrdiff_t N = (ptrdiff_t)run->N, D = (ptrdiff_t)arch->D;
-    const ptrdiff_t F = (ptrdiff_t)arch->config.width, wide = (ptrdiff_t)run->block.projected;
-    const tarn_input q = {tape->qkv, N * wide, wide, D};
-    const ptrdiff_t v = wide - F;
-
-    return (tarn_attention_arrays){
-        .q = q,
-        .k = {tape->qkv + (arch->shares_keys ? 0 : F), q.batch, q.position, q.head},
-        .v = {tape->qkv + v, q.batch, q.position, q.head},
-        .y = {tape->mixed, N * F, F, D},
-        .key_lengths = run->lengths,
-    };
-}
-
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct mixing *const m = arg;
-    const tarn_attention_arrays arrays = slices(m->run, block->tape);
+    tarn_attention_arrays arrays = tn_block_arrays(block, m->run->N);
 
+    arrays.key_lengths = m->run->lengths;
     tarn_attention_forward(&m->run->attentions[m->layer], &arrays, m->run->saved[m->layer],
                            m->run->attention_work, NULL);
 }
@@ -45,13 +28,11 @@ static void mix_backward(void *arg, const struct tn_block *block,
                          const struct tn_block_gradients *g)
 {
     const struct mixing *const m = arg;
-    tarn_attention_arrays a = slices(m->run, block->tape);
+    tarn_attention_arrays arrays = tn_block_arrays(block, m->run->N);
 
-    a.dy = (tarn_input){g->dmixed, a.y.batch, a.y.position, a.y.head};
-    a.dq = (tarn_output){g->dqkv, a.q.batch, a.q.position, a.q.head};
-    a.dk = (tarn_output){g->dqkv + (a.k.data - a.q.data), a.q.batch, a.q.position, a.q.head};
-    a.dv = (tarn_output){g->dqkv + (a.v.data - a.q.data), a.q.batch, a.q.position, a.q.head};
-    tarn_attention_backward(&m->run->attentions[m->layer], &a, m->run->saved[m->layer],
+    arrays.key_lengths = m->run->lengths;
+    tn_block_gradient_arrays(&arrays, block, g);
+    tarn_attention_backward(&m->run->attentions[m->layer], &arrays, m->run->saved[m->layer],
                             m->run->attention_work, NULL);
 }
 

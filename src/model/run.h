@@ -8,7 +8,7 @@
 #ifndef TN_RUN_H
 #define TN_RUN_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 #include "layer/head.h"
 #include "model/block.h"
 #include "model/transformer.h"

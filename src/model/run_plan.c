@@ -232,8 +232,9 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
                        desc->N, config->positions * config->stack);
 
     /* The widest array of a tape; sums of these are checked as they are laid out. */
-    const size_t wide = tn_max(tn_max(4 * config->width, config->frames * config->stack),
-                               tn_max(config->feed, model->arch.head.outputs));
+    const size_t wide =
+        tn_max(tn_max(tn_arch_projected(&model->arch), config->frames * config->stack),
+               tn_max(config->feed, model->arch.head.outputs));
 
     if (!tn_size_product(&floats, (size_t[]){desc->B, desc->N, wide, sizeof(float)}, 4))
         return tn_fail(err, TARN_EINVAL,

@@ -56,17 +56,25 @@ static void norm(const struct walk *walk, float **gain, float **shift, const cha
     tensor(walk, shift, shift_name, F, 0, TN_START_ZERO, 0);
 }
 
-static void visit_attention(const struct walk *w, struct tn_block_weights *b, size_t F,
-                            bool shares_keys)
+static const char *projection_name(char name[64], const tarn_attention_input *input,
+                                   const char *what)
 {
-    matrix(w, &b->query, "attention.query_projection.weight", F, F);
-    if (!shares_keys)
-        matrix(w, &b->key, "attention.key_projection.weight", F, F);
-    matrix(w, &b->value, "attention.value_projection.weight", F, F);
-    bias(w, &b->query_bias, "attention.query_projection.bias", F, F);
-    if (!shares_keys)
-        bias(w, &b->key_bias, "attention.key_projection.bias", F, F);
-    bias(w, &b->value_bias, "attention.value_projection.bias", F, F);
+    snprintf(name, 64, "attention.%.24s_projection.%s", input->name, what);
+    return name;
+}
+
+static void visit_attention(const struct walk *w, struct tn_block_weights *b,
+                            const struct tn_arch *arch)
+{
+    const size_t F = arch->config.width;
+    char name[64];
+
+    for (size_t i = 0; arch->inputs[i].name; i++)
+        matrix(w, &b->in[i], projection_name(name, &arch->inputs[i], "weight"),
+               tn_arch_input_width(arch, i), F);
+    for (size_t i = 0; arch->inputs[i].name; i++)
+        bias(w, &b->in_bias[i], projection_name(name, &arch->inputs[i], "bias"),
+             tn_arch_input_width(arch, i), F);
     matrix(w, &b->out, "attention.out_projection.weight", F, F);
     bias(w, &b->out_bias, "attention.out_projection.bias", F, F);
 }
@@ -76,7 +84,7 @@ static void visit_block(const struct walk *w, struct tn_block_weights *b,
 {
     const size_t F = arch->config.width, feed = arch->config.feed;
 
-    visit_attention(w, b, F, arch->shares_keys);
+    visit_attention(w, b, arch);
     norm(w, &b->norm1_gain, &b->norm1_bias, "norm1.weight", "norm1.bias", F);
     matrix(w, &b->feed_in, "linear1.weight", feed, F);
     bias(w, &b->feed_in_bias, "linear1.bias", feed, F);

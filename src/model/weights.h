@@ -16,14 +16,14 @@ size_t tn_lstm_ways(const struct tn_arch *arch);
 size_t tn_lstm_units(const struct tn_arch *arch);
 size_t tn_lstm_inputs(const struct tn_arch *arch, size_t layer);
 
-/* One block. The projections of queries, keys and values lie behind each other, and so do their
- * biases: one product serves all three. `key` is NULL where queries and keys are shared. */
+/* One block. The projections to the attention's inputs follow each other without gaps, and so
+ * do their biases: one product serves all. */
 struct tn_block_weights {
-    float *query, *key, *value;                /* F x F each */
-    float *query_bias, *key_bias, *value_bias; /* F each */
-    float *out, *out_bias;                     /* F x F, F */
-    float *feed_in, *feed_in_bias;             /* feed x F, feed */
-    float *feed_out, *feed_out_bias;           /* F x feed, F */
+    float *in[TARN_ATTENTION_INPUTS];      /* tn_arch_input_width() x F each */
+    float *in_bias[TARN_ATTENTION_INPUTS]; /* tn_arch_input_width() each */
+    float *out, *out_bias;                 /* F x F, F */
+    float *feed_in, *feed_in_bias;         /* feed x F, feed */
+    float *feed_out, *feed_out_bias;       /* F x feed, F */
     float *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
     struct tn_lstm_weights lstm[TN_LSTM_WAYS]; /* in the place of all these, with such a body */
 };

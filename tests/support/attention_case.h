@@ -23,7 +23,7 @@ enum inputs {
 /* A kind with options and, if it takes one, a map. */
 struct variant {
     const char *kind, *map;
-    bool shares_keys; /* k and dk are not looked at, N = Nk */
+    bool has_keys; /* or the queries are the keys, and N = Nk */
     bool has_step;
     enum inputs inputs;
 };
@@ -40,10 +40,10 @@ enum { CASE_BATCH_MAX = 3 };
 
 struct attention_case {
     tarn_attention_desc desc;
-    bool shares_keys;
+    bool has_keys;
     bool has_lengths;
     size_t lengths[CASE_BATCH_MAX];
-    enum layout layout, layout_out; /* of q, k, v, dy and of y, dq, dk, dv */
+    enum layout layout, layout_out; /* of inputs and dy, of y and gradients */
     enum inputs inputs;
     uint64_t seed; /* of the arrays */
 };
@@ -61,14 +61,30 @@ size_t case_length(const struct attention_case *is, size_t b);
 
 /* ---- Runs --------------------------------------------------------------- */
 
-enum array { Q, K, V, DY, Y, DQ, DK, DV, ARRAYS };
+/* The inputs as their kind lists them, dy, y, and the gradients in the order of the inputs; the
+ * letters are of kinds that list query, key and value. Arrays that a kind has not have no
+ * rows. */
+enum array {
+    Q,
+    K,
+    V,
+    DY = TARN_ATTENTION_INPUTS,
+    Y,
+    DQ,
+    DK,
+    DV,
+    ARRAYS = 2 * (TARN_ATTENTION_INPUTS + 1)
+};
 
 struct attention_run {
     struct attention_case is;
     tarn_attention *plan;
+    const tarn_attention_input *in; /* what the kind lists */
+    size_t in_count;
     struct tensor tensors[ARRAYS];
     struct pool inputs, outputs;
     struct block saved, work, state;
+    void **states; /* one per sequence, one behind the other */
 };
 
 /* Fails with the refusal if there is no such plan. */
@@ -84,17 +100,21 @@ tarn_attention_arrays run_arrays(const struct attention_run *run);
 
 /* ---- Comparisons -------------------------------------------------------- */
 
-/* Whether this kind reads or writes that array at all. */
-bool run_uses(const struct attention_run *run, enum array array);
+/* The gradient of input i, and the input called so. */
+enum array run_gradient(size_t i);
+enum array run_input(const struct attention_run *run, const char *name);
+
+/* "query", "dy", "y", "gradient of query". */
+const char *run_array_name(const struct attention_run *run, enum array array);
 
 /* "linear elu causal, B 2 H 3 N 17 ..." for messages; overwritten by the next call. */
 const char *run_name(const struct attention_run *run);
 
-/* Bit for bit: y, and with `gradients` dq, dk, dv. */
+/* Bit for bit: y, and with `gradients` those of the inputs. */
 void check_same(const struct attention_run *a, const struct attention_run *b, bool gradients);
 
-/* |a - b| <= tolerance (|b| + root mean square of b), element by element; for dq and dk also of
- * what may have cancelled in b. */
+/* |a - b| <= tolerance (|b| + root mean square of b), element by element; for
+ * gradients of queries and keys also of what may have cancelled in b. */
 void check_close(const struct attention_run *a, const struct attention_run *b, bool gradients,
                  double tolerance);
 void check_array_close(const struct attention_run *a, enum array array, const double *want,

@@ -33,7 +33,7 @@ static struct {
     size_t count;
 } table;
 
-static bool plans(const char *kind, const char *map, bool causal, size_t keys, size_t *state)
+static bool plans(const char *kind, const char *map, bool causal, size_t *state)
 {
     const tarn_attention_desc desc = {.kind = kind,
                                       .feature_map = map,
@@ -41,7 +41,7 @@ static bool plans(const char *kind, const char *map, bool causal, size_t keys, s
                                       .batch = 1,
                                       .heads = 1,
                                       .queries = 2,
-                                      .keys = keys,
+                                      .keys = 2,
                                       .query_width = 2,
                                       .value_width = 2};
     tarn_attention *plan = NULL;
@@ -56,7 +56,7 @@ static bool takes_map(const char *kind)
 {
     size_t state;
 
-    return plans(kind, "elu", false, 2, &state);
+    return plans(kind, "elu", false, &state);
 }
 
 static bool starts(const char *text, const char *word)
@@ -77,8 +77,9 @@ struct variant variant_of(const char *kind, const char *map)
     struct variant variant = {.kind = kind, .map = map};
     size_t state;
 
-    variant.shares_keys = !plans(kind, map, false, 3, &state);
-    if (!plans(kind, map, true, 2, &state))
+    for (const tarn_attention_input *in = tarn_attention_inputs(kind); in && in->name; in++)
+        variant.has_keys |= strcmp(in->name, "key") == 0;
+    if (!plans(kind, map, true, &state))
         fail_msg("%s %s: no plan", kind, map ? map : "");
     variant.has_step = state > 0;
     variant.inputs = inputs_for(kind, map);
@@ -190,7 +191,7 @@ static struct attention_case case_plain(const struct variant *variant)
 {
     return (struct attention_case){
         .desc = {.kind = variant->kind, .feature_map = variant->map, .cpu = forced_cpu()},
-        .shares_keys = variant->shares_keys,
+        .has_keys = variant->has_keys,
         .inputs = variant->inputs,
     };
 }
@@ -205,7 +206,7 @@ struct attention_case case_draw(const struct variant *variant, bool causal, doub
     desc->batch = 1 + below(random, CASE_BATCH_MAX);
     desc->heads = below(random, 6) == 0 ? 8 + below(random, 3) : 1 + below(random, 5);
     desc->queries = desc->keys = draw_length(random);
-    if (!causal && !variant->shares_keys && below(random, 2) == 0)
+    if (!causal && variant->has_keys && below(random, 2) == 0)
         desc->keys = draw_length(random);
     desc->query_width = draw_width(random);
     desc->value_width = draw_width(random);

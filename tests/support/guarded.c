@@ -118,6 +118,8 @@ static size_t place_alone(struct tensor *t, enum layout layout)
 
 static void turn_backwards(struct tensor *t)
 {
+    if (tensor_rows(t) == 0)
+        return;
     t->data = tensor_row(t, 0, t->n - 1, t->H - 1);
     t->position = -t->position;
     t->head = -t->head;
@@ -136,6 +138,10 @@ static size_t place(struct tensor *tensors, size_t count, enum layout layout, si
         struct tensor *const t = &tensors[i];
         size_t offset = 0;
 
+        if (tensor_rows(t) == 0) {
+            offsets[i] = used;
+            continue;
+        }
         if (layout != SLICES) {
             offsets[i] = used;
             used += place_alone(t, layout) + guard;
@@ -169,8 +175,9 @@ static void own(struct pool *pool, const struct tensor *t)
 struct pool pool_open(struct tensor *tensors, size_t count, enum layout layout)
 {
     struct pool pool = {0};
-    size_t offsets[8];
+    size_t offsets[ARRAYS_MAX];
 
+    assert_true(count <= ARRAYS_MAX);
     pool.count = place(tensors, count, layout, offsets);
     pool.floats = aligned_alloc(ALIGN, tn_round_up(pool.count * sizeof(float), ALIGN));
     assert_non_null(pool.floats);

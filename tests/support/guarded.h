@@ -42,7 +42,10 @@ struct pool {
     size_t count;
 };
 
-/* Sets data and strides of all tensors, whose sizes are given. Their elements are NaN, too. */
+enum { ARRAYS_MAX = 16 };
+
+/* Sets data and strides of all tensors, whose sizes are given; without rows they take no
+ * place. Their elements are NaN, too. */
 struct pool pool_open(struct tensor *tensors, size_t count, enum layout layout);
 void pool_check(const struct pool *pool, const char *name);
 void pool_close(struct pool *pool);

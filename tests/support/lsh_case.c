@@ -63,12 +63,10 @@ void lsh_open(struct lsh *l, const struct lsh_case *is, uint64_t inputs_seed)
     l->saved = take(tarn_attention_saved_size(l->plan), 1);
     l->work = take(tarn_attention_workspace_size(l->plan), 1);
     memset(l->work, 0xff, tarn_attention_workspace_size(l->plan)); /* no floats but NaN */
-    l->arrays = (tarn_attention_arrays){.q = view_in(l, l->q, l->D),
-                                        .v = view_in(l, l->v, l->M),
+    l->arrays = (tarn_attention_arrays){.in = {view_in(l, l->q, l->D), view_in(l, l->v, l->M)},
                                         .y = view(l, l->y, l->M),
                                         .dy = view_in(l, l->dy, l->M),
-                                        .dq = view(l, l->dq, l->D),
-                                        .dv = view(l, l->dv, l->M),
+                                        .din = {view(l, l->dq, l->D), view(l, l->dv, l->M)},
                                         .key_lengths = is->lengths};
 }
 

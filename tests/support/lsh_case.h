@@ -3,7 +3,7 @@
 #ifndef LSH_CASE_H
 #define LSH_CASE_H
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 #include "support/testing.h"
 
 struct lsh_case {

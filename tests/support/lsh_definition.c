@@ -40,9 +40,9 @@ struct lsh_definition lsh_define(const struct lsh *l, size_t b, size_t h)
     def.times = take(def.n * def.n, sizeof(size_t));
     for (size_t i = 0; i < def.n; i++) {
         for (size_t d = 0; d < def.D; d++)
-            def.q[i * def.D + d] = (double)tn_in(l->arrays.q, b, h, i)[d];
+            def.q[i * def.D + d] = (double)tn_in(l->arrays.in[0], b, h, i)[d];
         for (size_t m = 0; m < def.M; m++)
-            def.v[i * def.M + m] = (double)tn_in(l->arrays.v, b, h, i)[m];
+            def.v[i * def.M + m] = (double)tn_in(l->arrays.in[1], b, h, i)[m];
     }
     for (size_t r = 0; r < l->is.rounds; r++)
         count_sight(&def, l, lsh_order(l, b, h, r));

@@ -6,15 +6,15 @@ f32, or not contiguous in the last dimension, are converted."""
 from __future__ import annotations
 
 import threading
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import (Floats, empty, floats, heads_first, lengths_of, one_position,
                       positions_of)
 from ._errors import FormatError, InvalidArgument
-from ._library import Alone, count, lib, seed_of, text, threads_of
-from ._plan import Desc, DotProduct, Lengths, Plan, plan_of, scratch
+from ._library import Alone, count, seed_of, text, threads_of
+from ._plan import Desc, DotProduct, Lengths, Plan, inputs_of, plan_of, scratch
 
 Gradients = Tuple[Floats, Optional[Floats], Floats]
 
@@ -32,13 +32,13 @@ class _Call:
     def __init__(self, q: Any, k: Any, v: Any, kind: str, causal: bool,
                  feature_map: Optional[str], lengths: Any, seed: int, threads: int) -> None:
         named = _kind(kind)
-        shares = bool(lib.tarn_attention_shares_keys(named))
+        has_keys = "key" in inputs_of(named)
         self.q = floats("q", q, "BHND")
         B, H, N, D = self.q.shape
         self.v = floats("v", v, "BHNM")
         M, keys = self.v.shape[3], self.v.shape[2]
         self.k: Optional[Floats] = None
-        if not shares:
+        if has_keys:
             self.k = floats("k", k, "BHND")
             keys = positions_of(causal, N, self.k.shape[2], keys)
             floats("k", self.k, "BHND", (B, H, keys, D))
@@ -51,11 +51,13 @@ class _Call:
             named, text("feature_map", feature_map), bool(causal), B, H, N, keys, D, M,
             seed_of(seed), threads_of(threads)))
 
+    def inputs(self) -> List[Floats]:
+        return [self.q, self.v] if self.k is None else [self.q, self.k, self.v]
+
     def forward(self, saved: Optional["np.ndarray[Any, np.dtype[np.uint8]]"]) -> Floats:
         d = self.plan.desc
         y = empty((d.batch, d.heads, d.queries, d.value_width))
-        self.plan.forward(heads_first(y), heads_first(self.q),
-                          None if self.k is None else heads_first(self.k), heads_first(self.v),
+        self.plan.forward(heads_first(y), [heads_first(x) for x in self.inputs()],
                           self.lengths, None if saved is None else saved.ctypes.data)
         return y
 
@@ -87,14 +89,11 @@ def attention_vjp(q: Any, k: Any, v: Any, kind: str = "linear", causal: bool = T
 
     def backward(dy: Any) -> Gradients:
         g = floats("dy", dy, "BHNM", y.shape)
-        dq = empty(made.q.shape)
-        dk = None if made.k is None else empty(made.k.shape)
-        dv = empty(made.v.shape)
-        plan.backward(heads_first(dq), None if dk is None else heads_first(dk), heads_first(dv),
-                      heads_first(made.q), None if made.k is None else heads_first(made.k),
-                      heads_first(made.v), heads_first(y), heads_first(g), made.lengths,
-                      saved.ctypes.data)
-        return dq, dk, dv
+        inputs = made.inputs()
+        gradients = [empty(x.shape) for x in inputs]
+        plan.backward([heads_first(dx) for dx in gradients], [heads_first(x) for x in inputs],
+                      heads_first(y), heads_first(g), made.lengths, saved.ctypes.data)
+        return gradients[0], None if made.k is None else gradients[1], gradients[-1]
 
     return y, backward
 
@@ -172,7 +171,7 @@ class AttentionState:
             raise InvalidArgument(f"kind: '{kind}' has no recurrent form; use \"linear\" or "
                                   "\"softmax\"")
         self._lock = threading.Lock()
-        self._memory = np.zeros(self._plan.state_size, np.uint8)
+        self._memory = np.zeros((self._plan.desc.batch, self._plan.state_size), np.uint8)
         self._feature_map: Any = None  # of torch's, as drawn for this sequence
 
     def step(self, q: Any, k: Any, v: Any) -> Floats:
@@ -183,8 +182,8 @@ class AttentionState:
         v = floats("v", v, "BHM", (d.batch, d.heads, d.value_width))
         y = empty(v.shape)
         with Alone(self._lock):
-            self._plan.step(self._memory.ctypes.data, one_position(y), one_position(q),
-                            one_position(k), one_position(v))
+            self._plan.step([row.ctypes.data for row in self._memory], one_position(y),
+                            [one_position(x) for x in (q, k, v)])
         return y
 
     def reset(self) -> None:
@@ -209,4 +208,4 @@ class AttentionState:
         if len(data) != self._memory.size:
             raise FormatError(f"data has {len(data)} bytes; it must have {self._memory.size}")
         with Alone(self._lock):
-            self._memory[:] = np.frombuffer(data, np.uint8)
+            self._memory[:] = np.frombuffer(data, np.uint8).reshape(self._memory.shape)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from functools import lru_cache
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,16 @@ from ._library import Handle, call, create, lib
 Bytes = npt.NDArray[np.uint8]
 Lengths = Optional[npt.NDArray[np.uintp]]
 
-_nowhere = Strided(0, 0, 0, 0)
+
+def inputs_of(kind: bytes) -> Tuple[str, ...]:
+    """The names of a kind's inputs, in order; of an unknown kind those that most have."""
+    listed = lib.tarn_attention_inputs(kind)
+    if not listed:
+        return ("query", "key", "value")
+    names = []
+    while listed[len(names)].name:
+        names.append(listed[len(names)].name.decode())
+    return tuple(names)
 
 
 def scratch(size: int) -> Bytes:
@@ -52,7 +61,6 @@ class Plan:
         raw = s.tarn_attention_desc(**desc._asdict())
         self.handle = Handle("attention", create("tarn_attention_create", c.byref(raw)),
                              lib.tarn_attention_free)
-        self.shares_keys = bool(lib.tarn_attention_shares_keys(desc.kind))
         with self.handle.use() as plan:
             self.saved_size: int = lib.tarn_attention_saved_size(plan)
             self._work_size: int = lib.tarn_attention_workspace_size(plan)
@@ -63,29 +71,34 @@ class Plan:
         with self.handle.use() as plan:
             call(name, plan, c.byref(arrays), memory, work.ctypes.data)
 
-    def forward(self, y: Strided, q: Strided, k: Optional[Strided], v: Strided,
-                lengths: Lengths, saved: Optional[int]) -> None:
-        arrays = self._arrays(q, k, v, y, lengths)
-        self._call("tarn_attention_forward", arrays, saved)
+    def forward(self, y: Strided, inputs: Sequence[Strided], lengths: Lengths,
+                saved: Optional[int]) -> None:
+        self._call("tarn_attention_forward", self._arrays(inputs, y, lengths), saved)
 
-    def backward(self, dq: Strided, dk: Optional[Strided], dv: Strided, q: Strided,
-                 k: Optional[Strided], v: Strided, y: Strided, dy: Strided, lengths: Lengths,
-                 saved: int) -> None:
-        arrays = self._arrays(q, k, v, y, lengths)
+    def backward(self, gradients: Sequence[Strided], inputs: Sequence[Strided], y: Strided,
+                 dy: Strided, lengths: Lengths, saved: int) -> None:
+        arrays = self._arrays(inputs, y, lengths)
         arrays.dy = dy.input()
-        arrays.dq, arrays.dk, arrays.dv = dq.output(), (dk or _nowhere).output(), dv.output()
+        for i, gradient in enumerate(gradients):
+            arrays.din[i] = gradient.output()
         self._call("tarn_attention_backward", arrays, saved)
 
-    def step(self, state: int, y: Strided, q: Strided, k: Optional[Strided],
-             v: Strided) -> None:
-        self._call("tarn_attention_step", self._arrays(q, k, v, y, None), state)
+    def step(self, states: Sequence[int], y: Strided, inputs: Sequence[Strided]) -> None:
+        """The next position of each state."""
+        work = scratch(self._work_size)
+        with self.handle.use() as plan:
+            call("tarn_attention_step", plan, c.byref(self._arrays(inputs, y, None)),
+                 (c.c_void_p * len(states))(*states), len(states), work.ctypes.data)
 
     @staticmethod
-    def _arrays(q: Strided, k: Optional[Strided], v: Strided, y: Strided,
+    def _arrays(inputs: Sequence[Strided], y: Strided,
                 lengths: Lengths) -> s.tarn_attention_arrays:
-        return s.tarn_attention_arrays(
-            q=q.input(), k=(k or _nowhere).input(), v=v.input(), y=y.output(),
-            key_lengths=None if lengths is None else lengths.ctypes.data)
+        arrays = s.tarn_attention_arrays(
+            y=y.output(), key_lengths=None if lengths is None else lengths.ctypes.data)
+        placed = getattr(arrays, "in")
+        for i, one in enumerate(inputs):
+            placed[i] = one.input()
+        return arrays
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ import ctypes as c
 from typing import Any, Dict, Type
 
 NAME_SIZE = 96  # TARN_NAME_SIZE
+ATTENTION_INPUTS = 8  # TARN_ATTENTION_INPUTS
 
 # ---- status.h ----
 
@@ -52,15 +53,20 @@ class tarn_output(c.Structure):
 
 class tarn_attention_arrays(c.Structure):
     _fields_ = [
-        ("q", tarn_input),
-        ("k", tarn_input),
-        ("v", tarn_input),
+        ("in", tarn_input * ATTENTION_INPUTS),
         ("y", tarn_output),
         ("dy", tarn_input),
-        ("dq", tarn_output),
-        ("dk", tarn_output),
-        ("dv", tarn_output),
+        ("din", tarn_output * ATTENTION_INPUTS),
         ("key_lengths", c.c_void_p),
+    ]
+
+
+class tarn_attention_input(c.Structure):
+    _fields_ = [
+        ("name", c.c_char_p),
+        ("help", c.c_char_p),
+        ("width", c.c_int),
+        ("at_keys", c.c_bool),
     ]
 
 

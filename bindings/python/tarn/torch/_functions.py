@@ -9,8 +9,8 @@ import torch
 from .._attention import _kind
 from .._arrays import lengths_of, positions_of
 from .._errors import InvalidArgument, UnsupportedError
-from .._library import lib, seed_of, text, threads_of
-from .._plan import Bytes, Desc, DotProduct, Lengths, Plan, plan_of, scratch
+from .._library import seed_of, text, threads_of
+from .._plan import Bytes, Desc, DotProduct, Lengths, Plan, inputs_of, plan_of, scratch
 from ._tensors import floats, heads_first, placed, positions_first
 
 
@@ -40,8 +40,8 @@ class _Attention(torch.autograd.Function):
         d = plan.desc
         y = torch.empty((d.batch, d.queries, d.heads, d.value_width), dtype=torch.float32)
         saved = scratch(plan.saved_size) if keep else None
-        plan.forward(positions_first(y), positions_first(q),
-                     None if k is None else positions_first(k), positions_first(v), lengths,
+        plan.forward(positions_first(y),
+                     [positions_first(x) for x in (q, k, v) if x is not None], lengths,
                      None if saved is None else saved.ctypes.data)
         ctx.plan, ctx.lengths, ctx.saved = plan, lengths, saved
         ctx.save_for_backward(q, k, v, y)
@@ -62,9 +62,8 @@ class _AttentionGradients(torch.autograd.Function):
                 saved: Bytes) -> Tuple[Optional[torch.Tensor], ...]:
         dq, dv = torch.empty(q.shape), torch.empty(v.shape)
         dk = None if k is None else torch.empty(k.shape)
-        plan.backward(positions_first(dq), None if dk is None else positions_first(dk),
-                      positions_first(dv), positions_first(q),
-                      None if k is None else positions_first(k), positions_first(v),
+        plan.backward([positions_first(x) for x in (dq, dk, dv) if x is not None],
+                      [positions_first(x) for x in (q, k, v) if x is not None],
                       positions_first(y), positions_first(dy), lengths, saved.ctypes.data)
         return dq, dk, dv
 
@@ -84,7 +83,7 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     v = floats("values", values, "NSHD")
     S, D = v.shape[1], v.shape[3]
     k: Optional[torch.Tensor] = None
-    if not lib.tarn_attention_shares_keys(named):
+    if "key" in inputs_of(named):
         k = floats("keys", keys, "NSHE")
         S = positions_of(causal, L, k.shape[1], S)
         k = placed(floats("keys", k, "NSHE", (N, S, H, E)))

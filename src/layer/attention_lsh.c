@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attn_lsh.c - attention among positions with equal hashes: Reformer (Kitaev et al. 2020).
+/* attention_lsh.c - attention among positions with equal hashes: Reformer (Kitaev et al. 2020).
  *
  * Queries and keys are the same vectors, keys of length one:
  *
@@ -281,12 +281,12 @@ static void store_gradients(const struct tn_lsh_head *a)
 
         a->kernels->axpy(dq, c, dk, D);
         a->kernels->axpy(dq, -(c * c * c) * (float)D * a->kernels->dot(q, dk, D), q, D);
-        memcpy(tn_out(arrays->dq, a->b, a->h, n), dq, D * sizeof(float));
-        memcpy(tn_out(arrays->dv, a->b, a->h, n), dk + a->D, M * sizeof(float));
+        memcpy(tn_out(arrays->din[TN_LSH_QUERY], a->b, a->h, n), dq, D * sizeof(float));
+        memcpy(tn_out(arrays->din[TN_LSH_VALUE], a->b, a->h, n), dk + a->D, M * sizeof(float));
     }
     for (size_t n = a->n; n < a->plan->N; n++) {
-        memset(tn_out(arrays->dq, a->b, a->h, n), 0, D * sizeof(float));
-        memset(tn_out(arrays->dv, a->b, a->h, n), 0, M * sizeof(float));
+        memset(tn_out(arrays->din[TN_LSH_QUERY], a->b, a->h, n), 0, D * sizeof(float));
+        memset(tn_out(arrays->din[TN_LSH_VALUE], a->b, a->h, n), 0, M * sizeof(float));
     }
 }
 
@@ -316,6 +316,10 @@ static tarn_status check(const tarn_attention *plan, tarn_error *err)
 
     if (buckets % 2 != 0)
         return tn_fail(err, TARN_EINVAL, "kind: buckets is %zu; it must be even", buckets);
+    if (plan->N != plan->Nk)
+        return tn_fail(err, TARN_EINVAL,
+                       "keys is %zu and queries is %zu; 'lsh' needs them equal", plan->Nk,
+                       plan->N);
     if (plan->N >= INT32_MAX)
         return tn_fail(err, TARN_EINVAL, "queries is %zu; with 'lsh' it must be less than %d",
                        plan->N, INT32_MAX);
@@ -343,8 +347,15 @@ static void work(const tarn_attention *plan, struct tn_arena *arena)
     tn_lsh_lay_out(plan, arena);
 }
 
-extern const struct tn_attention_kind tn_attn_lsh;
-const struct tn_attention_kind tn_attn_lsh = {
+static const tarn_attention_input inputs[] = {
+    [TN_LSH_QUERY] = {"query", "what a position looks for and is found by", TARN_QUERY_WIDTH,
+                      false},
+    [TN_LSH_VALUE] = {"value", "what a position gives", TARN_VALUE_WIDTH, true},
+    {0},
+};
+
+extern const struct tn_attention_kind tn_attention_lsh;
+const struct tn_attention_kind tn_attention_lsh = {
     .about = {"lsh", "softmax attention within hash buckets, as in Reformer",
               (const tarn_option_info[]){
                   [TN_LSH_ROUNDS] = {"rounds", "rounds of hashing, merged by log-sum-exp", 1.0,
@@ -359,7 +370,7 @@ const struct tn_attention_kind tn_attn_lsh = {
                                           0.0, true, NULL},
                   {0},
               }},
-    .shares_keys = true,
+    .inputs = inputs,
     .check = check,
     .draws = draws,
     .draw = draw,

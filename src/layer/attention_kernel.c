@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attn_kernel.c - attention for any non-negative similarity, as it is defined.        Paper (3)
+/* attention_kernel.c - attention for any non-negative similarity, as it is defined. Paper (3)
  *
  *   y_i = sum_j sim(q_i, k_j) v_j / d_i      d_i = sum_j sim(q_i, k_j) + eps
  *
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "layer/attn.h"
+#include "layer/attention_kind.h"
 #include "layer/kv_cache.h"
 
 enum { SIMILARITY, DEGREE, BIAS, SIGMA, EPS };
@@ -43,12 +43,13 @@ struct work {
     double *value_sum;     /* threads x M */
 };
 
-static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
+static struct work lay_out(const tarn_attention *plan, size_t queries, size_t threads,
+                           struct tn_arena *arena)
 {
-    const size_t W = row_width(plan), M = plan->M, threads = plan->threads;
+    const size_t W = row_width(plan), M = plan->M;
 
     return (struct work){
-        .queries = tn_arena_take(arena, plan->N, W * sizeof(float)),
+        .queries = tn_arena_take(arena, queries, W * sizeof(float)),
         .keys = tn_arena_take(arena, plan->Nk, W * sizeof(float)),
         .row = tn_arena_take(arena, threads, W * sizeof(float)),
         .row_sum = tn_arena_take(arena, threads, W * sizeof(double)),
@@ -58,7 +59,12 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 
 static void work(const tarn_attention *plan, struct tn_arena *arena)
 {
-    lay_out(plan, arena);
+    lay_out(plan, plan->N, plan->threads, arena);
+}
+
+static void step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
+{
+    lay_out(plan, 1, threads, arena);
 }
 
 /* The denominators. */
@@ -86,6 +92,7 @@ struct head {
     struct rows q, k, v;
     size_t b, h;
     size_t queries, keys;
+    size_t threads;
     bool causal;
     float *d; /* queries; or NULL */
 };
@@ -130,7 +137,7 @@ static void prepare_task(void *arg, size_t n, size_t thread)
 
 static void prepare(struct head *head)
 {
-    tn_parallel(head->plan->threads, head->queries + head->keys, prepare_task, head);
+    tn_parallel(head->threads, head->queries + head->keys, prepare_task, head);
 }
 
 /* ---- similarity --------------------------------------------------------- */
@@ -224,7 +231,7 @@ static void forward_task(void *arg, size_t i, size_t thread)
 static void forward_head(struct head *head)
 {
     prepare(head);
-    tn_parallel(head->plan->threads, head->queries, forward_task, head);
+    tn_parallel(head->threads, head->queries, forward_task, head);
 }
 
 static struct rows rows_of(tarn_input a, size_t b, size_t h)
@@ -232,32 +239,40 @@ static struct rows rows_of(tarn_input a, size_t b, size_t h)
     return (struct rows){tn_in(a, b, h, 0), a.position};
 }
 
-static struct head head_of(const struct tn_attention_call *call, size_t b, size_t h)
+static struct head head_of(const struct tn_attention_call *call, struct work work, size_t b,
+                           size_t h)
 {
     const tarn_attention *const plan = call->plan;
-    struct tn_arena arena = tn_arena_over(call->work);
 
     return (struct head){
         .call = call,
         .plan = plan,
-        .work = lay_out(plan, &arena),
-        .q = rows_of(call->arrays->q, b, h),
-        .k = rows_of(call->arrays->k, b, h),
-        .v = rows_of(call->arrays->v, b, h),
+        .work = work,
+        .q = rows_of(call->arrays->in[TN_QUERY], b, h),
+        .k = rows_of(call->arrays->in[TN_KEY], b, h),
+        .v = rows_of(call->arrays->in[TN_VALUE], b, h),
         .b = b,
         .h = h,
         .queries = plan->N,
         .keys = tn_key_length(call, b),
+        .threads = plan->threads,
         .causal = plan->causal,
         .d = call->saved ? call->saved + (b * plan->H + h) * plan->N : NULL,
     };
+}
+
+static struct work work_of(const struct tn_attention_call *call)
+{
+    struct tn_arena arena = tn_arena_over(call->work);
+
+    return lay_out(call->plan, call->plan->N, call->plan->threads, &arena);
 }
 
 static void forward(const struct tn_attention_call *call)
 {
     for (size_t b = 0; b < call->plan->B; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
-            struct head head = head_of(call, b, h);
+            struct head head = head_of(call, work_of(call), b, h);
 
             forward_head(&head);
         }
@@ -265,18 +280,23 @@ static void forward(const struct tn_attention_call *call)
 
 static void step(const struct tn_attention_call *call)
 {
-    for (size_t b = 0; b < call->streams.count; b++)
+    struct tn_arena arena = tn_arena_over(call->work);
+    const struct work rows = lay_out(call->plan, 1, call->threads, &arena);
+
+    for (size_t b = 0; b < call->n; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
-            struct head head = head_of(call, b, h);
+            struct head head = head_of(call, rows, b, h);
 
             tn_kv_cache_append(call, b, h);
             head.k = (struct rows){tn_kv_cache_keys(call, b, h), (ptrdiff_t)call->plan->D};
             head.v = (struct rows){tn_kv_cache_values(call, b, h), (ptrdiff_t)call->plan->M};
             head.queries = 1;
-            head.keys = tn_kv_cache_length(call) + 1;
-            head.causal = false; /* the cache holds no later keys */
+            head.keys = tn_kv_cache_length(call->states[b]) + 1;
+            head.causal = false; /* the cache has no later keys */
+            head.threads = call->threads;
             forward_head(&head);
         }
+    tn_kv_cache_advance(call);
 }
 
 /* ---- backward ----------------------------------------------------------- */
@@ -326,7 +346,7 @@ static void query_task(void *arg, size_t i, size_t thread)
     for (size_t j = 0; j < seen(head, i); j++)
         add_gradient(sum, slope(head, i, j), similarity(head, i, j), key_row(head, j),
                      query_row(head, i), W);
-    finish_row(head, tn_out(head->call->arrays->dq, head->b, head->h, i), sum,
+    finish_row(head, tn_out(head->call->arrays->din[TN_QUERY], head->b, head->h, i), sum,
                row_at(head->q, i), thread);
 }
 
@@ -336,7 +356,7 @@ static void key_task(void *arg, size_t j, size_t thread)
     const size_t W = row_width(head->plan), M = head->plan->M;
     double *const sum = head->work.row_sum + thread * W;
     double *const value_sum = head->work.value_sum + thread * M;
-    float *const dv = tn_out(head->call->arrays->dv, head->b, head->h, j);
+    float *const dv = tn_out(head->call->arrays->din[TN_VALUE], head->b, head->h, j);
 
     memset(sum, 0, W * sizeof *sum);
     memset(value_sum, 0, M * sizeof *value_sum);
@@ -349,7 +369,7 @@ static void key_task(void *arg, size_t j, size_t thread)
         for (size_t m = 0; m < M; m++)
             value_sum[m] += weight * (double)g[m];
     }
-    finish_row(head, tn_out(head->call->arrays->dk, head->b, head->h, j), sum,
+    finish_row(head, tn_out(head->call->arrays->din[TN_KEY], head->b, head->h, j), sum,
                row_at(head->k, j), thread);
     for (size_t m = 0; m < M; m++)
         dv[m] = (float)value_sum[m];
@@ -361,8 +381,10 @@ static void clear_padding(const struct head *head)
     const tarn_attention_arrays *const arrays = head->call->arrays;
 
     for (size_t j = head->keys; j < head->plan->Nk; j++) {
-        memset(tn_out(arrays->dk, head->b, head->h, j), 0, head->plan->D * sizeof(float));
-        memset(tn_out(arrays->dv, head->b, head->h, j), 0, head->plan->M * sizeof(float));
+        memset(tn_out(arrays->din[TN_KEY], head->b, head->h, j), 0,
+               head->plan->D * sizeof(float));
+        memset(tn_out(arrays->din[TN_VALUE], head->b, head->h, j), 0,
+               head->plan->M * sizeof(float));
     }
 }
 
@@ -370,7 +392,7 @@ static void backward(const struct tn_attention_call *call)
 {
     for (size_t b = 0; b < call->plan->B; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
-            struct head head = head_of(call, b, h);
+            struct head head = head_of(call, work_of(call), b, h);
 
             prepare(&head);
             tn_parallel(call->plan->threads, head.queries, query_task, &head);
@@ -393,8 +415,8 @@ static tarn_status check(const tarn_attention *plan, tarn_error *err)
     return TARN_OK;
 }
 
-extern const struct tn_attention_kind tn_attn_kernel;
-const struct tn_attention_kind tn_attn_kernel = {
+extern const struct tn_attention_kind tn_attention_kernel;
+const struct tn_attention_kind tn_attention_kernel = {
     .about = {"kernel", "attention with any similarity, eq. (3); quadratic in the length",
               (const tarn_option_info[]){
                   [SIMILARITY] = {"similarity", "similarity of a query and a key", 0.0, 2.0,
@@ -410,13 +432,14 @@ const struct tn_attention_kind tn_attn_kernel = {
               }},
     .has_map = true,
     .uses_map = is_map,
+    .inputs = tn_query_key_value,
     .check = check,
     .saved = saved,
     .work = work,
-    .state = tn_kv_cache_bytes,
     .forward = forward,
     .backward = backward,
+    .state = tn_kv_cache_bytes,
+    .step_work = step_work,
     .step = step,
-    .advance = tn_kv_cache_advance,
     .cached = tn_kv_cache_length,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attn_softmax.c - softmax attention: y = softmax(q k^T / sqrt(D)) v.    Paper (2)
+/* attention_softmax.c - softmax attention: y = softmax(q k^T / sqrt(D)) v.    Paper (2)
  *
  * In tiles (softmax_tile.c), so that no N x N matrix is ever stored. With the option `store`
  * forward saves it whole, as the paper's baseline does. */
@@ -68,11 +68,7 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 
 static void work_size(const tarn_attention *plan, struct tn_arena *arena)
 {
-    struct tn_arena step = *arena;
-
     lay_out(plan, arena);
-    tn_softmax_step_work(plan, &step); /* in the same place: a call is one or the other */
-    arena->used = tn_max(arena->used, step.used);
 }
 
 static struct work work_open(const struct tn_attention_call *call)
@@ -177,10 +173,10 @@ static void backward_keys(const struct tn_softmax_head *a, size_t first, float *
     for (size_t j = 0; j < SPAN && first + j * BLOCK < plan->Nk; j++) {
         const size_t from = first + j * BLOCK, n = tn_min(BLOCK, plan->Nk - from);
 
-        tn_softmax_store_rows(a, a->call->arrays->dk, from, n, t->keys[j].dk, a->Dp, plan->D,
-                              1.0f);
-        tn_softmax_store_rows(a, a->call->arrays->dv, from, n, t->keys[j].dv, a->Mp, plan->M,
-                              1.0f);
+        tn_softmax_store_rows(a, a->call->arrays->din[TN_KEY], from, n, t->keys[j].dk, a->Dp,
+                              plan->D, 1.0f);
+        tn_softmax_store_rows(a, a->call->arrays->din[TN_VALUE], from, n, t->keys[j].dv, a->Mp,
+                              plan->M, 1.0f);
     }
 }
 
@@ -204,8 +200,8 @@ static void backward_queries(const struct tn_softmax_head *a, size_t first)
         }
     }
     for (size_t i = 0; i < SPAN; i++)
-        tn_softmax_store_rows(a, a->call->arrays->dq, t->queries[i].from, t->queries[i].n,
-                              t->queries[i].dq, a->Dp, a->plan->D, a->scale);
+        tn_softmax_store_rows(a, a->call->arrays->din[TN_QUERY], t->queries[i].from,
+                              t->queries[i].n, t->queries[i].dq, a->Dp, a->plan->D, a->scale);
 }
 
 /* A head as one task forms every tile once. */
@@ -220,8 +216,8 @@ static void head_task(void *arg, size_t task, size_t thread)
     memset(dq, 0, head_dq_floats(plan) * sizeof(float));
     for (size_t j = 0; j < plan->Nk; j += SPAN * BLOCK)
         backward_keys(&head, j, dq);
-    tn_softmax_store_rows(&head, work->call->arrays->dq, 0, plan->N, dq, head.Dp, plan->D,
-                          head.scale);
+    tn_softmax_store_rows(&head, work->call->arrays->din[TN_QUERY], 0, plan->N, dq, head.Dp,
+                          plan->D, head.scale);
 }
 
 /* Few heads are split into spans of keys and of queries, which forms every tile twice but lets
@@ -277,16 +273,17 @@ static double backward_flops(const tarn_attention *plan)
     return 2.0 * forward_flops(plan);
 }
 
-extern const struct tn_attention_kind tn_attn_softmax;
-const struct tn_attention_kind tn_attn_softmax = {
+extern const struct tn_attention_kind tn_attention_softmax;
+const struct tn_attention_kind tn_attention_softmax = {
     .about = {"softmax", "softmax(q k^T / sqrt(D)) v, computed in tiles, eq. (2)", options},
+    .inputs = tn_query_key_value,
     .saved = saved,
     .work = work_size,
-    .state = tn_kv_cache_bytes,
     .forward = forward,
     .backward = backward,
+    .state = tn_kv_cache_bytes,
+    .step_work = tn_softmax_step_work,
     .step = tn_softmax_step,
-    .advance = tn_kv_cache_advance,
     .cached = tn_kv_cache_length,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attn_linear.c - linear attention.                                          Paper (4)-(20)
+/* attention_linear.c - linear attention.                                          Paper
+ * (4)-(20)
  *
  *   y_i = phi(q_i)^T S_i / (phi(q_i)^T z_i + eps)
  *   S_i = sum_j phi(k_j) v_j^T     z_i = sum_j phi(k_j)    over j <= i when causal, else all
@@ -108,18 +109,14 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 
 static void work_size(const tarn_attention *plan, struct tn_arena *arena)
 {
-    struct tn_arena step = *arena;
-
     lay_out(plan, arena);
-    tn_linear_step_work(plan, &step); /* in the same place: a call is one or the other */
-    arena->used = tn_max(arena->used, step.used);
 }
 
 /* Heads go together only where they lie together. */
 static struct work work_open(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const tarn_input q = call->arrays->q;
+    const tarn_input q = call->arrays->in[TN_QUERY];
     struct tn_arena arena = tn_arena_over(call->work);
     struct work work = lay_out(plan, &arena);
 
@@ -362,17 +359,19 @@ static double backward_flops(const tarn_attention *plan)
            (plan->causal ? products(plan, plan->Nk) : 0.0);
 }
 
-extern const struct tn_attention_kind tn_attn_linear;
-const struct tn_attention_kind tn_attn_linear = {
+extern const struct tn_attention_kind tn_attention_linear;
+const struct tn_attention_kind tn_attention_linear = {
     .about = {"linear", "phi(q) (phi(k)^T v), linear in the length, eq. (4)-(20)", options},
     .has_map = true,
+    .inputs = tn_query_key_value,
     .saved = saved,
     .work = work_size,
-    .state = tn_linear_step_state,
     .forward = forward,
     .backward = backward,
+    .state = tn_linear_state,
+    .step_work = tn_linear_step_work,
     .step = tn_linear_step,
-    .advance = tn_linear_advance,
+    .parts = tn_linear_state_parts,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* attn.h - what a kind of attention must answer.
+/* attention_kind.h - what a kind of attention declares and computes.
  *
- * A kind is one file that defines one row, and one line in attn_kinds.def. Everything a call
- * could stumble over is checked before a kind sees it (attention.c), so its functions return
- * void. */
-#ifndef TN_ATTN_H
-#define TN_ATTN_H
+ * A kind is one file that defines one row, and one line in attention_kinds.def. All arguments
+ * are checked before a kind sees them (attention_check.c), so its functions return void. */
+#ifndef TN_ATTENTION_KIND_H
+#define TN_ATTENTION_KIND_H
 
 #include "base/option.h"
 #include "kernel/kernels.h"
@@ -20,33 +19,30 @@ struct tarn_attention {
     struct tn_feature_map map; /* kinds with a feature map only */
     bool causal;
     size_t B, H, N, Nk, D, M;
-    size_t steps; /* that a state takes at most; 0: no end */
+    size_t steps; /* positions that a state takes at most; 0: no limit */
     size_t threads;
     float *draws; /* kind->draws() floats */
     const tarn_allocator *allocator;
     tarn_allocator allocator_copy;
 };
 
-/* Sequences first .. first + count - 1 of a plan's B. */
-struct tn_streams {
-    size_t first, count;
-};
-
 /* One call: the caller's arrays, and memory that is large enough and aligned. */
 struct tn_attention_call {
     const tarn_attention *plan;
     const tarn_attention_arrays *arrays;
-    float *saved;              /* kind->saved() floats; NULL in a forward without a backward */
-    void *state;               /* kind->state() bytes */
-    void *work;                /* what kind->work() carved */
-    struct tn_streams streams; /* a step's; its arrays begin with the first of them */
+    float *saved; /* kind->saved() floats; NULL in a forward without a backward */
+    void *work;   /* what kind->work() or kind->step_work() laid out */
+
+    /* A step's. */
+    void *const *states; /* n of them, kind->state() bytes each */
+    size_t n, threads;
 };
 
 struct tn_attention_kind {
     tarn_table_row about;
     bool has_map; /* takes a feature map, if uses_map (NULL: always) says so of its options */
     bool (*uses_map)(const tarn_attention *plan);
-    bool shares_keys; /* keys are the queries: k and dk are not looked at, N = Nk */
+    const tarn_attention_input *inputs; /* ended by a NULL name */
 
     /* Refuses what this kind cannot do beyond its options' ranges. NULL: nothing more. */
     tarn_status (*check)(const tarn_attention *plan, tarn_error *err);
@@ -58,25 +54,30 @@ struct tn_attention_kind {
     /* Lays out, twice: see tn_arena. `saved` returns floats per call; SIZE_MAX: too many. */
     size_t (*saved)(const tarn_attention *plan);
     void (*work)(const tarn_attention *plan, struct tn_arena *arena);
-    size_t (*state)(const tarn_attention *plan); /* bytes */
 
     void (*forward)(const struct tn_attention_call *call);
     void (*backward)(const struct tn_attention_call *call);
 
-    /* A position of the call's streams, which leaves the state's count of positions as it is,
-     * and the count moved on, when all streams had theirs. NULL: no recurrent form. */
+    /* The recurrent form; NULL: none. Bytes of one sequence's state, the workspace of a step
+     * with so many threads, and the step. */
+    size_t (*state)(const tarn_attention *plan);
+    void (*step_work)(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
     void (*step)(const struct tn_attention_call *call);
-    void (*advance)(void *state);
 
     /* Positions in a growing cache, which is kv_cache.h's; NULL: the state does not grow. */
-    size_t (*cached)(const struct tn_attention_call *call);
+    size_t (*cached)(const void *state);
+
+    /* Bytes of three parts of a state that does not grow, in order: what sequences at the same
+     * position have in common, and two more; files of a batch have the first once, then the
+     * second of every sequence, then the third. NULL: all is in the second. */
+    void (*parts)(const tarn_attention *plan, size_t parts[3]);
 
     /* As tarn_attention_forward_flops(); NULL: 0. */
     double (*forward_flops)(const tarn_attention *plan);
     double (*backward_flops)(const tarn_attention *plan);
 };
 
-/* The names in attn_kinds.def, ended by NULL. */
+/* The names in attention_kinds.def, ended by NULL. */
 extern const tarn_table_row *const tn_attention_rows[];
 
 /* Fills a plan in the caller's memory and allocates only what a kind or map draws at random. */
@@ -84,11 +85,23 @@ tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *d
                               tarn_error *err);
 void tn_attention_clear(tarn_attention *plan);
 
-/* tarn_attention_step() in pieces, unchecked: any threads may step streams at once, each with
- * its own workspace, if no stream has two; then one of them advances. */
-void tn_attention_step_streams(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                               void *state, void *workspace, struct tn_streams streams);
-void tn_attention_advance(const tarn_attention *plan, void *state);
+/* tarn_attention_step(), unchecked: threads may step different states at once, each thread with
+ * a workspace of tn_attention_step_size() bytes for the `threads` that its step may use. */
+size_t tn_attention_step_size(const tarn_attention *plan, size_t threads);
+void tn_attention_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                       void *const *states, size_t n, size_t threads, void *workspace);
+
+/* ---- Inputs ------------------------------------------------------------- */
+
+/* The inputs of most kinds, in this order. */
+enum { TN_QUERY, TN_KEY, TN_VALUE };
+extern const tarn_attention_input tn_query_key_value[];
+
+size_t tn_input_count(const tarn_attention_input *inputs);
+
+/* Floats per head, and positions. */
+size_t tn_input_width(const tarn_attention *plan, const tarn_attention_input *input);
+size_t tn_input_length(const tarn_attention *plan, const tarn_attention_input *input);
 
 static inline const float *tn_in(tarn_input a, size_t b, size_t h, size_t n)
 {
