@@ -25,7 +25,8 @@ enum { USUAL = 256 }; /* default number of symbols */
 
 struct session {
     struct generate_options o;
-    char task[TARN_NAME_SIZE];
+    char spec[TARN_NAME_SIZE]; /* of the task */
+    tarn_task *task;
     tarn_model *model;
     tarn_generator *generator;
     tarn_sampler *sampler;
@@ -143,15 +144,17 @@ static int read_prompt(struct session *s)
 /* ---- Setting up --------------------------------------------------------- */
 
 /* Symbols of a model without a task are printed as numbers. */
-static void read_task(struct session *s)
+static int open_task(struct session *s)
 {
     const tarn_config *const config = tarn_model_config(s->model);
+    tarn_error err;
 
     if (*config->task)
-        snprintf(s->task, sizeof s->task, "%s", config->task);
+        snprintf(s->spec, sizeof s->spec, "%s", config->task);
     else
-        snprintf(s->task, sizeof s->task, "copy:symbols=%zu",
+        snprintf(s->spec, sizeof s->spec, "copy:symbols=%zu",
                  config->symbols > 1 ? config->symbols - 1 : 1);
+    return tarn_task_open(&s->task, s->spec, &err) == TARN_OK ? ARGS_GO_ON : refused(&err);
 }
 
 /* Takes from the saved state what the command line leaves open. */
@@ -220,12 +223,15 @@ static int open_model(struct session *s)
     s->model = model_open(generate_name, s->o.model, s->o.best);
     if (!s->model)
         return EXIT_FAILED;
-    read_task(s);
+    const int code = open_task(s);
+
+    if (code != ARGS_GO_ON)
+        return code;
     if (tarn_model_config(s->model)->frames > 0) {
         fprintf(stderr,
                 "%s: %s is a speech model (task '%s'), which cannot generate; use tarn "
                 "transcribe\n",
-                generate_name, s->o.model, s->task);
+                generate_name, s->o.model, s->spec);
         return EXIT_USAGE;
     }
     return read_prompt(s);
@@ -237,7 +243,7 @@ static int set_up(struct session *s)
 
     if (s->o.scale > 0) {
         fprintf(stderr, "%s: --scale is for image models; %s is a model of task '%s'\n",
-                generate_name, s->o.model, s->task);
+                generate_name, s->o.model, s->spec);
         return EXIT_USAGE;
     }
     if ((s->o.out && format_is_foreign(generate_name, "-o", s->o.out, FORMAT_TEXT)) ||
@@ -262,6 +268,7 @@ static void tear_down(struct session *s)
     free(s->state);
     tarn_sampler_free(s->sampler);
     tarn_generator_free(s->generator);
+    tarn_task_free(s->task);
     tarn_model_free(s->model);
 }
 
@@ -369,7 +376,7 @@ int cmd_generate(int argc, char **argv)
     if (code != ARGS_GO_ON)
         return code;
     if ((code = open_model(&s)) == ARGS_GO_ON)
-        code = tarn_task_image(&size, s.task)
+        code = tarn_task_image(&size, s.spec)
                    ? generate_images(&s.o, s.model, s.prompt, s.prompt_count)
                    : generate_text(&s);
     tear_down(&s);

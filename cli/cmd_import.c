@@ -50,7 +50,7 @@ static const struct args_table tables[] = {
     {"feature maps", tarn_feature_map, "feature-map"},
     {"position encodings", tarn_position_kind, "position"},
     {"output heads", tarn_head_kind, "head"},
-    {"tasks", tarn_task, "task"},
+    {"tasks", tarn_task_kind, "task"},
     {0},
 };
 

@@ -206,7 +206,7 @@ static void print_help(void)
     print_usage(stdout);
     printf("\n");
     words_wrap(stdout, about, 0);
-    rows_help("tasks, with options as in copy:symbols=20", tarn_task);
+    rows_help("tasks, with options as in copy:symbols=20", tarn_task_kind);
     rows_help("presets", tarn_preset);
     words_examples(stdout, examples);
     printf("\nRun 'tarn train TASK --help' for all options.\n");
@@ -224,8 +224,8 @@ int cmd_train(int argc, char **argv)
         return train_task(argc - 1, argv + 1);
     print_usage(stderr);
     fprintf(stderr, "tarn train: TASK is required as the first argument; available:");
-    for (size_t i = 0; tarn_task(i); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", tarn_task(i)->name);
+    for (size_t i = 0; tarn_task_kind(i); i++)
+        fprintf(stderr, "%s %s", i ? "," : "", tarn_task_kind(i)->name);
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }

@@ -71,10 +71,9 @@ static char *decode(const struct sink *sink, size_t *length, const int32_t *symb
 {
     char *const text = malloc(n * SYMBOL_TEXT + 1);
 
-    if (text && tarn_task_decode(sink->task, text, length, symbols, n, NULL) == TARN_OK)
-        return text;
-    free(text);
-    return NULL;
+    if (text)
+        *length = tarn_task_decode(sink->task, text, symbols, n);
+    return text;
 }
 
 static bool put_text(struct sink *sink, const int32_t *symbols, size_t n)

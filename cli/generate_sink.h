@@ -11,8 +11,8 @@
 #include "tarn/tarn.h"
 
 struct sink {
-    const char *task; /* whose symbols they are */
-    const char *path; /* NULL: standard output */
+    const tarn_task *task; /* whose symbols they are */
+    const char *path;      /* NULL: standard output */
     FILE *out;
     bool json, at_once; /* one stream's text needs no waiting */
     bool terminal;      /* reads control characters as commands */

@@ -222,8 +222,9 @@ static void blank_differing(struct table *table)
     static struct table other;
     static struct train_options o;
 
-    for (size_t task = 0; tarn_task(task); task++) {
-        start(&o, tarn_task(task)->name, tarn_task_preset(tarn_task(task)->name), NULL);
+    for (size_t task = 0; tarn_task_kind(task); task++) {
+        start(&o, tarn_task_kind(task)->name, tarn_task_preset(tarn_task_kind(task)->name),
+              NULL);
         table_make(&other, &o);
         for (size_t i = 0; other.rows[i].name; i++) {
             const char **const initial = &table->rows[i].initial;
@@ -404,10 +405,10 @@ static void describe_task(char help[ABOUT_SIZE], const char *task)
 {
     const size_t length = strcspn(task, ":");
 
-    for (size_t i = 0; tarn_task(i); i++)
-        if (strlen(tarn_task(i)->name) == length &&
-            strncmp(task, tarn_task(i)->name, length) == 0)
-            snprintf(help, ABOUT_SIZE, "Train a model to %s, and %s", tarn_task(i)->help,
+    for (size_t i = 0; tarn_task_kind(i); i++)
+        if (strlen(tarn_task_kind(i)->name) == length &&
+            strncmp(task, tarn_task_kind(i)->name, length) == 0)
+            snprintf(help, ABOUT_SIZE, "Train a model to %s, and %s", tarn_task_kind(i)->help,
                      WRITES);
 }
 
@@ -463,14 +464,15 @@ int train_options_describe(void)
     struct train_options o = {0};
     tarn_error err;
 
-    if (start(&o, tarn_task(0)->name, tarn_task_preset(tarn_task(0)->name), &err) != TARN_OK)
+    if (start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name), &err) !=
+        TARN_OK)
         return train_refused("tarn train", &err);
     table_make(&table, &o);
     blank_differing(&table);
     rows[0] = (struct args_option){
         .name = task_name, .type = ARGS_OPERAND, .minimum = 1, .help = "the task to learn"};
     memcpy(rows + 1, table.rows, sizeof table.rows);
-    all[0] = (struct args_table){"tasks", tarn_task, task_name};
+    all[0] = (struct args_table){"tasks", tarn_task_kind, task_name};
     memcpy(all + 1, tables, sizeof tables);
     return args_read(&command, NULL, 0, NULL);
 }

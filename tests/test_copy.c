@@ -20,7 +20,7 @@ static uint64_t updates = UPDATES;
 struct pupil {
     tarn_model *model;
     tarn_trainer *trainer;
-    struct tn_task *task;
+    tarn_task *task;
     struct tn_batch batch;
     void *memory;
 };
@@ -56,7 +56,7 @@ static void pupil_open(struct pupil *p, const char *attention)
 
 static void pupil_close(struct pupil *p)
 {
-    tn_task_free(p->task);
+    tarn_task_free(p->task);
     tarn_trainer_free(p->trainer);
     tarn_model_free(p->model);
     free(p->memory);

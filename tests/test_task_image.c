@@ -69,7 +69,7 @@ static void the_data_gives_length_and_size(void **state)
 {
     struct folder folder = folder_open();
     const struct tn_task_desc desc = {.data = put_images(&folder)};
-    struct tn_task *task;
+    tarn_task *task;
     tarn_image_size size;
     tarn_error err;
 
@@ -77,7 +77,7 @@ static void the_data_gives_length_and_size(void **state)
     check_ok(tn_task_create(&task, "image", &desc, &err), &err);
     assert_int_equal(task->N, N);
     assert_string_equal(task->spec, whole_spec);
-    tn_task_free(task);
+    tarn_task_free(task);
     assert_true(tarn_task_image(&size, whole_spec));
     assert_true(size.height == HEIGHT && size.width == WIDTH && size.channels == 1);
     assert_true(tarn_task_image(&size, "image"));
@@ -106,7 +106,7 @@ static void another_size_is_refused(void **state)
     (void)state;
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         const struct tn_task_desc desc = {.data = path, .length = cases[c].length};
-        struct tn_task *task;
+        tarn_task *task;
         tarn_error err = {0};
 
         assert_int_equal(tn_task_create(&task, cases[c].spec, &desc, &err), TARN_EINVAL);
@@ -120,7 +120,7 @@ static void a_side_that_no_option_holds_is_refused(void **state)
 {
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "images");
-    struct tn_task *task;
+    tarn_task *task;
     tarn_error err;
 
     (void)state;
@@ -136,7 +136,7 @@ static void a_batch_has_all_bytes_but_one(void **state)
     struct folder folder = folder_open();
     const struct tn_task_desc desc = {.data = put_images(&folder), .validation = 0.5};
     struct owned_batch owned = batch_open(4, N);
-    struct tn_task *task;
+    tarn_task *task;
     size_t positions = 0;
     tarn_error err;
 
@@ -154,7 +154,7 @@ static void a_batch_has_all_bytes_but_one(void **state)
         }
     }
     assert_int_equal(positions, images * N);
-    tn_task_free(task);
+    tarn_task_free(task);
     batch_close(&owned);
     folder_close(&folder);
 }
@@ -336,7 +336,7 @@ static void mnist_gives_sequences_of_783(void **state)
 {
     const char *const root = getenv("TARN_DATA");
     char path[1024];
-    struct tn_task *task;
+    tarn_task *task;
     tarn_error err;
 
     (void)state;
@@ -347,7 +347,7 @@ static void mnist_gives_sequences_of_783(void **state)
     assert_int_equal(task->N, 783);
     assert_int_equal(tn_task_batches(task, TN_VALIDATION, 10), 1000);
     assert_string_equal(task->spec, "image:height=28,width=28,channels=1");
-    tn_task_free(task);
+    tarn_task_free(task);
 }
 
 int main(void)

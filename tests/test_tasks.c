@@ -28,10 +28,10 @@ static size_t length_for(const char *name)
     return strcmp(name, "speech") == 0 ? 0 : 24;
 }
 
-static struct tn_task *open_task(const char *name, const char *data, size_t N, uint64_t seed)
+static tarn_task *open_task(const char *name, const char *data, size_t N, uint64_t seed)
 {
     const struct tn_task_desc desc = {.data = data, .length = N, .seed = seed};
-    struct tn_task *task;
+    tarn_task *task;
     tarn_error err;
 
     check_ok(tn_task_create(&task, name, &desc, &err), &err);
@@ -95,8 +95,8 @@ static void every_task_fills_batches_by_their_place(void **state)
     for (size_t i = 0; tn_task_rows[i]; i++) {
         const char *const data = data_for(row_at(i), &folder);
         const char *const name = tn_task_rows[i]->name;
-        struct tn_task *const task = open_task(name, data, length_for(name), 5);
-        struct tn_task *const again = open_task(name, data, length_for(name), 5);
+        tarn_task *const task = open_task(name, data, length_for(name), 5);
+        tarn_task *const again = open_task(name, data, length_for(name), 5);
         struct owned_batch a = batch_of_task(task, 3), b = batch_of_task(again, 3);
 
         for (int split = 0; split < 2; split++)
@@ -104,15 +104,15 @@ static void every_task_fills_batches_by_their_place(void **state)
                 if (!a.batch.frames)
                     batch_spoil(&a);
                 batch_fill(task, &a.batch, (enum tn_split)split, index);
-                assert_true(batch_check(&a.batch, tn_task_symbols(task)) > 0);
+                assert_true(batch_check(&a.batch, tarn_task_symbols(task)) > 0);
                 batch_fill(again, &b.batch, (enum tn_split)split, 2 - index);
                 batch_fill(again, &b.batch, (enum tn_split)split, index);
                 assert_true(batch_equal(&a.batch, &b.batch));
             }
         batch_close(&a);
         batch_close(&b);
-        tn_task_free(task);
-        tn_task_free(again);
+        tarn_task_free(task);
+        tarn_task_free(again);
     }
     tree_close(&folder);
 }
@@ -124,18 +124,18 @@ static void an_evaluation_ends_where_it_says(void **state)
     (void)state;
     for (size_t i = 0; tn_task_rows[i]; i++) {
         const char *const name = tn_task_rows[i]->name;
-        struct tn_task *const task =
+        tarn_task *const task =
             open_task(name, data_for(row_at(i), &folder), length_for(name), 5);
         struct owned_batch owned = batch_of_task(task, 2);
         const size_t batches = tn_task_batches(task, TN_VALIDATION, 2);
 
         batch_fill(task, &owned.batch, TN_VALIDATION, batches ? batches - 1 : 1000000);
-        assert_true(batch_check(&owned.batch, tn_task_symbols(task)) > 0);
+        assert_true(batch_check(&owned.batch, tarn_task_symbols(task)) > 0);
         batch_fill(task, &owned.batch, TN_VALIDATION, batches);
         if (batches)
-            assert_int_equal(batch_check(&owned.batch, tn_task_symbols(task)), 0);
+            assert_int_equal(batch_check(&owned.batch, tarn_task_symbols(task)), 0);
         batch_close(&owned);
-        tn_task_free(task);
+        tarn_task_free(task);
     }
     tree_close(&folder);
 }
@@ -145,36 +145,35 @@ static void every_task_reads_what_it_writes(void **state)
 {
     (void)state;
     for (size_t i = 0; tn_task_rows[i]; i++) {
-        const struct tn_task_desc desc = {.bare = true};
-        struct tn_task *task;
+        tarn_task *task;
         tarn_error err;
 
         if (!row_at(i)->decode)
             continue; /* its symbols are the data's */
-        check_ok(tn_task_create(&task, tn_task_rows[i]->name, &desc, &err), &err);
-        const size_t n = tn_task_symbols(task);
+        check_ok(tarn_task_open(&task, tn_task_rows[i]->name, &err), &err);
+        const size_t n = tarn_task_symbols(task);
         int32_t *const symbols = take(n, sizeof *symbols);
         char *const text = take(n, TN_TASK_TEXT), *const pieces = take(n, TN_TASK_TEXT);
         size_t count = 0, length = 0;
 
         for (size_t s = 0; s < n; s++)
             symbols[s] = (int32_t)(n - 1 - s);
-        const size_t whole = tn_task_decode(task, text, symbols, n);
+        const size_t whole = tarn_task_decode(task, text, symbols, n);
 
         for (size_t s = 0; s < n; s++)
-            length += tn_task_decode(task, pieces + length, symbols + s, 1);
+            length += tarn_task_decode(task, pieces + length, symbols + s, 1);
         assert_int_equal(length, whole);
         assert_memory_equal(pieces, text, whole);
         int32_t *const back = take(whole, sizeof *back);
 
-        check_ok(tn_task_encode(task, back, &count, text, whole, &err), &err);
+        check_ok(tarn_task_encode(task, back, &count, text, whole, &err), &err);
         assert_int_equal(count, n);
         assert_memory_equal(back, symbols, n * sizeof *symbols);
         free(symbols);
         free(back);
         free(text);
         free(pieces);
-        tn_task_free(task);
+        tarn_task_free(task);
     }
 }
 
@@ -184,16 +183,39 @@ static void symbols_that_are_none_become_question_marks(void **state)
 
     (void)state;
     for (size_t i = 0; tn_task_rows[i]; i++) {
-        const struct tn_task_desc desc = {.bare = true};
-        struct tn_task *task;
+        tarn_task *task;
         char text[3 * TN_TASK_TEXT];
 
-        assert_int_equal(tn_task_create(&task, tn_task_rows[i]->name, &desc, NULL), TARN_OK);
-        assert_int_equal(tn_task_decode(task, text, symbols, 3), 3);
+        assert_int_equal(tarn_task_open(&task, tn_task_rows[i]->name, NULL), TARN_OK);
+        assert_int_equal(tarn_task_decode(task, text, symbols, 3), 3);
         assert_memory_equal(text, "???", 3);
-        tn_task_free(task);
+        tarn_task_free(task);
     }
-    tn_task_free(NULL);
+    tarn_task_free(NULL);
+}
+
+static void a_task_that_cannot_be_opened_is_refused(void **state)
+{
+    int dummy;
+    tarn_task *task = (tarn_task *)(void *)&dummy;
+    int32_t symbol;
+    size_t count;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(tarn_task_open(NULL, "text", &err), TARN_EINVAL);
+    assert_int_equal(tarn_task_open(&task, NULL, &err), TARN_EINVAL);
+    assert_null(task);
+    task = (tarn_task *)(void *)&dummy;
+    assert_int_equal(tarn_task_open(&task, "poetry", &err), TARN_EUNKNOWN);
+    assert_null(task);
+    assert_int_equal(tarn_task_open(&task, "copy:symbols=0", &err), TARN_EINVAL);
+    check_ok(tarn_task_open(&task, "text", &err), &err);
+    assert_int_equal(tarn_task_encode(NULL, &symbol, &count, "a", 1, &err), TARN_EINVAL);
+    assert_int_equal(tarn_task_encode(task, NULL, &count, "a", 1, &err), TARN_EINVAL);
+    assert_int_equal(tarn_task_encode(task, &symbol, NULL, "a", 1, &err), TARN_EINVAL);
+    assert_int_equal(tarn_task_encode(task, &symbol, &count, NULL, 1, &err), TARN_EINVAL);
+    tarn_task_free(task);
 }
 
 /* ---- Each task ---------------------------------------------------------- */
@@ -212,43 +234,43 @@ static void the_copy_task_speaks_in_numbers(void **state)
     };
     static const char *const bad[] = {"13", "1,2",   "-1",
                                       "x",  "1 2.0", "99999999999999999999 1"};
-    struct tn_task *const task = open_task("copy:symbols=12", NULL, 20, 0);
+    tarn_task *const task = open_task("copy:symbols=12", NULL, 20, 0);
     int32_t symbols[64];
     char text[64];
     size_t count;
 
     (void)state;
-    assert_int_equal(tn_task_symbols(task), 13);
+    assert_int_equal(tarn_task_symbols(task), 13);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         assert_int_equal(
-            tn_task_encode(task, symbols, &count, cases[c].text, strlen(cases[c].text), NULL),
+            tarn_task_encode(task, symbols, &count, cases[c].text, strlen(cases[c].text), NULL),
             TARN_OK);
         assert_int_equal(count, cases[c].count);
         assert_memory_equal(symbols, cases[c].symbols, count * sizeof *symbols);
     }
-    assert_int_equal(tn_task_decode(task, text, (const int32_t[]){1, 12, 0}, 3), 7);
+    assert_int_equal(tarn_task_decode(task, text, (const int32_t[]){1, 12, 0}, 3), 7);
     assert_memory_equal(text, "1 12 0 ", 7);
     for (size_t c = 0; c < sizeof bad / sizeof bad[0]; c++) {
         tarn_error err = {0};
 
-        assert_int_equal(tn_task_encode(task, symbols, &count, bad[c], strlen(bad[c]), &err),
+        assert_int_equal(tarn_task_encode(task, symbols, &count, bad[c], strlen(bad[c]), &err),
                          TARN_EINVAL);
         assert_non_null(strstr(err.text, "from 0 to 12"));
     }
     /* Only `length` bytes are looked at, and no more symbols than bytes are written. */
     symbols[1] = -7;
-    assert_int_equal(tn_task_encode(task, symbols, &count, "12", 1, NULL), TARN_OK);
+    assert_int_equal(tarn_task_encode(task, symbols, &count, "12", 1, NULL), TARN_OK);
     assert_int_equal(symbols[0], 1);
     assert_int_equal(symbols[1], -7);
     assert_int_equal(count, 1);
-    tn_task_free(task);
+    tarn_task_free(task);
 }
 
 static void metrics_are_computed_from_the_sums(void **state)
 {
     struct folder folder = folder_open();
-    struct tn_task *const copy = open_task("copy", NULL, 20, 0);
-    struct tn_task *const text = open_task("text", data_for(&tn_task_text, &folder), 20, 0);
+    tarn_task *const copy = open_task("copy", NULL, 20, 0);
+    tarn_task *const text = open_task("text", data_for(&tn_task_text, &folder), 20, 0);
     const tarn_score sums = {.loss = 30.0 * log(4.0), .correct = 24.0, .weight = 30.0};
 
     (void)state;
@@ -256,8 +278,8 @@ static void metrics_are_computed_from_the_sums(void **state)
     assert_true(fabs(tn_task_metric(copy)->value(&sums) - 0.8) < 1e-15);
     assert_string_equal(tn_task_metric(text)->name, "bits_per_byte");
     assert_true(fabs(tn_task_metric(text)->value(&sums) - 2.0) < 1e-14);
-    tn_task_free(copy);
-    tn_task_free(text);
+    tarn_task_free(copy);
+    tarn_task_free(text);
     folder_close(&folder);
 }
 
@@ -265,12 +287,12 @@ static void metrics_are_computed_from_the_sums(void **state)
 static void a_tenth_of_a_text_is_for_validation(void **state)
 {
     struct folder folder = folder_open();
-    struct tn_task *const task = open_task("text", data_for(&tn_task_text, &folder), 24, 0);
+    tarn_task *const task = open_task("text", data_for(&tn_task_text, &folder), 24, 0);
 
     (void)state;
-    assert_int_equal(tn_task_symbols(task), 256);
+    assert_int_equal(tarn_task_symbols(task), 256);
     assert_int_equal(tn_task_batches(task, TN_VALIDATION, 2), 5);
-    tn_task_free(task);
+    tarn_task_free(task);
     folder_close(&folder);
 }
 
@@ -317,7 +339,7 @@ static void tasks_that_cannot_be_are_refused(void **state)
     (void)state;
     put_text(path);
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
-        struct tn_task *task = (struct tn_task *)(uintptr_t)64;
+        tarn_task *task = (tarn_task *)(uintptr_t)64;
         tarn_error err = {0};
         const tarn_status status = tn_task_create(&task, cases[c].name, &cases[c].desc, &err);
 
@@ -337,6 +359,7 @@ int main(void)
         cmocka_unit_test(an_evaluation_ends_where_it_says),
         cmocka_unit_test(every_task_reads_what_it_writes),
         cmocka_unit_test(symbols_that_are_none_become_question_marks),
+        cmocka_unit_test(a_task_that_cannot_be_opened_is_refused),
         cmocka_unit_test(the_copy_task_speaks_in_numbers),
         cmocka_unit_test(metrics_are_computed_from_the_sums),
         cmocka_unit_test(a_tenth_of_a_text_is_for_validation),

@@ -152,13 +152,13 @@ static void all_of_the_data_for_validation_is_refused(void **state)
     const char *const inside = folder_file(&folder, "run");
 
     (void)state;
-    for (size_t i = 0; tarn_task(i); i++) {
+    for (size_t i = 0; tarn_task_kind(i); i++) {
         const struct tn_task_row *const row = (const struct tn_task_row *)tn_task_rows[i];
         struct lesson lesson;
         tarn_error err;
 
-        check_ok(tarn_settings_start(&lesson.settings, tarn_task(i)->name, &err), &err);
-        check_ok(tarn_config_start(&lesson.config, tarn_task(i)->name, NULL, &err), &err);
+        check_ok(tarn_settings_start(&lesson.settings, tarn_task_kind(i)->name, &err), &err);
+        check_ok(tarn_config_start(&lesson.config, tarn_task_kind(i)->name, NULL, &err), &err);
         if (!row->reads_data)
             continue;
         lesson_set(&lesson, "data", "/nowhere/at/all");
@@ -203,18 +203,20 @@ static void fields_come_back_as_the_text_that_sets_them(void **state)
 static void tasks_name_a_preset_and_a_metric(void **state)
 {
     (void)state;
-    for (size_t i = 0; tarn_task(i); i++) {
+    for (size_t i = 0; tarn_task_kind(i); i++) {
         tarn_config config;
         tarn_error err;
 
-        check_ok(tarn_config_preset(&config, tarn_task_preset(tarn_task(i)->name), &err), &err);
-        assert_non_null(tarn_task_metric(tarn_task(i)->name));
-        check_ok(tarn_config_start(&config, tarn_task(i)->name, NULL, &err), &err);
+        check_ok(tarn_config_preset(&config, tarn_task_preset(tarn_task_kind(i)->name), &err),
+                 &err);
+        assert_non_null(tarn_task_metric(tarn_task_kind(i)->name));
+        check_ok(tarn_config_start(&config, tarn_task_kind(i)->name, NULL, &err), &err);
         check_ok(tarn_config_check(&config, &err), &err);
-        assert_string_equal(config.task, tarn_task(i)->name);
-        check_ok(tarn_config_start(&config, tarn_task(i)->name, "mnist-paper", &err), &err);
+        assert_string_equal(config.task, tarn_task_kind(i)->name);
+        check_ok(tarn_config_start(&config, tarn_task_kind(i)->name, "mnist-paper", &err),
+                 &err);
         assert_int_equal(config.layers, 8);
-        assert_int_equal(tarn_config_start(&config, tarn_task(i)->name, "none", &err),
+        assert_int_equal(tarn_config_start(&config, tarn_task_kind(i)->name, "none", &err),
                          TARN_EUNKNOWN);
     }
     assert_true(tarn_task_measure("copy", &(tarn_score){.correct = 3.0, .weight = 4.0}) ==

@@ -156,7 +156,7 @@ TARN_API const tarn_table_row *tarn_clip(size_t index);
 /* Settings of a training run. A plain struct without pointers; it is stored in every
  * checkpoint. tarn_settings_start() fills all fields. */
 typedef struct tarn_settings {
-    char task[TARN_NAME_SIZE]; /* a name of tarn_task(), with options */
+    char task[TARN_NAME_SIZE]; /* a name of tarn_task_kind(), with options */
     char data[TARN_PATH_SIZE]; /* a file or folder; "": the task generates its data */
     double validation;         /* fraction of the data kept for validation */
     size_t length;             /* sequence length; 0: taken from the data, where it has one */
@@ -292,7 +292,7 @@ TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model
 /* ---- Tasks -------------------------------------------------------------- */
 
 /* Table of the tasks: rows 0, 1, ...; NULL past the last. */
-TARN_API const tarn_table_row *tarn_task(size_t index);
+TARN_API const tarn_table_row *tarn_task_kind(size_t index);
 
 /* The default preset of a task, and the name of its metric, as in tarn_validation.name; NULL
  * for an unknown task. */
@@ -307,16 +307,25 @@ TARN_API double tarn_task_measure(const char *task, const tarn_score *sums);
 TARN_API tarn_status tarn_config_start(tarn_config *config, const char *task,
                                        const char *preset, tarn_error *err);
 
-/* Number of symbols that a model of this task needs. */
-TARN_API tarn_status tarn_task_symbols(size_t *symbols, const char *task, tarn_error *err);
+/* A task without its data, opened once to convert any number of symbols. `spec` is a name of
+ * tarn_task_kind(), with options. Any number of threads may use one at the same time. */
+typedef struct tarn_task tarn_task;
 
-/* Converts text to symbols and back. `symbols` must have room for `length` symbols, `text` for
- * 16 bytes per symbol (it is not zero-terminated); *count and *length become the numbers
- * written. */
-TARN_API tarn_status tarn_task_encode(const char *task, int32_t *symbols, size_t *count,
+TARN_API tarn_status tarn_task_open(tarn_task **task, const char *spec, tarn_error *err);
+TARN_API void tarn_task_free(tarn_task *task); /* accepts NULL */
+
+/* Number of symbols that a model of this task needs. */
+TARN_API size_t tarn_task_symbols(const tarn_task *task);
+
+/* Converts text to symbols: `symbols` must have room for `length` of them, *count becomes their
+ * number. */
+TARN_API tarn_status tarn_task_encode(const tarn_task *task, int32_t *symbols, size_t *count,
                                       const char *text, size_t length, tarn_error *err);
-TARN_API tarn_status tarn_task_decode(const char *task, char *text, size_t *length,
-                                      const int32_t *symbols, size_t count, tarn_error *err);
+
+/* Converts symbols to text and returns its length: at most 16 bytes per symbol, not
+ * zero-terminated. A symbol that the task does not have becomes '?'. */
+TARN_API size_t tarn_task_decode(const tarn_task *task, char *text, const int32_t *symbols,
+                                 size_t count);
 
 #ifdef __cplusplus
 }

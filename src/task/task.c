@@ -43,8 +43,7 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     return TARN_OK;
 }
 
-static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
-                            tarn_error *err)
+static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_task_desc filled = *desc;
     const tarn_status status = check(task->row, desc, err);
@@ -54,11 +53,11 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return status == TARN_OK ? task->row->open(task, &filled, err) : status;
 }
 
-tarn_status tn_task_create(struct tn_task **task, const char *name,
-                           const struct tn_task_desc *desc, tarn_error *err)
+tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_task_desc *desc,
+                           tarn_error *err)
 {
     const tarn_table_row *about = NULL;
-    struct tn_task made = {.N = desc->length};
+    tarn_task made = {.N = desc->length};
     tarn_status status =
         tn_option_choose(&about, &made.options, tn_task_rows, "task", name, err);
 
@@ -80,20 +79,19 @@ tarn_status tn_task_create(struct tn_task **task, const char *name,
     return TARN_OK;
 }
 
-void tn_task_free(struct tn_task *task)
+void tarn_task_free(tarn_task *task)
 {
     if (task)
         task->row->close(task->set);
     free(task);
 }
 
-size_t tn_task_symbols(const struct tn_task *task)
+size_t tarn_task_symbols(const tarn_task *task)
 {
     return task->row->symbols(task);
 }
 
-static tarn_status check_head(const struct tn_task *task, const tarn_config *config,
-                              tarn_error *err)
+static tarn_status check_head(const tarn_task *task, const tarn_config *config, tarn_error *err)
 {
     const tarn_table_row *about = NULL;
     const tarn_status status = tn_option_row(&about, tn_head_rows, "head", config->head, err);
@@ -109,9 +107,9 @@ static tarn_status check_head(const struct tn_task *task, const tarn_config *con
     return TARN_OK;
 }
 
-tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config, tarn_error *err)
+tarn_status tn_task_fits(const tarn_task *task, const tarn_config *config, tarn_error *err)
 {
-    const size_t symbols = tn_task_symbols(task), frames = task->row->frames;
+    const size_t symbols = tarn_task_symbols(task), frames = task->row->frames;
 
     if (config->symbols != symbols)
         return tn_fail(err, TARN_EINVAL, "symbols is %zu; it must be %zu for task '%s'",
@@ -122,7 +120,7 @@ tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config, 
     return check_head(task, config, err);
 }
 
-void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
+void tn_task_take(const tarn_task *task, struct tn_batch *batch, size_t B,
                   struct tn_arena *arena)
 {
     if (task->row->take)
@@ -131,19 +129,19 @@ void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
         tn_batch_take(batch, B, task->N, arena);
 }
 
-tarn_status tn_task_fill(const struct tn_task *task, struct tn_batch *batch,
-                         enum tn_split split, uint64_t index, tarn_error *err)
+tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
+                         uint64_t index, tarn_error *err)
 {
     assert(task->set && batch->N == task->N);
     return task->row->fill(task, batch, split, index, err);
 }
 
-size_t tn_task_batches(const struct tn_task *task, enum tn_split split, size_t B)
+size_t tn_task_batches(const tarn_task *task, enum tn_split split, size_t B)
 {
     return task->row->batches(task, split, B);
 }
 
-tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *err)
+tarn_status tn_task_note(const tarn_task *task, char **note, tarn_error *err)
 {
     *note = task->row->note ? task->row->note(task) : NULL;
     if (task->row->note && !*note)
@@ -151,34 +149,36 @@ tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *er
     return TARN_OK;
 }
 
-bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *skipped)
+bool tn_task_skipped(const tarn_task *task, size_t index, tarn_skipped *skipped)
 {
     return task->row->skipped && task->row->skipped(task, index, skipped);
 }
 
-bool tn_task_lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                   size_t b, tarn_skipped *skipped)
 {
     return task->row->lost && task->row->lost(task, batch, split, b, skipped);
 }
 
-const struct tn_metric *tn_task_metric(const struct tn_task *task)
+const struct tn_metric *tn_task_metric(const tarn_task *task)
 {
     return &task->row->metric;
 }
 
-tarn_status tn_task_encode(const struct tn_task *task, int32_t *symbols, size_t *count,
-                           const char *text, size_t length, tarn_error *err)
+tarn_status tarn_task_encode(const tarn_task *task, int32_t *symbols, size_t *count,
+                             const char *text, size_t length, tarn_error *err)
 {
+    if (!task || !symbols || !count || !text)
+        return tn_fail(err, TARN_EINVAL, "task, symbols, count and text must not be NULL");
     *count = 0;
     if (!task->row->encode)
         return tn_fail(err, TARN_EINVAL, "task: '%s' takes no text", task->row->about.name);
     return task->row->encode(task, symbols, count, text, length, err);
 }
 
-size_t tn_task_decode(const struct tn_task *task, char *text, const int32_t *symbols, size_t n)
+size_t tarn_task_decode(const tarn_task *task, char *text, const int32_t *symbols, size_t n)
 {
-    const size_t known = tn_task_symbols(task);
+    const size_t known = tarn_task_symbols(task);
     size_t length = 0;
 
     for (size_t i = 0; i < n; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* task.h - what is learnt: a set, how many symbols it has, how well a model does on it, and how
- * its symbols look to people.
+ * its symbols look to people. `tarn_task` is this.
  *
  * A task is one file that defines one row, and one line in tasks.def. Its options stand behind
  * its name: "copy:symbols=12". */
@@ -39,7 +39,7 @@ struct tn_metric {
                      the loss; less is better */
 };
 
-struct tn_task {
+struct tarn_task {
     const struct tn_task_row *row;
     char spec[TARN_NAME_SIZE]; /* name and options */
     struct tn_options options;
@@ -67,46 +67,46 @@ struct tn_task_row {
     /* task->set from the desc, whose fields are filled in, and the options; and its end, which
      * accepts NULL. Data that says more than they do is written to spec, options and N, so that
      * a task of this spec is the same without the data. */
-    tarn_status (*open)(struct tn_task *task, const struct tn_task_desc *desc, tarn_error *err);
+    tarn_status (*open)(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err);
     void (*close)(void *set);
 
     /* Inputs and targets are 0 .. symbols - 1. This, encode and decode use no set. */
-    size_t (*symbols)(const struct tn_task *task);
+    size_t (*symbols)(const tarn_task *task);
 
     /* A batch of B laid out, twice: see tn_arena. NULL: tn_batch_take(). */
-    void (*take)(const struct tn_task *task, struct tn_batch *batch, size_t B,
+    void (*take)(const tarn_task *task, struct tn_batch *batch, size_t B,
                  struct tn_arena *arena);
-    tarn_status (*fill)(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+    tarn_status (*fill)(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err);
 
     /* Batches of B that make an epoch of training, or an evaluation; 0: there is no end of
      * them. */
-    size_t (*batches)(const struct tn_task *task, enum tn_split split, size_t B);
+    size_t (*batches)(const tarn_task *task, enum tn_split split, size_t B);
 
     /* What a model must know of the data to be used without them: JSON to free(), NULL if there
      * is no memory. NULL: nothing. */
-    char *(*note)(const struct tn_task *task);
+    char *(*note)(const tarn_task *task);
 
     /* Sequence `index` of those that were left out; false behind the last. NULL: none ever. */
-    bool (*skipped)(const struct tn_task *task, size_t index, tarn_skipped *skipped);
+    bool (*skipped)(const tarn_task *task, size_t index, tarn_skipped *skipped);
 
     /* Whether sequence b of a batch could not be read again, so that it counts for nothing, and
      * why. NULL: that never is. */
-    bool (*lost)(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+    bool (*lost)(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                  size_t b, tarn_skipped *skipped);
 
     /* Writes at most `length` symbols; *count says how many. This and decode are NULL where
      * symbols have no text without the data. */
-    tarn_status (*encode)(const struct tn_task *task, int32_t *symbols, size_t *count,
+    tarn_status (*encode)(const tarn_task *task, int32_t *symbols, size_t *count,
                           const char *text, size_t length, tarn_error *err);
 
     /* Writes at most TN_TASK_TEXT bytes without a zero behind them and returns how many. A text
      * is what its symbols give one after the other. */
-    size_t (*decode)(const struct tn_task *task, char *text, int32_t symbol);
+    size_t (*decode)(const tarn_task *task, char *text, int32_t symbol);
 
     /* Of images whose bytes the symbols are; zeros: the task does not say. NULL: they are
      * none. */
-    tarn_image_size (*image)(const struct tn_task *task);
+    tarn_image_size (*image)(const tarn_task *task);
 };
 
 enum { TN_TASK_TEXT = 16 };
@@ -116,43 +116,34 @@ extern const tarn_table_row *const tn_task_rows[];
 
 /* ---- Life --------------------------------------------------------------- */
 
-/* On failure *task is NULL. */
-tarn_status tn_task_create(struct tn_task **task, const char *name,
-                           const struct tn_task_desc *desc, tarn_error *err);
-void tn_task_free(struct tn_task *task); /* accepts NULL */
+/* On failure *task is NULL. tarn_task_free() ends it. */
+tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_task_desc *desc,
+                           tarn_error *err);
 
 /* ---- Use ---------------------------------------------------------------- */
 
-size_t tn_task_symbols(const struct tn_task *task);
+/* Number of symbols of a spec. */
+tarn_status tn_task_symbols_of(size_t *symbols, const char *spec, tarn_error *err);
 
 /* Whether a model of this configuration reads and says what the task has. */
-tarn_status tn_task_fits(const struct tn_task *task, const tarn_config *config,
-                         tarn_error *err);
+tarn_status tn_task_fits(const tarn_task *task, const tarn_config *config, tarn_error *err);
 
 /* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works
  * on any number of threads at once, on batches of their own; it fails where files that it must
  * read again have become others. */
-void tn_task_take(const struct tn_task *task, struct tn_batch *batch, size_t B,
+void tn_task_take(const tarn_task *task, struct tn_batch *batch, size_t B,
                   struct tn_arena *arena);
-tarn_status tn_task_fill(const struct tn_task *task, struct tn_batch *batch,
-                         enum tn_split split, uint64_t index, tarn_error *err);
+tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
+                         uint64_t index, tarn_error *err);
 
-size_t tn_task_batches(const struct tn_task *task, enum tn_split split, size_t B);
+size_t tn_task_batches(const tarn_task *task, enum tn_split split, size_t B);
 
 /* *note is NULL where the task has none; free() it. */
-tarn_status tn_task_note(const struct tn_task *task, char **note, tarn_error *err);
-bool tn_task_skipped(const struct tn_task *task, size_t index, tarn_skipped *skipped);
-bool tn_task_lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+tarn_status tn_task_note(const tarn_task *task, char **note, tarn_error *err);
+bool tn_task_skipped(const tarn_task *task, size_t index, tarn_skipped *skipped);
+bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                   size_t b, tarn_skipped *skipped);
 
-const struct tn_metric *tn_task_metric(const struct tn_task *task);
-
-/* Symbols of a text that people wrote; the caller has room for `length` of them. */
-tarn_status tn_task_encode(const struct tn_task *task, int32_t *symbols, size_t *count,
-                           const char *text, size_t length, tarn_error *err);
-
-/* Text of n symbols, n * TN_TASK_TEXT bytes at most and no zero behind them; returns how many.
- * A symbol that the task does not have becomes '?'. */
-size_t tn_task_decode(const struct tn_task *task, char *text, const int32_t *symbols, size_t n);
+const struct tn_metric *tn_task_metric(const tarn_task *task);
 
 #endif

@@ -11,13 +11,12 @@
 
 enum { SYMBOLS };
 
-static size_t symbols(const struct tn_task *task)
+static size_t symbols(const tarn_task *task)
 {
     return (size_t)task->options.value[SYMBOLS] + 1;
 }
 
-static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
-                            tarn_error *err)
+static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_copy_set set;
     const tarn_status status =
@@ -34,7 +33,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return TARN_OK;
 }
 
-static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err)
 {
     (void)err;
@@ -42,7 +41,7 @@ static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum
     return TARN_OK;
 }
 
-static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
+static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
 {
     (void)task;
     (void)split;
@@ -55,13 +54,13 @@ static double accuracy(const tarn_score *sums)
     return sums->correct / sums->weight;
 }
 
-static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
-                          const char *text, size_t length, tarn_error *err)
+static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
+                          size_t length, tarn_error *err)
 {
     return tn_numbers_encode(out, count, text, length, symbols(task), err);
 }
 
-static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+static size_t decode(const tarn_task *task, char *text, int32_t symbol)
 {
     (void)task;
     return tn_number_decode(text, symbol);

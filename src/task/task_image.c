@@ -19,7 +19,7 @@
 enum { HEIGHT, WIDTH, CHANNELS };
 enum { SIDE_MOST = 1 << 15, BYTES_MOST = 1 << 30 }; /* what options and settings hold */
 
-static tarn_image_size image(const struct tn_task *task)
+static tarn_image_size image(const tarn_task *task)
 {
     const double *const value = task->options.value;
 
@@ -34,7 +34,7 @@ static bool fits(size_t option, size_t found)
     return option == 0 || option == found;
 }
 
-static tarn_status check_size(const struct tn_task *task, const struct tn_image_set *set,
+static tarn_status check_size(const tarn_task *task, const struct tn_image_set *set,
                               const struct tn_task_desc *desc, tarn_error *err)
 {
     const tarn_image_size size = image(task);
@@ -61,7 +61,7 @@ static tarn_status check_size(const struct tn_task *task, const struct tn_image_
     return TARN_OK;
 }
 
-static void take_size(struct tn_task *task, const struct tn_image_set *set)
+static void take_size(tarn_task *task, const struct tn_image_set *set)
 {
     double *const value = task->options.value;
 
@@ -80,8 +80,7 @@ static void close_set(void *set)
     free(set);
 }
 
-static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
-                            tarn_error *err)
+static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_image_set *const set = calloc(1, sizeof *set);
     tarn_status status;
@@ -99,7 +98,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return TARN_OK;
 }
 
-static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err)
 {
     (void)err;
@@ -107,7 +106,7 @@ static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum
     return TARN_OK;
 }
 
-static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
+static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
 {
     const struct tn_image_set *const set = task->set;
 
@@ -122,20 +121,20 @@ static double bits_per_dim(const tarn_score *sums)
 
 /* ---- Symbols ------------------------------------------------------------ */
 
-static size_t symbols(const struct tn_task *task)
+static size_t symbols(const tarn_task *task)
 {
     (void)task;
     return TN_IMAGE_SYMBOLS;
 }
 
-static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
-                          const char *text, size_t length, tarn_error *err)
+static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
+                          size_t length, tarn_error *err)
 {
     (void)task;
     return tn_numbers_encode(out, count, text, length, TN_IMAGE_SYMBOLS, err);
 }
 
-static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+static size_t decode(const tarn_task *task, char *text, int32_t symbol)
 {
     (void)task;
     return tn_number_decode(text, symbol);

@@ -7,7 +7,7 @@
 
 #include "model/config.h"
 
-const tarn_table_row *tarn_task(size_t index)
+const tarn_table_row *tarn_task_kind(size_t index)
 {
     return tn_row_at(tn_task_rows, index);
 }
@@ -42,37 +42,39 @@ double tarn_task_measure(const char *task, const tarn_score *sums)
     return row && sums ? row->metric.value(sums) : (double)NAN;
 }
 
-static tarn_status open_bare(struct tn_task **task, const char *name, tarn_error *err)
+tarn_status tarn_task_open(tarn_task **task, const char *spec, tarn_error *err)
 {
-    *task = NULL;
-    if (!name)
+    if (!task)
         return tn_fail(err, TARN_EINVAL, "task must not be NULL");
-    return tn_task_create(task, name, &(struct tn_task_desc){.bare = true}, err);
+    *task = NULL;
+    if (!spec)
+        return tn_fail(err, TARN_EINVAL, "spec must not be NULL");
+    return tn_task_create(task, spec, &(struct tn_task_desc){.bare = true}, err);
 }
 
-tarn_status tarn_task_symbols(size_t *symbols, const char *name, tarn_error *err)
+tarn_status tn_task_symbols_of(size_t *symbols, const char *spec, tarn_error *err)
 {
-    struct tn_task *task;
-    const tarn_status status = open_bare(&task, name, err);
+    tarn_task *task;
+    const tarn_status status = tarn_task_open(&task, spec, err);
 
     if (status == TARN_OK)
-        *symbols = tn_task_symbols(task);
-    tn_task_free(task);
+        *symbols = tarn_task_symbols(task);
+    tarn_task_free(task);
     return status;
 }
 
 bool tarn_task_image(tarn_image_size *size, const char *name)
 {
-    struct tn_task *task;
+    tarn_task *task;
     bool is;
 
     *size = (tarn_image_size){0};
-    if (open_bare(&task, name, NULL) != TARN_OK)
+    if (tarn_task_open(&task, name, NULL) != TARN_OK)
         return false;
     is = task->row->image != NULL;
     if (is)
         *size = task->row->image(task);
-    tn_task_free(task);
+    tarn_task_free(task);
     return is;
 }
 
@@ -80,7 +82,7 @@ tarn_status tarn_config_start(tarn_config *config, const char *task, const char 
                               tarn_error *err)
 {
     size_t symbols;
-    tarn_status status = tarn_task_symbols(&symbols, task, err);
+    tarn_status status = tn_task_symbols_of(&symbols, task, err);
 
     if (status != TARN_OK)
         return status;
@@ -100,28 +102,4 @@ tarn_status tarn_config_start(tarn_config *config, const char *task, const char 
     return row->head && !tn_preset_has(preset, "head")
                ? tarn_config_set(config, "head", row->head, err)
                : TARN_OK;
-}
-
-tarn_status tarn_task_encode(const char *name, int32_t *symbols, size_t *count,
-                             const char *text, size_t length, tarn_error *err)
-{
-    struct tn_task *task;
-    tarn_status status = open_bare(&task, name, err);
-
-    if (status == TARN_OK)
-        status = tn_task_encode(task, symbols, count, text, length, err);
-    tn_task_free(task);
-    return status;
-}
-
-tarn_status tarn_task_decode(const char *name, char *text, size_t *length,
-                             const int32_t *symbols, size_t count, tarn_error *err)
-{
-    struct tn_task *task;
-    const tarn_status status = open_bare(&task, name, err);
-
-    if (status == TARN_OK)
-        *length = tn_task_decode(task, text, symbols, count);
-    tn_task_free(task);
-    return status;
 }

@@ -16,7 +16,7 @@
 enum { KIND, NORMALISE, SPEED, MASKS, MASK_FRAMES, MASK_BANDS, LONGEST, SYMBOLS };
 enum { UNKNOWN = 2 }; /* symbols, as long as no data says how many: a blank and a label */
 
-static size_t symbols(const struct tn_task *task)
+static size_t symbols(const tarn_task *task)
 {
     const double count = task->options.value[SYMBOLS];
 
@@ -34,7 +34,7 @@ static void set_speeds(struct tn_speech_settings *s, double share)
     s->speeds[2] = 1.0 + share;
 }
 
-static struct tn_speech_settings settings_of(const struct tn_task *task,
+static struct tn_speech_settings settings_of(const tarn_task *task,
                                              const struct tn_task_desc *desc)
 {
     const double *const value = task->options.value;
@@ -76,7 +76,7 @@ static size_t longest(const struct tn_speech_set *set)
     return tn_max(1, tn_max(set->most_frames[0], set->most_frames[1]));
 }
 
-static tarn_status check_set(const struct tn_task *task, const struct tn_speech_set *set,
+static tarn_status check_set(const tarn_task *task, const struct tn_speech_set *set,
                              const struct tn_task_desc *desc, tarn_error *err)
 {
     const double asked = task->options.value[SYMBOLS];
@@ -94,8 +94,7 @@ static tarn_status check_set(const struct tn_task *task, const struct tn_speech_
 }
 
 /* The spec as it was written, with the number of symbols. */
-static tarn_status take_size(struct tn_task *task, const struct tn_speech_set *set,
-                             tarn_error *err)
+static tarn_status take_size(tarn_task *task, const struct tn_speech_set *set, tarn_error *err)
 {
     const size_t used = strlen(task->spec);
 
@@ -112,7 +111,7 @@ static tarn_status take_size(struct tn_task *task, const struct tn_speech_set *s
                    task->spec);
 }
 
-static tarn_status read_set(struct tn_speech_set *set, const struct tn_task *task,
+static tarn_status read_set(struct tn_speech_set *set, const tarn_task *task,
                             const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_speech_settings s = settings_of(task, desc);
@@ -133,8 +132,7 @@ static tarn_status read_set(struct tn_speech_set *set, const struct tn_task *tas
     return status;
 }
 
-static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
-                            tarn_error *err)
+static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_speech_set *const set = calloc(1, sizeof *set);
     tarn_status status;
@@ -151,7 +149,7 @@ static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *des
     return TARN_OK;
 }
 
-static char *note(const struct tn_task *task)
+static char *note(const tarn_task *task)
 {
     const struct tn_speech_set *const set = task->set;
 
@@ -163,7 +161,7 @@ static char *note(const struct tn_task *task)
     });
 }
 
-static bool skipped(const struct tn_task *task, size_t index, tarn_skipped *out)
+static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
 {
     const struct tn_speech_list *const list = &((const struct tn_speech_set *)task->set)->list;
 
@@ -177,7 +175,7 @@ static bool skipped(const struct tn_task *task, size_t index, tarn_skipped *out)
 
 /* ---- Batches ------------------------------------------------------------ */
 
-static void take_batch(const struct tn_task *task, struct tn_batch *batch, size_t B,
+static void take_batch(const tarn_task *task, struct tn_batch *batch, size_t B,
                        struct tn_arena *arena)
 {
     struct tn_speech_batch *const own = tn_arena_take(arena, 1, sizeof *own);
@@ -196,7 +194,7 @@ static void take_batch(const struct tn_task *task, struct tn_batch *batch, size_
 
 /* An utterance that cannot be read any more counts for nothing; it is a failure if it is the
  * last of its batch. */
-static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err)
 {
     struct tn_speech_batch *const own = batch->own;
@@ -212,7 +210,7 @@ static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum
     return TARN_OK;
 }
 
-static bool lost(const struct tn_task *task, const struct tn_batch *batch, enum tn_split split,
+static bool lost(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                  size_t b, tarn_skipped *out)
 {
     const struct tn_speech_set *const set = task->set;
@@ -226,7 +224,7 @@ static bool lost(const struct tn_task *task, const struct tn_batch *batch, enum 
     return true;
 }
 
-static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
+static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
 {
     return tn_speech_set_batches(task->set, split, B);
 }

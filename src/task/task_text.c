@@ -9,8 +9,7 @@
 #include "data/text_set.h"
 #include "task/task.h"
 
-static tarn_status open_set(struct tn_task *task, const struct tn_task_desc *desc,
-                            tarn_error *err)
+static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_text_set *const set = malloc(sizeof *set);
 
@@ -33,7 +32,7 @@ static void close_set(void *set)
     free(set);
 }
 
-static bool skipped(const struct tn_task *task, size_t index, tarn_skipped *out)
+static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
 {
     const struct tn_text_set *const set = task->set;
 
@@ -43,13 +42,13 @@ static bool skipped(const struct tn_task *task, size_t index, tarn_skipped *out)
     return true;
 }
 
-static size_t symbols(const struct tn_task *task)
+static size_t symbols(const tarn_task *task)
 {
     (void)task;
     return TN_TEXT_SYMBOLS;
 }
 
-static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err)
 {
     (void)err;
@@ -58,7 +57,7 @@ static tarn_status fill(const struct tn_task *task, struct tn_batch *batch, enum
 }
 
 /* Windows lie anywhere: an epoch is as many as would cover the training part. */
-static size_t batches(const struct tn_task *task, enum tn_split split, size_t B)
+static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
 {
     const struct tn_text_set *const set = task->set;
 
@@ -71,8 +70,8 @@ static double bits_per_byte(const tarn_score *sums)
     return sums->loss / sums->weight / log(2.0);
 }
 
-static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *count,
-                          const char *text, size_t length, tarn_error *err)
+static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
+                          size_t length, tarn_error *err)
 {
     (void)task;
     (void)err;
@@ -82,7 +81,7 @@ static tarn_status encode(const struct tn_task *task, int32_t *out, size_t *coun
     return TARN_OK;
 }
 
-static size_t decode(const struct tn_task *task, char *text, int32_t symbol)
+static size_t decode(const tarn_task *task, char *text, int32_t symbol)
 {
     (void)task;
     *text = (char)(unsigned char)symbol;

@@ -124,7 +124,7 @@ tarn_status tn_lesson_open(struct tn_lesson *lesson, tarn_settings *settings,
 
 void tn_lesson_close(struct tn_lesson *lesson)
 {
-    tn_task_free(lesson->task);
+    tarn_task_free(lesson->task);
     free(lesson->memory);
     *lesson = (struct tn_lesson){0};
 }
@@ -192,7 +192,7 @@ static tarn_status evaluate(tarn_validation *validation, const tarn_model *model
     return status;
 }
 
-static tarn_status check_beam(const struct tn_task *task, const tarn_evaluate_desc *desc,
+static tarn_status check_beam(const tarn_task *task, const tarn_evaluate_desc *desc,
                               tarn_error *err)
 {
     if (desc->beam == 0 || task->row->sequences)

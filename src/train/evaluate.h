@@ -7,7 +7,7 @@
 
 /* The task and a place for batches. */
 struct tn_lesson {
-    struct tn_task *task;
+    tarn_task *task;
     struct tn_batch *batches; /* settings->accumulate of them */
     tarn_batch *views;        /* the same, as trainers take them */
     void (*skipped)(void *context, const tarn_skipped *skipped);

@@ -423,13 +423,13 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
 
 /* What the data said becomes part of a model that is of the same task. */
 static void take_over(tarn_config *config, const char *task_before, size_t symbols_before,
-                      const struct tn_task *task)
+                      const tarn_task *task)
 {
     if (strcmp(config->task, task_before) != 0)
         return;
     memcpy(config->task, task->spec, sizeof config->task);
     if (config->symbols == symbols_before)
-        config->symbols = tn_task_symbols(task);
+        config->symbols = tarn_task_symbols(task);
 }
 
 /* All of the data is fine for an evaluation. */
@@ -464,7 +464,7 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
     tarn_status status;
 
     if ((status = check_validation(settings, err)) != TARN_OK ||
-        (status = tarn_task_symbols(&symbols, settings->task, err)) != TARN_OK ||
+        (status = tn_task_symbols_of(&symbols, settings->task, err)) != TARN_OK ||
         (status = tn_lesson_open(&t->lesson, settings, &desc, err)) != TARN_OK)
         return status;
     take_over(config, before.task, symbols, t->lesson.task);

@@ -19,7 +19,7 @@ struct owned_batch batch_open(size_t B, size_t N)
     return owned;
 }
 
-struct owned_batch batch_of_task(const struct tn_task *task, size_t B)
+struct owned_batch batch_of_task(const tarn_task *task, size_t B)
 {
     struct owned_batch owned = {0};
     struct tn_arena arena = tn_arena_over(NULL);
@@ -106,7 +106,7 @@ size_t batch_check(const struct tn_batch *batch, size_t symbols)
     return counted;
 }
 
-void batch_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+void batch_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                 uint64_t index)
 {
     tarn_error err;

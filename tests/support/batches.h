@@ -14,14 +14,14 @@ struct owned_batch {
 };
 
 struct owned_batch batch_open(size_t B, size_t N);
-struct owned_batch batch_of_task(const struct tn_task *task, size_t B);
+struct owned_batch batch_of_task(const tarn_task *task, size_t B);
 void batch_close(struct owned_batch *owned);
 
 void batch_spoil(struct owned_batch *owned);
 bool batch_equal(const struct tn_batch *a, const struct tn_batch *b);
 
 /* By the task, which must not fail. */
-void batch_fill(const struct tn_task *task, struct tn_batch *batch, enum tn_split split,
+void batch_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                 uint64_t index);
 
 /* Symbols within 0 .. symbols - 1, weights 0 or 1, frames finite, labels no blanks. Returns the
