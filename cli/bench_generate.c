@@ -149,8 +149,7 @@ static tarn_status make_generator(struct bench *b, tarn_error *err)
         .longest = b->last + v->length,
         .method = v->method,
         .precision = v->precision,
-        .threads = v->threads,
-        .cpu = b->cpu,
+        .host = {.threads = v->threads, .cpu = b->cpu},
     };
     const tarn_status status = tarn_generator_create(&b->generator, b->model, &desc, err);
 

@@ -157,8 +157,7 @@ static tarn_status open_subject(struct bench *b, size_t method, tarn_error *err)
         .length = b->length,
         .optimizer = strcmp(methods[method].name, "bi-lstm") == 0 ? "adam" : "radam",
         .lr = 1e-4,
-        .threads = b->values->threads,
-        .cpu = b->cpu,
+        .host = {.threads = b->values->threads, .cpu = b->cpu},
         .lstm = b->values->lstm,
     };
     tarn_config config;

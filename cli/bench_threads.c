@@ -77,8 +77,7 @@ static tarn_status make_trainer(struct work *w, const char *cpu, size_t threads,
                                     .optimizer = "radam",
                                     .precision = "f32",
                                     .lr = 1e-4,
-                                    .threads = threads,
-                                    .cpu = cpu};
+                                    .host = {.threads = threads, .cpu = cpu}};
 
     return tarn_trainer_create(&w->trainer, w->model, &desc, err);
 }
@@ -89,8 +88,7 @@ static tarn_status make_generator(struct work *w, const char *cpu, size_t thread
     const tarn_generator_desc desc = {.batch = w->is->batch,
                                       .longest = w->is->length,
                                       .precision = "f32",
-                                      .threads = threads,
-                                      .cpu = cpu};
+                                      .host = {.threads = threads, .cpu = cpu}};
     const tarn_status status = tarn_generator_create(&w->generator, w->model, &desc, err);
 
     if (status != TARN_OK)

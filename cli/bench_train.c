@@ -88,8 +88,7 @@ static tarn_status make_trainer(struct bench *b, tarn_error *err)
         .precision = v->precision,
         .recompute = v->recompute,
         .lr = 1e-4,
-        .threads = v->threads,
-        .cpu = b->cpu,
+        .host = {.threads = v->threads, .cpu = b->cpu},
     };
 
     return tarn_trainer_create(&b->trainer, b->model, &desc, err);

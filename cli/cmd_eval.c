@@ -208,8 +208,7 @@ static void scored(void *context, size_t done, size_t batches)
 
 static int evaluate(struct options *o, const tarn_model *model)
 {
-    const tarn_evaluate_desc desc = {.threads = o->threads,
-                                     .cpu = o->cpu,
+    const tarn_evaluate_desc desc = {.host = {.threads = o->threads, .cpu = o->cpu},
                                      .beam = o->beam,
                                      .skipped = skipped,
                                      .scored = scored,

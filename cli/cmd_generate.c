@@ -198,15 +198,14 @@ static int make_generator(struct session *s)
         .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
         .method = o->method,
         .precision = o->precision,
-        .threads = o->threads,
-        .cpu = o->cpu,
+        .host = {.threads = o->threads, .cpu = o->cpu},
     };
     tarn_error err;
     const int code = check_length(s, desc.longest);
 
     if (code != ARGS_GO_ON)
         return code;
-    if (tarn_sampler_create(&s->sampler, s->model, &sampling, NULL, &err) != TARN_OK ||
+    if (tarn_sampler_create(&s->sampler, s->model, &sampling, &desc.host, &err) != TARN_OK ||
         tarn_generator_create(&s->generator, s->model, &desc, &err) != TARN_OK)
         return refused(&err);
     s->state = calloc(1, tarn_generator_state_size(s->generator));

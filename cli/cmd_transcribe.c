@@ -142,7 +142,7 @@ static bool is_of_speech(const struct transcribe_options *o, const tarn_model *m
 static int transcribe(const struct transcribe_options *o, const tarn_model *model)
 {
     const tarn_recognizer_desc desc = {
-        .beam = o->beam, .longest = o->longest, .threads = o->threads, .cpu = o->cpu};
+        .beam = o->beam, .longest = o->longest, .host = {.threads = o->threads, .cpu = o->cpu}};
     tarn_recognizer *recognizer;
     tarn_error err;
 

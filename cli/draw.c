@@ -63,7 +63,7 @@ static int start(struct group *g, const float **outputs)
 
     sampling.stream += g->first;
     tarn_sampler_free(g->sampler);
-    if (tarn_sampler_create(&g->sampler, d->model, &sampling, NULL, &err) != TARN_OK)
+    if (tarn_sampler_create(&g->sampler, d->model, &sampling, &d->how.host, &err) != TARN_OK)
         return model_refused(d->command, &err);
     memset(g->state, 0, tarn_generator_state_size(g->generator));
     for (size_t b = 0; b < g->B; b++)

@@ -108,6 +108,5 @@ tarn_sampling generate_options_sampling(const struct generate_options *o)
         .top_p = o->top_p,
         .greedy = o->greedy || o->temperature <= 0.0,
         .seed = o->seed,
-        .cpu = o->cpu,
     };
 }

@@ -177,8 +177,7 @@ static tarn_generator_desc generator_desc(const struct image_timing *t, size_t l
                                  .longest = longest,
                                  .method = d->method,
                                  .precision = d->precision,
-                                 .threads = d->threads,
-                                 .cpu = d->cpu};
+                                 .host = {.threads = d->threads, .cpu = d->cpu}};
 }
 
 /* A growing state cannot be created for an endless stream; its size at the first step is that
@@ -204,12 +203,12 @@ static tarn_status find_first_state(struct image_timing *t, tarn_error *err)
 static tarn_status make_parts(struct image_timing *t, tarn_error *err)
 {
     const tarn_generator_desc desc = generator_desc(t, t->steps);
-    const tarn_sampling sampling = {.cpu = t->desc.cpu};
+    const tarn_sampling sampling = {0};
     tarn_status status;
 
     if ((status = tarn_generator_create(&t->generator, t->desc.model, &desc, err)) != TARN_OK ||
-        (status = tarn_sampler_create(&t->sampler, t->desc.model, &sampling, NULL, err)) !=
-            TARN_OK ||
+        (status = tarn_sampler_create(&t->sampler, t->desc.model, &sampling, &desc.host,
+                                      err)) != TARN_OK ||
         (status = find_first_state(t, err)) != TARN_OK)
         return status;
     const size_t bytes = tarn_generator_state_size(t->generator);

@@ -3,7 +3,7 @@
 
 static size_t state_bytes(const tarn_model *model, size_t longest)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = longest, .threads = 1};
+    const tarn_generator_desc desc = {.batch = 1, .longest = longest, .host.threads = 1};
     tarn_generator *generator;
 
     if (tarn_generator_create(&generator, model, &desc, NULL) != TARN_OK)

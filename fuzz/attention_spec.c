@@ -45,8 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                       .keys = 7,
                                       .query_width = 5,
                                       .value_width = 3,
-                                      .threads = 1,
-                                      .allocator = &small};
+                                      .host = {.threads = 1, .allocator = &small}};
     const tarn_status status = tarn_attention_create(&attention, &desc, &err);
 
     if (status != TARN_OK && (!*err.text || strlen(err.text) >= sizeof err.text))

@@ -72,7 +72,7 @@ static void segments_allocate_nothing(void **state)
 static void dot_products_allocate_nothing(void **state)
 {
     enum { N = 700, D = 8, M = 5 };
-    const tarn_dot_product_sizes sizes = {1, 1, N, D, M, 2};
+    const tarn_dot_product_sizes sizes = {1, 1, N, D, M, {.threads = 2}};
     void *const work = take(tarn_causal_dot_product_workspace_size(&sizes), 1);
     float *const x = take((size_t)N * D, sizeof *x), *const dx = take((size_t)N * D, sizeof *x);
     float *const dk = take((size_t)N * D, sizeof *x), *const v = take((size_t)N * M, sizeof *x);
@@ -114,12 +114,11 @@ static void products_of_few_rows_allocate_nothing(void **state)
                                             .transpose_b = true,
                                             .elements = bf16 ? TN_BF16 : TN_F32,
                                             .wide_a = true,
-                                            .held = true,
-                                            .threads = 3};
+                                            .held = true};
         struct tn_matmul *plan;
         tarn_error err = {0};
 
-        check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+        check_ok(tn_matmul_create(&plan, &desc, forced_host(3), &err), &err);
         assert_string_equal(tn_matmul_name(plan), "few");
         void *const scratch = take(tn_matmul_scratch_size(plan), 1);
         size_t before = 0;

@@ -44,8 +44,8 @@ static struct tn_clip_result clip_as(struct run *run, const char *spec,
     tarn_error err = {0};
 
     check_ok(tn_clip_init(&clip, spec, &err), &err);
-    return tn_clip_scales(&clip, run->scales, run->scratch, run->g, tensors, COUNT, kernels,
-                          threads);
+    return tn_clip_scales(&clip, run->scales, run->scratch, run->g, tensors, COUNT,
+                          host_of(kernels, threads));
 }
 
 static double norm_of(const float *g, struct tn_range range)

@@ -32,8 +32,7 @@ static void pupil_open(struct pupil *p, const char *attention)
         .length = N,
         .lr = 0.003,
         .schedule = "cosine:warmup=50,total=1000,final=0.02", /* it ends at rest */
-        .threads = 1,
-        .cpu = forced_cpu(),
+        .host = {.threads = 1, .cpu = forced_cpu()},
     };
     struct tn_arena measure = tn_arena_over(NULL);
     tarn_config config;
@@ -101,7 +100,7 @@ static size_t most_likely(const float *outputs, size_t n)
  * last is what it reads next. */
 static void check_writes_copies(struct pupil *p, double least)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = N, .cpu = forced_cpu()};
+    const tarn_generator_desc desc = {.batch = 1, .longest = N, .host.cpu = forced_cpu()};
     tarn_generator *generator;
     size_t right = 0, counted = 0;
     tarn_error err;
@@ -137,7 +136,7 @@ static void check_writes_copies(struct pupil *p, double least)
 /* On trained weights, whose outputs are large and sure. */
 static void check_steps_equal_parallel(struct pupil *p)
 {
-    const tarn_generator_desc desc = {.batch = B, .longest = N, .cpu = forced_cpu()};
+    const tarn_generator_desc desc = {.batch = B, .longest = N, .host.cpu = forced_cpu()};
     const tarn_batch batch = batch_of(p, TN_VALIDATION, 2);
     const size_t O = SYMBOLS + 1;
     const float *all, *outputs;
@@ -146,9 +145,9 @@ static void check_steps_equal_parallel(struct pupil *p)
     int32_t now[B];
     tarn_error err;
 
-    check_ok(tarn_run_create(&run, p->model,
-                             &(tarn_run_desc){.batch = B, .length = N, .cpu = forced_cpu()},
-                             &err),
+    check_ok(tarn_run_create(
+                 &run, p->model,
+                 &(tarn_run_desc){.batch = B, .length = N, .host.cpu = forced_cpu()}, &err),
              &err);
     check_ok(tarn_run_forward(run, &all, batch.inputs, NULL, &err), &err);
     check_ok(tarn_generator_create(&generator, p->model, &desc, &err), &err);

@@ -10,9 +10,9 @@ static void check_cpu(struct attention_case is, const char *cpu)
 {
     struct attention_run want, run;
 
-    is.desc.cpu = "portable";
+    is.desc.host.cpu = "portable";
     run_open(&want, &is);
-    is.desc.cpu = cpu;
+    is.desc.host.cpu = cpu;
     run_open(&run, &is);
     run_forward(&want);
     run_forward(&run);

@@ -17,12 +17,13 @@ struct dense_case {
     const float *held; /* W as forward takes it */
 };
 
-static struct dense_case case_open(struct tn_dense_desc desc, struct tn_random *random)
+static struct dense_case case_open(struct tn_dense_desc desc, const struct tn_host *host,
+                                   struct tn_random *random)
 {
     struct dense_case c = {0};
     tarn_error err = {0};
 
-    check_ok(tn_dense_init(&c.d, &desc, &err), &err);
+    check_ok(tn_dense_init(&c.d, &desc, host, &err), &err);
     c.x_floats = (desc.rows - 1) * c.d.desc.ldx + desc.in;
     c.y_floats = (desc.rows - 1) * c.d.desc.ldy + desc.out;
     c.W_floats = desc.in * desc.out;
@@ -157,8 +158,6 @@ static struct tn_dense_desc random_desc(size_t rows, size_t in, size_t out,
         .trains = true,
         .add_dx = below(random, 2),
         .elements = below(random, 2) ? TN_BF16 : TN_F32,
-        .threads = below(random, 4),
-        .cpu = forced_cpu(),
     };
 
     if (below(random, 2))
@@ -178,7 +177,7 @@ static void random_layers_equal_the_plain_loops(void **state)
         struct dense_case c =
             case_open(random_desc(1 + below(&random, i % 10 == 0 ? 500 : 40),
                                   1 + below(&random, 70), 1 + below(&random, 70), &random),
-                      &random);
+                      forced_host(i % 4), &random);
 
         check_forward(&c);
         check_backward(&c, i % 4 != 0);
@@ -201,13 +200,10 @@ static void gradients_are_slopes(void **state)
     (void)state;
     tn_random_seed(&random, 462);
     for (size_t i = 0; tarn_cpu_name(i); i++) {
-        struct dense_case c = case_open((struct tn_dense_desc){.rows = 67,
-                                                               .in = 31,
-                                                               .out = 53,
-                                                               .bias = true,
-                                                               .trains = true,
-                                                               .cpu = tarn_cpu_name(i)},
-                                        &random);
+        struct dense_case c = case_open(
+            (struct tn_dense_desc){
+                .rows = 67, .in = 31, .out = 53, .bias = true, .trains = true},
+            host_of(tn_kernels_row(i), 0), &random);
 
         memset(c.dW.at, 0, c.W_floats * sizeof(float));
         memset(c.db.at, 0, 53 * sizeof(float));
@@ -225,21 +221,18 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2 * AWKWARD_THREADS; i++) {
-        struct tn_dense_desc desc = {.rows = 2003,
-                                     .in = 149,
-                                     .out = 131,
-                                     .bias = true,
-                                     .trains = true,
-                                     .elements = i % 2 ? TN_BF16 : TN_F32,
-                                     .threads = 1,
-                                     .cpu = forced_cpu()};
+        const struct tn_dense_desc desc = {.rows = 2003,
+                                           .in = 149,
+                                           .out = 131,
+                                           .bias = true,
+                                           .trains = true,
+                                           .elements = i % 2 ? TN_BF16 : TN_F32};
 
         tn_random_seed(&random, 463);
-        struct dense_case one = case_open(desc, &random);
+        struct dense_case one = case_open(desc, forced_host(1), &random);
 
-        desc.threads = awkward_threads[i / 2];
         tn_random_seed(&random, 463);
-        struct dense_case many = case_open(desc, &random);
+        struct dense_case many = case_open(desc, forced_host(awkward_threads[i / 2]), &random);
 
         forward(&one);
         forward(&many);
@@ -266,12 +259,11 @@ static void held_weights_give_the_layer_itself(void **state)
                                          .elements = i % 2 ? TN_BF16 : TN_F32,
                                          .in = 300,
                                          .out = 130,
-                                         .bias = true,
-                                         .cpu = tarn_cpu_name(cpu)};
+                                         .bias = true};
 
             tn_random_seed(&random, 19);
             desc.held = true;
-            struct dense_case c = case_open(desc, &random);
+            struct dense_case c = case_open(desc, host_of(tn_kernels_row(cpu), 0), &random);
             struct tn_arena measure = tn_arena_over(NULL);
             const bool as_they_are = tn_dense_hold(&c.d, c.W.at, &measure) == c.W.at;
 
@@ -292,7 +284,8 @@ static void a_layer_that_does_not_train_plans_one_product(void **state)
     struct tn_dense d;
 
     (void)state;
-    check_ok(tn_dense_init(&d, &(struct tn_dense_desc){.rows = 3, .in = 4, .out = 5}, NULL),
+    check_ok(tn_dense_init(&d, &(struct tn_dense_desc){.rows = 3, .in = 4, .out = 5},
+                           forced_host(0), NULL),
              NULL);
     assert_non_null(d.forward);
     assert_null(d.inputs);
@@ -313,8 +306,6 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         {{.rows = 4, .in = 5, .out = 6, .ldx = 4}, "ldx"},
         {{.rows = 4, .in = 5, .out = 6, .ldy = 5}, "ldy"},
         {{.rows = SIZE_MAX / 4, .in = 5, .out = 6, .trains = true}, "fit"},
-        {{.rows = 2, .in = 2, .out = 2, .threads = 5000}, "threads is 5000"},
-        {{.rows = 2, .in = 2, .out = 2, .cpu = "z80"}, "'z80'"},
         {{.rows = 2, .in = 2, .out = 2, .trains = true, .held = true}, "held"},
     };
 
@@ -323,7 +314,7 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         struct tn_dense d;
         tarn_error err = {0};
 
-        assert_int_not_equal(tn_dense_init(&d, &cases[i].desc, &err), TARN_OK);
+        assert_int_not_equal(tn_dense_init(&d, &cases[i].desc, forced_host(1), &err), TARN_OK);
         assert_null(d.forward);
         if (!strstr(err.text, cases[i].mentions))
             fail_msg("'%s' does not mention '%s'", err.text, cases[i].mentions);

@@ -137,7 +137,7 @@ static void dot_product_and_its_gradient_equal_algorithm_1(void **state)
             .length = ONE_OF(&random, 1, 2, 13, 48, 49, 100, 1100),
             .query_width = ONE_OF(&random, 1, 3, 8, 17, 32),
             .value_width = ONE_OF(&random, 1, 5, 8, 16, 33),
-            .threads = ONE_OF(&random, 0, 1, 3),
+            .host.threads = ONE_OF(&random, 0, 1, 3),
         };
         struct problem p;
 
@@ -153,8 +153,8 @@ static void dot_product_and_its_gradient_equal_algorithm_1(void **state)
 /* Where widths differ, dv cannot stand in for y: it does not have to. */
 static void wide_states_equal_algorithm_1(void **state)
 {
-    static const tarn_dot_product_sizes sizes[] = {{1, 1, 120, 100, 70, 2},
-                                                   {1, 2, 60, 3, 300, 1}};
+    static const tarn_dot_product_sizes sizes[] = {{1, 1, 120, 100, 70, {.threads = 2}},
+                                                   {1, 2, 60, 3, 300, {.threads = 1}}};
     struct tn_random random;
 
     (void)state;
@@ -195,17 +195,17 @@ static void sizes_that_cannot_be_used_are_refused(void **state)
         tarn_dot_product_sizes sizes;
         const char *names;
     } cases[] = {
-        {{0, 1, 1, 1, 1, 1}, "batch"},
-        {{1, 0, 1, 1, 1, 1}, "heads"},
-        {{1, 1, 0, 1, 1, 1}, "queries"},
-        {{1, 1, 1, 0, 1, 1}, "query_width"},
-        {{1, 1, 1, 1, 0, 1}, "value_width"},
-        {{1, 1, 1, 1, 1, 1025}, "threads"},
-        {{SIZE_MAX / 2, 1, 1, 1, 1, 1}, "sizes"},
-        {{1, SIZE_MAX, 1, 1, 1, 1}, "sizes"},
-        {{1, 1, SIZE_MAX / 2, 4, 1, 1}, "sizes"},
-        {{1, 1, 1, SIZE_MAX / 2, 1, 1}, "sizes"},
-        {{1, 1, 1, 1, SIZE_MAX / 3, 1}, "sizes"},
+        {{0, 1, 1, 1, 1, {.threads = 1}}, "batch"},
+        {{1, 0, 1, 1, 1, {.threads = 1}}, "heads"},
+        {{1, 1, 0, 1, 1, {.threads = 1}}, "queries"},
+        {{1, 1, 1, 0, 1, {.threads = 1}}, "query_width"},
+        {{1, 1, 1, 1, 0, {.threads = 1}}, "value_width"},
+        {{1, 1, 1, 1, 1, {.threads = 1025}}, "threads"},
+        {{SIZE_MAX / 2, 1, 1, 1, 1, {.threads = 1}}, "sizes"},
+        {{1, SIZE_MAX, 1, 1, 1, {.threads = 1}}, "sizes"},
+        {{1, 1, SIZE_MAX / 2, 4, 1, {.threads = 1}}, "sizes"},
+        {{1, 1, 1, SIZE_MAX / 2, 1, {.threads = 1}}, "sizes"},
+        {{1, 1, 1, 1, SIZE_MAX / 3, {.threads = 1}}, "sizes"},
     };
 
     (void)state;
@@ -216,7 +216,7 @@ static void sizes_that_cannot_be_used_are_refused(void **state)
 
 static void pointers_and_strides_are_checked(void **state)
 {
-    const tarn_dot_product_sizes sizes = {2, 2, 3, 4, 5, 1};
+    const tarn_dot_product_sizes sizes = {2, 2, 3, 4, 5, {.threads = 1}};
     struct tn_random random;
     struct problem p;
     tarn_error err = {0};

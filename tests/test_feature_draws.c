@@ -121,7 +121,7 @@ static void redraw_changes_what_random_maps_give(void **state)
         .query_width = D,
         .value_width = D,
         .seed = 61,
-        .threads = 1,
+        .host.threads = 1,
     };
     tarn_attention *attention = NULL;
     struct tn_random random;

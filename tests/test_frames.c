@@ -46,15 +46,14 @@ static struct result run_on(tarn_model *model, size_t sequences, size_t length,
                             const float *frames, const size_t *of, const struct batch *labels,
                             size_t from, size_t threads)
 {
-    const struct tn_run_desc desc = {
-        .B = sequences, .N = length, .threads = threads, .cpu = forced_cpu(), .trains = true};
+    const struct tn_run_desc desc = {.B = sequences, .N = length, .trains = true};
     struct result r = {.g = take(model->count, sizeof *r.g)};
     struct tn_block_weights blocks[2];
     struct tn_weights gradients = {.blocks = blocks};
     struct tn_loss loss;
     tarn_error err;
 
-    check_ok(tn_run_create(&r.run, model, &desc, &err), &err);
+    check_ok(tn_run_create(&r.run, model, &desc, forced_host(threads), &err), &err);
     const size_t floats = r.run->R * model->arch.head.outputs;
 
     r.outputs = take(floats, sizeof *r.outputs);
@@ -183,7 +182,8 @@ static void the_public_run_gives_the_same_outputs(void **state)
     struct batch batch = batch_of(10);
     tarn_model *const model = model_of(frame_variant_at(1));
     struct result want = run_on(model, B, T, batch.frames, lengths, &batch, 0, 1);
-    const tarn_run_desc desc = {.batch = B, .length = T, .threads = 1, .cpu = forced_cpu()};
+    const tarn_run_desc desc = {
+        .batch = B, .length = T, .host = {.threads = 1, .cpu = forced_cpu()}};
     const float *outputs;
     tarn_run *run;
     tarn_error err;
@@ -276,7 +276,7 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
     assert_non_null(strstr(err.text, "lstm"));
     assert_int_equal(tn_run_create(&run, model,
                                    &(struct tn_run_desc){.B = 1, .N = 2, .elements = TN_BF16},
-                                   &err),
+                                   forced_host(0), &err),
                      TARN_EINVAL);
     assert_non_null(strstr(err.text, "bf16"));
     tarn_model_free(model);
@@ -286,7 +286,7 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
 static void a_generator_of_frames_takes_no_symbols(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
-    tarn_generator_desc desc = {.batch = 1, .method = "recompute", .cpu = forced_cpu()};
+    tarn_generator_desc desc = {.batch = 1, .method = "recompute", .host.cpu = forced_cpu()};
     tarn_generator *generator;
     const float *outputs;
     tarn_error err;

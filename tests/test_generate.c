@@ -23,7 +23,7 @@ static tarn_generator *generator_of(const tarn_model *model, const char *method,
                                     size_t longest)
 {
     const tarn_generator_desc desc = {
-        .batch = batch, .longest = longest, .method = method, .cpu = forced_cpu()};
+        .batch = batch, .longest = longest, .method = method, .host.cpu = forced_cpu()};
     tarn_generator *generator;
     tarn_error err;
 
@@ -40,9 +40,9 @@ static float *parallel(const tarn_model *model, const int32_t *symbols, size_t n
     tarn_run *run;
     tarn_error err;
 
-    check_ok(tarn_run_create(&run, model,
-                             &(tarn_run_desc){.batch = B, .length = n, .cpu = forced_cpu()},
-                             &err),
+    check_ok(tarn_run_create(
+                 &run, model,
+                 &(tarn_run_desc){.batch = B, .length = n, .host.cpu = forced_cpu()}, &err),
              &err);
     check_ok(tarn_run_forward(run, &outputs, symbols, NULL, &err), &err);
     memcpy(all, outputs, B * n * O * sizeof *all);

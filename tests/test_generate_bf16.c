@@ -33,7 +33,7 @@ static tarn_generator *generator_of(const tarn_model *model, const char *precisi
                                       .longest = PROMPT + STEPS,
                                       .method = "recurrent",
                                       .precision = precision,
-                                      .cpu = forced_cpu()};
+                                      .host.cpu = forced_cpu()};
     tarn_generator *generator;
     tarn_error err;
 

@@ -13,7 +13,7 @@
 static tarn_generator *generator_of(const tarn_model *model, size_t longest)
 {
     const tarn_generator_desc desc = {
-        .batch = 3, .longest = longest, .method = "recurrent", .cpu = forced_cpu()};
+        .batch = 3, .longest = longest, .method = "recurrent", .host.cpu = forced_cpu()};
     tarn_generator *generator;
     tarn_error err;
 
@@ -90,8 +90,7 @@ static void check_held(const tarn_model *model, const char *method, size_t batch
     const tarn_generator_desc desc = {.batch = batch,
                                       .longest = 30,
                                       .method = method,
-                                      .cpu = forced_cpu(),
-                                      .allocator = &allocator};
+                                      .host = {.cpu = forced_cpu(), .allocator = &allocator}};
     int32_t symbols[100] = {0};
     tarn_generator *g;
     const float *outputs;
@@ -129,8 +128,7 @@ static bool survives(const tarn_model *model, const char *method, size_t batch, 
     const tarn_generator_desc desc = {.batch = batch,
                                       .longest = 30,
                                       .method = method,
-                                      .cpu = forced_cpu(),
-                                      .allocator = &allocator};
+                                      .host = {.cpu = forced_cpu(), .allocator = &allocator}};
     tarn_generator *g = NULL;
     tarn_error err = {0};
     const tarn_status status = tarn_generator_create(&g, model, &desc, &err);

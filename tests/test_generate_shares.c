@@ -29,8 +29,7 @@ static tarn_generator *generator_of(const struct sharing *s, size_t streams, siz
                                       .longest = s->steps,
                                       .method = "recurrent",
                                       .precision = s->precision,
-                                      .threads = threads,
-                                      .cpu = forced_cpu()};
+                                      .host = {.threads = threads, .cpu = forced_cpu()}};
     tarn_generator *generator;
     tarn_error err;
 

@@ -112,7 +112,7 @@ static void gradients_are_slopes_of_every_attention_on_every_cpu(void **state)
             for (size_t trial = 0; trial < 6; trial++) {
                 struct attention_case is = case_draw(variant, trial % 2, 1e5, &random);
 
-                is.desc.cpu = tarn_cpu_name(c);
+                is.desc.host.cpu = tarn_cpu_name(c);
                 check_slopes(&is, &random);
             }
 }

@@ -104,7 +104,7 @@ static void write_rows(const struct rows *r, const char *path)
 static void check_outputs(const tarn_model *model, float within)
 {
     const tarn_run_desc desc = {
-        .batch = 1, .length = LENGTH, .threads = 1, .cpu = forced_cpu()};
+        .batch = 1, .length = LENGTH, .host = {.threads = 1, .cpu = forced_cpu()}};
     struct tn_safetensors file;
     enum tn_tensor_format format;
     int64_t wide[LENGTH];

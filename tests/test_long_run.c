@@ -68,8 +68,7 @@ static double run_long(draw_row *draw)
                                       .keys = 1,
                                       .query_width = D,
                                       .value_width = D,
-                                      .threads = 1,
-                                      .cpu = forced_cpu()};
+                                      .host = {.threads = 1, .cpu = forced_cpu()}};
     struct sums sums = {0};
     float row[3 * D], y[D];
     const tarn_attention_arrays arrays = {.in = {{row}, {row + D}, {row + 2 * D}}, .y = {y}};

@@ -100,7 +100,7 @@ static void check_forward(struct lsh *l)
 
                     if (!(fabs(got - y[m]) <= 2e-5))
                         fail_msg("%s, N %zu, D %zu, %s: y[%zu][%zu] is %g, not %g", l->kind,
-                                 l->N, l->D, l->plan->kernels->name, i, m, got, y[m]);
+                                 l->N, l->D, l->plan->host.kernels->name, i, m, got, y[m]);
                 }
             }
             lsh_definition_free(&def);
@@ -168,7 +168,7 @@ static void check_slope(struct lsh_definition *def, const struct lsh *l, size_t 
 
     if (!(fabs(got - want) <= 1e-4 * sqrt(norm2) + 1e-5))
         fail_msg("%s, N %zu, D %zu, %s, causal %d: slope %g, gradient %g of %g", l->kind, l->N,
-                 l->D, l->plan->kernels->name, l->is.desc.causal, got, want, sqrt(norm2));
+                 l->D, l->plan->host.kernels->name, l->is.desc.causal, got, want, sqrt(norm2));
     free(u);
 }
 

@@ -127,7 +127,7 @@ static void one_thread_equals_many(void **state)
         struct lsh one, many;
 
         lsh_open(&one, &is, 10);
-        is.desc.threads = threads;
+        is.desc.host.threads = threads;
         lsh_open(&many, &is, 10);
         lsh_forward(&one);
         lsh_forward(&many);

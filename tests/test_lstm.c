@@ -28,13 +28,12 @@ static void check_torch(const char *what, const struct floats *got, const float 
     free(exact);
 }
 
-static void compare_with_torch(struct tn_lstm_desc d, struct tn_random *random)
+static void compare_with_torch(const char *backend, const struct tn_kernels *kernels,
+                               struct tn_random *random)
 {
-    d.B = TORCH_B;
-    d.N = TORCH_N;
-    d.in = TORCH_IN;
-    d.units = TORCH_H;
-    struct lstm_case c = lstm_open(d, random);
+    const struct tn_lstm_desc d = {
+        .backend = backend, .B = TORCH_B, .N = TORCH_N, .in = TORCH_IN, .units = TORCH_H};
+    struct lstm_case c = lstm_open(d, host_of(kernels, 0), random);
 
     assert_string_equal(tn_lstm_name(&c.lstm), d.backend);
     assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
@@ -58,8 +57,7 @@ static void pytorch_computes_the_same(void **state)
     tn_random_seed(&random, 501);
     for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
         for (size_t i = 0; i < BACKENDS; i++)
-            compare_with_torch(
-                (struct tn_lstm_desc){.backend = backends[i], .cpu = kernels->name}, &random);
+            compare_with_torch(backends[i], kernels, &random);
 }
 
 /* ---- the equations ------------------------------------------------------ */
@@ -130,10 +128,8 @@ static void every_instruction_set_equals_the_equations(void **state)
                                            .N = 1 + below(&random, 12),
                                            .in = 1 + below(&random, 20),
                                            .units = ONE_OF(&random, 1, 3, 8, 16, 21),
-                                           .one_way = i % 3 == 0,
-                                           .threads = 1 + i % 3,
-                                           .cpu = kernels->name};
-            struct lstm_case c = lstm_open(d, &random);
+                                           .one_way = i % 3 == 0};
+            struct lstm_case c = lstm_open(d, host_of(kernels, 1 + i % 3), &random);
 
             check_definition(&c);
             lstm_close(&c);
@@ -162,10 +158,8 @@ static void gradients_are_slopes(void **state)
                                        .N = 9,
                                        .in = 7,
                                        .units = 5,
-                                       .one_way = i % 3 == 0,
-                                       .threads = 2,
-                                       .cpu = forced_cpu()};
-        struct lstm_case c = lstm_open(d, &random);
+                                       .one_way = i % 3 == 0};
+        struct lstm_case c = lstm_open(d, forced_host(2), &random);
 
         lstm_run(&c);
         check_slope("x", loss_at, &c, c.x.at, c.dx.at, c.x.n, 1e-3, &random);
@@ -179,12 +173,11 @@ static void gradients_are_slopes(void **state)
 static void compare_with_unpadded(const char *backend)
 {
     enum { B = 4, N = 10, IN = 6, H = 5 };
-    struct tn_lstm_desc d = {
-        .backend = backend, .B = B, .N = N, .in = IN, .units = H, .cpu = forced_cpu()};
+    struct tn_lstm_desc d = {.backend = backend, .B = B, .N = N, .in = IN, .units = H};
     struct tn_random random;
 
     tn_random_seed(&random, 504);
-    struct lstm_case all = lstm_open(d, &random);
+    struct lstm_case all = lstm_open(d, forced_host(0), &random);
     double *const sum = take(all.dweights.n, sizeof *sum);
 
     all.lengths[1] = 1;
@@ -201,7 +194,7 @@ static void compare_with_unpadded(const char *backend)
             continue;
         d.B = 1;
         d.N = T;
-        struct lstm_case one = lstm_open(d, &random);
+        struct lstm_case one = lstm_open(d, forced_host(0), &random);
 
         memcpy(one.weights.at, all.weights.at, all.weights.n * sizeof(float));
         memcpy(one.x.at, all.x.at + b * N * IN, one.x.n * sizeof(float));
@@ -234,13 +227,11 @@ static void compare_threads(struct tn_lstm_desc d, size_t threads)
 {
     struct tn_random random;
 
-    d.threads = 1;
     tn_random_seed(&random, 505);
-    struct lstm_case one = lstm_open(d, &random);
+    struct lstm_case one = lstm_open(d, forced_host(1), &random);
 
-    d.threads = threads;
     tn_random_seed(&random, 505);
-    struct lstm_case many = lstm_open(d, &random);
+    struct lstm_case many = lstm_open(d, forced_host(threads), &random);
 
     lstm_run(&one);
     lstm_run(&many);
@@ -259,8 +250,7 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
                                               .B = 21,
                                               .N = 13,
                                               .in = 30,
-                                              .units = 33,
-                                              .cpu = forced_cpu()},
+                                              .units = 33},
                         awkward_threads[i % AWKWARD_THREADS]);
 }
 
@@ -281,20 +271,15 @@ static void threads_may_share_a_plan(void **state)
 
     (void)state;
     for (size_t k = 0; k < BACKENDS; k++) {
-        const struct tn_lstm_desc d = {.backend = backends[k],
-                                       .B = 9,
-                                       .N = 300,
-                                       .in = 30,
-                                       .units = 64,
-                                       .threads = 1,
-                                       .cpu = forced_cpu()};
+        const struct tn_lstm_desc d = {
+            .backend = backends[k], .B = 9, .N = 300, .in = 30, .units = 64};
         struct lstm_case cases[SHARERS];
 
         for (size_t i = 0; i < SHARERS; i++) {
             struct tn_random random;
 
             tn_random_seed(&random, 510);
-            cases[i] = lstm_open(d, &random);
+            cases[i] = lstm_open(d, forced_host(1), &random);
         }
         tn_parallel(SHARERS, SHARERS, run_by_first, cases);
         for (size_t i = 1; i < SHARERS; i++) {
@@ -311,13 +296,13 @@ static void threads_may_share_a_plan(void **state)
 /* Chunks of sequences, whose gradients are summed, the last of them not full. */
 static void backends_agree(void **state)
 {
-    struct tn_lstm_desc d = {.B = 21, .N = 7, .in = 10, .units = 12, .cpu = forced_cpu()};
+    struct tn_lstm_desc d = {.B = 21, .N = 7, .in = 10, .units = 12};
     struct tn_random random;
 
     (void)state;
     d.backend = backends[0];
     tn_random_seed(&random, 507);
-    struct lstm_case first = lstm_open(d, &random);
+    struct lstm_case first = lstm_open(d, forced_host(0), &random);
 
     lstm_run(&first);
     double *const y = doubles_of(first.y.at, first.y.n);
@@ -327,7 +312,7 @@ static void backends_agree(void **state)
     for (size_t i = 1; i < BACKENDS; i++) {
         d.backend = backends[i];
         tn_random_seed(&random, 507);
-        struct lstm_case other = lstm_open(d, &random);
+        struct lstm_case other = lstm_open(d, forced_host(0), &random);
 
         lstm_run(&other);
         check_floats("y", other.y.at, y, other.y.n, 1e-5);
@@ -350,8 +335,8 @@ static void gradients_of_weights_are_added(void **state)
     tn_random_seed(&random, 508);
     for (size_t i = 0; i < BACKENDS; i++) {
         const struct tn_lstm_desc d = {
-            .backend = backends[i], .B = 17, .N = 5, .in = 3, .units = 4, .cpu = forced_cpu()};
-        struct lstm_case c = lstm_open(d, &random);
+            .backend = backends[i], .B = 17, .N = 5, .in = 3, .units = 4};
+        struct lstm_case c = lstm_open(d, forced_host(0), &random);
         struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
 
         lstm_run(&c);
@@ -378,9 +363,8 @@ static void without_training_outputs_are_the_same(void **state)
     (void)state;
     tn_random_seed(&random, 509);
     for (size_t i = 0; i < BACKENDS; i++) {
-        struct tn_lstm_desc d = {
-            .backend = backends[i], .B = 11, .N = 9, .in = 7, .units = 13, .cpu = forced_cpu()};
-        struct lstm_case c = lstm_open(d, &random);
+        struct tn_lstm_desc d = {.backend = backends[i], .B = 11, .N = 9, .in = 7, .units = 13};
+        struct lstm_case c = lstm_open(d, forced_host(0), &random);
         struct tn_lstm_weights w[TN_LSTM_WAYS];
         struct tn_arena arena = tn_arena_over(NULL);
         struct tn_lstm plain;
@@ -389,7 +373,7 @@ static void without_training_outputs_are_the_same(void **state)
         lstm_forward(&c);
         double *const y = doubles_of(c.y.at, c.y.n);
 
-        check_ok(tn_lstm_init(&plain, &d, &err), &err);
+        check_ok(tn_lstm_init(&plain, &d, forced_host(0), &err), &err);
         void *const scratch = take(tn_lstm_scratch_size(&plain), 1);
         const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
 
@@ -413,8 +397,8 @@ static void extreme_inputs_give_finite_gradients(void **state)
     tn_random_seed(&random, 506);
     for (size_t k = 0; k < BACKENDS; k++) {
         const struct tn_lstm_desc d = {
-            .backend = backends[k], .B = 2, .N = 6, .in = 4, .units = 9, .cpu = forced_cpu()};
-        struct lstm_case c = lstm_open(d, &random);
+            .backend = backends[k], .B = 2, .N = 6, .in = 4, .units = 9};
+        struct lstm_case c = lstm_open(d, forced_host(0), &random);
 
         for (size_t i = 0; i < c.x.n; i++)
             c.x.at[i] *= 1e6f;
@@ -433,22 +417,18 @@ static void sizes_of_nothing_are_refused(void **state)
     tarn_error err;
 
     (void)state;
-    assert_int_equal(tn_lstm_init(&lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1}, &err),
+    assert_int_equal(tn_lstm_init(&lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1},
+                                  forced_host(1), &err),
                      TARN_EINVAL);
     assert_int_equal(
         tn_lstm_init(&lstm,
                      &(struct tn_lstm_desc){.B = SIZE_MAX / 2, .N = 2, .in = 3, .units = 3},
-                     &err),
+                     forced_host(1), &err),
         TARN_EINVAL);
-    assert_int_equal(
-        tn_lstm_init(
-            &lstm, &(struct tn_lstm_desc){.B = 1, .N = 1, .in = 1, .units = 1, .cpu = "abacus"},
-            &err),
-        TARN_EUNKNOWN);
     assert_int_equal(tn_lstm_init(&lstm,
                                   &(struct tn_lstm_desc){
                                       .B = 1, .N = 1, .in = 1, .units = 1, .backend = "abacus"},
-                                  &err),
+                                  forced_host(1), &err),
                      TARN_EUNKNOWN);
 }
 

@@ -12,8 +12,8 @@ static void check_backend(struct matmul_problem *p, const char *backend, const c
     tarn_error err = {0};
 
     p->desc.backend = backend;
-    p->desc.cpu = cpu;
-    if (tn_matmul_create(&plan, &p->desc, &err) != TARN_OK) {
+    if (tn_matmul_create(&plan, &p->desc, host_of(tn_kernels_pick(cpu), p->desc.m % 4), &err) !=
+        TARN_OK) {
         if (matmul_backend_takes(backend, p->desc.elements))
             fail_msg("%s", err.text);
         assert_int_equal(err.status, TARN_EMACHINE);
@@ -55,7 +55,6 @@ static struct tn_matmul_desc random_desc(size_t m, size_t n, size_t k, struct tn
         .add = below(random, 2),
         .activation = (enum tn_activation)below(random, 3),
         .elements = below(random, 3) == 0 ? TN_BF16 : TN_F32,
-        .threads = below(random, 4),
     };
 
     if (below(random, 2))
@@ -135,10 +134,11 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         matmul_problem_init(&p, desc, &random);
         float *const first = malloc(p.c_floats * sizeof *first);
         assert_non_null(first);
-        for (desc.threads = 1; desc.threads <= 7; desc.threads += 2) {
-            assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
-            matmul_problem_run(plan, &p, desc.threads == 1 ? first : p.c);
-            if (desc.threads > 1)
+        for (size_t threads = 1; threads <= 7; threads += 2) {
+            assert_int_equal(tn_matmul_create(&plan, &desc, forced_host(threads), NULL),
+                             TARN_OK);
+            matmul_problem_run(plan, &p, threads == 1 ? first : p.c);
+            if (threads > 1)
                 assert_memory_equal(first, p.c, p.c_floats * sizeof *first);
             tn_matmul_free(plan);
         }
@@ -149,7 +149,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
 
 /* A b that is held is packed before the first run instead of in each, and nothing else where
  * the sum is of one piece in both; any number of threads gives the same bits. */
-static void check_held(struct tn_matmul_desc desc, struct tn_random *random)
+static void check_held(struct tn_matmul_desc desc, const struct tn_kernels *kernels,
+                       struct tn_random *random)
 {
     struct matmul_problem p;
     struct tn_matmul *plan;
@@ -159,17 +160,18 @@ static void check_held(struct tn_matmul_desc desc, struct tn_random *random)
     float *const first = take(p.c_floats, sizeof(float));
     const bool one_piece = desc.k <= 256;
 
-    assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
+    assert_int_equal(tn_matmul_create(&plan, &desc, host_of(kernels, 0), NULL), TARN_OK);
     assert_int_equal(tn_matmul_held_size(plan), 0);
     matmul_problem_run(plan, &p, first);
     tn_matmul_free(plan);
     desc.held = true;
-    for (desc.threads = 1; desc.threads <= 5; desc.threads += 2) {
-        assert_int_equal(tn_matmul_create(&plan, &desc, NULL), TARN_OK);
+    for (size_t threads = 1; threads <= 5; threads += 2) {
+        assert_int_equal(tn_matmul_create(&plan, &desc, host_of(kernels, threads), NULL),
+                         TARN_OK);
         assert_true(tn_matmul_held_size(plan) >= desc.n * desc.k * sizeof(float));
         matmul_problem_run(plan, &p, p.c);
         matmul_problem_check(&p);
-        if (desc.threads > 1 || one_piece)
+        if (threads > 1 || one_piece)
             assert_memory_equal(p.c, first, p.c_floats * sizeof(float));
         memcpy(first, p.c, p.c_floats * sizeof(float));
         tn_matmul_free(plan);
@@ -196,9 +198,8 @@ static void a_held_operand_gives_the_same_bits(void **state)
                     random_desc(sizes[i][0], sizes[i][1], sizes[i][2], &random);
 
                 desc.backend = "packed";
-                desc.cpu = tarn_cpu_name(cpu);
                 desc.elements = TN_F32;
-                check_held(desc, &random);
+                check_held(desc, tn_kernels_row(cpu), &random);
             }
 }
 

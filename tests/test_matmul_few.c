@@ -19,7 +19,6 @@ static struct tn_matmul_desc random_desc(size_t m, size_t n, size_t k, struct tn
         .wide_a = true,
         .elements = below(random, 2) ? TN_BF16 : TN_F32,
         .held = true,
-        .threads = below(random, 4),
     };
 
     if (below(random, 2))
@@ -37,8 +36,9 @@ static void check_with(struct matmul_problem *p, const char *backend, const char
     tarn_error err = {0};
 
     p->desc.backend = backend;
-    p->desc.cpu = cpu;
-    check_ok(tn_matmul_create(&plan, &p->desc, &err), &err);
+    check_ok(
+        tn_matmul_create(&plan, &p->desc, host_of(tn_kernels_pick(cpu), p->desc.m % 4), &err),
+        &err);
     if (backend)
         assert_string_equal(tn_matmul_name(plan), backend);
     matmul_problem_run(plan, p, p->c);
@@ -119,12 +119,13 @@ static void widened_products_of_bf16_equal_the_plain_loops(void **state)
 
 /* ---- to the last bit ---------------------------------------------------- */
 
-static void run_plan(struct matmul_problem *p, struct tn_matmul_desc desc, float *c)
+static void run_plan(struct matmul_problem *p, struct tn_matmul_desc desc,
+                     const struct tn_host *host, float *c)
 {
     struct tn_matmul *plan;
     tarn_error err = {0};
 
-    check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+    check_ok(tn_matmul_create(&plan, &desc, host, &err), &err);
     matmul_problem_run(plan, p, c);
     tn_matmul_free(plan);
 }
@@ -146,9 +147,9 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
         matmul_problem_init(&p, desc, &random);
         float *const first = take(p.c_floats, sizeof *first);
 
-        for (desc.threads = 1; desc.threads <= 7; desc.threads++) {
-            run_plan(&p, desc, desc.threads == 1 ? first : p.c);
-            if (desc.threads > 1)
+        for (size_t threads = 1; threads <= 7; threads++) {
+            run_plan(&p, desc, forced_host(threads), threads == 1 ? first : p.c);
+            if (threads > 1)
                 assert_memory_equal(first, p.c, p.c_floats * sizeof *first);
         }
         free(first);
@@ -183,7 +184,7 @@ static void a_plan_gives_fewer_rows_the_same_bits(void **state)
         tarn_error err = {0};
 
         matmul_problem_init(&p, desc, &random);
-        check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+        check_ok(tn_matmul_create(&plan, &desc, forced_host(i % 4), &err), &err);
         float *const all = take(p.c_floats, sizeof *all);
 
         matmul_problem_run(plan, &p, all);
@@ -213,13 +214,13 @@ static void a_row_does_not_depend_on_its_batch(void **state)
 
         desc.activation = (enum tn_activation)(repeat % 3);
         matmul_problem_init(&p, desc, &random);
-        run_plan(&p, desc, p.c);
+        run_plan(&p, desc, forced_host(0), p.c);
         float *const all = take(p.c_floats, sizeof *all);
 
         memcpy(all, p.c, p.c_floats * sizeof *all);
         for (size_t i = 0; i < sizeof some / sizeof some[0]; i++) {
             desc.m = some[i];
-            run_plan(&p, desc, p.c);
+            run_plan(&p, desc, forced_host(0), p.c);
             assert_memory_equal(all, p.c, desc.m * (p.c_floats / ALL) * sizeof *all);
         }
         free(all);
@@ -247,14 +248,13 @@ static void products_that_underflow_have_one_sign(void **state)
                                           .transpose_b = true,
                                           .wide_a = true,
                                           .elements = elements ? TN_BF16 : TN_F32,
-                                          .held = true,
-                                          .threads = 1,
-                                          .cpu = tarn_cpu_name(cpu)};
+                                          .held = true};
+            const struct tn_host *const host = host_of(tn_kernels_row(cpu), 1);
 
-            run_plan(&p, desc, few);
+            run_plan(&p, desc, host, few);
             desc.m = ALL;
             p.c_floats = ALL * N;
-            run_plan(&p, desc, many);
+            run_plan(&p, desc, host, many);
             assert_memory_equal(few, many, sizeof few);
         }
 }
@@ -286,7 +286,7 @@ static void few_rows_are_taken_and_others_refused(void **state)
 
             desc.n = desc.k = 20;
             desc.backend = named ? "few" : NULL;
-            const tarn_status status = tn_matmul_create(&plan, &desc, &err);
+            const tarn_status status = tn_matmul_create(&plan, &desc, forced_host(0), &err);
 
             assert_int_equal(status, named && !cases[i].taken ? TARN_EMACHINE : TARN_OK);
             if (plan)
@@ -305,14 +305,14 @@ static void rows_of_f32_are_not_rounded_by_any_backend(void **state)
     tarn_error err = {0};
 
     (void)state;
-    check_ok(tn_matmul_create(&plan, &desc, &err), &err);
+    check_ok(tn_matmul_create(&plan, &desc, forced_host(0), &err), &err);
     assert_string_equal(tn_matmul_name(plan), "widened");
     tn_matmul_free(plan);
 #ifdef TN_HAVE_ONEDNN
     struct tn_matmul_desc rounding = desc;
 
     rounding.backend = "onednn";
-    assert_int_equal(tn_matmul_create(&plan, &rounding, &err), TARN_EMACHINE);
+    assert_int_equal(tn_matmul_create(&plan, &rounding, forced_host(0), &err), TARN_EMACHINE);
     assert_null(plan);
     assert_non_null(strstr(err.text, "round a"));
 #endif
@@ -330,7 +330,7 @@ static void sizes_of_f32_rows_are_checked_as_such(void **state)
     tarn_error err = {0};
 
     (void)state;
-    assert_int_equal(tn_matmul_create(&plan, &desc, &err), TARN_EINVAL);
+    assert_int_equal(tn_matmul_create(&plan, &desc, forced_host(0), &err), TARN_EINVAL);
     assert_null(plan);
     assert_non_null(strstr(err.text, "a: "));
 }

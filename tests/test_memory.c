@@ -15,7 +15,7 @@ static bool survives(const struct attention_case *is, size_t allowed)
     tarn_attention *plan = NULL;
     tarn_error err = {0};
 
-    desc.allocator = &allocator;
+    desc.host.allocator = &allocator;
     const tarn_status status = tarn_attention_create(&plan, &desc, &err);
 
     memset(&allocator, 0xff, sizeof allocator); /* the plan has a copy */
@@ -65,7 +65,7 @@ static void refused_plans_leak_nothing(void **state)
                                           .keys = 2,
                                           .query_width = 2,
                                           .value_width = 2,
-                                          .allocator = &allocator};
+                                          .host.allocator = &allocator};
         tarn_attention *plan = NULL;
 
         assert_int_not_equal(tarn_attention_create(&plan, &desc, NULL), TARN_OK);
@@ -86,7 +86,7 @@ static struct needs needs_of(const char *kind, bool causal, size_t B, size_t H, 
     struct attention_case is = case_of(&variant, causal, B, H, N, width, width);
     tarn_attention *plan = NULL;
 
-    is.desc.threads = threads;
+    is.desc.host.threads = threads;
     assert_int_equal(tarn_attention_create(&plan, &is.desc, NULL), TARN_OK);
     const struct needs needs = {(double)tarn_attention_saved_size(plan),
                                 (double)tarn_attention_workspace_size(plan)};

@@ -77,18 +77,13 @@ static void draw_sequences(struct trial *t, struct tn_random *random)
 static void trial_open(struct trial *t, const struct model_variant *variant, bool recompute,
                        size_t threads, double dropout)
 {
-    const struct tn_run_desc desc = {.B = B,
-                                     .N = N,
-                                     .threads = threads,
-                                     .cpu = forced_cpu(),
-                                     .trains = true,
-                                     .recompute = recompute};
+    const struct tn_run_desc desc = {.B = B, .N = N, .trains = true, .recompute = recompute};
     struct tn_random random;
     tarn_error err;
 
     tn_random_seed(&random, 77);
     t->model = model_of(variant);
-    check_ok(tn_run_create(&t->run, t->model, &desc, &err), &err);
+    check_ok(tn_run_create(&t->run, t->model, &desc, forced_host(threads), &err), &err);
     t->run->dropout = dropout;
     t->run->dropout_seed = 5;
     draw_symbols(t->inputs, B * N, &random);

@@ -54,7 +54,7 @@ static void settings_are_read_by_their_old_names(void **state)
 
 static void a_model_evaluates_as_it_did(void **state)
 {
-    const tarn_evaluate_desc desc = {.threads = 1, .cpu = forced_cpu()};
+    const tarn_evaluate_desc desc = {.host = {.threads = 1, .cpu = forced_cpu()}};
     struct lesson lesson;
     struct folder folder = open_run(&lesson);
     tarn_validation validation;
@@ -101,8 +101,7 @@ static void a_training_goes_on_as_it_would_have(void **state)
     struct updates updates = {0};
     const tarn_train_desc desc = {.out = folder.path,
                                   .resume = true,
-                                  .threads = 1,
-                                  .cpu = forced_cpu(),
+                                  .host = {.threads = 1, .cpu = forced_cpu()},
                                   .events = {.context = &updates, .update = updated}};
     tarn_error err;
 

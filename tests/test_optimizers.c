@@ -64,8 +64,7 @@ static struct tn_optimizer_step step_of(const struct set *set, const struct tn_r
                                       .moments = {set->m, set->v},
                                       .tensors = ranges,
                                       .count = count,
-                                      .kernels = kernels,
-                                      .threads = 1};
+                                      .host = host_of(kernels, 1)};
 }
 
 static struct tn_optimizer optimizer_of(const char *spec)
@@ -302,7 +301,7 @@ static void every_float_of_a_tensor_changes_once_and_no_other(void **state)
         step_of(&set, spread, SPREAD, 0.1, 1, tn_kernels_pick(forced_cpu()));
 
     step.scales = scales;
-    step.threads = 3;
+    step.host = forced_host(3);
     tn_optimizer_update(&optimizer, step);
     for (size_t i = 0; i < SPREAD_N; i++) {
         size_t tensor = 0;
@@ -324,7 +323,7 @@ static void compare_threads(const struct tn_optimizer *optimizer,
         struct set many = set_drawn(SPREAD_N, 77);
         struct tn_optimizer_step step = step_of(&many, spread, SPREAD, 0.1, 9, kernels);
 
-        step.threads = threads;
+        step.host = host_of(kernels, threads);
         tn_optimizer_update(optimizer, step);
         check_same(&one, &many);
         set_close(&many);

@@ -133,8 +133,9 @@ static void bits_per_dim_are_the_authors(void **state)
         tarn_validation validation;
         tarn_error err;
 
-        check_ok(tarn_evaluate(&validation, model, &settings,
-                               &(tarn_evaluate_desc){.threads = 1, .cpu = forced_cpu()}, &err),
+        check_ok(tarn_evaluate(
+                     &validation, model, &settings,
+                     &(tarn_evaluate_desc){.host = {.threads = 1, .cpu = forced_cpu()}}, &err),
                  &err);
         assert_int_equal((size_t)validation.positions, IMAGES * N);
         check_bits("whole images", &kinds[k], validation.metric, bits_there(&v, &kinds[k]));
@@ -155,8 +156,7 @@ static void bits_per_dim_are_the_authors(void **state)
 /* d(bits/dim) by every parameter into gradients[model->count], zeros before. */
 static void gradients_of(float *gradients, const tarn_model *model, const unsigned char *pixels)
 {
-    const struct tn_run_desc desc = {
-        .B = IMAGES, .N = N, .threads = 1, .cpu = forced_cpu(), .trains = true};
+    const struct tn_run_desc desc = {.B = IMAGES, .N = N, .trains = true};
     struct tn_block_weights blocks[2];
     struct tn_weights carved = {.blocks = blocks};
     int32_t inputs[IMAGES * N], targets[IMAGES * N];
@@ -170,7 +170,7 @@ static void gradients_of(float *gradients, const tarn_model *model, const unsign
         targets[i] = pixels[i / N * BYTES + i % N + 1];
     }
     tn_weights_carve(&carved, &model->arch, gradients);
-    check_ok(tn_run_create(&run, model, &desc, &err), &err);
+    check_ok(tn_run_create(&run, model, &desc, forced_host(1), &err), &err);
     tn_run_forward(run, inputs);
     tn_run_loss(run, &loss, targets, NULL, (float)(1.0 / log(2.0) / (IMAGES * N)));
     tn_run_backward(run, &carved, inputs);

@@ -73,7 +73,8 @@ static tarn_model *speech_model(const char *const *settings)
 
 static tarn_recognizer *recognizer_of(const tarn_model *model, size_t beam)
 {
-    const tarn_recognizer_desc desc = {.beam = beam, .threads = 1, .cpu = forced_cpu()};
+    const tarn_recognizer_desc desc = {.beam = beam,
+                                       .host = {.threads = 1, .cpu = forced_cpu()}};
     tarn_recognizer *recognizer;
     tarn_error err;
 
@@ -198,17 +199,17 @@ static void steps_give_the_outputs_of_a_run(void **state)
         for (size_t i = 0; i < 2 * T * MODEL_FRAMES; i++)
             frames[i] = (float)tn_random_normal(&random);
         check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
-        check_ok(
-            tarn_run_create(
-                &run, model,
-                &(tarn_run_desc){.batch = 2, .length = T, .threads = 1, .cpu = forced_cpu()},
-                &err),
-            &err);
+        check_ok(tarn_run_create(&run, model,
+                                 &(tarn_run_desc){.batch = 2,
+                                                  .length = T,
+                                                  .host = {.threads = 1, .cpu = forced_cpu()}},
+                                 &err),
+                 &err);
         check_ok(tarn_run_frames(run, &want, frames, NULL, &err), &err);
         check_ok(tarn_generator_create(
                      &g, model,
                      &(tarn_generator_desc){
-                         .batch = 2, .longest = N, .threads = 1, .cpu = forced_cpu()},
+                         .batch = 2, .longest = N, .host = {.threads = 1, .cpu = forced_cpu()}},
                      &err),
                  &err);
         void *const states = aligned_alloc(64, (tarn_generator_state_size(g) + 63) / 64 * 64);
@@ -298,7 +299,8 @@ static void an_evaluation_has_the_edits_of_all_transcripts(void **state)
     settings.steps = 3;
     settings.batch = 3;
     check_ok(tarn_train(&config, &settings,
-                        &(tarn_train_desc){.out = out.path, .threads = 1, .cpu = forced_cpu()},
+                        &(tarn_train_desc){.out = out.path,
+                                           .host = {.threads = 1, .cpu = forced_cpu()}},
                         &err),
              &err);
     check_ok(tarn_model_load(&model, folder_file(&out, "model.safetensors"), NULL, &err), &err);
@@ -307,7 +309,8 @@ static void an_evaluation_has_the_edits_of_all_transcripts(void **state)
     for (size_t i = 0; i < model->arch.head.outputs * model->arch.config.width; i++)
         model->weights.predictor[i] *= 10.0f;
     for (size_t beam = 0; beam < 4; beam += 3) {
-        const tarn_evaluate_desc desc = {.threads = 1, .cpu = forced_cpu(), .beam = beam};
+        const tarn_evaluate_desc desc = {.host = {.threads = 1, .cpu = forced_cpu()},
+                                         .beam = beam};
 
         check_ok(tarn_evaluate(&validation, model, &settings, &desc, &err), &err);
         assert_true(validation.positions == 5.0 && validation.sums.labels == 15.0);
@@ -396,7 +399,7 @@ static void models_that_are_none_of_speech_are_refused(void **state)
     (void)state;
     check_refused(symbols, TARN_EINVAL, "reads 0 floats per frame");
     assert_int_equal(tarn_recognizer_create(&(tarn_recognizer *){NULL}, model,
-                                            &(tarn_recognizer_desc){.cpu = "z80"}, &err),
+                                            &(tarn_recognizer_desc){.host.cpu = "z80"}, &err),
                      TARN_EUNKNOWN);
     give_note(model, TN_PHONES, TN_NORMALISE_GLOBAL, SYMBOLS - 1);
     check_refused(model, TARN_EFORMAT, "names 5 symbols, but it has 6");

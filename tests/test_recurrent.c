@@ -199,9 +199,9 @@ static void a_state_moves_to_another_cpu(void **state)
             const size_t N = is.desc.queries;
             struct attention_run here, there;
 
-            is.desc.cpu = tarn_cpu_name(c);
+            is.desc.host.cpu = tarn_cpu_name(c);
             run_open(&here, &is);
-            is.desc.cpu = "portable";
+            is.desc.host.cpu = "portable";
             run_open(&there, &is);
             assert_int_equal(here.state.size, there.state.size);
             run_steps(&here, 0, N / 2);

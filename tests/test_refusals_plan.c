@@ -17,7 +17,7 @@ static tarn_attention_desc plain(const char *kind)
                                  .keys = 3,
                                  .query_width = 4,
                                  .value_width = 5,
-                                 .threads = 1};
+                                 .host.threads = 1};
 }
 
 /* A sentence: begun, ended, and no longer than its room. */
@@ -160,7 +160,7 @@ static void sizes_that_are_accepted_do_not_overflow(void **state)
             tarn_attention_desc desc = plain(kind->name);
             tarn_attention *plan = NULL;
 
-            desc.allocator = &little;
+            desc.host.allocator = &little;
             for (size_t s = 0; s < SIZES; s++)
                 set_size(&desc, s, (size_t)1 << (below(&random, 2) ? below(&random, 63) : 0));
             if (below(&random, 2))
@@ -356,7 +356,7 @@ static void very_long_texts_are_refused(void **state)
     desc.feature_map = text;
     check_refused(&desc, TARN_EINVAL, "feature_map");
     desc = plain("linear");
-    desc.cpu = text;
+    desc.host.cpu = text;
     check_refused(&desc, TARN_EUNKNOWN, "cpu");
     free(text);
 }
@@ -371,7 +371,7 @@ static void unknown_cpus_are_refused(void **state)
     for (size_t i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
         tarn_attention_desc desc = plain("linear");
 
-        desc.cpu = cpus[i];
+        desc.host.cpu = cpus[i];
         check_refused(&desc, TARN_EUNKNOWN, "cpu");
     }
 }
@@ -381,11 +381,11 @@ static void too_many_threads_are_refused(void **state)
     tarn_attention_desc desc = plain("linear");
 
     (void)state;
-    desc.threads = 1024;
+    desc.host.threads = 1024;
     check_accepted(&desc);
-    desc.threads = 1025;
+    desc.host.threads = 1025;
     check_refused(&desc, TARN_EINVAL, "threads");
-    desc.threads = SIZE_MAX;
+    desc.host.threads = SIZE_MAX;
     check_refused(&desc, TARN_EINVAL, "threads");
 }
 
@@ -398,7 +398,7 @@ static void an_allocator_without_functions_is_refused(void **state)
     for (size_t i = 0; i < 3; i++) {
         tarn_attention_desc desc = plain("linear");
 
-        desc.allocator = &halves[i];
+        desc.host.allocator = &halves[i];
         check_refused(&desc, TARN_EINVAL, "allocator");
     }
 }

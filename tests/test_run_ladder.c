@@ -49,8 +49,7 @@ static tarn_trainer *trainer_of(tarn_model *model, size_t length, bool varies)
                                     .length = length,
                                     .varies = varies,
                                     .optimizer = "adam",
-                                    .threads = 1,
-                                    .cpu = forced_cpu()};
+                                    .host = {.threads = 1, .cpu = forced_cpu()}};
     tarn_trainer *trainer;
     tarn_error err;
 
@@ -169,12 +168,12 @@ static void symbols_have_one_length(void **state)
 static void the_shortest_run_that_is_long_enough_is_taken(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
-    const struct tn_run_desc desc = {.B = 1, .N = 100, .threads = 1, .cpu = forced_cpu()};
+    const struct tn_run_desc desc = {.B = 1, .N = 100};
     struct tn_ladder ladder;
     tarn_error err;
 
     (void)state;
-    check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, &err), &err);
+    check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, forced_host(1), &err), &err);
     assert_int_equal(ladder.count, TN_RUNGS);
     for (size_t T = 1; T <= 100; T++) {
         const tarn_run *const run = tn_ladder_run(&ladder, T);
@@ -185,7 +184,7 @@ static void the_shortest_run_that_is_long_enough_is_taken(void **state)
         assert_ptr_equal(run->positions, ladder.runs[0]->positions);
     }
     tn_ladder_free(&ladder);
-    check_ok(tn_ladder_create(&ladder, model, &desc, 1, &err), &err);
+    check_ok(tn_ladder_create(&ladder, model, &desc, 1, forced_host(1), &err), &err);
     assert_int_equal(tn_ladder_run(&ladder, 1)->T, 100);
     tn_ladder_free(&ladder);
     tarn_model_free(model);
@@ -234,12 +233,11 @@ static void padding_and_rungs_waste_less_than_15_percent(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const struct tn_run_desc desc = {
-            .B = sizes[i], .N = 1990, .threads = 1, .cpu = forced_cpu()};
+        const struct tn_run_desc desc = {.B = sizes[i], .N = 1990};
         struct tn_ladder ladder;
         tarn_error err;
 
-        check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, &err), &err);
+        check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, forced_host(1), &err), &err);
         for (uint64_t seed = 1; seed <= 5; seed++) {
             draw_lengths(order, COUNT, seed);
             tn_speech_order_shuffle(order, COUNT, sizes[i], seed);

@@ -329,9 +329,9 @@ static void nonsense_is_refused_by_name(void **state)
     assert_int_equal(tarn_sampler_create(&sampler, NULL, &cases[0].sampling, NULL, &err),
                      TARN_EINVAL);
     assert_int_equal(tarn_sampler_create(&sampler, model, NULL, NULL, &err), TARN_EINVAL);
-    assert_int_equal(
-        tarn_sampler_create(&sampler, model, &(tarn_sampling){.cpu = "abacus"}, NULL, &err),
-        TARN_EUNKNOWN);
+    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0},
+                                         &(tarn_host){.cpu = "abacus"}, &err),
+                     TARN_EUNKNOWN);
     assert_null(sampler);
     tarn_sampler_free(NULL);
     tarn_model_free(model);
@@ -357,7 +357,8 @@ static void no_memory_is_told(void **state)
     tarn_sampler *sampler;
 
     (void)state;
-    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, &empty, NULL),
+    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0},
+                                         &(tarn_host){.allocator = &empty}, NULL),
                      TARN_ENOMEM);
     assert_null(sampler);
     tarn_model_free(model);

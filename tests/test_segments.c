@@ -111,8 +111,8 @@ static void check_threads(const struct attention_case *is)
     struct attention_case one = *is, many = *is;
     struct attention_run a, b;
 
-    one.desc.threads = 1;
-    many.desc.threads = 3;
+    one.desc.host.threads = 1;
+    many.desc.host.threads = 3;
     run_open(&a, &one);
     run_open(&b, &many);
     run_forward(&a);

@@ -23,11 +23,11 @@ static const float weights[B] = {1.0f, 1.0f, 2.0f, 0.0f};
 
 static tarn_run *run_of(const tarn_model *model, size_t threads)
 {
-    const struct tn_run_desc desc = {.B = B, .N = T, .threads = threads, .cpu = forced_cpu()};
+    const struct tn_run_desc desc = {.B = B, .N = T};
     tarn_run *run;
     tarn_error err;
 
-    check_ok(tn_run_create(&run, model, &desc, &err), &err);
+    check_ok(tn_run_create(&run, model, &desc, forced_host(threads), &err), &err);
     tn_run_lengths(run, lengths);
     const size_t S = model->arch.head.outputs;
 

@@ -44,12 +44,11 @@ static void multiply(const struct tn_matmul *plan, float *c, const float *a, con
 
 static void check_backend(const char *backend)
 {
-    const struct tn_matmul_desc desc = {
-        .m = M, .n = N, .k = K, .threads = 1, .backend = backend, .cpu = forced_cpu()};
+    const struct tn_matmul_desc desc = {.m = M, .n = N, .k = K, .backend = backend};
     struct tn_matmul *plan;
     tarn_error err;
     struct tn_random random;
-    const tarn_status status = tn_matmul_create(&plan, &desc, &err);
+    const tarn_status status = tn_matmul_create(&plan, &desc, forced_host(1), &err);
 
     if (status == TARN_EMACHINE || status == TARN_EUNKNOWN)
         return; /* not in this build, or not for this processor */

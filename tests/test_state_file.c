@@ -23,7 +23,7 @@ static struct stream stream_open(const tarn_model *model, const char *method, si
                                  size_t longest)
 {
     const tarn_generator_desc desc = {
-        .batch = batch, .longest = longest, .method = method, .cpu = forced_cpu()};
+        .batch = batch, .longest = longest, .method = method, .host.cpu = forced_cpu()};
     struct stream s;
     tarn_error err;
 

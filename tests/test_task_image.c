@@ -175,7 +175,8 @@ static void bits_per_dim_is_what_steps_and_the_formula_give(void **state)
         for (size_t k = 0; k < N + 1; k++)
             pixels[i][k] = image_byte(COUNT - COUNT / 2 + i, k);
     check_ok(tarn_evaluate(&validation, model, &settings,
-                           &(tarn_evaluate_desc){.threads = 1, .cpu = forced_cpu()}, &err),
+                           &(tarn_evaluate_desc){.host = {.threads = 1, .cpu = forced_cpu()}},
+                           &err),
              &err);
     const double plain = bits_by_steps(model, pixels[0], COUNT / 2, N + 1);
 
@@ -203,8 +204,9 @@ static void a_trained_model_knows_the_size(void **state)
     tarn_settings settings = settings_for(put_images(&folder));
     const tarn_config config = small_config();
     size_t length = 0;
-    const tarn_train_desc desc = {
-        .out = run.path, .threads = 1, .events = {.context = &length, .started = on_start}};
+    const tarn_train_desc desc = {.out = run.path,
+                                  .host.threads = 1,
+                                  .events = {.context = &length, .started = on_start}};
     tarn_config kept;
     tarn_error err;
 

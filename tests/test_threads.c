@@ -8,14 +8,14 @@ static void check_threads(struct attention_case is)
 {
     struct attention_run one;
 
-    is.desc.threads = 1;
+    is.desc.host.threads = 1;
     run_open(&one, &is);
     run_forward(&one);
     run_backward(&one);
     for (size_t t = 0; t < sizeof many / sizeof many[0]; t++) {
         struct attention_run run;
 
-        is.desc.threads = many[t];
+        is.desc.host.threads = many[t];
         run_open(&run, &is);
         run_forward(&run);
         run_backward(&run);
@@ -71,14 +71,14 @@ static void check_step_threads(struct attention_case is)
     const size_t N = is.desc.queries;
     struct attention_run one;
 
-    is.desc.threads = 1;
+    is.desc.host.threads = 1;
     run_open(&one, &is);
     for (size_t n = 0; n < N; n++)
         run_step(&one, n);
     for (size_t t = 0; t < sizeof many / sizeof many[0]; t++) {
         struct attention_run run;
 
-        is.desc.threads = many[t];
+        is.desc.host.threads = many[t];
         run_open(&run, &is);
         for (size_t n = 0; n < N; n++)
             run_step(&run, n);

@@ -119,7 +119,7 @@ static void a_head_trains_where_targets_are_its_own(void **state)
 static tarn_status evaluate(const tarn_model *model, const struct lesson *lesson,
                             tarn_error *err)
 {
-    const tarn_evaluate_desc desc = {.threads = 1, .cpu = forced_cpu()};
+    const tarn_evaluate_desc desc = {.host = {.threads = 1, .cpu = forced_cpu()}};
     tarn_validation validation;
 
     return tarn_evaluate(&validation, model, &lesson->settings, &desc, err);
@@ -215,8 +215,7 @@ static tarn_status train_on_what_is_left(struct spoken *spoken, const struct fol
 {
     const tarn_train_desc desc = {
         .out = out->path,
-        .threads = 1,
-        .cpu = forced_cpu(),
+        .host = {.threads = 1, .cpu = forced_cpu()},
         .events = {.context = spoken, .update = take_away, .skipped = count_skipped},
     };
 

@@ -130,7 +130,7 @@ static void a_folder_in_use_is_refused(void **state)
     struct lesson lesson = lesson_of(2);
     struct inside inside = {.lesson = &lesson, .folder = folder.path};
     const tarn_train_desc desc = {.out = folder.path,
-                                  .threads = 1,
+                                  .host.threads = 1,
                                   .events = {.context = &inside, .update = train_again}};
     tarn_error err;
 

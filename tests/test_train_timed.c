@@ -84,8 +84,7 @@ static struct heard train(const struct lesson *lesson, struct folder *folder)
         *folder = folder_open();
         heard = (struct heard){0};
         const tarn_train_desc desc = {.out = folder->path,
-                                      .threads = 1,
-                                      .cpu = forced_cpu(),
+                                      .host = {.threads = 1, .cpu = forced_cpu()},
                                       .minutes = minutes,
                                       .validations = VALIDATIONS,
                                       .events = {.context = &heard,
@@ -166,8 +165,7 @@ static void a_number_of_updates_is_kept(void **state)
     const tarn_train_desc desc = {
         .out = folder.path,
         .resume = true,
-        .threads = 1,
-        .cpu = forced_cpu(),
+        .host = {.threads = 1, .cpu = forced_cpu()},
         .minutes = 1.0,
         .events = {.context = &heard, .update = updated, .planned = planned}};
     tarn_error err;

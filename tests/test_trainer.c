@@ -100,8 +100,7 @@ static tarn_trainer *trainer_of(tarn_model *model, const char *optimizer, size_t
         .optimizer = optimizer,
         .schedule = "plateau:patience=1",
         .lr = 0.01,
-        .threads = threads,
-        .cpu = forced_cpu(),
+        .host = {.threads = threads, .cpu = forced_cpu()},
     };
     tarn_trainer *trainer;
     tarn_error err;
@@ -405,7 +404,7 @@ static void impossible_trainers_are_refused(void **state)
         {{.batch = 1, .length = 4, .clip = "tensor:norm=-1"}, "clip"},
         {{.batch = 1, .length = 4, .lr = (double)NAN}, "lr"},
         {{.batch = 1, .length = 4, .precision = "f8"}, "precision"},
-        {{.batch = 1, .length = 4, .cpu = "z80"}, "cpu"},
+        {{.batch = 1, .length = 4, .host.cpu = "z80"}, "cpu"},
     };
     tarn_model *const model = model_of(model_variant_at(0));
 

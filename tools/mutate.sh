@@ -77,7 +77,7 @@ mutations() {
         's/a->slopes.from = span.q_from;/&tn_linear_sums_load(a, a->tiles->Rt, NULL);/' $segments
     cut=src/layer/linear_cut.c
     mutate "linear: segments depend on the threads" $cut \
-        's|SEGMENTS_MAX / heads, positions|1 + plan->threads % 3, positions|' test_threads
+        's|SEGMENTS_MAX / heads, positions|1 + plan->host.threads % 3, positions|' test_threads
     mutate "linear: a segment too short by a position" $cut \
         's/.q_to = tn_min(plan->N, (segment + 1) \* cut.q_each)/.q_to = tn_min(plan->N, (segment + 1) * cut.q_each - segment)/' \
         $segments
@@ -278,7 +278,7 @@ mutations() {
     mutate "refusals: strides that overflow" src/layer/attention_check.c \
         's/span > elements_max - reach)/span > elements_max)/' test_refusals_call
     mutate "memory: a refused plan is not released" src/layer/attention.c \
-        's/tn_release(allocator, plan);/(void)allocator;/' test_memory
+        's/tarn_attention_free(plan);/(void)plan;/' test_memory
 
     optimizers=test_optimizers
     body=src/kernel/kernel_body_update.h

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tarn/status.h"
+#include "tarn/machine.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,9 +53,7 @@ typedef struct tarn_attention_desc {
     size_t query_width;      /* D, width of queries and keys */
     size_t value_width;      /* M, width of values and outputs */
     uint64_t seed;           /* random seed of random features and hashes */
-    size_t threads;          /* 0: tarn_threads_default() */
-    const char *cpu;         /* instruction set, a tarn_cpu_name(); NULL: the best */
-    const tarn_allocator *allocator; /* NULL: malloc() */
+    tarn_host host;
 } tarn_attention_desc;
 
 /* Arrays of floats. Element (b, n, h, e) is data[b*batch + n*position + h*head + e]: strides
@@ -194,7 +192,7 @@ TARN_API const tarn_table_row *tarn_feature_map(size_t index);
  * has already been applied, and for callers that normalise on their own. */
 typedef struct tarn_dot_product_sizes {
     size_t batch, heads, length, query_width, value_width;
-    size_t threads; /* 0: tarn_threads_default() */
+    tarn_host host;
 } tarn_dot_product_sizes;
 
 /* Bytes of workspace for either function; 0 if the sizes are invalid. */

@@ -41,9 +41,7 @@ typedef struct tarn_generator_desc {
                               recurrent form, else "recompute" */
     const char *precision; /* of the weight matrices: "f32", or, with method "recurrent",
                               "bf16", half the size; NULL: "f32" */
-    size_t threads;        /* 0: tarn_threads_default() */
-    const char *cpu;       /* instruction set, a tarn_cpu_name(); NULL: the best */
-    const tarn_allocator *allocator;
+    tarn_host host;
 } tarn_generator_desc;
 
 /* How symbols are sampled from the outputs of a model. All zeros: from the model's own
@@ -56,8 +54,6 @@ typedef struct tarn_sampling {
     bool greedy;        /* always the most probable symbol; the rest is ignored */
     uint64_t seed;
     uint64_t stream; /* number of the first stream, if streams are drawn in several batches */
-    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best. Only used by heads
-                        whose outputs are not log-probabilities */
 } tarn_sampling;
 
 /* Working memory for sampling. One thread at a time. */
@@ -80,10 +76,10 @@ TARN_API tarn_status tarn_generator_create(tarn_generator **generator, const tar
 TARN_API void tarn_generator_free(tarn_generator *generator); /* accepts NULL */
 
 /* For models of any head that predicts a symbol per position. The model is used during this
- * call only. */
+ * call only. A sampler uses one thread; `host` NULL: the same as all zeros. */
 TARN_API tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
-                                         const tarn_sampling *sampling,
-                                         const tarn_allocator *allocator, tarn_error *err);
+                                         const tarn_sampling *sampling, const tarn_host *host,
+                                         tarn_error *err);
 TARN_API void tarn_sampler_free(tarn_sampler *sampler); /* accepts NULL */
 
 /* ---- Use ---------------------------------------------------------------- */

@@ -2,7 +2,10 @@
 /* machine.h - instruction sets, threads, and the peak performance of this machine.
  *
  * Each measurement takes a fraction of a second and runs on the threads of this process. A
- * figure is the best of several repetitions, because noise only ever slows one down. */
+ * figure is the best of several repetitions, because noise only ever slows one down.
+ *
+ * Everything that computes takes a tarn_host: how many threads, which instruction set, and
+ * where memory comes from. */
 #ifndef TARN_MACHINE_H
 #define TARN_MACHINE_H
 
@@ -11,6 +14,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* What an object computes with. Zero is a valid default for every field. It is read when the
+ * object is created: neither the string nor the tarn_allocator has to live longer. */
+typedef struct tarn_host {
+    size_t threads;                  /* 0: tarn_threads_default() */
+    const char *cpu;                 /* instruction set, a tarn_cpu_name(); NULL: the best */
+    const tarn_allocator *allocator; /* NULL: malloc() */
+} tarn_host;
 
 /* Instruction sets that both tarn and this processor support, best first. tarn_cpu_name(0) is
  * the default, the last one is "portable"; NULL past the last. */

@@ -141,9 +141,7 @@ typedef struct tarn_run tarn_run;
 
 typedef struct tarn_run_desc {
     size_t batch, length; /* B, and symbols or frames per sequence */
-    size_t threads;       /* 0: tarn_threads_default() */
-    const char *cpu;      /* instruction set, a tarn_cpu_name(); NULL: the best */
-    const tarn_allocator *allocator;
+    tarn_host host;
 } tarn_run_desc;
 
 /* The model must outlive the run. */

@@ -28,9 +28,8 @@ typedef struct tarn_recognizer tarn_recognizer;
 typedef struct tarn_recognizer_desc {
     size_t beam;    /* beam width; 0: greedy decoding, the most probable symbol of each frame */
     double longest; /* maximum length of a recording in seconds; 0: 600 */
-    size_t threads; /* 0: tarn_threads_default() */
-    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best. Must outlive the
-                        recognizer */
+    tarn_host host; /* its allocator is for the model's activations; recordings and texts use
+                       malloc() */
 } tarn_recognizer_desc;
 
 /* A recognised symbol. */

@@ -39,11 +39,9 @@ typedef struct tarn_trainer_desc {
                             memory */
     bool skip_nonfinite; /* skip updates that are not finite, instead of failing */
     uint64_t seed;       /* random seed of dropout */
-    size_t threads;      /* 0: tarn_threads_default() */
-    const char *cpu;     /* instruction set, a tarn_cpu_name(); NULL: the best */
     const char *lstm; /* implementation of lstm layers: "portable", tarn's own, or "onednn" in
                          builds with oneDNN; NULL: "portable" */
-    const tarn_allocator *allocator;
+    tarn_host host;
 } tarn_trainer_desc;
 
 /* A batch of B sequences of N positions. inputs and targets are (B, N); weights are (B, N), the
@@ -235,8 +233,8 @@ typedef struct tarn_train_desc {
                           Ignored when resuming */
     double epochs;     /* passes over the training data, instead of settings->steps; 0: use
                           these */
-    size_t threads;    /* 0: tarn_threads_default() */
-    const char *cpu;   /* instruction set, a tarn_cpu_name(); NULL: the best */
+    tarn_host host;    /* its allocator is for the model and the trainer; data and logs use
+                          malloc() */
     tarn_events events;
 
     /* Time limit: settings->steps becomes the number of updates that this machine can do in
@@ -275,10 +273,9 @@ TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *set
 
 /* Zero is a valid default for every field. */
 typedef struct tarn_evaluate_desc {
-    size_t threads;  /* 0: tarn_threads_default() */
-    const char *cpu; /* instruction set, a tarn_cpu_name(); NULL: the best */
-    size_t beam;     /* beam width, for heads that predict sequences; 0: greedy decoding. Must
-                        be 0 for other heads */
+    tarn_host host; /* as in tarn_train_desc */
+    size_t beam;    /* beam width, for heads that predict sequences; 0: greedy decoding. Must
+                       be 0 for other heads */
     void (*skipped)(void *context, const tarn_skipped *skipped); /* or NULL */
     void (*scored)(void *context, size_t done, size_t batches);  /* as in tarn_events */
     void *context;

@@ -27,13 +27,21 @@ static void *from_system(size_t bytes)
 
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes)
 {
-    return allocator ? allocator->allocate(allocator->context, bytes) : from_system(bytes);
+    return allocator && allocator->allocate ? allocator->allocate(allocator->context, bytes)
+                                            : from_system(bytes);
 }
 
 void tn_release(const tarn_allocator *allocator, void *memory)
 {
-    if (allocator)
+    if (allocator && allocator->release)
         allocator->release(allocator->context, memory);
     else
         free(memory);
+}
+
+tarn_status tn_allocator_check(const tarn_allocator *allocator, tarn_error *err)
+{
+    if (allocator && (!allocator->allocate || !allocator->release))
+        return tn_fail(err, TARN_EINVAL, "allocator: allocate and release must not be NULL");
+    return TARN_OK;
 }

@@ -24,8 +24,12 @@ size_t tn_control_bytes(const char *text, size_t length);
 
 /* ---- allocate.c --------------------------------------------------------- */
 
+/* An allocator that is NULL or all zeros: malloc(). */
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes);
 void tn_release(const tarn_allocator *allocator, void *memory);
+
+/* Refuses a caller's allocator that is incomplete; NULL is not. */
+tarn_status tn_allocator_check(const tarn_allocator *allocator, tarn_error *err);
 
 /* ---- size.c ------------------------------------------------------------- */
 
@@ -104,9 +108,6 @@ enum { TN_THREADS_MAX = 1024 };
 /* What "all threads" means: OMP_NUM_THREADS or, if that is not set, the processors that this
  * process may use. As it was when first asked, so that sizes asked for once stay true. */
 size_t tn_threads_available(void);
-
-/* Of a number that a caller gave, where 0 stands for all. */
-tarn_status tn_threads_check(size_t threads, tarn_error *err);
 
 /* ---- parallel.c --------------------------------------------------------- */
 

@@ -46,12 +46,3 @@ size_t tn_threads_available(void)
 
     return atomic_compare_exchange_strong(&answer, &known, now) ? now : known;
 }
-
-tarn_status tn_threads_check(size_t threads, tarn_error *err)
-{
-    if (threads > TN_THREADS_MAX)
-        return tn_fail(err, TARN_EINVAL,
-                       "threads is %zu; it must be from 1 to %d, or 0 for all", threads,
-                       TN_THREADS_MAX);
-    return TARN_OK;
-}

@@ -65,24 +65,22 @@ static tarn_status check(const tarn_model *model, const tarn_generator_desc *des
         !tn_size_product(&floats, (size_t[]){desc->batch, wide, 64 * sizeof(float)}, 3))
         return tn_fail(err, TARN_EINVAL,
                        "batch is %zu; it must be at least 1 and fit in memory", desc->batch);
-    return tn_threads_check(desc->threads, err);
+    return TARN_OK;
 }
 
 tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *model,
                                   const tarn_generator_desc *desc, tarn_error *err)
 {
+    struct tn_host host;
     tarn_status status;
 
     if (!generator || !model || !desc)
         return tn_fail(err, TARN_EINVAL, "generator, model and desc must not be NULL");
     *generator = NULL;
-    if ((status = check(model, desc, err)) != TARN_OK)
+    if ((status = check(model, desc, err)) != TARN_OK ||
+        (status = tn_host_init(&host, &desc->host, err)) != TARN_OK)
         return status;
-    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
-
-    if (!kernels)
-        return tn_kernels_refuse(desc->cpu, err);
-    tarn_generator *const g = tn_allocate(desc->allocator, sizeof *g);
+    tarn_generator *const g = tn_allocate(&host.allocator, sizeof *g);
 
     if (!g)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
@@ -90,13 +88,8 @@ tarn_status tarn_generator_create(tarn_generator **generator, const tarn_model *
         .model = model,
         .B = desc->batch,
         .longest = desc->longest,
-        .threads = desc->threads ? desc->threads : tn_threads_available(),
-        .cpu = kernels->name, /* the caller's may not live as long */
+        .host = host,
     };
-    if (desc->allocator) {
-        g->allocator_copy = *desc->allocator;
-        g->allocator = &g->allocator_copy;
-    }
     if ((status = choose(g, desc->method, err)) != TARN_OK ||
         (status = tn_element_named(&g->elements, desc->precision, err)) != TARN_OK ||
         (status = g->method->create(g, err)) != TARN_OK)
@@ -112,9 +105,9 @@ void tarn_generator_free(tarn_generator *g)
         return;
     if (g->method)
         g->method->free(g);
-    const tarn_allocator allocator = g->allocator_copy;
+    const tarn_allocator allocator = g->host.allocator;
 
-    tn_release(g->allocator ? &allocator : NULL, g);
+    tn_release(&allocator, g);
 }
 
 /* ---- Use ---------------------------------------------------------------- */

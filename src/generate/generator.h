@@ -13,11 +13,8 @@ struct tarn_generator {
     const struct tn_method *method;
     size_t B, longest;        /* longest 0: no end */
     enum tn_element elements; /* of matrices */
-    size_t threads;
-    const char *cpu;
+    struct tn_host host;
     void *own; /* the method's */
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
 };
 
 /* A state begins with this. */

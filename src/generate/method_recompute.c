@@ -27,7 +27,7 @@ static void destroy_run(tarn_generator *g)
     struct recompute *const own = g->own;
 
     tarn_run_free(own->run);
-    tn_release(g->allocator, own->memory);
+    tn_release(&g->host.allocator, own->memory);
     own->run = NULL;
     own->memory = NULL;
 }
@@ -46,8 +46,7 @@ static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
 {
     struct recompute *const own = g->own;
     const size_t N = tn_min(tn_round_up(length, GROWTH), tn_generator_end(g));
-    const struct tn_run_desc desc = {
-        .B = g->B, .N = N, .threads = g->threads, .cpu = g->cpu, .allocator = g->allocator};
+    const struct tn_run_desc desc = {.B = g->B, .N = N};
     struct tn_arena measure = tn_arena_over(NULL);
 
     if (own->run && own->run->N == N)
@@ -55,14 +54,14 @@ static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
     destroy_run(g);
     lay_out(g, N, &measure);
     own->bytes = tn_arena_bytes(&measure);
-    own->memory = tn_allocate(g->allocator, own->bytes);
+    own->memory = tn_allocate(&g->host.allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu streams of %zu positions",
                        g->B, N);
     struct tn_arena arena = tn_arena_over(own->memory);
 
     lay_out(g, N, &arena);
-    return tn_run_create(&own->run, g->model, &desc, err);
+    return tn_run_create(&own->run, g->model, &desc, &g->host, err);
 }
 
 /* The state's symbols, then zeros, which no position that counts sees. */
@@ -119,7 +118,7 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "longest is %zu; so many symbols of %zu streams do not fit in memory",
                        g->longest, g->B);
-    g->own = tn_allocate(g->allocator, sizeof(struct recompute));
+    g->own = tn_allocate(&g->host.allocator, sizeof(struct recompute));
     if (!g->own)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
     *(struct recompute *)g->own = (struct recompute){0};
@@ -131,7 +130,7 @@ static void destroy(tarn_generator *g)
     if (!g->own)
         return;
     destroy_run(g);
-    tn_release(g->allocator, g->own);
+    tn_release(&g->host.allocator, g->own);
 }
 
 static size_t state_size(const tarn_generator *g)
@@ -154,12 +153,12 @@ static size_t rows(const tarn_generator *g, uint64_t position)
 /* Of a forward over all positions so far. */
 static double attention_flops(const tarn_generator *g, uint64_t position)
 {
-    tarn_attention_desc desc = tn_arch_attention(&g->model->arch, g->B, (size_t)position + 1);
+    const tarn_attention_desc desc =
+        tn_arch_attention(&g->model->arch, g->B, (size_t)position + 1);
     tarn_attention plan;
     double flops = 0.0;
 
-    desc.threads = 1;
-    if (tn_attention_init(&plan, &desc, NULL) == TARN_OK)
+    if (tn_attention_init(&plan, &desc, &g->host, NULL) == TARN_OK)
         flops = tarn_attention_forward_flops(&plan);
     tn_attention_clear(&plan);
     return flops;

@@ -51,7 +51,7 @@ static void mix(void *arg, const struct tn_block *block)
             tn_recurrent_layer(turn->g, turn->state, m->layer, turn->streams.first + b);
     for (size_t n = 0; n < turn->lane->n; n++) {
         tn_attention_step(&own->attentions[m->layer], &arrays, turn->desk->states,
-                          turn->streams.count, turn->lane->threads, turn->desk->work);
+                          turn->streams.count, turn->lane->host.threads, turn->desk->work);
         for (size_t i = 0; i < TARN_ATTENTION_INPUTS && arrays.in[i].data; i++)
             arrays.in[i].data += arrays.in[i].position;
         arrays.y.data += arrays.y.position;
@@ -202,7 +202,7 @@ static void go(struct round *round, const float **outputs)
     const struct tn_lane *const lane = round->lane;
 
     if (!tn_lane_is_whole(lane))
-        tn_parallel(round->g->threads, lane->shares, take_turn, round);
+        tn_parallel(round->g->host.threads, lane->shares, take_turn, round);
     else
         take_turn(round, 0, 0);
     round->state->position += lane->n;
@@ -245,12 +245,9 @@ static tarn_status attentions_create(const tarn_generator *g, struct tn_recurren
     tarn_attention_desc desc = tn_arch_attention(&g->model->arch, g->B, keys);
     tarn_status status = TARN_OK;
 
-    desc.threads = g->threads;
-    desc.cpu = g->cpu;
-    desc.allocator = g->allocator;
     for (size_t layer = 0; layer < g->model->arch.config.layers && status == TARN_OK; layer++) {
         desc.seed = tn_arch_seed(&g->model->arch, layer);
-        status = tn_attention_init(&own->attentions[layer], &desc, err);
+        status = tn_attention_init(&own->attentions[layer], &desc, &g->host, err);
         own->attentions[layer].steps = end < SIZE_MAX ? end : 0;
     }
     if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
@@ -281,7 +278,7 @@ static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *ow
 
     hold(g, own, &measure);
     own->bytes = tn_arena_bytes(&measure);
-    own->memory = tn_allocate(g->allocator, own->bytes);
+    own->memory = tn_allocate(&g->host.allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a copy of the weights");
     struct tn_arena arena = tn_arena_over(own->memory);
@@ -293,8 +290,9 @@ static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *ow
 /* As many for each thread, if there are streams enough that each has some. */
 static size_t shares_of(const tarn_generator *g)
 {
-    return g->B < g->threads * SHARE_LEAST ? 1
-                                           : tn_round_up(tn_blocks(g->B, SHARE), g->threads);
+    return g->B < g->host.threads * SHARE_LEAST
+               ? 1
+               : tn_round_up(tn_blocks(g->B, SHARE), g->host.threads);
 }
 
 static tarn_status create(tarn_generator *g, tarn_error *err)
@@ -302,7 +300,7 @@ static tarn_status create(tarn_generator *g, tarn_error *err)
     const size_t layers = g->model->arch.config.layers;
     const size_t bytes = sizeof(struct tn_recurrent) + layers * sizeof(tarn_attention) +
                          layers * sizeof(struct tn_block_weights);
-    struct tn_recurrent *const own = tn_allocate(g->allocator, bytes);
+    struct tn_recurrent *const own = tn_allocate(&g->host.allocator, bytes);
     tarn_status status;
 
     if (!own)
@@ -334,8 +332,8 @@ static void destroy(tarn_generator *g)
         tn_attention_clear(&own->attentions[layer]);
     tn_lane_clear(&own->one, g);
     tn_lane_clear(&own->many, g);
-    tn_release(g->allocator, own->memory);
-    tn_release(g->allocator, own);
+    tn_release(&g->host.allocator, own->memory);
+    tn_release(&g->host.allocator, own);
 }
 
 static size_t state_size(const tarn_generator *g)

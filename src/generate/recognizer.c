@@ -62,20 +62,16 @@ tarn_status tarn_recognizer_create(tarn_recognizer **recognizer, const tarn_mode
     if (!recognizer || !model || !desc)
         return tn_fail(err, TARN_EINVAL, "recognizer, model and desc must not be NULL");
     *recognizer = NULL;
-    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
-
-    if (!kernels)
-        return tn_kernels_refuse(desc->cpu, err);
     tarn_recognizer *const r = calloc(1, sizeof *r);
 
     if (!r)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a recognizer");
     r->model = model;
     r->desc = *desc;
-    r->desc.cpu = kernels->name; /* the caller's may not live as long */
     if (desc->longest == 0.0)
         r->desc.longest = usual_longest;
-    if ((status = check_desc(&r->desc, err)) != TARN_OK ||
+    if ((status = tn_host_init(&r->host, &desc->host, err)) != TARN_OK ||
+        (status = check_desc(&r->desc, err)) != TARN_OK ||
         (status = check_model(r, err)) != TARN_OK || (status = read_profile(r, err)) != TARN_OK)
         tarn_recognizer_free(r);
     else
@@ -168,21 +164,19 @@ static tarn_status make_run(tarn_recognizer *r, size_t frames, tarn_error *err)
     const size_t learned = r->model->arch.config.positions * r->model->arch.config.stack;
     const size_t rounded = tn_round_up(frames, ROUNDED);
     const size_t T = learned > 0 && rounded > learned ? tn_max(frames, learned) : rounded;
-    const struct tn_run_desc desc = {
-        .B = 1, .N = T, .threads = r->desc.threads, .cpu = r->desc.cpu};
+    const struct tn_run_desc desc = {.B = 1, .N = T};
 
     if (r->run && r->run->T == T)
         return TARN_OK;
     tarn_run_free(r->run);
-    return tn_run_create(&r->run, r->model, &desc, err);
+    return tn_run_create(&r->run, r->model, &desc, &r->host, err);
 }
 
 /* T positions of outputs become symbols. */
 static tarn_status decode(tarn_recognizer *r, double *log_probability, size_t T,
                           tarn_error *err)
 {
-    const struct tn_ctc_frames frames = {r->run->block.rows.kernels, T,
-                                         r->model->arch.head.outputs};
+    const struct tn_ctc_frames frames = {r->host.kernels, T, r->model->arch.head.outputs};
     const size_t bytes = tn_ctc_decode_scratch(&frames, r->desc.beam);
     const tarn_status status = tn_recognizer_room(r, T + 1, err);
     size_t count;

@@ -27,6 +27,7 @@ struct tn_hearing {
 struct tarn_recognizer {
     const tarn_model *model;
     tarn_recognizer_desc desc;
+    struct tn_host host;
     struct tn_speech_profile profile;
 
     tarn_run *run; /* for recordings of about the last one's length */

@@ -50,7 +50,7 @@ static tarn_status make_generator(tarn_recognizer *r, tarn_error *err)
     struct tn_hearing *const h = &r->hearing;
     const size_t stack = r->model->arch.config.stack;
     tarn_generator_desc desc = {
-        .batch = 1, .threads = r->desc.threads, .cpu = r->desc.cpu, .method = "recurrent"};
+        .batch = 1, .host = tn_host_given(&r->host), .method = "recurrent"};
     tarn_status status = tarn_generator_create(&h->generator, r->model, &desc, NULL);
 
     if (status == TARN_OK)

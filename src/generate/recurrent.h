@@ -25,7 +25,7 @@ struct tn_desk {
 struct tn_lane {
     size_t n;
     size_t shares, streams; /* of a share; the last one may have fewer */
-    size_t threads;         /* of a share */
+    struct tn_host host;    /* of a share */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */

@@ -37,14 +37,14 @@ static struct tn_desk lay_out_desk(const tarn_generator *g, const struct tn_lane
     desk.scratch = take_scratch(lane, arena);
     desk.block.scratch = desk.scratch;
     desk.states = tn_arena_take(arena, lane->streams, sizeof *desk.states);
-    desk.work =
-        tn_arena_take(arena, tn_attention_step_size(&own->attentions[0], lane->threads), 1);
+    desk.work = tn_arena_take(
+        arena, tn_attention_step_size(&own->attentions[0], lane->host.threads), 1);
     return desk;
 }
 
 static void lay_out(const tarn_generator *g, struct tn_lane *lane, struct tn_arena *arena)
 {
-    const size_t desks = tn_lane_is_whole(lane) ? 1 : tn_min(g->threads, lane->shares);
+    const size_t desks = tn_lane_is_whole(lane) ? 1 : tn_min(g->host.threads, lane->shares);
 
     lane->desks = tn_arena_take(arena, desks, sizeof *lane->desks);
     lane->outputs =
@@ -66,9 +66,6 @@ static tarn_status init_products(const tarn_generator *g, struct tn_lane *lane, 
         .rows = lane->streams * lane->n,
         .held = true,
         .elements = g->elements,
-        .threads = lane->threads,
-        .cpu = g->cpu,
-        .allocator = g->allocator,
     };
     const struct tn_dense_desc predictor = {
         .rows = lane->streams,
@@ -77,9 +74,6 @@ static tarn_status init_products(const tarn_generator *g, struct tn_lane *lane, 
         .bias = true,
         .held = true,
         .elements = g->elements,
-        .threads = lane->threads,
-        .cpu = g->cpu,
-        .allocator = g->allocator,
     };
     struct tn_dense_desc projection = predictor;
     tarn_status status;
@@ -88,11 +82,11 @@ static tarn_status init_products(const tarn_generator *g, struct tn_lane *lane, 
     projection.in = arch->config.frames * arch->config.stack;
     projection.out = arch->position.embedding;
     projection.ldy = arch->config.width;
-    if ((status = tn_block_init(&lane->block, arch, &block, err)) != TARN_OK ||
-        (status = tn_dense_init(&lane->predictor, &predictor, err)) != TARN_OK ||
+    if ((status = tn_block_init(&lane->block, arch, &block, &lane->host, err)) != TARN_OK ||
+        (status = tn_dense_init(&lane->predictor, &predictor, &lane->host, err)) != TARN_OK ||
         arch->config.frames == 0)
         return status;
-    return tn_dense_init(&lane->projection, &projection, err);
+    return tn_dense_init(&lane->projection, &projection, &lane->host, err);
 }
 
 tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t n,
@@ -104,12 +98,12 @@ tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t
     lane->n = n;
     lane->streams = tn_blocks(g->B, shares);
     lane->shares = tn_blocks(g->B, lane->streams);
-    lane->threads = tn_lane_is_whole(lane) ? g->threads : 1;
+    lane->host = tn_host_with(&g->host, tn_lane_is_whole(lane) ? g->host.threads : 1);
     if ((status = init_products(g, lane, err)) != TARN_OK)
         return status;
     lay_out(g, lane, &measure);
     lane->bytes = tn_arena_bytes(&measure);
-    lane->memory = tn_allocate(g->allocator, lane->bytes);
+    lane->memory = tn_allocate(&g->host.allocator, lane->bytes);
     if (!lane->memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu streams", g->B);
     struct tn_arena arena = tn_arena_over(lane->memory);
@@ -125,5 +119,5 @@ void tn_lane_clear(struct tn_lane *lane, const tarn_generator *g)
     tn_block_clear(&lane->block);
     tn_dense_clear(&lane->predictor);
     tn_dense_clear(&lane->projection);
-    tn_release(g->allocator, lane->memory);
+    tn_release(&g->host.allocator, lane->memory);
 }

@@ -22,8 +22,7 @@ struct tarn_sampler {
     void *work;         /* the head's */
     uint64_t *order;    /* a word per symbol, for top_k and top_p */
     void *memory;       /* that holds all of it */
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
+    tarn_allocator allocator;
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -63,21 +62,22 @@ static tarn_sampler *lay_out(const struct tn_head *head, const struct tn_rows *o
 }
 
 tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
-                                const tarn_sampling *sampling, const tarn_allocator *allocator,
+                                const tarn_sampling *sampling, const tarn_host *host,
                                 tarn_error *err)
 {
     struct tn_arena arena = tn_arena_over(NULL);
     struct tn_sampling how;
+    struct tn_host own;
     tarn_status status;
 
     if (!sampler || !model || !sampling)
         return tn_fail(err, TARN_EINVAL, "sampler, model and sampling must not be NULL");
     *sampler = NULL;
+    if ((status = tn_host_init(&own, host ? host : &(tarn_host){0}, err)) != TARN_OK)
+        return status;
     const struct tn_head *const head = &model->arch.head;
-    const struct tn_rows one = {tn_kernels_pick(sampling->cpu), 1, 1, head->outputs};
+    const struct tn_rows one = {own.kernels, 1, 1, head->outputs};
 
-    if (!one.kernels)
-        return tn_kernels_refuse(sampling->cpu, err);
     if (head->row->sequence)
         return tn_fail(err, TARN_EINVAL,
                        "model: its head '%s' predicts whole sequences; sampling needs one that "
@@ -86,7 +86,7 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
     if ((status = read_sampling(&how, sampling, err)) != TARN_OK)
         return status;
     lay_out(head, &one, &arena);
-    void *const memory = tn_allocate(allocator, tn_arena_bytes(&arena));
+    void *const memory = tn_allocate(&own.allocator, tn_arena_bytes(&arena));
 
     if (!memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a sampler of %zu symbols",
@@ -99,10 +99,7 @@ tarn_status tarn_sampler_create(tarn_sampler **sampler, const tarn_model *model,
     s->seed = sampling->seed;
     s->stream = sampling->stream;
     s->draws = head->row->draw && is_plain(&how, head->symbols);
-    if (allocator) {
-        s->allocator_copy = *allocator;
-        s->allocator = &s->allocator_copy;
-    }
+    s->allocator = own.allocator;
     *sampler = s;
     return TARN_OK;
 }
@@ -111,9 +108,9 @@ void tarn_sampler_free(tarn_sampler *s)
 {
     if (!s)
         return;
-    const tarn_allocator allocator = s->allocator_copy;
+    const tarn_allocator allocator = s->allocator;
 
-    tn_release(s->allocator ? &allocator : NULL, s->memory);
+    tn_release(&allocator, s->memory);
 }
 
 /* ---- Use ---------------------------------------------------------------- */

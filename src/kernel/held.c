@@ -26,7 +26,7 @@ size_t tn_held_piece(const struct tn_matmul *plan)
 
 size_t tn_held_width(const struct tn_matmul *plan)
 {
-    return tn_round_up(plan->desc.n, tn_panel_size(plan->kernels, true));
+    return tn_round_up(plan->desc.n, tn_panel_size(plan->host->kernels, true));
 }
 
 size_t tn_held_at(const struct tn_matmul *plan, size_t col, size_t p, size_t depth)
@@ -45,7 +45,7 @@ size_t tn_held_size(const struct tn_matmul *plan)
 
 static size_t panels_across(const struct tn_matmul *plan)
 {
-    return tn_panels(plan->kernels, true, plan->desc.n);
+    return tn_panels(plan->host->kernels, true, plan->desc.n);
 }
 
 size_t tn_held_panels(const struct tn_matmul *plan)
@@ -60,7 +60,7 @@ struct panel {
 
 static struct panel panel_of(const struct tn_matmul *plan, size_t index)
 {
-    const size_t across = panels_across(plan), wide = tn_panel_size(plan->kernels, true);
+    const size_t across = panels_across(plan), wide = tn_panel_size(plan->host->kernels, true);
     const size_t k = plan->desc.k, piece = tn_held_piece(plan);
     struct panel panel = {.col = index % across * wide, .p = index / across * piece};
 
@@ -76,7 +76,7 @@ static void pack_steps(const struct tn_matmul *plan, float *to, const float *b,
 {
     const struct tn_matmul_desc *const d = &plan->desc;
 
-    plan->kernels->pack(
+    plan->host->kernels->pack(
         to, true, d->transpose_b ? b + panel->col * d->ldb + p : b + p * d->ldb + panel->col,
         (ptrdiff_t)d->ldb, !d->transpose_b, panel->cols, steps);
 }
@@ -109,7 +109,7 @@ static void hold_panel_narrow(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct panel panel = panel_of(job->plan, index);
-    const size_t wide = tn_panel_size(job->plan->kernels, true);
+    const size_t wide = tn_panel_size(job->plan->host->kernels, true);
     float wide_steps[STEPS * 2 * TN_LANES_MOST];
     uint16_t *to = (uint16_t *)job->held + panel.at;
 
@@ -117,13 +117,13 @@ static void hold_panel_narrow(void *arg, size_t index, size_t thread)
     for (size_t done = 0, steps; done < panel.depth; done += steps, to += steps * wide) {
         steps = tn_min(STEPS, panel.depth - done);
         pack_steps(job->plan, wide_steps, job->from, &panel, panel.p + done, steps);
-        job->plan->kernels->narrow_panel(to, wide_steps, steps);
+        job->plan->host->kernels->narrow_panel(to, wide_steps, steps);
     }
 }
 
 void tn_held_hold(const struct tn_matmul *plan, void *held, const float *b)
 {
-    tn_parallel(plan->desc.threads, tn_held_panels(plan),
+    tn_parallel(plan->host->threads, tn_held_panels(plan),
                 plan->desc.elements == TN_BF16 ? hold_panel_narrow : hold_panel,
                 &(struct job){plan, held, b, NULL});
 }
@@ -134,12 +134,12 @@ static void widen_panel(void *arg, size_t index, size_t thread)
     const struct panel panel = panel_of(job->plan, index);
 
     (void)thread;
-    job->plan->kernels->widen_panel(job->to + panel.at, (const uint16_t *)job->held + panel.at,
-                                    panel.depth);
+    job->plan->host->kernels->widen_panel(job->to + panel.at,
+                                          (const uint16_t *)job->held + panel.at, panel.depth);
 }
 
 void tn_held_widen(const struct tn_matmul *plan, float *all, const void *held)
 {
-    tn_parallel(plan->desc.threads, tn_held_panels(plan), widen_panel,
+    tn_parallel(plan->host->threads, tn_held_panels(plan), widen_panel,
                 &(struct job){plan, (void *)(uintptr_t)held, NULL, all});
 }

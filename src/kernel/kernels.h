@@ -287,10 +287,6 @@ struct tn_kernels {
 /* The best table this processor runs, or the one called `name`; NULL if there is none such. */
 const struct tn_kernels *tn_kernels_pick(const char *name);
 
-/* Fails for a `name` that tn_kernels_pick() did not find; the text lists those that run here.
- */
-tarn_status tn_kernels_refuse(const char *name, tarn_error *err);
-
 /* The i-th table that this processor runs, best first; NULL past the last. */
 const struct tn_kernels *tn_kernels_row(size_t i);
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* kernels_pick.c - which table runs here. */
-#include <stdio.h>
 #include <string.h>
 
 #include "kernel/kernels.h"
@@ -62,20 +61,6 @@ const struct tn_kernels *tn_kernels_pick(const char *name)
         if (rows[i].runs() && (!name || strcmp(name, rows[i].table->name) == 0))
             return rows[i].table;
     return NULL;
-}
-
-tarn_status tn_kernels_refuse(const char *name, tarn_error *err)
-{
-    char known[80] = "";
-
-    for (size_t i = 0; tn_kernels_row(i); i++) {
-        const size_t used = strlen(known);
-
-        snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
-                 tn_kernels_row(i)->name);
-    }
-    return tn_fail(err, TARN_EUNKNOWN, "cpu: '%.40s' is not supported here; available: %s",
-                   name, known);
 }
 
 const char *tarn_cpu_name(size_t index)

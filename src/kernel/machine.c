@@ -6,10 +6,9 @@
  * cores, a run of several threads takes long however little they do. */
 #include <math.h>
 
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 #include "kernel/matmul.h"
 #include "kernel/peak.h"
-#include "tarn/machine.h"
 
 enum { RUNS = 16, TRIES = 3, BYTES_MIN = 1 << 16, SHARE_MIN = 1 << 12 };
 
@@ -18,7 +17,7 @@ static const double long_enough = 0.025; /* seconds */
 /* One thread's work: `rounds` repetitions; returns what it did, in flops or bytes. */
 struct load {
     double (*repeat)(const struct load *load, size_t share, size_t rounds);
-    const struct tn_kernels *kernels;
+    struct tn_host host;
     const float *memory; /* read: the shares lie behind each other */
     size_t share;        /* read: floats */
     size_t rounds;
@@ -30,22 +29,10 @@ size_t tarn_threads_default(void)
     return tn_threads_available();
 }
 
-static tarn_status choose_threads(size_t *threads, tarn_error *err)
+static tarn_status init_host(struct load *load, const char *cpu, size_t threads,
+                             tarn_error *err)
 {
-    const tarn_status status = tn_threads_check(*threads, err);
-
-    if (*threads == 0)
-        *threads = tn_threads_available();
-    return status;
-}
-
-static tarn_status pick_kernels(const struct tn_kernels **kernels, const char *cpu,
-                                tarn_error *err)
-{
-    *kernels = tn_kernels_pick(cpu);
-    if (!*kernels)
-        return tn_kernels_refuse(cpu, err);
-    return TARN_OK;
+    return tn_host_init(&load->host, &(tarn_host){.threads = threads, .cpu = cpu}, err);
 }
 
 static void run_share(void *arg, size_t share, size_t thread)
@@ -74,8 +61,9 @@ static double best_run(struct load *load, size_t threads, int runs)
 }
 
 /* What all threads together do per second. */
-static double best_rate(struct load *load, size_t threads)
+static double best_rate(struct load *load)
 {
+    const size_t threads = load->host.threads;
     double done = 0.0;
 
     load->rounds = 1;
@@ -93,22 +81,20 @@ static double best_rate(struct load *load, size_t threads)
 static double repeat_f32(const struct load *load, size_t share, size_t rounds)
 {
     (void)share;
-    return load->kernels->burn(rounds);
+    return load->host.kernels->burn(rounds);
 }
 
 tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads,
                                  tarn_error *err)
 {
     struct load load = {.repeat = repeat_f32};
-    tarn_status status = choose_threads(&threads, err);
 
     if (!gflops)
         return tn_fail(err, TARN_EINVAL, "gflops must not be NULL");
+    const tarn_status status = init_host(&load, cpu, threads, err);
 
     if (status == TARN_OK)
-        status = pick_kernels(&load.kernels, cpu, err);
-    if (status == TARN_OK)
-        *gflops = 1e-9 * best_rate(&load, threads);
+        *gflops = 1e-9 * best_rate(&load);
     return status;
 }
 
@@ -148,17 +134,18 @@ static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
 tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *err)
 {
     struct load load = {.repeat = repeat_bf16};
-    const tarn_status status = choose_threads(&threads, err);
 
     if (!gflops)
         return tn_fail(err, TARN_EINVAL, "gflops must not be NULL");
+    const tarn_status status = init_host(&load, NULL, threads, err);
+
     if (status != TARN_OK)
         return status;
     if (!tn_has_bf16())
         return tn_fail(
             err, TARN_EMACHINE,
             "this processor, or this build of tarn, does not support bf16 dot products");
-    *gflops = 1e-9 * best_rate(&load, threads);
+    *gflops = 1e-9 * best_rate(&load);
     return TARN_OK;
 }
 
@@ -169,7 +156,7 @@ static double repeat_read(const struct load *load, size_t share, size_t rounds)
     const float *const memory = load->memory + share * load->share;
 
     for (size_t i = 0; i < rounds; i++)
-        load->kernels->read(memory, load->share);
+        load->host.kernels->read(memory, load->share);
     return (double)(load->share * sizeof(float)) * (double)rounds;
 }
 
@@ -195,15 +182,13 @@ tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes, co
                               size_t threads, tarn_error *err)
 {
     struct load load = {.repeat = repeat_read};
-    tarn_status status = choose_threads(&threads, err);
 
     if (!gbps)
         return tn_fail(err, TARN_EINVAL, "gbps must not be NULL");
+    tarn_status status = init_host(&load, cpu, threads, err);
 
     if (status == TARN_OK)
-        status = check_memory(memory, bytes, threads, err);
-    if (status == TARN_OK)
-        status = pick_kernels(&load.kernels, cpu, err);
+        status = check_memory(memory, bytes, load.host.threads, err);
     if (status != TARN_OK)
         return status;
 
@@ -212,7 +197,7 @@ tarn_status tarn_measure_read(double *gbps, const void *memory, size_t bytes, co
     const size_t pass = 8 * TN_ALIGN;
 
     load.memory = (const float *)((const char *)memory + skip);
-    load.share = (bytes - skip) / threads / pass * pass / sizeof(float);
-    *gbps = 1e-9 * best_rate(&load, threads);
+    load.share = (bytes - skip) / load.host.threads / pass * pass / sizeof(float);
+    *gbps = 1e-9 * best_rate(&load);
     return TARN_OK;
 }

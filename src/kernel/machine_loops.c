@@ -2,8 +2,8 @@
 /* machine_loops.c - how long one vector loop takes at one width. */
 #include <math.h>
 
+#include "kernel/host.h"
 #include "kernel/loops.h"
-#include "tarn/machine.h"
 
 enum { RUNS = 12 };
 
@@ -39,8 +39,7 @@ static double best_round(const struct tn_loop *loop, const struct tn_loop_arrays
     return best / (double)rounds;
 }
 
-static tarn_status check(const double *nanoseconds, size_t loop, size_t width, const char *cpu,
-                         tarn_error *err)
+static tarn_status check(const double *nanoseconds, size_t loop, size_t width, tarn_error *err)
 {
     if (!nanoseconds)
         return tn_fail(err, TARN_EINVAL, "nanoseconds is NULL");
@@ -50,20 +49,20 @@ static tarn_status check(const double *nanoseconds, size_t loop, size_t width, c
     if (width < 1 || width > TARN_LOOP_WIDTH_MAX)
         return tn_fail(err, TARN_EINVAL, "width is %zu; it must be 1 to %d", width,
                        TARN_LOOP_WIDTH_MAX);
-    if (!tn_kernels_pick(cpu))
-        return tn_fail(err, TARN_EUNKNOWN, "cpu: '%.40s' is not supported here", cpu);
     return TARN_OK;
 }
 
 tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, const char *cpu,
                               tarn_error *err)
 {
-    const tarn_status status = check(nanoseconds, loop, width, cpu, err);
     struct tn_arena arena = tn_arena_over(NULL);
+    struct tn_host host;
+    tarn_status status = check(nanoseconds, loop, width, err);
 
-    if (status != TARN_OK)
+    if (status != TARN_OK ||
+        (status = tn_host_init(&host, &(tarn_host){.cpu = cpu}, err)) != TARN_OK)
         return status;
-    tn_loop_arrays_take(tn_kernels_pick(cpu), width, &arena);
+    tn_loop_arrays_take(host.kernels, width, &arena);
 
     const size_t bytes = tn_arena_bytes(&arena);
     void *const memory = tn_allocate(NULL, bytes);
@@ -71,8 +70,7 @@ tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, co
     if (!memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes of arrays", bytes);
     arena = tn_arena_over(memory);
-    const struct tn_loop_arrays arrays =
-        tn_loop_arrays_take(tn_kernels_pick(cpu), width, &arena);
+    const struct tn_loop_arrays arrays = tn_loop_arrays_take(host.kernels, width, &arena);
 
     *nanoseconds = 1e9 * best_round(tn_loop_row(loop), &arrays) / (double)(arrays.rows * width);
     tn_release(NULL, memory);

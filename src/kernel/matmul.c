@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "kernel/held.h"
-#include "tarn/machine.h"
 
 #ifdef TN_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl_version.h>
@@ -79,9 +78,7 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
     if (status == TARN_OK)
         status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, in_b, err)
                                    : check_matrix("b", &desc->ldb, k, n, in_b, err);
-    if (status == TARN_OK)
-        status = check_matrix("c", &desc->ldc, m, n, sizeof(float), err);
-    return status == TARN_OK ? tn_threads_check(desc->threads, err) : status;
+    return status == TARN_OK ? check_matrix("c", &desc->ldc, m, n, sizeof(float), err) : status;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -107,25 +104,8 @@ static tarn_status choose(struct tn_matmul *plan, tarn_error *err)
     return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
-/* The plan for a desc that was checked. */
-static tarn_status fill(struct tn_matmul *plan, const struct tn_matmul_desc *desc,
-                        tarn_error *err)
-{
-    plan->desc = *desc;
-    if (desc->allocator) {
-        plan->allocator_copy = *desc->allocator;
-        plan->desc.allocator = &plan->allocator_copy;
-    }
-    if (desc->threads == 0)
-        plan->desc.threads = tn_threads_available();
-    plan->kernels = tn_kernels_pick(desc->cpu);
-    if (!plan->kernels)
-        return tn_kernels_refuse(desc->cpu, err);
-    return choose(plan, err);
-}
-
 tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_desc *desc,
-                             tarn_error *err)
+                             const struct tn_host *host, tarn_error *err)
 {
     struct tn_matmul_desc checked = *desc;
     tarn_status status = check(&checked, err);
@@ -133,11 +113,11 @@ tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_des
     *plan = NULL;
     if (status != TARN_OK)
         return status;
-    struct tn_matmul *const made = tn_allocate(desc->allocator, sizeof *made);
+    struct tn_matmul *const made = tn_allocate(&host->allocator, sizeof *made);
     if (!made)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
-    *made = (struct tn_matmul){0};
-    status = fill(made, &checked, err);
+    *made = (struct tn_matmul){.desc = checked, .host = host};
+    status = choose(made, err);
     if (status == TARN_OK)
         *plan = made;
     else
@@ -151,9 +131,7 @@ void tn_matmul_free(struct tn_matmul *plan)
         return;
     if (plan->backend)
         plan->backend->free(plan);
-    const tarn_allocator allocator = plan->allocator_copy;
-
-    tn_release(plan->desc.allocator ? &allocator : NULL, plan);
+    tn_release(&plan->host->allocator, plan);
 }
 
 /* ---- use ---------------------------------------------------------------- */

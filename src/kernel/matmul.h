@@ -15,8 +15,7 @@
 #ifndef TN_MATMUL_H
 #define TN_MATMUL_H
 
-#include "base/base.h"
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 
 /* ---- Types -------------------------------------------------------------- */
 
@@ -33,7 +32,6 @@ enum { TN_FEW_ROWS = 16 }; /* up to here reading weights is the work; see docs/d
 struct tn_matmul_desc {
     const char *backend; /* "few", "packed", "onednn", "widened", "portable"; NULL: the first
                             that can */
-    const char *cpu;     /* as tarn_cpu_name() lists; NULL: best. For our own loops */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
@@ -43,16 +41,13 @@ struct tn_matmul_desc {
     bool bias, add; /* n floats to every row; the old c */
     bool held;      /* b is used many times: run takes what tn_matmul_hold() made of it, if it
                        made anything */
-    size_t threads; /* 0: all */
-    const tarn_allocator *allocator;
 };
 
 /* A plan. Immutable, so any number of threads may run it at once, each with its own scratch. */
 struct tn_matmul {
     struct tn_matmul_desc desc; /* without zeros that stand for something */
     const struct tn_matmul_backend *backend;
-    const struct tn_kernels *kernels;
-    tarn_allocator allocator_copy;
+    const struct tn_host *host;
     size_t scratch; /* bytes, set by the backend */
     void *own;      /* the backend's */
 };
@@ -78,7 +73,7 @@ struct tn_matmul_backend {
 /* ---- Life --------------------------------------------------------------- */
 
 tarn_status tn_matmul_create(struct tn_matmul **plan, const struct tn_matmul_desc *desc,
-                             tarn_error *err);
+                             const struct tn_host *host, tarn_error *err);
 void tn_matmul_free(struct tn_matmul *plan); /* accepts NULL */
 
 /* ---- Use ---------------------------------------------------------------- */

@@ -14,7 +14,7 @@ static size_t columns(const struct tn_matmul *plan)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     const size_t column = d->k * (d->elements == TN_BF16 ? sizeof(uint16_t) : sizeof(float));
-    const size_t group = PANELS * tn_panel_size(plan->kernels, true);
+    const size_t group = PANELS * tn_panel_size(plan->host->kernels, true);
     const size_t in_piece = tn_max(PIECE / column, group);
 
     return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, in_piece)), group);
@@ -41,7 +41,7 @@ static void run_piece(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const struct tn_kernels *const kernels = job->plan->kernels;
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
     struct tn_few few = job->few;
 
     (void)thread;
@@ -76,7 +76,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
                       },
                       columns(plan)};
 
-    tn_parallel(d->threads, tn_blocks(d->n, job.columns), run_piece, &job);
+    tn_parallel(plan->host->threads, tn_blocks(d->n, job.columns), run_piece, &job);
 }
 
 static void release(struct tn_matmul *plan)

@@ -196,7 +196,7 @@ static void release(struct tn_matmul *plan)
     for (size_t i = 0; i < 4; i++)
         dnnl_primitive_destroy(own->products[i / 2][i % 2]);
     dnnl_engine_destroy(own->engine);
-    tn_release(plan->desc.allocator, own);
+    tn_release(&plan->host->allocator, own);
     plan->own = NULL;
 }
 
@@ -205,7 +205,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     if (plan->desc.elements == TN_BF16 && plan->desc.wide_a)
         return tn_fail(err, TARN_EMACHINE, "backend: oneDNN would round a to bf16");
 
-    struct onednn *const own = tn_allocate(plan->desc.allocator, sizeof *own);
+    struct onednn *const own = tn_allocate(&plan->host->allocator, sizeof *own);
 
     if (!own)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
@@ -222,7 +222,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
         return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,
                        "backend: oneDNN has no fast product of these types on this machine");
     }
-    plan->scratch = own->scratch ? own->scratch * plan->desc.threads + TN_ALIGN - 1 : 0;
+    plan->scratch = own->scratch ? own->scratch * plan->host->threads + TN_ALIGN - 1 : 0;
     return TARN_OK;
 }
 
@@ -278,7 +278,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 {
     const struct onednn *const own = plan->own;
 
-    tn_parallel(plan->desc.threads, own->down * own->across, run_part,
+    tn_parallel(plan->host->threads, own->down * own->across, run_part,
                 &(struct job){plan, arrays});
 }
 

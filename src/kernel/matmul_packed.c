@@ -39,14 +39,14 @@ static void cut_rows(struct packed *own, const struct tn_matmul *plan, size_t mo
 {
     const size_t m = plan->desc.m;
 
-    own->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->kernels->panel_rows);
+    own->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->host->kernels->panel_rows);
     own->down = tn_blocks(m, own->rows);
 }
 
 /* Threads that take neighbours read the same rows of a, and each panel of b is read by one. */
 static void cut_shared(struct packed *own, const struct tn_matmul *plan)
 {
-    own->cols = tn_panel_size(plan->kernels, true);
+    own->cols = tn_panel_size(plan->host->kernels, true);
     own->across = tn_blocks(plan->desc.n, own->cols);
     own->depth = plan->desc.k;
     own->shares_a = true;
@@ -56,7 +56,7 @@ static void cut(struct packed *own, const struct tn_matmul *plan)
 {
     const size_t n = plan->desc.n, k = plan->desc.k, piece = tn_held_piece(plan);
     const size_t pieces = tn_blocks(k, piece);
-    const size_t wide = tn_panel_size(plan->kernels, true);
+    const size_t wide = tn_panel_size(plan->host->kernels, true);
 
     *own =
         (struct packed){.cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = piece};
@@ -91,7 +91,7 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     const struct packed *const own = plan->own;
-    const struct tn_kernels *const kernels = plan->kernels;
+    const struct tn_kernels *const kernels = plan->host->kernels;
     const size_t a_row = own->rows / kernels->panel_rows * tn_panel_width(kernels, false);
     struct work work = {
         .a_size = a_row * (own->shares_a ? d->k : own->piece),
@@ -102,9 +102,9 @@ static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
         work.slices = tn_arena_take(arena, own->slices * d->m, d->n * sizeof(float));
     else if (!d->held)
         work.b = tn_arena_take(arena, d->k, tn_held_width(plan) * sizeof(float));
-    work.a_panels = tn_arena_take(arena, own->shares_a ? own->down : d->threads,
+    work.a_panels = tn_arena_take(arena, own->shares_a ? own->down : plan->host->threads,
                                   work.a_size * sizeof(float));
-    work.b_panels = tn_arena_take(arena, d->threads, work.b_size * sizeof(float));
+    work.b_panels = tn_arena_take(arena, plan->host->threads, work.b_size * sizeof(float));
     return work;
 }
 
@@ -117,7 +117,7 @@ static bool is_worth_it(const struct tn_matmul *plan)
     if (d->held)
         return true;
 #ifdef TN_HAVE_ONEDNN
-    if (plan->kernels->lanes == 16)
+    if (plan->host->kernels->lanes == 16)
         return false;
 #endif
     return d->m >= SIDE_MIN && d->n >= SIDE_MIN &&
@@ -132,7 +132,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
         return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs f32 matrices");
     if (!plan->desc.backend && !is_worth_it(plan))
         return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs larger matrices");
-    struct packed *const own = tn_allocate(plan->desc.allocator, sizeof *own);
+    struct packed *const own = tn_allocate(&plan->host->allocator, sizeof *own);
 
     if (!own)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
@@ -150,7 +150,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 static void release(struct tn_matmul *plan)
 {
     if (plan->own)
-        tn_release(plan->desc.allocator, plan->own);
+        tn_release(&plan->host->allocator, plan->own);
     plan->own = NULL;
 }
 
@@ -193,8 +193,8 @@ static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, s
 
 static void pack(const struct job *job, float *panels, bool of_b, struct piece piece)
 {
-    job->plan->kernels->pack(panels, of_b, piece.at, piece.ld, piece.across, piece.items,
-                             piece.steps);
+    job->plan->host->kernels->pack(panels, of_b, piece.at, piece.ld, piece.across, piece.items,
+                                   piece.steps);
 }
 
 static struct tn_ahead ahead_of(struct piece piece)
@@ -221,7 +221,7 @@ static float *shared_a(const struct job *job, size_t row, size_t p)
 static void pack_panel_of_a(const struct job *job, size_t index)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const struct tn_kernels *const kernels = job->plan->kernels;
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
     const size_t panels = tn_panels(kernels, false, job->own->rows), panel = index % panels;
     const size_t row = index / panels * job->own->rows,
                  rows = tn_min(job->own->rows, job->arrays->m - row);
@@ -243,7 +243,8 @@ static size_t panels_of_a(const struct job *job)
 {
     const struct packed *const own = job->own;
 
-    return own->shares_a ? own->down * tn_panels(job->plan->kernels, false, own->rows) : 0;
+    return own->shares_a ? own->down * tn_panels(job->plan->host->kernels, false, own->rows)
+                         : 0;
 }
 
 /* What rectangles share: b unless it is held, then a if it is shared. */
@@ -305,7 +306,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
 
         if (!shares_a)
             pack(job, own_a, false, piece_of_a(job, part.row, part.rows, p, depth));
-        job->plan->kernels->product_packed(&(struct tn_panels){
+        job->plan->host->kernels->product_packed(&(struct tn_panels){
             .c = c,
             .a = shares_a ? shared_a(job, part.row, p) : own_a,
             .b = job->work.held + tn_held_at(job->plan, part.col, p, depth),
@@ -320,7 +321,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
         });
     }
     for (size_t i = 0; i < part.rows && d->activation == TN_GELU; i++)
-        job->plan->kernels->gelu(c + i * d->ldc, c + i * d->ldc, part.cols);
+        job->plan->host->kernels->gelu(c + i * d->ldc, c + i * d->ldc, part.cols);
 }
 
 static void run_slice(void *arg, size_t index, size_t thread)
@@ -344,7 +345,7 @@ static void run_slice(void *arg, size_t index, size_t thread)
 
         pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
         pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
-        job->plan->kernels->product_packed(&(struct tn_panels){
+        job->plan->host->kernels->product_packed(&(struct tn_panels){
             .c = c,
             .a = a,
             .b = b,
@@ -362,7 +363,7 @@ static void run_slice(void *arg, size_t index, size_t thread)
 static void finish_row(const struct job *job, float *c)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const struct tn_kernels *const kernels = job->plan->kernels;
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
 
     if (d->bias)
         kernels->add(c, c, job->arrays->bias, d->n);
@@ -381,15 +382,15 @@ static void add_slices(void *arg, size_t row, size_t thread)
     (void)thread;
     if (!d->add)
         memset(c, 0, d->n * sizeof *c);
-    job->plan->kernels->sum_rows(c, job->work.slices + row * d->n, (ptrdiff_t)(d->m * d->n),
-                                 job->own->slices, d->n);
+    job->plan->host->kernels->sum_rows(c, job->work.slices + row * d->n,
+                                       (ptrdiff_t)(d->m * d->n), job->own->slices, d->n);
     finish_row(job, c);
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
     struct packed own = *(const struct packed *)plan->own;
-    const size_t threads = plan->desc.threads;
+    const size_t threads = plan->host->threads;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     struct job job = {plan, arrays, &own, lay_out(plan, &arena)};
 

@@ -48,7 +48,8 @@ static void pack_b(const struct tn_matmul *plan, const void *b, size_t p, size_t
     if (d->transpose_b) {
         const struct block in = fetch(b, d->ldb, d->elements, col, p, cols, depth, tiles->b);
 
-        plan->kernels->transpose(tiles->packed, TILE, in.at, (ptrdiff_t)in.ld, cols, depth);
+        plan->host->kernels->transpose(tiles->packed, TILE, in.at, (ptrdiff_t)in.ld, cols,
+                                       depth);
         return;
     }
     const struct block in = fetch(b, d->ldb, d->elements, p, col, depth, cols, tiles->b);
@@ -70,9 +71,9 @@ static void accumulate(const struct tn_matmul *plan, const struct tn_matmul_arra
     const ptrdiff_t ld = (ptrdiff_t)a.ld;
 
     pack_b(plan, arrays->b, p, depth, part.col, part.cols, tiles);
-    plan->kernels->product(tiles->sum, TILE, a.at, d->transpose_a ? 1 : ld,
-                           d->transpose_a ? ld : 1, tiles->packed, TILE, part.rows,
-                           tn_padded(plan->kernels, part.cols), depth, p > 0);
+    plan->host->kernels->product(tiles->sum, TILE, a.at, d->transpose_a ? 1 : ld,
+                                 d->transpose_a ? ld : 1, tiles->packed, TILE, part.rows,
+                                 tn_padded(plan->host->kernels, part.cols), depth, p > 0);
 }
 
 static float activate(enum tn_activation activation, float x)
@@ -162,7 +163,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 {
     const size_t tiles = tn_blocks(plan->desc.m, TILE) * tn_blocks(plan->desc.n, TILE);
 
-    tn_parallel(plan->desc.threads, tiles, run_tile, &(struct job){plan, arrays});
+    tn_parallel(plan->host->threads, tiles, run_tile, &(struct job){plan, arrays});
 }
 
 static void release(struct tn_matmul *plan)

@@ -57,7 +57,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     desc.lda = desc.wide_a ? desc.lda : 0;
     desc.ldb = 0;
 
-    const tarn_status status = tn_matmul_create(&inner, &desc, err);
+    const tarn_status status = tn_matmul_create(&inner, &desc, plan->host, err);
 
     if (status != TARN_OK)
         return status;
@@ -88,8 +88,8 @@ static void widen_rows(void *arg, size_t index, size_t thread)
 
 static void widen(const struct tn_matmul *plan, struct matrix matrix, const void *from)
 {
-    tn_parallel(plan->desc.threads, tn_blocks(matrix.rows, ROWS), widen_rows,
-                &(struct job){plan->kernels, matrix, from});
+    tn_parallel(plan->host->threads, tn_blocks(matrix.rows, ROWS), widen_rows,
+                &(struct job){plan->host->kernels, matrix, from});
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)

@@ -2,8 +2,6 @@
 /* attention.c - plans: made here, checked here, handed to the kind they name. */
 #include "layer/attention_kind.h"
 
-#include <string.h>
-
 #include "layer/attention_check.h"
 
 #define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attention_##name;
@@ -87,7 +85,7 @@ static tarn_status allocate_draws(tarn_attention *plan, tarn_error *err)
         return tn_fail(err, TARN_ENOMEM, "attention: the random features do not fit in memory");
     if (map_floats + floats == 0)
         return TARN_OK;
-    plan->draws = tn_allocate(plan->allocator, (map_floats + floats) * sizeof(float));
+    plan->draws = tn_allocate(&plan->host.allocator, (map_floats + floats) * sizeof(float));
     if (!plan->draws)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for %zu random numbers of the attention",
@@ -108,7 +106,7 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
     plan->kind = (const struct tn_attention_kind *)row; /* its first member */
     if (plan->kind->has_map && (!plan->kind->uses_map || plan->kind->uses_map(plan)))
         return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
-                                   desc->query_width, plan->kernels, err);
+                                   desc->query_width, plan->host.kernels, err);
     if (desc->feature_map)
         return tn_fail(err, TARN_EINVAL,
                        "feature_map: '%.40s' is given, but '%s' attention with these options "
@@ -117,28 +115,23 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
     return TARN_OK;
 }
 
-static tarn_status fill(tarn_attention *plan, const tarn_attention_desc *desc, tarn_error *err)
+tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
+                              const struct tn_host *host, tarn_error *err)
 {
     tarn_status status;
 
-    if ((status = tn_check_desc(desc, err)) != TARN_OK)
-        return status;
-    plan->kernels = tn_kernels_pick(desc->cpu);
-    if (!plan->kernels)
-        return tn_kernels_refuse(desc->cpu, err);
-    plan->B = desc->batch;
-    plan->H = desc->heads;
-    plan->N = desc->queries;
-    plan->Nk = desc->keys;
-    plan->D = desc->query_width;
-    plan->M = desc->value_width;
-    plan->causal = desc->causal;
-    plan->threads = desc->threads ? desc->threads : tn_threads_available();
-    if (desc->allocator) {
-        plan->allocator_copy = *desc->allocator;
-        plan->allocator = &plan->allocator_copy;
-    }
-    if ((status = name_kind(plan, desc, err)) != TARN_OK ||
+    *plan = (tarn_attention){
+        .host = *host,
+        .causal = desc->causal,
+        .B = desc->batch,
+        .H = desc->heads,
+        .N = desc->queries,
+        .Nk = desc->keys,
+        .D = desc->query_width,
+        .M = desc->value_width,
+    };
+    if ((status = tn_check_desc(desc, err)) != TARN_OK ||
+        (status = name_kind(plan, desc, err)) != TARN_OK ||
         (status = tn_check_plan(plan, err)) != TARN_OK ||
         (status = allocate_draws(plan, err)) != TARN_OK)
         return status;
@@ -146,56 +139,45 @@ static tarn_status fill(tarn_attention *plan, const tarn_attention_desc *desc, t
     return TARN_OK;
 }
 
-tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
-                              tarn_error *err)
-{
-    memset(plan, 0, sizeof *plan);
-    return fill(plan, desc, err);
-}
-
 void tn_attention_clear(tarn_attention *plan)
 {
-    tn_release(plan->allocator, plan->draws);
+    tn_release(&plan->host.allocator, plan->draws);
     plan->draws = NULL;
 }
 
 tarn_status tarn_attention_create(tarn_attention **attention, const tarn_attention_desc *desc,
                                   tarn_error *err)
 {
+    struct tn_host host;
     tarn_status status;
-    tarn_attention *plan = NULL;
 
     if (!attention)
         return tn_fail(err, TARN_EINVAL, "attention must not be NULL");
     *attention = NULL;
     if (!desc)
         return tn_fail(err, TARN_EINVAL, "desc must not be NULL");
-    if ((status = tn_check_desc(desc, err)) != TARN_OK) /* before its allocator is called */
+    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK)
         return status;
-    const tarn_allocator *const allocator = desc->allocator;
+    tarn_attention *const plan = tn_allocate(&host.allocator, sizeof *plan);
 
-    plan = tn_allocate(allocator, sizeof *plan);
     if (!plan)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for an attention plan");
-    status = tn_attention_init(plan, desc, err);
-    if (status != TARN_OK) {
-        tn_attention_clear(plan);
-        tn_release(allocator, plan);
-        return status;
-    }
-    *attention = plan;
-    return TARN_OK;
+    status = tn_attention_init(plan, desc, &host, err);
+    if (status == TARN_OK)
+        *attention = plan;
+    else
+        tarn_attention_free(plan);
+    return status;
 }
 
 void tarn_attention_free(tarn_attention *attention)
 {
     if (!attention)
         return;
-    const tarn_allocator allocator = attention->allocator_copy;
-    const bool own = attention->allocator != NULL;
+    const tarn_allocator allocator = attention->host.allocator;
 
     tn_attention_clear(attention);
-    tn_release(own ? &allocator : NULL, attention);
+    tn_release(&allocator, attention);
 }
 
 void tarn_attention_redraw(tarn_attention *attention, uint64_t seed)
@@ -331,7 +313,7 @@ tarn_status tarn_attention_step(const tarn_attention *attention,
     const tarn_status status = tn_check_step(attention, arrays, states, n, workspace, err);
 
     if (status == TARN_OK && n > 0)
-        tn_attention_step(attention, arrays, states, n, attention->threads, workspace);
+        tn_attention_step(attention, arrays, states, n, attention->host.threads, workspace);
     return status;
 }
 

@@ -26,7 +26,7 @@ size_t tn_work_bytes(const tarn_attention *plan)
     const size_t bytes = tn_arena_bytes(&arena);
 
     return plan->kind->step && plan->causal
-               ? tn_max(bytes, tn_attention_step_size(plan, plan->threads))
+               ? tn_max(bytes, tn_attention_step_size(plan, plan->host.threads))
                : bytes;
 }
 
@@ -65,9 +65,7 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "keys is %zu and queries is %zu; causal attention needs them equal",
                        desc->keys, desc->queries);
-    if (desc->allocator && (!desc->allocator->allocate || !desc->allocator->release))
-        return tn_fail(err, TARN_EINVAL, "allocator: allocate and release must not be NULL");
-    return tn_threads_check(desc->threads, err);
+    return TARN_OK;
 }
 
 tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)

@@ -59,7 +59,7 @@ static struct work lay_out(const tarn_attention *plan, size_t queries, size_t th
 
 static void work(const tarn_attention *plan, struct tn_arena *arena)
 {
-    lay_out(plan, plan->N, plan->threads, arena);
+    lay_out(plan, plan->N, plan->host.threads, arena);
 }
 
 static void step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
@@ -255,7 +255,7 @@ static struct head head_of(const struct tn_attention_call *call, struct work wor
         .h = h,
         .queries = plan->N,
         .keys = tn_key_length(call, b),
-        .threads = plan->threads,
+        .threads = plan->host.threads,
         .causal = plan->causal,
         .d = call->saved ? call->saved + (b * plan->H + h) * plan->N : NULL,
     };
@@ -265,7 +265,7 @@ static struct work work_of(const struct tn_attention_call *call)
 {
     struct tn_arena arena = tn_arena_over(call->work);
 
-    return lay_out(call->plan, call->plan->N, call->plan->threads, &arena);
+    return lay_out(call->plan, call->plan->N, call->plan->host.threads, &arena);
 }
 
 static void forward(const struct tn_attention_call *call)
@@ -395,8 +395,8 @@ static void backward(const struct tn_attention_call *call)
             struct head head = head_of(call, work_of(call), b, h);
 
             prepare(&head);
-            tn_parallel(call->plan->threads, head.queries, query_task, &head);
-            tn_parallel(call->plan->threads, head.keys, key_task, &head);
+            tn_parallel(call->plan->host.threads, head.queries, query_task, &head);
+            tn_parallel(call->plan->host.threads, head.keys, key_task, &head);
             clear_padding(&head);
         }
 }

@@ -7,23 +7,20 @@
 #define TN_ATTENTION_KIND_H
 
 #include "base/option.h"
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 #include "layer/feature_map.h"
 #include "tarn/attention.h"
 
 /* The plan. `tarn_attention` is this. */
 struct tarn_attention {
     const struct tn_attention_kind *kind;
-    const struct tn_kernels *kernels;
+    struct tn_host host;
     struct tn_options options;
     struct tn_feature_map map; /* kinds with a feature map only */
     bool causal;
     size_t B, H, N, Nk, D, M;
     size_t steps; /* positions that a state takes at most; 0: no limit */
-    size_t threads;
     float *draws; /* kind->draws() floats */
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
 };
 
 /* One call: the caller's arrays, and memory that is large enough and aligned. */
@@ -80,9 +77,10 @@ struct tn_attention_kind {
 /* The names in attention_kinds.def, ended by NULL. */
 extern const tarn_table_row *const tn_attention_rows[];
 
-/* Fills a plan in the caller's memory and allocates only what a kind or map draws at random. */
+/* Fills a plan in the caller's memory and allocates only what a kind or map draws at random.
+ * desc->host is not read. */
 tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
-                              tarn_error *err);
+                              const struct tn_host *host, tarn_error *err);
 void tn_attention_clear(tarn_attention *plan);
 
 /* tarn_attention_step(), unchecked: threads may step different states at once, each thread with

@@ -41,7 +41,7 @@ static size_t group_max(const tarn_attention *plan, struct tn_linear_cut cut)
 {
     const size_t tasks = head_count(plan) * (cut.shared ? cut.segments : 1);
 
-    return tn_max(1, tn_min(tn_min(plan->H, TN_LINEAR_GROUP), tasks / plan->threads));
+    return tn_max(1, tn_min(tn_min(plan->H, TN_LINEAR_GROUP), tasks / plan->host.threads));
 }
 
 /* The inverse of one denominator per position, then sums. */
@@ -93,11 +93,11 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
     const size_t slopes = !has_slopes ? 0 : cut.shared ? plan->N : cut.q_each;
     struct work work = {.cut = cut, .slopes_ld = slopes};
 
-    work.tiles = tn_arena_take(arena, plan->threads, sizeof *work.tiles);
+    work.tiles = tn_arena_take(arena, plan->host.threads, sizeof *work.tiles);
     work.S = sums_take(plan, cut, arena);
     work.R = sums_take(plan, cut, arena);
     work.slopes = tn_arena_floats(arena, cut.shared ? head_count(plan) * slopes : 0);
-    for (size_t t = 0; t < plan->threads; t++) {
+    for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
             tn_linear_tiles_take(plan, group, cut.shared ? 0 : slopes, arena);
 
@@ -230,8 +230,8 @@ static void sum_all_keys(struct work *work)
 {
     const tarn_attention *const plan = work->call->plan;
 
-    tn_parallel(plan->threads, work->S.count * plan->B * work->groups, sum_keys, work);
-    tn_parallel(plan->threads, head_count(plan), scan_keys, work);
+    tn_parallel(plan->host.threads, work->S.count * plan->B * work->groups, sum_keys, work);
+    tn_parallel(plan->host.threads, head_count(plan), scan_keys, work);
 }
 
 static void run_forward(void *arg, size_t index, size_t thread)
@@ -264,7 +264,7 @@ static void forward(const struct tn_attention_call *call)
 
     if (work.cut.shared)
         sum_all_keys(&work);
-    tn_parallel(call->plan->threads, task_count(&work), run_forward, &work);
+    tn_parallel(call->plan->host.threads, task_count(&work), run_forward, &work);
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -325,7 +325,7 @@ static void run_backward(void *arg, size_t index, size_t thread)
 static void backward(const struct tn_attention_call *call)
 {
     struct work work = work_open(call);
-    const size_t threads = call->plan->threads, tasks = task_count(&work);
+    const size_t threads = call->plan->host.threads, tasks = task_count(&work);
 
     if (!work.cut.shared) {
         tn_parallel(threads, tasks, run_backward, &work);

@@ -44,7 +44,7 @@ static void run_heads(const struct tn_attention_call *call, tn_work *run)
     struct tn_arena arena = tn_arena_over(call->work);
     struct task task = {call, tn_lsh_lay_out(call->plan, &arena)};
 
-    tn_parallel(call->plan->threads, call->plan->B * call->plan->H, run, &task);
+    tn_parallel(call->plan->host.threads, call->plan->B * call->plan->H, run, &task);
 }
 
 static size_t rounds(const tarn_attention *plan)

@@ -49,15 +49,16 @@ struct work {
 
 static size_t head_dq_floats(const tarn_attention *plan)
 {
-    return head_count(plan) >= HEADS_ENOUGH ? plan->N * tn_padded(plan->kernels, plan->D) : 0;
+    return head_count(plan) >= HEADS_ENOUGH ? plan->N * tn_padded(plan->host.kernels, plan->D)
+                                            : 0;
 }
 
 static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
-    struct work work = {.tiles = tn_arena_take(arena, plan->threads, sizeof *work.tiles)};
+    struct work work = {.tiles = tn_arena_take(arena, plan->host.threads, sizeof *work.tiles)};
 
-    work.dq = tn_arena_take(arena, plan->threads, head_dq_floats(plan) * sizeof(float));
-    for (size_t t = 0; t < plan->threads; t++) {
+    work.dq = tn_arena_take(arena, plan->host.threads, head_dq_floats(plan) * sizeof(float));
+    for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_softmax_tiles tiles = tn_softmax_tiles_take(plan, arena);
 
         if (work.tiles)
@@ -143,7 +144,7 @@ static void forward(const struct tn_attention_call *call)
     struct work work = work_open(call);
     const size_t spans = tn_blocks(call->plan->N, SPAN * BLOCK);
 
-    tn_parallel(call->plan->threads, head_count(call->plan) * spans, forward_task, &work);
+    tn_parallel(call->plan->host.threads, head_count(call->plan) * spans, forward_task, &work);
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -246,9 +247,9 @@ static void backward(const struct tn_attention_call *call)
     struct work work = work_open(call);
 
     if (heads >= HEADS_ENOUGH)
-        tn_parallel(plan->threads, heads, head_task, &work);
+        tn_parallel(plan->host.threads, heads, head_task, &work);
     else
-        tn_parallel(plan->threads, heads * spans, span_task, &work);
+        tn_parallel(plan->host.threads, heads * spans, span_task, &work);
 }
 
 /* ---- The row ------------------------------------------------------------ */

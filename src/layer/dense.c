@@ -17,9 +17,6 @@ static struct tn_matmul_desc product(const struct tn_dense_desc *d, size_t m, si
         .n = n,
         .k = k,
         .elements = d->elements,
-        .threads = d->threads,
-        .cpu = d->cpu,
-        .allocator = d->allocator,
     };
 }
 
@@ -48,7 +45,7 @@ static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
     desc.add = d->add;
     desc.held = d->held;
     desc.wide_a = d->held && d->elements == TN_BF16;
-    return tn_matmul_create(&dense->forward, &desc, err);
+    return tn_matmul_create(&dense->forward, &desc, dense->host, err);
 }
 
 static tarn_status plan_inputs(struct tn_dense *dense, tarn_error *err)
@@ -59,7 +56,7 @@ static tarn_status plan_inputs(struct tn_dense *dense, tarn_error *err)
     desc.lda = ld_of(d, d->ldy);
     desc.ldc = d->ldx;
     desc.add = d->add_dx;
-    return tn_matmul_create(&dense->inputs, &desc, err);
+    return tn_matmul_create(&dense->inputs, &desc, dense->host, err);
 }
 
 static tarn_status plan_weights(struct tn_dense *dense, tarn_error *err)
@@ -71,7 +68,7 @@ static tarn_status plan_weights(struct tn_dense *dense, tarn_error *err)
     desc.ldb = ld_of(d, d->ldx);
     desc.transpose_a = true;
     desc.add = true;
-    return tn_matmul_create(&dense->weights, &desc, err);
+    return tn_matmul_create(&dense->weights, &desc, dense->host, err);
 }
 
 static tarn_status check(struct tn_dense *dense, tarn_error *err)
@@ -90,16 +87,13 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
                        d->ldx, d->ldy, d->in, d->out);
     if (d->held && d->trains)
         return tn_fail(err, TARN_EINVAL, "held is true; it must be false where weights change");
-    d->threads = d->threads ? d->threads : tn_threads_available();
-    dense->kernels = tn_kernels_pick(d->cpu);
-    if (!dense->kernels)
-        return tn_kernels_refuse(d->cpu, err);
     return TARN_OK;
 }
 
-tarn_status tn_dense_init(struct tn_dense *d, const struct tn_dense_desc *desc, tarn_error *err)
+tarn_status tn_dense_init(struct tn_dense *d, const struct tn_dense_desc *desc,
+                          const struct tn_host *host, tarn_error *err)
 {
-    *d = (struct tn_dense){.desc = *desc};
+    *d = (struct tn_dense){.desc = *desc, .host = host};
 
     tarn_status status = check(d, err);
 
@@ -130,7 +124,7 @@ void tn_dense_clear(struct tn_dense *d)
 
 static struct tn_rows rows_of(const struct tn_dense *d, size_t rows, size_t width)
 {
-    return (struct tn_rows){d->kernels, d->desc.threads, rows, width};
+    return tn_rows_on(d->host, rows, width);
 }
 
 /* What a call works in. Sums of columns are done before the products begin. */

@@ -26,22 +26,19 @@ struct tn_dense_desc {
     bool add_dx;    /* backward adds to dx */
     bool held;      /* forward takes what tn_dense_hold() gave; not with `trains` */
     enum tn_element elements;
-    size_t threads;  /* 0: all */
-    const char *cpu; /* as tarn_cpu_name() lists; NULL: best */
-    const tarn_allocator *allocator;
 };
 
 /* A plan. Immutable, so any number of threads may run it at once, each with its own scratch. */
 struct tn_dense {
     struct tn_dense_desc desc; /* without zeros that stand for something */
-    const struct tn_kernels *kernels;
+    const struct tn_host *host;
     struct tn_matmul *forward;          /* y = x W^T */
     struct tn_matmul *inputs, *weights; /* dx = dy W, dW = dy^T x; NULL unless it trains */
 };
 
 /* On failure *d is cleared. */
 tarn_status tn_dense_init(struct tn_dense *d, const struct tn_dense_desc *desc,
-                          tarn_error *err);
+                          const struct tn_host *host, tarn_error *err);
 void tn_dense_clear(struct tn_dense *d); /* accepts zeros */
 
 /* Bytes that forward or backward works in, of any alignment; what is in it may be lost between

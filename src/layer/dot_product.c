@@ -18,10 +18,11 @@ static tarn_status plan_make(tarn_attention *plan, const tarn_dot_product_sizes 
         .keys = sizes->length,
         .query_width = sizes->query_width,
         .value_width = sizes->value_width,
-        .threads = sizes->threads,
     };
+    struct tn_host host;
+    const tarn_status status = tn_host_init(&host, &sizes->host, err);
 
-    return tn_attention_init(plan, &desc, err);
+    return status == TARN_OK ? tn_attention_init(plan, &desc, &host, err) : status;
 }
 
 size_t tarn_causal_dot_product_workspace_size(const tarn_dot_product_sizes *sizes)

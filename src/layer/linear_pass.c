@@ -61,8 +61,8 @@ static struct sum turned_of_head(const struct tn_linear_group *a, float *St, siz
 static void add(const struct tn_linear_group *a, struct sum sum, struct packed x,
                 struct packed y, size_t n)
 {
-    a->plan->kernels->product(sum.at, (ptrdiff_t)sum.ld, x.rows, 1, (ptrdiff_t)x.ld, y.rows,
-                              (ptrdiff_t)y.ld, sum.rows, sum.width, n, true);
+    a->plan->host.kernels->product(sum.at, (ptrdiff_t)sum.ld, x.rows, 1, (ptrdiff_t)x.ld,
+                                   y.rows, (ptrdiff_t)y.ld, sum.rows, sum.width, n, true);
 }
 
 /* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction.
@@ -93,10 +93,10 @@ static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
 
         tn_linear_ahead_fetch(ahead, head, i, part);
         if (a->plan->causal)
-            tn_recurrence_run(a->plan->kernels, &r, a->sizes.chunk, a->tiles->chunk);
+            tn_recurrence_run(a->plan->host.kernels, &r, a->sizes.chunk, a->tiles->chunk);
         else
-            a->plan->kernels->product(r.o, r.ldo, r.q, r.ldq, 1, r.S, r.ldS, r.n, r.width,
-                                      r.rows, false);
+            a->plan->host.kernels->product(r.o, r.ldo, r.q, r.ldq, 1, r.S, r.ldS, r.n, r.width,
+                                           r.rows, false);
     }
 }
 
@@ -136,7 +136,7 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span s
 /* q_i . z_i, causal z taking up k_i before. */
 static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
 {
-    const struct tn_kernels *const kernels = a->plan->kernels;
+    const struct tn_kernels *const kernels = a->plan->host.kernels;
     const struct packed q = packed_q(a, head), k = packed_k(a, head);
     const ptrdiff_t ld = (ptrdiff_t)q.ld;
     float *const den = a->tiles->den + head * T, *const z = a->tiles->z + head * a->sizes.C_ld;
@@ -170,7 +170,7 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
         }
         tn_linear_store_output(a, i, n); /* (12) */
     }
-    a->plan->kernels->settle();
+    a->plan->host.kernels->settle();
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -206,7 +206,7 @@ void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear
         tn_linear_store_gradients(a, arrays->din[TN_QUERY], arrays->in[TN_QUERY], a->tiles->q,
                                   i, n, a->plan->N);
     }
-    a->plan->kernels->settle();
+    a->plan->host.kernels->settle();
 }
 
 /* dphi(k_i) = Rt_i^T v'_i, dv_i = R_i^T phi(k_i). */
@@ -242,5 +242,5 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_s
                    packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later);
         tn_linear_store_dv(a, i, n);
     }
-    a->plan->kernels->settle();
+    a->plan->host.kernels->settle();
 }

@@ -131,9 +131,9 @@ static float step_near(const tarn_attention *plan, float *near, const struct row
     };
     float den;
 
-    plan->kernels->recur(&r); /* (18) */
-    plan->kernels->recur_sum(&den, near + C * width, rows->q, 0, rows->k, 0, 1,
-                             padded(C)); /* (19) */
+    plan->host.kernels->recur(&r); /* (18) */
+    plan->host.kernels->recur_sum(&den, near + C * width, rows->q, 0, rows->k, 0, 1,
+                                  padded(C)); /* (19) */
     return den;
 }
 
@@ -142,8 +142,9 @@ static float add_far(const tarn_attention *plan, const float *far, const struct 
 {
     const size_t C = plan->map.C, width = padded(plan->M);
 
-    plan->kernels->product(rows->y, 0, rows->q, 0, 1, far, (ptrdiff_t)width, 1, width, C, true);
-    return plan->kernels->dot(rows->q, far + C * width, C);
+    plan->host.kernels->product(rows->y, 0, rows->q, 0, 1, far, (ptrdiff_t)width, 1, width, C,
+                                true);
+    return plan->host.kernels->dot(rows->q, far + C * width, C);
 }
 
 static float advance(const tarn_attention *plan, const struct head_state *state,
@@ -156,7 +157,7 @@ static float advance(const tarn_attention *plan, const struct head_state *state,
     if (count >= BLOCK)
         den += add_far(plan, state->far, rows);
     if ((count + 1) % BLOCK == 0) {
-        plan->kernels->add(state->far, state->far, state->near, sum_floats(plan));
+        plan->host.kernels->add(state->far, state->far, state->near, sum_floats(plan));
         memset(state->near, 0, sum_floats(plan) * sizeof(float));
     }
     return den;
@@ -177,7 +178,8 @@ static void head_step(const struct step *step, const struct rows *rows, size_t h
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
     const float by = normalises ? tn_linear_inverse(plan, den) : 1.0f;
 
-    plan->kernels->scale(tn_out(call->arrays->y, b, h, 0), rows->y, by, plan->M); /* (20) */
+    plan->host.kernels->scale(tn_out(call->arrays->y, b, h, 0), rows->y, by,
+                              plan->M); /* (20) */
 }
 
 static void group_step(void *arg, size_t task, size_t thread)

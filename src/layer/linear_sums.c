@@ -9,8 +9,8 @@ static void copy(const struct tn_linear_group *a, float *to, size_t to_ld, const
 {
     const struct tn_linear_sizes *const s = &a->sizes;
 
-    a->plan->kernels->scale_rows(to, (ptrdiff_t)to_ld, from, (ptrdiff_t)from_ld,
-                                 (struct tn_column){0}, s->rows, s->C_ld, false);
+    a->plan->host.kernels->scale_rows(to, (ptrdiff_t)to_ld, from, (ptrdiff_t)from_ld,
+                                      (struct tn_column){0}, s->rows, s->C_ld, false);
 }
 
 void tn_linear_sums_load(const struct tn_linear_group *a, float *sums, const float *kept)
@@ -40,9 +40,9 @@ static void turn(const struct tn_linear_group *a, float *turned, const float *su
 
     memset(turned, 0, a->heads * s->C * s->S_ld * sizeof(float));
     for (size_t head = 0; head < a->heads; head++)
-        a->plan->kernels->transpose(turned + head * s->C * s->S_ld, (ptrdiff_t)s->S_ld,
-                                    sums + head * s->rows * s->St_ld, (ptrdiff_t)s->St_ld, s->M,
-                                    s->C);
+        a->plan->host.kernels->transpose(turned + head * s->C * s->S_ld, (ptrdiff_t)s->S_ld,
+                                         sums + head * s->rows * s->St_ld, (ptrdiff_t)s->St_ld,
+                                         s->M, s->C);
 }
 
 /* z is St's row for the value that is always 1. */
@@ -65,9 +65,9 @@ void tn_linear_turn_S(const struct tn_linear_group *a)
     const struct tn_linear_sizes *const s = &a->sizes;
 
     for (size_t head = 0; head < a->heads; head++) {
-        a->plan->kernels->transpose(a->tiles->St + head * s->rows * s->St_ld,
-                                    (ptrdiff_t)s->St_ld, a->tiles->S + head * s->C * s->S_ld,
-                                    (ptrdiff_t)s->S_ld, s->C, s->M);
+        a->plan->host.kernels->transpose(
+            a->tiles->St + head * s->rows * s->St_ld, (ptrdiff_t)s->St_ld,
+            a->tiles->S + head * s->C * s->S_ld, (ptrdiff_t)s->S_ld, s->C, s->M);
         if (s->normalises)
             memcpy(ones_row(a, head), a->tiles->z + head * s->C_ld, s->C_ld * sizeof(float));
     }
@@ -87,6 +87,6 @@ void tn_linear_sums_scan(const tarn_attention *plan, float *kept, size_t head, s
     for (size_t i = 1; i < count; i++) {
         const size_t at = backwards ? count - 1 - i : i, done = backwards ? at + 1 : at - 1;
 
-        plan->kernels->axpy(first + at * stride, 1.0f, first + done * stride, floats);
+        plan->host.kernels->axpy(first + at * stride, 1.0f, first + done * stride, floats);
     }
 }

@@ -27,7 +27,8 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
     const bool normalises = plan->options.value[TN_LINEAR_NORMALISE] != 0.0;
     const double chunk = plan->options.value[TN_LINEAR_CHUNK];
     const size_t C = plan->map.C, M = plan->M;
-    const size_t C_ld = tn_padded(plan->kernels, C), width = tn_padded(plan->kernels, M);
+    const size_t C_ld = tn_padded(plan->host.kernels, C),
+                 width = tn_padded(plan->host.kernels, M);
     const size_t rows = normalises ? M + 1 : M;
 
     return (struct tn_linear_sizes){
@@ -36,7 +37,7 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
         .M = M,
         .rows = rows,
         .C_ld = C_ld,
-        .M_ld = tn_padded(plan->kernels, M + 1),
+        .M_ld = tn_padded(plan->host.kernels, M + 1),
         .o_ld = tn_max(C_ld, width),
         .width = width,
         .S_ld = state_ld(width),
@@ -53,7 +54,7 @@ struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t h
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
     const size_t rows = heads * T;
     const size_t chunk_floats =
-        tn_recurrence_scratch(plan->kernels, s.chunk, tn_max(s.C, s.rows));
+        tn_recurrence_scratch(plan->host.kernels, s.chunk, tn_max(s.C, s.rows));
 
     return (struct tn_linear_tiles){
         .q = tn_arena_floats(arena, rows * s.C_ld),
@@ -173,9 +174,9 @@ static void load_values(const struct tn_linear_group *a, struct rows rows)
     const float *const first = tn_in(v, a->b, a->h, rows.from);
 
     for (size_t i = 0; i < order.outer; i++)
-        a->plan->kernels->scale_rows(a->tiles->v + (ptrdiff_t)i * to.outer, to.inner,
-                                     first + (ptrdiff_t)i * at.outer, at.inner,
-                                     (struct tn_column){0}, order.inner, a->sizes.M, false);
+        a->plan->host.kernels->scale_rows(
+            a->tiles->v + (ptrdiff_t)i * to.outer, to.inner, first + (ptrdiff_t)i * at.outer,
+            at.inner, (struct tn_column){0}, order.inner, a->sizes.M, false);
     for (size_t head = 0; head < a->heads; head++)
         for (size_t i = 0; i < rows.n; i++)
             a->tiles->v[(head * T + i) * a->sizes.M_ld + a->sizes.M] = 1.0f;
@@ -225,14 +226,14 @@ static void load_scaled(const struct tn_linear_group *a, struct rows rows, const
                                      inverses ? kept.inner : 0};
 
         if (y)
-            a->plan->kernels->scale_dot_rows(
+            a->plan->host.kernels->scale_dot_rows(
                 a->tiles->g + row * to.outer, to.inner, first + row * at.outer, at.inner, by,
                 (struct tn_column){a->tiles->den + row * dots.outer, dots.inner},
                 y + row * y_at.outer, y_at.inner, order.inner, a->sizes.M);
         else
-            a->plan->kernels->scale_rows(a->tiles->g + row * to.outer, to.inner,
-                                         first + row * at.outer, at.inner, by, order.inner,
-                                         a->sizes.M, false);
+            a->plan->host.kernels->scale_rows(a->tiles->g + row * to.outer, to.inner,
+                                              first + row * at.outer, at.inner, by, order.inner,
+                                              a->sizes.M, false);
     }
 }
 
@@ -308,7 +309,7 @@ static void store_rows(const struct tn_linear_group *a, tarn_output out, float *
     for (size_t i = 0; i < order.outer; i++) {
         const ptrdiff_t row = (ptrdiff_t)i;
 
-        a->plan->kernels->scale_rows(
+        a->plan->host.kernels->scale_rows(
             first + row * to.outer, to.inner, a->tiles->o + row * at.outer, at.inner,
             (struct tn_column){by ? by + row * by_at.outer : NULL, by ? by_at.inner : 0},
             order.inner, a->sizes.M, a->sizes.streams);

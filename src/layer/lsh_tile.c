@@ -8,7 +8,7 @@
 /* The sizes of a head; what only a call knows is zero. */
 static struct tn_lsh_head sizes_of(const tarn_attention *plan, bool backward)
 {
-    const struct tn_kernels *const kernels = plan->kernels;
+    const struct tn_kernels *const kernels = plan->host.kernels;
     const size_t D = tn_padded(kernels, plan->D), M = tn_padded(kernels, plan->M);
     const size_t chunk = tn_min(tn_lsh_option(plan, TN_LSH_CHUNK), plan->N);
 
@@ -61,7 +61,7 @@ static struct tn_lsh_scratch scratch_take(const struct tn_lsh_head *a, struct tn
 struct tn_lsh_scratch *tn_lsh_lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
     const struct tn_lsh_head sizes = sizes_of(plan, true); /* not smaller than forward's */
-    const size_t threads = tn_min(plan->threads, plan->B * plan->H);
+    const size_t threads = tn_min(plan->host.threads, plan->B * plan->H);
     struct tn_lsh_scratch *const all = tn_arena_take(arena, threads, sizeof *all);
 
     for (size_t t = 0; t < threads; t++) {

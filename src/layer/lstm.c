@@ -19,9 +19,8 @@ enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* ---- life --------------------------------------------------------------- */
 
-static tarn_status check(struct tn_lstm *lstm, tarn_error *err)
+static tarn_status check(const struct tn_lstm_desc *d, tarn_error *err)
 {
-    struct tn_lstm_desc *const d = &lstm->desc;
     size_t floats;
 
     if (d->B == 0 || d->N == 0 || d->in == 0 || d->units == 0 ||
@@ -30,23 +29,14 @@ static tarn_status check(struct tn_lstm *lstm, tarn_error *err)
                        "batch, length, in, units are %zu, %zu, %zu, %zu; each must be at least "
                        "1, and all must fit in memory",
                        d->B, d->N, d->in, d->units);
-    d->threads = d->threads ? d->threads : tn_threads_available();
-    lstm->kernels = tn_kernels_pick(d->cpu);
-    if (!lstm->kernels)
-        return tn_kernels_refuse(d->cpu, err);
     return TARN_OK;
-}
-
-static const tarn_allocator *allocator_of(const struct tn_lstm *lstm)
-{
-    return lstm->desc.allocator ? &lstm->allocator_copy : NULL;
 }
 
 static void clear_own(struct tn_lstm *lstm)
 {
     if (lstm->own) {
         lstm->backend->clear(lstm);
-        tn_release(allocator_of(lstm), lstm->own);
+        tn_release(&lstm->host->allocator, lstm->own);
         lstm->own = NULL;
     }
 }
@@ -55,7 +45,7 @@ static tarn_status try_backend(struct tn_lstm *lstm, const struct tn_lstm_backen
                                tarn_error *err)
 {
     lstm->backend = backend;
-    lstm->own = tn_allocate(allocator_of(lstm), backend->own_size);
+    lstm->own = tn_allocate(&lstm->host->allocator, backend->own_size);
     if (!lstm->own)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for an LSTM plan");
     memset(lstm->own, 0, backend->own_size);
@@ -96,13 +86,13 @@ static tarn_status choose(struct tn_lstm *lstm, tarn_error *err)
     return status == TARN_OK ? status : tn_fail(err, status, "%s", refusal.text);
 }
 
-tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc, tarn_error *err)
+tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc,
+                         const struct tn_host *host, tarn_error *err)
 {
-    *lstm = (struct tn_lstm){.desc = *desc, .ways = desc->one_way ? 1 : TN_LSTM_WAYS};
-    tarn_status status = check(lstm, err);
+    *lstm =
+        (struct tn_lstm){.desc = *desc, .host = host, .ways = desc->one_way ? 1 : TN_LSTM_WAYS};
+    tarn_status status = check(desc, err);
 
-    if (desc->allocator)
-        lstm->allocator_copy = *desc->allocator;
     if (status == TARN_OK)
         status = choose(lstm, err);
     if (status != TARN_OK)

@@ -24,9 +24,6 @@ struct tn_lstm_desc {
     size_t B, N, in, units; /* units: of a direction, H */
     bool one_way;           /* the first direction only */
     bool trains;
-    size_t threads; /* 0: all */
-    const char *cpu;
-    const tarn_allocator *allocator;
 };
 
 /* Of one direction, as PyTorch stores them: weight_ih (4H x in), weight_hh (4H x H), bias_ih
@@ -45,15 +42,14 @@ struct tn_lstm_tape {
 struct tn_lstm {
     struct tn_lstm_desc desc; /* without zeros that stand for something */
     const struct tn_lstm_backend *backend;
-    const struct tn_kernels *kernels;
+    const struct tn_host *host;
     size_t ways; /* directions */
-    tarn_allocator allocator_copy;
-    void *own; /* the backend's */
+    void *own;   /* the backend's */
 };
 
 /* On failure *lstm is cleared. */
 tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc,
-                         tarn_error *err);
+                         const struct tn_host *host, tarn_error *err);
 void tn_lstm_clear(struct tn_lstm *lstm); /* accepts zeros */
 
 size_t tn_lstm_scratch_size(const struct tn_lstm *lstm); /* bytes, of any alignment */

@@ -41,7 +41,7 @@ static tarn_status create(struct tn_lstm *lstm, tarn_error *err)
                                              .in = d->in,
                                              .units = d->units,
                                              .trains = d->trains,
-                                             .allocator = d->allocator};
+                                             .allocator = &lstm->host->allocator};
     const tarn_status status = tn_lstm_sweep_create(&own->sweep, &sweep, err);
 
     if (status == TARN_OK)
@@ -92,7 +92,7 @@ static size_t lane_count(const struct tn_lstm *lstm)
 
 static size_t seat_count(const struct tn_lstm *lstm)
 {
-    return tn_min(lstm->desc.threads, lane_count(lstm));
+    return tn_min(lstm->host->threads, lane_count(lstm));
 }
 
 static struct held take_held(const struct tn_lstm *lstm, struct tn_arena *arena)
@@ -260,8 +260,8 @@ static void join_inputs(void *arg, size_t b, size_t thread)
         if (lstm->ways == 1)
             memcpy(dx + t * in, lanes->dx + row * in, in * sizeof *dx);
         else
-            lstm->kernels->add(dx + t * in, lanes->dx + row * in,
-                               lanes[own->chunks].dx + reversed * in, in);
+            lstm->host->kernels->add(dx + t * in, lanes->dx + row * in,
+                                     lanes[own->chunks].dx + reversed * in, in);
     }
     memset(dx + length * in, 0, (lstm->desc.N - length) * in * sizeof *dx);
 }
@@ -278,9 +278,9 @@ static void join_weights(const struct call *call, size_t way, float *dw, size_t 
     float *const turned = call->work->held[way].turned;
 
     for (size_t c = 1; c < own->chunks; c++)
-        lstm->kernels->add(sum, sum, hidden ? lanes[c].dhidden : lanes[c].din, 4 * H * n);
-    lstm->kernels->transpose(turned, (ptrdiff_t)n, sum, (ptrdiff_t)(4 * H), n, 4 * H);
-    lstm->kernels->add(dw, dw, turned, 4 * H * n);
+        lstm->host->kernels->add(sum, sum, hidden ? lanes[c].dhidden : lanes[c].din, 4 * H * n);
+    lstm->host->kernels->transpose(turned, (ptrdiff_t)n, sum, (ptrdiff_t)(4 * H), n, 4 * H);
+    lstm->host->kernels->add(dw, dw, turned, 4 * H * n);
 }
 
 static void join_direction(void *arg, size_t way, size_t thread)
@@ -296,9 +296,9 @@ static void join_direction(void *arg, size_t way, size_t thread)
     join_weights(call, way, dw->in, lstm->desc.in);
     join_weights(call, way, dw->hidden, H);
     for (size_t c = 1; c < own->chunks; c++)
-        lstm->kernels->add(lanes->dbias, lanes->dbias, lanes[c].dbias, 4 * H);
-    lstm->kernels->add(dw->in_bias, dw->in_bias, lanes->dbias, 4 * H);
-    lstm->kernels->add(dw->hidden_bias, dw->hidden_bias, lanes->dbias, 4 * H);
+        lstm->host->kernels->add(lanes->dbias, lanes->dbias, lanes[c].dbias, 4 * H);
+    lstm->host->kernels->add(dw->in_bias, dw->in_bias, lanes->dbias, 4 * H);
+    lstm->host->kernels->add(dw->hidden_bias, dw->hidden_bias, lanes->dbias, 4 * H);
 }
 
 /* ---- forth and back ----------------------------------------------------- */
@@ -309,8 +309,8 @@ static void hold_direction(const struct call *call, size_t way, bool back, size_
     const struct tn_lstm_weights *const w = &call->weights[way];
     struct held *const held = &call->work->held[way];
 
-    call->lstm->kernels->add(held->bias, w->in_bias, w->hidden_bias,
-                             4 * call->lstm->desc.units);
+    call->lstm->host->kernels->add(held->bias, w->in_bias, w->hidden_bias,
+                                   4 * call->lstm->desc.units);
     held->fine = tn_lstm_sweep_hold(own->sweep, held->in, held->hidden, w->in, w->hidden, back,
                                     call->work->seats[thread].scratch);
 }
@@ -440,7 +440,7 @@ static void backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
     tn_parallel(threads, lane_count(lstm), backward_lane, &call);
     tn_parallel(threads, lstm->ways, join_direction, &call);
     if (dx)
-        tn_parallel(lstm->desc.threads, lstm->desc.B, join_inputs, &call);
+        tn_parallel(lstm->host->threads, lstm->desc.B, join_inputs, &call);
     if (!is_fine(&call)) {
         spoil(dweights->in, 1);
         spoil(dx, dx ? lstm->desc.B * lstm->desc.N * lstm->desc.in : 0);

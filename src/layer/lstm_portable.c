@@ -36,11 +36,8 @@ static tarn_status plan_project(struct tn_lstm *lstm, tarn_error *err)
                                                        .out = 4 * d->units,
                                                        .bias = true,
                                                        .trains = d->trains,
-                                                       .add_dx = way > 0,
-                                                       .threads = d->threads,
-                                                       .cpu = d->cpu,
-                                                       .allocator = d->allocator},
-                               err);
+                                                       .add_dx = way > 0},
+                               lstm->host, err);
     return status;
 }
 
@@ -48,19 +45,13 @@ static tarn_status plan_products(struct tn_lstm *lstm, tarn_error *err)
 {
     const struct tn_lstm_desc *const d = &lstm->desc;
     const size_t H = d->units;
-    const struct tn_matmul_desc hidden = {.m = 4 * H,
-                                          .n = H,
-                                          .k = d->B * d->N,
-                                          .transpose_a = true,
-                                          .add = true,
-                                          .threads = d->threads,
-                                          .cpu = d->cpu,
-                                          .allocator = d->allocator};
+    const struct tn_matmul_desc hidden = {
+        .m = 4 * H, .n = H, .k = d->B * d->N, .transpose_a = true, .add = true};
     struct portable *const own = lstm->own;
     tarn_status status = plan_project(lstm, err);
 
     if (status == TARN_OK && d->trains)
-        status = tn_matmul_create(&own->hidden, &hidden, err);
+        status = tn_matmul_create(&own->hidden, &hidden, lstm->host, err);
     return status;
 }
 
@@ -69,7 +60,7 @@ static tarn_status create(struct tn_lstm *lstm, tarn_error *err)
     struct portable *const own = lstm->own;
     const size_t B = lstm->desc.B;
 
-    own->chunk = tn_blocks(B, tn_blocks(lstm->desc.threads, lstm->ways));
+    own->chunk = tn_blocks(B, tn_blocks(lstm->host->threads, lstm->ways));
     own->chunks = tn_blocks(B, own->chunk);
     return plan_products(lstm, err);
 }
@@ -119,7 +110,8 @@ static size_t shared_scratch(const struct tn_lstm *lstm)
 
 static size_t panel_floats(const struct tn_lstm *lstm, bool of_b, size_t items, size_t k)
 {
-    return tn_panels(lstm->kernels, of_b, items) * tn_panel_width(lstm->kernels, of_b) * k;
+    return tn_panels(lstm->host->kernels, of_b, items) *
+           tn_panel_width(lstm->host->kernels, of_b) * k;
 }
 
 static struct lane take_lane(const struct tn_lstm *lstm, struct tn_arena *arena)
@@ -267,7 +259,7 @@ static void clear_lane(const struct run *run)
 /* c = a U^T, or a U: rows of n floats from rows of k. */
 static void multiply(const struct run *run, float *c, const float *a, size_t n, size_t k)
 {
-    const struct tn_kernels *const kernels = run->call->lstm->kernels;
+    const struct tn_kernels *const kernels = run->call->lstm->host->kernels;
     const size_t rows = run->to - run->from;
 
     kernels->pack(run->lane->packed, false, a, (ptrdiff_t)k, false, rows, k);
@@ -287,10 +279,10 @@ static void forward_row(const struct run *run, size_t b, size_t step)
     const size_t H = call->lstm->desc.units, row = row_at(run, b, step);
     float *const h = run->lane->h + (b - run->from) * H;
 
-    call->lstm->kernels->lstm(call->work->history.gates[run->way] + row * 4 * H,
-                              call->work->history.cells[run->way] + row * H, h,
-                              run->lane->more + (b - run->from) * 4 * H,
-                              cell_before(run, b, step), H);
+    call->lstm->host->kernels->lstm(call->work->history.gates[run->way] + row * 4 * H,
+                                    call->work->history.cells[run->way] + row * H, h,
+                                    run->lane->more + (b - run->from) * 4 * H,
+                                    cell_before(run, b, step), H);
     memcpy(call->y + (row * call->lstm->ways + run->way) * H, h, H * sizeof *h);
 }
 
@@ -327,12 +319,12 @@ static void forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape,
     for (size_t way = 0; way < lstm->ways; way++) {
         const struct tn_lstm_weights *const w = &weights[way];
 
-        lstm->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * H);
+        lstm->host->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * H);
         tn_dense_forward(&own->project[way], work.history.gates[way], x, w->in, work.bias,
                          work.scratch);
-        lstm->kernels->pack(work.U[way], true, w->hidden, (ptrdiff_t)H, false, 4 * H, H);
+        lstm->host->kernels->pack(work.U[way], true, w->hidden, (ptrdiff_t)H, false, 4 * H, H);
     }
-    tn_parallel(lstm->desc.threads, lstm->ways * own->chunks, forward_run, &call);
+    tn_parallel(lstm->host->threads, lstm->ways * own->chunks, forward_run, &call);
 }
 
 /* ---- backward ----------------------------------------------------------- */
@@ -341,7 +333,7 @@ static void forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape,
 static void backward_row(const struct run *run, size_t b, size_t step)
 {
     const struct call *const call = run->call;
-    const struct tn_kernels *const kernels = call->lstm->kernels;
+    const struct tn_kernels *const kernels = call->lstm->host->kernels;
     const size_t H = call->lstm->desc.units, row = row_at(run, b, step), i = b - run->from;
     float *const gates = call->work->history.gates[run->way] + row * 4 * H;
     float *const dh = run->lane->h + i * H, *const dz = run->lane->more + i * 4 * H;
@@ -416,14 +408,14 @@ static void weight_gradients(const struct call *call, float *dx,
     const size_t H = lstm->desc.units;
     float *const db = call->work->bias;
 
-    tn_parallel(lstm->desc.threads, lstm->desc.B, shift_sequence,
+    tn_parallel(lstm->host->threads, lstm->desc.B, shift_sequence,
                 &(struct shift){call, y, way});
     tn_matmul_run(own->hidden, dw->hidden, dz, call->work->before, NULL, call->work->scratch);
     memset(db, 0, 4 * H * sizeof *db);
     tn_dense_backward(&own->project[way], dx, dw->in, db, dz, x, call->weights[way].in,
                       call->work->scratch);
-    lstm->kernels->add(dw->in_bias, dw->in_bias, db, 4 * H);
-    lstm->kernels->add(dw->hidden_bias, dw->hidden_bias, db, 4 * H);
+    lstm->host->kernels->add(dw->in_bias, dw->in_bias, db, 4 * H);
+    lstm->host->kernels->add(dw->hidden_bias, dw->hidden_bias, db, 4 * H);
 }
 
 static void backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *dx,
@@ -438,9 +430,9 @@ static void backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
         .lstm = lstm, .weights = weights, .work = &work, .dy = dy, .lengths = lengths};
 
     for (size_t way = 0; way < lstm->ways; way++)
-        lstm->kernels->pack(work.U[way], true, weights[way].hidden, (ptrdiff_t)H, true, H,
-                            4 * H);
-    tn_parallel(lstm->desc.threads, lstm->ways * own->chunks, backward_run, &call);
+        lstm->host->kernels->pack(work.U[way], true, weights[way].hidden, (ptrdiff_t)H, true, H,
+                                  4 * H);
+    tn_parallel(lstm->host->threads, lstm->ways * own->chunks, backward_run, &call);
     for (size_t way = 0; way < lstm->ways; way++)
         weight_gradients(&call, dx, dweights, y, x, way);
 }

@@ -7,7 +7,7 @@
 #ifndef TN_ROWS_H
 #define TN_ROWS_H
 
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 
 /* rows x width floats, one row behind the other unless a function takes an ld. */
 struct tn_rows {
@@ -15,6 +15,11 @@ struct tn_rows {
     size_t threads; /* at least 1 */
     size_t rows, width;
 };
+
+static inline struct tn_rows tn_rows_on(const struct tn_host *host, size_t rows, size_t width)
+{
+    return (struct tn_rows){host->kernels, host->threads, rows, width};
+}
 
 /* Rows of a block: the cut for work that leaves nothing behind. At least 1. */
 size_t tn_rows_block(const struct tn_rows *r);

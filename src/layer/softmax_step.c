@@ -30,9 +30,9 @@ void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_
 static void gather_values(const tarn_attention *plan, float *y, const float *p, const float *v,
                           size_t n)
 {
-    const size_t M = plan->M, whole = M - M % plan->kernels->lanes;
+    const size_t M = plan->M, whole = M - M % plan->host.kernels->lanes;
 
-    plan->kernels->product(y, 0, p, 0, 1, v, (ptrdiff_t)M, 1, whole, n, false);
+    plan->host.kernels->product(y, 0, p, 0, 1, v, (ptrdiff_t)M, 1, whole, n, false);
     for (size_t m = whole; m < M; m++) {
         y[m] = 0.0f;
         for (size_t j = 0; j < n; j++)
@@ -45,7 +45,7 @@ static void head_step(void *arg, size_t task, size_t thread)
     const struct step *const step = arg;
     const struct tn_attention_call *const call = step->call;
     const tarn_attention *const plan = call->plan;
-    const struct tn_kernels *const kernels = plan->kernels;
+    const struct tn_kernels *const kernels = plan->host.kernels;
     const size_t b = task / plan->H, h = task % plan->H;
     const size_t n = tn_kv_cache_length(call->states[b]) + 1;
     const float *const keys = tn_kv_cache_keys(call, b, h), scale = tn_softmax_scale(plan);

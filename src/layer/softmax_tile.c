@@ -50,7 +50,8 @@ static struct tn_softmax_keys keys_take(size_t Dp, size_t Mp, struct tn_arena *a
 struct tn_softmax_tiles tn_softmax_tiles_take(const tarn_attention *plan,
                                               struct tn_arena *arena)
 {
-    const size_t Dp = tn_padded(plan->kernels, plan->D), Mp = tn_padded(plan->kernels, plan->M);
+    const size_t Dp = tn_padded(plan->host.kernels, plan->D),
+                 Mp = tn_padded(plan->host.kernels, plan->M);
     struct tn_softmax_tiles tiles = {
         .s = tn_arena_floats(arena, BLOCK * BLOCK),
         .dp = tn_arena_floats(arena, BLOCK * BLOCK),
@@ -72,14 +73,14 @@ struct tn_softmax_head tn_softmax_head_open(const struct tn_attention_call *call
 
     return (struct tn_softmax_head){
         .plan = plan,
-        .kernels = plan->kernels,
+        .kernels = plan->host.kernels,
         .call = call,
         .tiles = tiles,
         .b = index / plan->H,
         .h = index % plan->H,
         .length = tn_key_length(call, index / plan->H),
-        .Dp = tn_padded(plan->kernels, plan->D),
-        .Mp = tn_padded(plan->kernels, plan->M),
+        .Dp = tn_padded(plan->host.kernels, plan->D),
+        .Mp = tn_padded(plan->host.kernels, plan->M),
         .scale = tn_softmax_scale(plan),
         .lse = call->saved && !stores ? call->saved + row : NULL,
         .stored = call->saved && stores ? call->saved + row * ld : NULL,

@@ -12,7 +12,7 @@ static bool keeps_before(const struct tn_block_plan *plan)
 }
 
 static tarn_status init_products(struct tn_block_plan *plan, const struct tn_block_desc *desc,
-                                 tarn_error *err)
+                                 const struct tn_host *host, tarn_error *err)
 {
     const size_t F = plan->rows.width, feed = plan->inner.width;
     const bool post = !plan->arch->norm_first;
@@ -22,18 +22,15 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
         .trains = desc->trains,
         .held = desc->held,
         .elements = desc->elements,
-        .threads = desc->threads,
-        .cpu = desc->cpu,
-        .allocator = desc->allocator,
     };
     tarn_status status;
 
     dense.in = dense.out = F;
     dense.add = !desc->trains;
-    if ((status = tn_dense_init(&plan->out, &dense, err)) != TARN_OK)
+    if ((status = tn_dense_init(&plan->out, &dense, host, err)) != TARN_OK)
         return status;
     dense.in = feed;
-    if ((status = tn_dense_init(&plan->back, &dense, err)) != TARN_OK)
+    if ((status = tn_dense_init(&plan->back, &dense, host, err)) != TARN_OK)
         return status;
 
     /* Post-norm, the input of a branch is also what the branch is added to. */
@@ -41,30 +38,27 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
     dense.add = false;
     dense.add_dx = post;
     dense.out = plan->projected;
-    if ((status = tn_dense_init(&plan->project, &dense, err)) != TARN_OK)
+    if ((status = tn_dense_init(&plan->project, &dense, host, err)) != TARN_OK)
         return status;
     dense.out = feed;
     dense.activation = keeps_before(plan) ? TN_IDENTITY : plan->arch->activation;
-    return tn_dense_init(&plan->in, &dense, err);
+    return tn_dense_init(&plan->in, &dense, host, err);
 }
 
 tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch,
-                          const struct tn_block_desc *desc, tarn_error *err)
+                          const struct tn_block_desc *desc, const struct tn_host *host,
+                          tarn_error *err)
 {
-    const struct tn_kernels *const kernels = tn_kernels_pick(desc->cpu);
-    const size_t threads = desc->threads ? desc->threads : tn_threads_available();
-    tarn_status status;
-
-    if (!kernels)
-        return tn_kernels_refuse(desc->cpu, err);
     *plan = (struct tn_block_plan){
         .arch = arch,
-        .rows = {kernels, threads, desc->rows, arch->config.width},
-        .inner = {kernels, threads, desc->rows, arch->config.feed},
+        .rows = tn_rows_on(host, desc->rows, arch->config.width),
+        .inner = tn_rows_on(host, desc->rows, arch->config.feed),
         .projected = tn_arch_projected(arch),
         .trains = desc->trains,
     };
-    if ((status = init_products(plan, desc, err)) != TARN_OK)
+    const tarn_status status = init_products(plan, desc, host, err);
+
+    if (status != TARN_OK)
         tn_block_clear(plan);
     return status;
 }

@@ -29,16 +29,15 @@ struct tn_block_plan {
 };
 
 struct tn_block_desc {
-    size_t rows, threads;
-    const char *cpu;
+    size_t rows;
     bool trains;
     bool held; /* forward takes weights by tn_block_hold() */
     enum tn_element elements;
-    const tarn_allocator *allocator;
 };
 
 tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch,
-                          const struct tn_block_desc *desc, tarn_error *err);
+                          const struct tn_block_desc *desc, const struct tn_host *host,
+                          tarn_error *err);
 void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
 size_t tn_block_scratch_size(const struct tn_block_plan *plan);
 

@@ -198,12 +198,13 @@ size_t tn_arch_projected(const struct tn_arch *arch)
 static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
 {
     const tarn_attention_desc desc = tn_arch_attention(arch, 1, 1);
+    const struct tn_host host = {.kernels = tn_kernels_pick(NULL), .threads = 1};
     tarn_attention plan;
     tarn_status status = check_attention(arch->config.attention, err);
 
     if (status != TARN_OK)
         return status;
-    if ((status = tn_attention_init(&plan, &desc, err)) == TARN_OK) {
+    if ((status = tn_attention_init(&plan, &desc, &host, err)) == TARN_OK) {
         arch->inputs = plan.kind->inputs;
         arch->has_step = plan.kind->step != NULL;
     }

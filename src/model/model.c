@@ -44,10 +44,11 @@ tarn_status tn_model_allocate(tarn_model **model, const tarn_config *config,
     struct tn_arch arch;
     struct tn_arena measure = tn_arena_over(NULL);
     size_t tensors;
-    tarn_status status = tn_arch_init(&arch, config, err);
+    tarn_status status;
 
     *model = NULL;
-    if (status != TARN_OK)
+    if ((status = tn_allocator_check(allocator, err)) != TARN_OK ||
+        (status = tn_arch_init(&arch, config, err)) != TARN_OK)
         return status;
     const size_t floats = tn_weights_count(&arch, &tensors);
 
@@ -63,10 +64,8 @@ tarn_status tn_model_allocate(tarn_model **model, const tarn_config *config,
 
     *model = lay_out(&arch, floats, tensors, &arena);
     (*model)->memory = memory;
-    if (allocator) {
-        (*model)->allocator_copy = *allocator;
-        (*model)->allocator = &(*model)->allocator_copy;
-    }
+    if (allocator)
+        (*model)->allocator = *allocator;
     tn_weights_carve(&(*model)->weights, &arch, (*model)->values);
     tn_weights_visit(&(*model)->weights, &arch, name_tensor, *model);
     return TARN_OK;
@@ -76,10 +75,10 @@ void tarn_model_free(tarn_model *model)
 {
     if (!model)
         return;
-    const tarn_allocator allocator = model->allocator_copy;
+    const tarn_allocator allocator = model->allocator;
 
-    tn_release(model->allocator, model->note);
-    tn_release(model->allocator ? &allocator : NULL, model->memory);
+    tn_release(&allocator, model->note);
+    tn_release(&allocator, model->memory);
 }
 
 tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err)
@@ -88,13 +87,13 @@ tarn_status tn_model_note(tarn_model *model, const char *note, tarn_error *err)
     if (size > TN_NOTE_MOST)
         return tn_fail(err, TARN_EINVAL, "note has %zu bytes; it must have at most %d",
                        size - 1, TN_NOTE_MOST - 1);
-    char *const copy = note ? tn_allocate(model->allocator, size) : NULL;
+    char *const copy = note ? tn_allocate(&model->allocator, size) : NULL;
 
     if (note && !copy)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a note of %zu bytes", size);
     if (copy)
         memcpy(copy, note, size);
-    tn_release(model->allocator, model->note);
+    tn_release(&model->allocator, model->note);
     model->note = copy;
     return TARN_OK;
 }

@@ -14,18 +14,16 @@
 #include "model/transformer.h"
 
 struct tn_run_desc {
-    size_t B, N;    /* N: of symbols or frames */
-    size_t threads; /* 0: all */
-    const char *cpu;
+    size_t B, N;      /* N: of symbols or frames */
     const char *lstm; /* as tn_lstm_desc.backend */
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
     bool unplaced;            /* memory comes later, by tn_run_place() */
-    const tarn_allocator *allocator;
 };
 
 struct tarn_run {
     const tarn_model *model;
+    struct tn_host host;
     size_t B, N, R; /* N positions; R = B N rows */
     size_t T;       /* symbols or frames of a sequence, at most */
     bool trains, recompute;
@@ -60,12 +58,11 @@ struct tarn_run {
 
     size_t bytes;
     void *memory, *plans;
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
 };
 
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
-                          const struct tn_run_desc *desc, tarn_error *err);
+                          const struct tn_run_desc *desc, const struct tn_host *host,
+                          tarn_error *err);
 
 /* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does
  * the table of positions. Nothing is kept there from one pass to the next, so that runs may

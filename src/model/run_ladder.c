@@ -5,7 +5,8 @@ void tn_ladder_free(struct tn_ladder *ladder)
 {
     for (size_t i = 0; i < ladder->count; i++)
         tarn_run_free(ladder->runs[i]);
-    tn_release(ladder->allocator, ladder->memory);
+    if (ladder->host)
+        tn_release(&ladder->host->allocator, ladder->memory);
     *ladder = (struct tn_ladder){0};
 }
 
@@ -17,7 +18,7 @@ static tarn_status plan(struct tn_ladder *ladder, const tarn_model *model,
 
     rung.unplaced = true;
     for (size_t i = 0; i < tn_min(rungs, TN_RUNGS) && status == TARN_OK; i++) {
-        status = tn_run_create(&ladder->runs[i], model, &rung, err);
+        status = tn_run_create(&ladder->runs[i], model, &rung, ladder->host, err);
         if (status == TARN_OK) {
             ladder->count++;
             ladder->bytes = tn_max(ladder->bytes, ladder->runs[i]->bytes);
@@ -39,7 +40,7 @@ static tarn_status place(struct tn_ladder *ladder, tarn_error *err)
     tn_run_positions(ladder->runs[0], &arena);
     ladder->bytes = tn_arena_bytes(&arena);
     ladder->memory =
-        ladder->bytes < SIZE_MAX ? tn_allocate(ladder->allocator, ladder->bytes) : NULL;
+        ladder->bytes < SIZE_MAX ? tn_allocate(&ladder->host->allocator, ladder->bytes) : NULL;
     if (!ladder->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
@@ -55,9 +56,10 @@ static tarn_status place(struct tn_ladder *ladder, tarn_error *err)
 }
 
 tarn_status tn_ladder_create(struct tn_ladder *ladder, const tarn_model *model,
-                             const struct tn_run_desc *desc, size_t rungs, tarn_error *err)
+                             const struct tn_run_desc *desc, size_t rungs,
+                             const struct tn_host *host, tarn_error *err)
 {
-    *ladder = (struct tn_ladder){.allocator = desc->allocator};
+    *ladder = (struct tn_ladder){.host = host};
     tarn_status status = plan(ladder, model, desc, rungs, err);
 
     if (status == TARN_OK)

@@ -15,13 +15,14 @@ struct tn_ladder {
     tarn_run *runs[TN_RUNGS]; /* from the longest down */
     size_t count, bytes;
     void *memory;
-    const tarn_allocator *allocator;
+    const struct tn_host *host;
 };
 
-/* Of one run, or `rungs` at most; desc->allocator must live as long as the ladder. On failure
- * it is empty. */
+/* Of one run, or `rungs` at most; the host must live as long as the ladder. On failure it is
+ * empty. */
 tarn_status tn_ladder_create(struct tn_ladder *ladder, const tarn_model *model,
-                             const struct tn_run_desc *desc, size_t rungs, tarn_error *err);
+                             const struct tn_run_desc *desc, size_t rungs,
+                             const struct tn_host *host, tarn_error *err);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_ladder_free(struct tn_ladder *ladder);

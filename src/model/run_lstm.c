@@ -23,21 +23,17 @@ tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn
                                 .N = run->N,
                                 .units = tn_lstm_units(arch),
                                 .one_way = tn_lstm_ways(arch) == 1,
-                                .trains = desc->trains,
-                                .threads = desc->threads,
-                                .cpu = desc->cpu,
-                                .allocator = desc->allocator};
+                                .trains = desc->trains};
     tarn_status status = TARN_OK;
 
     if (desc->elements != TN_F32)
         return tn_fail(err, TARN_EINVAL, "precision is bf16; it must be f32 with an lstm");
     for (size_t i = 0; i < tn_min(arch->config.layers, 2) && status == TARN_OK; i++) {
         lstm.in = tn_lstm_inputs(arch, i);
-        status = tn_lstm_init(&run->lstms[i], &lstm, err);
+        status = tn_lstm_init(&run->lstms[i], &lstm, &run->host, err);
     }
     if (status == TARN_OK)
-        run->block.rows = (struct tn_rows){run->lstms[0].kernels, run->lstms[0].desc.threads,
-                                           run->R, arch->config.width};
+        run->block.rows = tn_rows_on(&run->host, run->R, arch->config.width);
     return status;
 }
 

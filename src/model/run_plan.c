@@ -6,18 +6,15 @@
 
 /* ---- Plans -------------------------------------------------------------- */
 
-static tarn_status plan_attentions(tarn_run *run, const struct tn_run_desc *desc,
-                                   tarn_error *err)
+static tarn_status plan_attentions(tarn_run *run, tarn_error *err)
 {
     const struct tn_arch *const arch = &run->model->arch;
     tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
 
-    attention.threads = desc->threads;
-    attention.cpu = desc->cpu;
-    attention.allocator = desc->allocator;
     for (size_t layer = 0; layer < arch->config.layers; layer++) {
         attention.seed = tn_arch_seed(arch, layer);
-        const tarn_status status = tn_attention_init(&run->attentions[layer], &attention, err);
+        const tarn_status status =
+            tn_attention_init(&run->attentions[layer], &attention, &run->host, err);
 
         if (status != TARN_OK)
             return status;
@@ -30,11 +27,8 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
     const struct tn_arch *const arch = &run->model->arch;
     const struct tn_block_desc block = {
         .rows = run->R,
-        .threads = desc->threads,
-        .cpu = desc->cpu,
         .trains = desc->trains,
         .elements = desc->elements,
-        .allocator = desc->allocator,
     };
     const struct tn_dense_desc predictor = {
         .rows = run->R,
@@ -42,10 +36,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .out = arch->head.outputs,
         .bias = true,
         .trains = desc->trains,
-        .threads = desc->threads,
-        .cpu = desc->cpu,
         .elements = desc->elements,
-        .allocator = desc->allocator,
     };
     struct tn_dense_desc projection = predictor;
 
@@ -53,14 +44,14 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
     projection.out = arch->position.embedding;
     projection.ldy = arch->config.width;
     tarn_status status = arch->lstm ? tn_run_lstm_plan(run, desc, err)
-                                    : tn_block_init(&run->block, arch, &block, err);
+                                    : tn_block_init(&run->block, arch, &block, &run->host, err);
 
     if (status == TARN_OK)
-        status = tn_dense_init(&run->predictor, &predictor, err);
+        status = tn_dense_init(&run->predictor, &predictor, &run->host, err);
     if (status == TARN_OK && run->model->weights.frames)
-        status = tn_dense_init(&run->projection, &projection, err);
+        status = tn_dense_init(&run->projection, &projection, &run->host, err);
     if (status == TARN_OK && !arch->lstm)
-        status = plan_attentions(run, desc, err);
+        status = plan_attentions(run, err);
     return status;
 }
 
@@ -181,7 +172,7 @@ static tarn_status allocate(tarn_run *run, tarn_error *err)
     lay_out(run, &arena);
     tn_run_positions(run, &arena);
     run->bytes = tn_arena_bytes(&arena);
-    run->memory = run->bytes < SIZE_MAX ? tn_allocate(run->allocator, run->bytes) : NULL;
+    run->memory = run->bytes < SIZE_MAX ? tn_allocate(&run->host.allocator, run->bytes) : NULL;
     if (!run->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
@@ -244,7 +235,8 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
 }
 
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
-                          const struct tn_run_desc *desc, tarn_error *err)
+                          const struct tn_run_desc *desc, const struct tn_host *host,
+                          tarn_error *err)
 {
     const size_t layers = model->arch.config.layers;
     struct tn_arena plan_size = tn_arena_over(NULL);
@@ -254,7 +246,7 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
     if (status != TARN_OK)
         return status;
     take_run(layers, &plan_size);
-    void *const plans = tn_allocate(desc->allocator, tn_arena_bytes(&plan_size));
+    void *const plans = tn_allocate(&host->allocator, tn_arena_bytes(&plan_size));
 
     if (!plans)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a run plan");
@@ -263,16 +255,13 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
 
     made->plans = plans;
     made->model = model;
+    made->host = *host;
     made->B = desc->B;
     made->T = desc->N;
     made->N = tn_blocks(desc->N, model->arch.config.stack);
     made->R = made->B * made->N;
     made->trains = desc->trains;
     made->recompute = desc->recompute;
-    if (desc->allocator) {
-        made->allocator_copy = *desc->allocator;
-        made->allocator = &made->allocator_copy;
-    }
     if ((status = plan(made, desc, err)) == TARN_OK && !desc->unplaced)
         status = allocate(made, err);
     else if (status == TARN_OK)
@@ -287,23 +276,25 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
 tarn_status tarn_run_create(tarn_run **run, const tarn_model *model, const tarn_run_desc *desc,
                             tarn_error *err)
 {
+    struct tn_host host;
+
     if (!run || !model || !desc)
         return tn_fail(err, TARN_EINVAL, "run, model and desc must not be NULL");
-    return tn_run_create(run, model,
-                         &(struct tn_run_desc){.B = desc->batch,
-                                               .N = desc->length,
-                                               .threads = desc->threads,
-                                               .cpu = desc->cpu,
-                                               .allocator = desc->allocator},
-                         err);
+    *run = NULL;
+    const tarn_status status = tn_host_init(&host, &desc->host, err);
+
+    return status == TARN_OK
+               ? tn_run_create(run, model,
+                               &(struct tn_run_desc){.B = desc->batch, .N = desc->length},
+                               &host, err)
+               : status;
 }
 
 void tarn_run_free(tarn_run *run)
 {
     if (!run)
         return;
-    const tarn_allocator allocator = run->allocator_copy;
-    const tarn_allocator *const from = run->allocator ? &allocator : NULL;
+    const tarn_allocator allocator = run->host.allocator;
 
     for (size_t layer = 0; layer < run->model->arch.config.layers; layer++)
         tn_attention_clear(&run->attentions[layer]);
@@ -312,6 +303,6 @@ void tarn_run_free(tarn_run *run)
     tn_lstm_clear(&run->lstms[0]);
     tn_lstm_clear(&run->lstms[1]);
     tn_block_clear(&run->block);
-    tn_release(from, run->memory);
-    tn_release(from, run->plans);
+    tn_release(&allocator, run->memory);
+    tn_release(&allocator, run->plans);
 }

@@ -21,8 +21,7 @@ struct tarn_model {
     size_t tensor_count;
     char *note;   /* what its task must know to use it without data, as JSON; NULL: nothing */
     void *memory; /* as allocated */
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
+    tarn_allocator allocator;
 };
 
 enum { TN_NOTE_MOST = 1 << 26 }; /* bytes */

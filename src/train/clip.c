@@ -101,13 +101,12 @@ static void fill(float *scales, float value, size_t count)
 
 struct tn_clip_result tn_clip_scales(const struct tn_clip *clip, float *scales, double *scratch,
                                      const float *g, const struct tn_range *tensors,
-                                     size_t count, const struct tn_kernels *kernels,
-                                     size_t threads)
+                                     size_t count, const struct tn_host *host)
 {
-    struct job job = {g, kernels, scratch};
+    struct job job = {g, host->kernels, scratch};
     struct tn_clip_result result = {0.0, count};
 
-    tn_pieces_parallel(tensors, count, sum_piece, &job, threads);
+    tn_pieces_parallel(tensors, count, sum_piece, &job, host->threads);
     for (size_t i = 0; i < count; i++) {
         const double square = square_of(scratch, tensors[i], i);
 

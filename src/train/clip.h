@@ -6,7 +6,7 @@
 #ifndef TN_CLIP_H
 #define TN_CLIP_H
 
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 #include "train/pieces.h"
 
 enum tn_clip_kind {
@@ -37,7 +37,6 @@ size_t tn_clip_scratch(const struct tn_range *tensors, size_t count);
  * threads. */
 struct tn_clip_result tn_clip_scales(const struct tn_clip *clip, float *scales, double *scratch,
                                      const float *g, const struct tn_range *tensors,
-                                     size_t count, const struct tn_kernels *kernels,
-                                     size_t threads);
+                                     size_t count, const struct tn_host *host);
 
 #endif

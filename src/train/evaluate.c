@@ -175,15 +175,12 @@ static tarn_status score_batch(void *arg, tarn_score *score, const tarn_batch *b
 
 static tarn_status evaluate(tarn_validation *validation, const tarn_model *model,
                             const struct tn_lesson *lesson, const tarn_settings *settings,
-                            const tarn_evaluate_desc *desc, tarn_error *err)
+                            size_t beam, const struct tn_host *host, tarn_error *err)
 {
-    const struct tn_run_desc run = {.B = settings->batch,
-                                    .N = settings->length,
-                                    .threads = desc->threads,
-                                    .cpu = desc->cpu};
+    const struct tn_run_desc run = {.B = settings->batch, .N = settings->length};
     const size_t rungs = model->arch.config.frames > 0 ? TN_RUNGS : 1;
     struct tn_pass pass;
-    tarn_status status = tn_pass_create(&pass, model, &run, rungs, desc->beam, err);
+    tarn_status status = tn_pass_create(&pass, model, &run, rungs, beam, host, err);
 
     if (status != TARN_OK)
         return status;
@@ -207,27 +204,30 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                           tarn_error *err)
 {
     struct tn_lesson lesson;
+    struct tn_host host;
     tarn_status status;
 
     if (!validation || !model || !settings || !desc)
         return tn_fail(err, TARN_EINVAL,
                        "validation, model, settings and desc must not be NULL");
+    *validation = (tarn_validation){0};
+    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK)
+        return status;
     const struct tn_lesson_desc data = {.note = model->note,
                                         .stack = model->arch.config.stack,
-                                        .threads = desc->threads,
+                                        .threads = host.threads,
                                         .skipped = desc->skipped,
                                         .scored = desc->scored,
                                         .context = desc->context};
     struct tn_training state = {.settings = *settings};
 
-    *validation = (tarn_validation){0};
     state.settings.accumulate = 1; /* one batch at a time is enough here */
     if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
         (status = tn_lesson_open(&lesson, &state.settings, &data, err)) != TARN_OK)
         return status;
     if ((status = tn_task_fits(lesson.task, &model->arch.config, err)) == TARN_OK &&
         (status = check_beam(lesson.task, desc, err)) == TARN_OK)
-        status = evaluate(validation, model, &lesson, &state.settings, desc, err);
+        status = evaluate(validation, model, &lesson, &state.settings, desc->beam, &host, err);
     tn_lesson_close(&lesson);
     return status;
 }

@@ -67,8 +67,8 @@ static struct tn_update numbers_of(const struct tn_optimizer_step *step)
 static void update_piece(const struct tn_optimizer_step *step, const void *numbers, float scale,
                          size_t from, size_t count)
 {
-    step->kernels->update(step->w + from, step->moments[0] + from, step->moments[1] + from,
-                          step->g + from, scale, numbers, count);
+    step->host->kernels->update(step->w + from, step->moments[0] + from,
+                                step->moments[1] + from, step->g + from, scale, numbers, count);
 }
 
 static void adam(const struct tn_optimizer_step *step)

@@ -68,5 +68,5 @@ void tn_optimizer_pieces(const struct tn_optimizer_step *step, tn_optimizer_piec
 {
     struct job job = {step, piece, numbers};
 
-    tn_pieces_parallel(step->tensors, step->count, update_piece, &job, step->threads);
+    tn_pieces_parallel(step->tensors, step->count, update_piece, &job, step->host->threads);
 }

@@ -9,7 +9,7 @@
 #define TN_OPTIMIZER_H
 
 #include "base/option.h"
-#include "kernel/kernels.h"
+#include "kernel/host.h"
 #include "train/pieces.h"
 
 enum { TN_MOMENTS_MOST = 2 };
@@ -26,8 +26,7 @@ struct tn_optimizer_step {
     const struct tn_range *tensors;
     size_t count;        /* tensors */
     const float *scales; /* gradients count scales[i] times in tensor i; NULL: once */
-    const struct tn_kernels *kernels;
-    size_t threads;
+    const struct tn_host *host;
 };
 
 struct tn_optimizer_row {

@@ -17,7 +17,7 @@ static tarn_status make_scores(struct tn_pass *pass, size_t beam, tarn_error *er
     tn_sequence_score_take(&pass->sequences, pass->run, beam, &measure);
     const size_t bytes = tn_arena_bytes(&measure);
 
-    pass->memory = bytes < SIZE_MAX ? tn_allocate(pass->allocator, bytes) : NULL;
+    pass->memory = bytes < SIZE_MAX ? tn_allocate(&pass->host->allocator, bytes) : NULL;
     if (!pass->memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to decode %zu positions",
                        pass->run->N);
@@ -30,10 +30,10 @@ static tarn_status make_scores(struct tn_pass *pass, size_t beam, tarn_error *er
 
 tarn_status tn_pass_create(struct tn_pass *pass, const tarn_model *model,
                            const struct tn_run_desc *desc, size_t rungs, size_t beam,
-                           tarn_error *err)
+                           const struct tn_host *host, tarn_error *err)
 {
-    *pass = (struct tn_pass){.model = model, .allocator = desc->allocator};
-    tarn_status status = tn_ladder_create(&pass->ladder, model, desc, rungs, err);
+    *pass = (struct tn_pass){.model = model, .host = host};
+    tarn_status status = tn_ladder_create(&pass->ladder, model, desc, rungs, host, err);
 
     if (status != TARN_OK)
         return status;
@@ -47,7 +47,8 @@ tarn_status tn_pass_create(struct tn_pass *pass, const tarn_model *model,
 void tn_pass_free(struct tn_pass *pass)
 {
     tn_ladder_free(&pass->ladder);
-    tn_release(pass->allocator, pass->memory);
+    if (pass->host)
+        tn_release(&pass->host->allocator, pass->memory);
     *pass = (struct tn_pass){0};
 }
 

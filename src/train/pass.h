@@ -13,14 +13,14 @@ struct tn_pass {
     struct tn_sequence_score sequences;
     size_t bytes;
     void *memory; /* of the scores; the rest is the ladder's */
-    const tarn_allocator *allocator;
+    const struct tn_host *host;
 };
 
-/* With `rungs` runs for batches of different lengths, 1: of one. desc->allocator must live as
- * long as the pass; beam: see sequence_score.h. On failure it is empty. */
+/* With `rungs` runs for batches of different lengths, 1: of one. the host must live as long
+ * as the pass; beam: see sequence_score.h. On failure it is empty. */
 tarn_status tn_pass_create(struct tn_pass *pass, const tarn_model *model,
                            const struct tn_run_desc *desc, size_t rungs, size_t beam,
-                           tarn_error *err);
+                           const struct tn_host *host, tarn_error *err);
 void tn_pass_free(struct tn_pass *pass); /* accepts what is empty */
 
 /* Refuses what the model cannot read. *weight, unless NULL: of the positions or sequences that

@@ -33,7 +33,7 @@ void tn_sequence_score_take(struct tn_sequence_score *s, const tarn_run *longest
     struct tn_arena measure = tn_arena_over(NULL);
 
     *s = (struct tn_sequence_score){
-        .beam = beam, .threads = longest->block.rows.threads, .N = longest->N};
+        .beam = beam, .threads = longest->host.threads, .N = longest->N};
     const struct tn_ctc_frames frames = frames_of(s, longest);
 
     part_take(s, &frames, &measure);

@@ -28,7 +28,7 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     lay_out(t, &measure);
     const size_t bytes = tn_arena_bytes(&measure);
 
-    t->memory = bytes < SIZE_MAX ? tn_allocate(t->allocator, bytes) : NULL;
+    t->memory = bytes < SIZE_MAX ? tn_allocate(&t->host.allocator, bytes) : NULL;
     if (!t->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for the gradients and moments of %zu parameters",
@@ -62,56 +62,51 @@ static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tar
     struct tn_run_desc run = {
         .B = desc->batch,
         .N = desc->length,
-        .threads = desc->threads,
-        .cpu = desc->cpu,
         .lstm = desc->lstm,
         .trains = true,
         .recompute = desc->recompute,
-        .allocator = t->allocator,
     };
     const tarn_status status = tn_element_named(&run.elements, desc->precision, err);
 
-    return status == TARN_OK
-               ? tn_pass_create(&t->pass, t->model, &run, desc->varies ? TN_RUNGS : 1, 0, err)
-               : status;
+    return status == TARN_OK ? tn_pass_create(&t->pass, t->model, &run,
+                                              desc->varies ? TN_RUNGS : 1, 0, &t->host, err)
+                             : status;
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
-static tarn_trainer *take(const tarn_model *model, const tarn_allocator *allocator)
+static tarn_trainer *take(const tarn_model *model, const struct tn_host *host)
 {
     const size_t bytes = sizeof(tarn_trainer) + model->tensor_count * sizeof(struct tn_range);
-    tarn_trainer *const t = tn_allocate(allocator, bytes);
+    tarn_trainer *const t = tn_allocate(&host->allocator, bytes);
 
     if (!t)
         return NULL;
-    *t = (tarn_trainer){.tensors = (struct tn_range *)(t + 1)};
+    *t = (tarn_trainer){.host = *host, .tensors = (struct tn_range *)(t + 1)};
     for (size_t i = 0; i < model->tensor_count; i++)
         t->tensors[i] =
             (struct tn_range){model->tensors[i].from,
                               model->tensors[i].rows * tn_max(model->tensors[i].columns, 1)};
-    if (allocator) {
-        t->allocator_copy = *allocator;
-        t->allocator = &t->allocator_copy;
-    }
     return t;
 }
 
 tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
                                 const tarn_trainer_desc *desc, tarn_error *err)
 {
+    struct tn_host host;
     tarn_status status;
 
     if (!trainer || !model || !desc)
         return tn_fail(err, TARN_EINVAL, "trainer, model and desc must not be NULL");
     *trainer = NULL;
-    tarn_trainer *const t = take(model, desc->allocator);
+    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK)
+        return status;
+    tarn_trainer *const t = take(model, &host);
 
     if (!t)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a trainer");
     t->model = model;
     t->skip = desc->skip_nonfinite;
     t->seed = desc->seed;
-    t->threads = desc->threads ? desc->threads : tn_threads_available();
     if ((status = read_names(t, desc, err)) != TARN_OK ||
         (status = make_pass(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
@@ -124,12 +119,11 @@ void tarn_trainer_free(tarn_trainer *t)
 {
     if (!t)
         return;
-    const tarn_allocator allocator = t->allocator_copy;
-    const tarn_allocator *const from = t->allocator ? &allocator : NULL;
+    const tarn_allocator allocator = t->host.allocator;
 
     tn_pass_free(&t->pass);
-    tn_release(from, t->memory);
-    tn_release(from, t);
+    tn_release(&allocator, t->memory);
+    tn_release(&allocator, t);
 }
 
 /* ---- Updates ------------------------------------------------------------ */
@@ -214,8 +208,7 @@ static void move(tarn_trainer *t, double rate)
         .tensors = t->tensors,
         .count = t->model->tensor_count,
         .scales = t->scales,
-        .kernels = t->pass.run->block.rows.kernels,
-        .threads = t->threads,
+        .host = &t->host,
     };
 
     memcpy(step.moments, t->moments, sizeof step.moments);
@@ -243,9 +236,8 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
         return tn_fail(err, TARN_EINVAL,
                        "gradients must be those of the last tarn_trainer_gradients() of this "
                        "trainer, and can be applied only once");
-    const struct tn_clip_result clipped =
-        tn_clip_scales(&t->clip, t->scales, t->scratch, t->g, t->tensors,
-                       t->model->tensor_count, t->pass.run->block.rows.kernels, t->threads);
+    const struct tn_clip_result clipped = tn_clip_scales(
+        &t->clip, t->scales, t->scratch, t->g, t->tensors, t->model->tensor_count, &t->host);
 
     t->weight = 0.0;
     *report = (tarn_report){

@@ -18,7 +18,7 @@ struct tarn_trainer {
     struct tn_clip clip;
     bool skip;
     uint64_t seed;
-    size_t threads;
+    struct tn_host host;
 
     /* What the next update depends on, besides the weights. */
     uint64_t updates; /* done, skipped ones too */
@@ -35,8 +35,6 @@ struct tarn_trainer {
 
     size_t bytes;
     void *memory;
-    const tarn_allocator *allocator;
-    tarn_allocator allocator_copy;
 };
 
 /* ---- checkpoint.c ------------------------------------------------------- */

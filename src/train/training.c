@@ -20,6 +20,7 @@ static const char settings_key[] = "tarn_training";
 struct training {
     struct tn_training state;
     const tarn_train_desc *desc;
+    struct tn_host host;
     tarn_model *model;
     tarn_trainer *trainer;
     struct tn_lesson lesson;
@@ -367,10 +368,10 @@ static tarn_status open_model(struct training *t, const tarn_config *config, tar
 {
     const char *const path = t->desc->resume ? NULL : t->desc->start;
     tarn_model *start = NULL;
-    tarn_status status = tarn_model_create(&t->model, config, NULL, err);
+    tarn_status status = tarn_model_create(&t->model, config, t->desc->host.allocator, err);
 
     if (status == TARN_OK && path &&
-        (status = tarn_model_load(&start, path, NULL, err)) == TARN_OK &&
+        (status = tarn_model_load(&start, path, t->desc->host.allocator, err)) == TARN_OK &&
         (status = check_start(config, start, path, err)) == TARN_OK)
         memcpy(t->model->values, start->values, start->count * sizeof *start->values);
     tarn_model_free(start);
@@ -392,8 +393,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .varies = t->lesson.task->row->frames > 0,
         .skip_nonfinite = s->skip_nonfinite,
         .seed = s->seed,
-        .threads = t->desc->threads,
-        .cpu = t->desc->cpu,
+        .host = t->desc->host,
     };
     char *note = NULL;
     tarn_status status;
@@ -455,7 +455,7 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
     const tarn_settings before = *settings;
     const struct tn_lesson_desc desc = {
         .stack = config->stack,
-        .threads = t->desc->threads,
+        .threads = t->host.threads,
         .skipped = t->desc->events.skipped,
         .scored = t->desc->events.scored,
         .context = t->desc->events.context,
@@ -506,7 +506,8 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
     tarn_status status;
 
     choose_precision(&t->state.settings, config);
-    if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
+    if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
+        (status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_lesson(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;

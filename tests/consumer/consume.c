@@ -6,7 +6,7 @@
 
 int main(void)
 {
-    const tarn_run_desc desc = {.batch = 1, .length = 3, .threads = 1};
+    const tarn_run_desc desc = {.batch = 1, .length = 3, .host.threads = 1};
     const int32_t symbols[] = {1, 2, 3};
     const float *outputs;
     tarn_config config;

@@ -16,7 +16,7 @@ int main()
 
     desc.batch = 1;
     desc.length = 3;
-    desc.threads = 1;
+    desc.host.threads = 1;
     if (tarn_config_preset(&config, "tiny", &err) != TARN_OK ||
         tarn_model_create(&model, &config, nullptr, &err) != TARN_OK ||
         tarn_run_create(&run, model, &desc, &err) != TARN_OK ||

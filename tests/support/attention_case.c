@@ -211,7 +211,7 @@ const char *run_name(const struct attention_run *run)
         desc->kind, desc->feature_map ? desc->feature_map : "", desc->causal ? " causal" : "",
         desc->batch, desc->heads, desc->queries, desc->keys, desc->query_width,
         desc->value_width, run->is.has_lengths ? " padded" : "", (int)run->is.layout,
-        (int)run->is.layout_out, desc->threads, desc->cpu ? desc->cpu : "best");
+        (int)run->is.layout_out, desc->host.threads, desc->host.cpu ? desc->host.cpu : "best");
     return name;
 }
 

@@ -190,7 +190,7 @@ static void draw_key_lengths(struct attention_case *is, struct tn_random *random
 static struct attention_case case_plain(const struct variant *variant)
 {
     return (struct attention_case){
-        .desc = {.kind = variant->kind, .feature_map = variant->map, .cpu = forced_cpu()},
+        .desc = {.kind = variant->kind, .feature_map = variant->map, .host.cpu = forced_cpu()},
         .has_keys = variant->has_keys,
         .inputs = variant->inputs,
     };
@@ -211,7 +211,7 @@ struct attention_case case_draw(const struct variant *variant, bool causal, doub
     desc->query_width = draw_width(random);
     desc->value_width = draw_width(random);
     afford(desc, budget);
-    desc->threads = 1 + below(random, 3);
+    desc->host.threads = 1 + below(random, 3);
     desc->seed = tn_random_bits(random);
     draw_key_lengths(&is, random);
     is.layout = (enum layout)below(random, LAYOUTS);
@@ -231,7 +231,7 @@ struct attention_case case_of(const struct variant *variant, bool causal, size_t
     is.desc.queries = is.desc.keys = N;
     is.desc.query_width = D;
     is.desc.value_width = M;
-    is.desc.threads = 2;
+    is.desc.host.threads = 2;
     is.desc.seed = 5;
     is.seed = 6;
     return is;

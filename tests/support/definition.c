@@ -27,7 +27,7 @@ static struct tn_feature_map map_open(const struct attention_run *run)
     tarn_error err = {0};
 
     check_ok(tn_feature_map_init(&map, desc->feature_map, desc->query_width,
-                                 tn_kernels_pick(desc->cpu), &err),
+                                 tn_kernels_pick(desc->host.cpu), &err),
              &err);
     map.draws = take(tn_feature_map_draws(&map), sizeof(float));
     tn_random_seed(&random, desc->seed);

@@ -31,7 +31,7 @@ static double bits(const float *outputs, size_t K, int32_t t)
 double bits_by_steps(const tarn_model *model, const unsigned char *pixels, size_t images,
                      size_t bytes)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = bytes, .cpu = forced_cpu()};
+    const tarn_generator_desc desc = {.batch = 1, .longest = bytes, .host.cpu = forced_cpu()};
     const size_t K = tarn_model_outputs(model) / 3;
     tarn_generator *generator;
     tarn_error err;

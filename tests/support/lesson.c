@@ -14,7 +14,7 @@ tarn_status lesson_train(const struct lesson *lesson, const char *folder, bool r
                          tarn_error *err)
 {
     const tarn_train_desc desc = {
-        .out = folder, .resume = resume, .threads = 1, .cpu = forced_cpu()};
+        .out = folder, .resume = resume, .host = {.threads = 1, .cpu = forced_cpu()}};
 
     return tarn_train(&lesson->config, &lesson->settings, &desc, err);
 }

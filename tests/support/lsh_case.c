@@ -50,7 +50,7 @@ void lsh_open(struct lsh *l, const struct lsh_case *is, uint64_t inputs_seed)
     l->is.desc.keys = l->N;
     check_ok(tarn_attention_create(&l->plan, &l->is.desc, &err), &err);
     if (is->kernels)
-        l->plan->kernels = is->kernels;
+        l->plan->host.kernels = is->kernels;
     const size_t rows = l->B * l->H * l->N;
 
     tn_random_seed(&random, inputs_seed);
@@ -121,7 +121,7 @@ static struct lsh_case case_draw(size_t i, size_t *lengths, struct tn_random *ra
                  .value_width = ONE_OF(random, 1, 7, 16, 32),
                  .causal = ONE_OF(random, 0, 1),
                  .seed = tn_random_bits(random),
-                 .threads = ONE_OF(random, 1, 2)},
+                 .host.threads = ONE_OF(random, 1, 2)},
         .rounds = ONE_OF(random, 1, 2, 4),
         .buckets = ONE_OF(random, 2, 6, 16, 64),
         .chunk = ONE_OF(random, 1, 3, 8, 13, 32, 500),
@@ -167,8 +167,7 @@ struct lsh_case lsh_plain_case(size_t N)
                  .query_width = 16,
                  .value_width = 8,
                  .seed = 7,
-                 .threads = 1,
-                 .cpu = forced_cpu()},
+                 .host = {.threads = 1, .cpu = forced_cpu()}},
         .rounds = 3,
         .buckets = 8,
         .chunk = 8,

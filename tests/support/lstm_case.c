@@ -36,7 +36,8 @@ void lstm_carve(struct tn_lstm_weights *w, const struct tn_lstm_desc *d, float *
     }
 }
 
-struct lstm_case lstm_open(struct tn_lstm_desc d, struct tn_random *random)
+struct lstm_case lstm_open(struct tn_lstm_desc d, const struct tn_host *host,
+                           struct tn_random *random)
 {
     const size_t rows = d.B * d.N, ways = d.one_way ? 1 : 2;
     struct tn_arena arena = tn_arena_over(NULL);
@@ -44,7 +45,7 @@ struct lstm_case lstm_open(struct tn_lstm_desc d, struct tn_random *random)
     tarn_error err;
 
     d.trains = true;
-    check_ok(tn_lstm_init(&c.lstm, &d, &err), &err);
+    check_ok(tn_lstm_init(&c.lstm, &d, host, &err), &err);
     c.x = floats_open(rows * d.in, 1.0, random);
     c.dx = floats_open(rows * d.in, 1.0, random);
     c.y = floats_open(rows * ways * d.units, 1.0, random);

@@ -15,7 +15,8 @@ struct lstm_case {
 };
 
 /* Random inputs, weights, gradients and lengths; the first sequence is whole. */
-struct lstm_case lstm_open(struct tn_lstm_desc d, struct tn_random *random);
+struct lstm_case lstm_open(struct tn_lstm_desc d, const struct tn_host *host,
+                           struct tn_random *random);
 void lstm_close(struct lstm_case *c);
 
 /* All arrays lie behind each other, direction by direction. */

@@ -28,6 +28,26 @@ const char *forced_cpu(void)
     return name && *name ? name : NULL;
 }
 
+const struct tn_host *host_of(const struct tn_kernels *kernels, size_t threads)
+{
+    static struct tn_host hosts[100];
+    const size_t count = threads ? threads : tn_threads_available();
+    struct tn_host *host = hosts;
+
+    assert_non_null(kernels);
+    while (host->kernels && (host->kernels != kernels || host->threads != count))
+        host++;
+    assert_true(host < hosts + 99); /* the last stays empty */
+    host->kernels = kernels;
+    host->threads = count;
+    return host;
+}
+
+const struct tn_host *forced_host(size_t threads)
+{
+    return host_of(tn_kernels_pick(forced_cpu()), threads);
+}
+
 void check_ok(tarn_status status, const tarn_error *err)
 {
     if (status != TARN_OK)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/base.h"
+#include "kernel/host.h"
 
 /* Zeroed, never NULL, freed by free(). */
 void *take(size_t count, size_t size);
@@ -27,6 +27,10 @@ size_t one_of(const size_t *values, size_t count, struct tn_random *random);
 
 /* The instruction set that TARN_CPU forces; NULL: the best. */
 const char *forced_cpu(void);
+
+/* A host with malloc() that lives as long as the program; threads 0: all. */
+const struct tn_host *host_of(const struct tn_kernels *kernels, size_t threads);
+const struct tn_host *forced_host(size_t threads); /* of forced_cpu() */
 
 /* Fails unless `status` is TARN_OK, with the error's text. */
 void check_ok(tarn_status status, const tarn_error *err);

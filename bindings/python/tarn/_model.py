@@ -281,7 +281,7 @@ class _run:
     """A run of whole sequences, for one call."""
 
     def __init__(self, model: int, batch: int, length: int, threads: int) -> None:
-        desc = s.tarn_run_desc(batch=batch, length=length, threads=threads)
+        desc = s.tarn_run_desc(batch, length, s.tarn_host(threads))
         self._pointer = create("tarn_run_create", model, c.byref(desc))
 
     def __enter__(self) -> int:

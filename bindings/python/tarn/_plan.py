@@ -58,7 +58,7 @@ class Plan:
 
     def __init__(self, desc: Desc) -> None:
         self.desc = desc
-        raw = s.tarn_attention_desc(**desc._asdict())
+        raw = s.tarn_attention_desc(*desc[:-1], s.tarn_host(desc.threads))
         self.handle = Handle("attention", create("tarn_attention_create", c.byref(raw)),
                              lib.tarn_attention_free)
         with self.handle.use() as plan:
@@ -112,7 +112,7 @@ class DotProduct:
     def __init__(self, batch: int, heads: int, length: int, query_width: int, value_width: int,
                  threads: int) -> None:
         self._sizes = s.tarn_dot_product_sizes(batch, heads, length, query_width, value_width,
-                                               threads)
+                                               s.tarn_host(threads))
         size = lib.tarn_causal_dot_product_workspace_size(c.byref(self._sizes))
         self._work = scratch(size)
 

@@ -31,7 +31,7 @@ class State:
         desc = s.tarn_generator_desc(
             batch=count("batch", batch), longest=count("longest", longest),
             method=text("method", method), precision=text("precision", precision),
-            threads=threads_of(threads))
+            host=s.tarn_host(threads_of(threads)))
         self._lock = threading.Lock()
         self._model, self._task, self._symbols, self._outputs = model, task, symbols, outputs
         self.batch: int = desc.batch

@@ -17,6 +17,13 @@ class tarn_error(c.Structure):
     _fields_ = [("status", c.c_int), ("text", c.c_char * 256)]
 
 
+# ---- machine.h ----
+
+
+class tarn_host(c.Structure):
+    _fields_ = [("threads", c.c_size_t), ("cpu", c.c_char_p), ("allocator", c.c_void_p)]
+
+
 # ---- attention.h ----
 
 
@@ -32,9 +39,7 @@ class tarn_attention_desc(c.Structure):
         ("query_width", c.c_size_t),
         ("value_width", c.c_size_t),
         ("seed", c.c_uint64),
-        ("threads", c.c_size_t),
-        ("cpu", c.c_char_p),
-        ("allocator", c.c_void_p),
+        ("host", tarn_host),
     ]
 
 
@@ -77,7 +82,7 @@ class tarn_dot_product_sizes(c.Structure):
         ("length", c.c_size_t),
         ("query_width", c.c_size_t),
         ("value_width", c.c_size_t),
-        ("threads", c.c_size_t),
+        ("host", tarn_host),
     ]
 
 
@@ -142,9 +147,7 @@ class tarn_run_desc(c.Structure):
     _fields_ = [
         ("batch", c.c_size_t),
         ("length", c.c_size_t),
-        ("threads", c.c_size_t),
-        ("cpu", c.c_char_p),
-        ("allocator", c.c_void_p),
+        ("host", tarn_host),
     ]
 
 
@@ -157,9 +160,7 @@ class tarn_generator_desc(c.Structure):
         ("longest", c.c_size_t),
         ("method", c.c_char_p),
         ("precision", c.c_char_p),
-        ("threads", c.c_size_t),
-        ("cpu", c.c_char_p),
-        ("allocator", c.c_void_p),
+        ("host", tarn_host),
     ]
 
 
@@ -171,7 +172,6 @@ class tarn_sampling(c.Structure):
         ("greedy", c.c_bool),
         ("seed", c.c_uint64),
         ("stream", c.c_uint64),
-        ("cpu", c.c_char_p),
     ]
 
 
