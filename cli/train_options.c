@@ -378,7 +378,6 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->threads = values->threads;
     o->minutes = values->minutes;
     o->epochs = values->epochs;
-    o->schedule_given = is_given(values, table, "schedule");
     o->validations_given = is_given(values, table, "eval_every");
     o->steps_given = is_given(values, table, "steps");
     if (o->steps_given && o->epochs > 0.0)
@@ -439,11 +438,6 @@ int train_options_read(struct train_options *o, int argc, char **argv)
     const int code = args_read(&command, &values, argc, argv);
 
     return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
-}
-
-bool train_options_fits_time(const struct train_options *o)
-{
-    return o->minutes > 0.0 && !o->steps_given && !o->resume;
 }
 
 /* Static, because the catalog keeps pointers to it. */

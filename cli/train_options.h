@@ -22,14 +22,11 @@ struct train_options {
     double epochs;  /* instead of settings.steps; 0: not given */
     bool resume, json;
     /* On the command line; --epochs counts as steps. */
-    bool schedule_given, steps_given, validations_given;
+    bool steps_given, validations_given;
 };
 
 /* argv[0] is the task, with its options. ARGS_GO_ON or an exit code, as args_read(). */
 int train_options_read(struct train_options *options, int argc, char **argv);
-
-/* Whether the number of updates follows from --minutes, in a run that begins. */
-bool train_options_fits_time(const struct train_options *options);
 
 /* For the catalog: TASK and the options that all tasks have. */
 int train_options_describe(void);

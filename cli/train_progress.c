@@ -8,7 +8,6 @@
 #include "json_line.h"
 #include "skipped.h"
 #include "stopwatch.h"
-#include "train_cosine.h"
 #include "words.h"
 
 static const double forgetting = 0.95; /* decay of the moving average of the loss */
@@ -139,8 +138,6 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
     p->bytes = bytes;
     words_bytes(memory, sizeof memory, (double)bytes);
     train_options_model(model, &p->options->config);
-    if (!p->fitted && !train_options_fits_time(p->options))
-        train_cosine_tell(p->options, s);
     fprintf(stderr,
             "%s: %s\n"
             "optimizer %s, learning rate %g, schedule %s, clip %s\n"
@@ -241,19 +238,11 @@ static void skipped(void *context, const tarn_skipped *skipped)
     json_print_line(object);
 }
 
-static void opened(void *context, tarn_settings *settings)
-{
-    const struct train_progress *const p = context;
-
-    train_cosine_fit(p->options, settings);
-}
-
 tarn_events train_progress_events(struct train_progress *progress)
 {
     return (tarn_events){
         .context = progress,
         .skipped = skipped,
-        .opened = opened,
         .started = started,
         .update = updated,
         .scored = scored,

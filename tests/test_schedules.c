@@ -11,7 +11,7 @@ static struct tn_schedule schedule_of(const char *spec, double rate)
     struct tn_schedule schedule;
     tarn_error err = {0};
 
-    check_ok(tn_schedule_init(&schedule, spec, rate, &err), &err);
+    check_ok(tn_schedule_init(&schedule, spec, rate, 100, &err), &err);
     return schedule;
 }
 
@@ -64,6 +64,20 @@ static void cosine_is_a_line_and_half_a_wave(void **state)
     check_near(rate_at(spec, 2.0, UINT64_MAX), 0.2);
     check_near(rate_at("cosine:total=2", 1.0, 1), 0.5);
     check_near(rate_at("cosine:total=1", 1.0, 1), 0.0);
+}
+
+/* schedule_of() is for 100 steps. */
+static void cosine_without_a_total_ends_with_the_run(void **state)
+{
+    (void)state;
+    for (uint64_t t = 1; t <= 120; t++) {
+        check_near(rate_at("cosine:warmup=10,final=0.1", 2.0, t),
+                   rate_at("cosine:warmup=10,total=100,final=0.1", 2.0, t));
+        check_near(rate_at("cosine:warmup=0.1,final=0.1", 2.0, t),
+                   rate_at("cosine:warmup=10,total=100,final=0.1", 2.0, t));
+        check_near(rate_at("cosine:warmup=0.5,total=40", 2.0, t),
+                   rate_at("cosine:warmup=20,total=40", 2.0, t));
+    }
 }
 
 static void cosine_rises_then_falls(void **state)
@@ -203,17 +217,18 @@ static void specs_and_rates_that_cannot_be_used_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_not_equal(tn_schedule_init(&schedule, wrong[i], 1.0, &err), TARN_OK);
+        assert_int_not_equal(tn_schedule_init(&schedule, wrong[i], 1.0, 0, &err), TARN_OK);
         assert_memory_equal(err.text, "schedule: ", strlen("schedule: "));
     }
-    assert_int_equal(tn_schedule_init(&schedule, "cosine:warmup=9,total=9", 1.0, &err),
+    assert_int_equal(tn_schedule_init(&schedule, "cosine:warmup=9,total=9", 1.0, 0, &err),
                      TARN_EINVAL);
     assert_string_equal(err.text, "schedule: warmup is 9; it must be less than total, 9");
-    assert_int_equal(tn_schedule_init(&schedule, "constant", 0.0, &err), TARN_EINVAL);
+    assert_int_equal(tn_schedule_init(&schedule, "constant", 0.0, 0, &err), TARN_EINVAL);
     assert_string_equal(err.text, "lr is 0; it must be above 0 and at most 10");
-    assert_int_equal(tn_schedule_init(&schedule, "constant", -1.0, &err), TARN_EINVAL);
-    assert_int_equal(tn_schedule_init(&schedule, "constant", (double)NAN, &err), TARN_EINVAL);
-    assert_int_equal(tn_schedule_init(&schedule, "constant", (double)INFINITY, &err),
+    assert_int_equal(tn_schedule_init(&schedule, "constant", -1.0, 0, &err), TARN_EINVAL);
+    assert_int_equal(tn_schedule_init(&schedule, "constant", (double)NAN, 0, &err),
+                     TARN_EINVAL);
+    assert_int_equal(tn_schedule_init(&schedule, "constant", (double)INFINITY, 0, &err),
                      TARN_EINVAL);
 }
 
@@ -257,6 +272,7 @@ int main(void)
         cmocka_unit_test(constant_is_the_same_always),
         cmocka_unit_test(step_changes_after_the_update_it_names),
         cmocka_unit_test(cosine_is_a_line_and_half_a_wave),
+        cmocka_unit_test(cosine_without_a_total_ends_with_the_run),
         cmocka_unit_test(cosine_rises_then_falls),
         cmocka_unit_test(plateau_halves_after_patience_without_a_better_metric),
         cmocka_unit_test(plateau_wants_more_than_its_threshold),

@@ -59,7 +59,7 @@ static struct lesson lesson_of(void)
     lesson_set(&lesson, "length", "9");
     lesson_set(&lesson, "batch", "2");
     lesson_set(&lesson, "eval_batches", "1");
-    lesson_set(&lesson, "schedule", "cosine:warmup=10,total=1000,final=0.25");
+    lesson_set(&lesson, "schedule", "cosine:warmup=0.01,final=0.25");
     lesson_set(&lesson, "steps", "1000");
     lesson_set(&lesson, "lr", "0.01");
     lesson_set(&lesson, "keep", "100000");

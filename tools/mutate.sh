@@ -337,7 +337,7 @@ mutations() {
     mutate "schedule: plateau takes any metric" src/train/schedule_plateau.c \
         's/isfinite(metric) \&\& //' test_schedules
     mutate "schedule: cosine from the first update" src/train/schedule_cosine.c \
-        's/(t - option\[WARMUP\])/t/' test_schedules
+        's/(t - rise)/t/' test_schedules
     mutate "schedule: cosine goes up again" src/train/schedule_cosine.c \
         's/fmin(1.0, (t/fmax(0.0, (t/' test_schedules
 
@@ -351,6 +351,8 @@ mutations() {
     mutate "pace: planned once" $pace 's/pace->next = now + wait;/pace->next = 1e300;/' test_pace
     mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
         's/p->since, p->point,    p->stretch/0/' test_train_timed
+    mutate "training: a resumed schedule is for the planned steps" src/train/training.c \
+        's/return fitted ? (size_t)before/return !fitted \&\& fitted ? (size_t)before/' test_train_timed
 
     sampling=src/generate/sampling.c
     mutate "sampling: no temperature" $sampling 's/ \/ scale.temperature//' test_sampling

@@ -13,6 +13,7 @@ lib.tarn_trainer_free.restype, lib.tarn_trainer_free.argtypes = None, [c.c_void_
 class tarn_trainer_desc(c.Structure):
     _fields_ = [("batch", c.c_size_t), ("length", c.c_size_t), ("optimizer", c.c_char_p),
                 ("schedule", c.c_char_p), ("clip", c.c_char_p), ("lr", c.c_double),
+                ("steps", c.c_size_t),
                 ("precision", c.c_char_p), ("recompute", c.c_bool), ("varies", c.c_bool),
                 ("skip_nonfinite", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
                 ("cpu", c.c_char_p), ("lstm", c.c_char_p),

@@ -32,6 +32,8 @@ typedef struct tarn_trainer_desc {
     const char *schedule;  /* a name of tarn_schedule(), with options; NULL: "constant" */
     const char *clip;      /* a name of tarn_clip(), with options; NULL: "tensor:norm=1" */
     double lr;             /* base learning rate of the schedule; 0: 1e-3 */
+    size_t steps;          /* updates that there will be, for a schedule that ends with them;
+                              0: not known */
     const char *precision; /* of matrix products: "f32" or "bf16"; NULL: "f32" */
     bool recompute;        /* recompute activations in the backward pass: less memory, about a
                               third more time */
@@ -211,8 +213,6 @@ typedef struct tarn_skipped {
 typedef struct tarn_events {
     void *context; /* passed to every callback */
     void (*skipped)(void *context, const tarn_skipped *skipped);
-    /* The data is open and training has not started: the schedule may still be changed. */
-    void (*opened)(void *context, tarn_settings *settings);
     /* Training starts, with the final settings; `from` updates are already done. */
     void (*started)(void *context, const tarn_settings *settings, uint64_t from, size_t bytes);
     void (*update)(void *context, const tarn_report *report);

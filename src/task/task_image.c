@@ -150,7 +150,7 @@ static const struct tn_task_setting settings[] = {
     {"steps", "5000"},
     {"optimizer", "radam"},
     {"lr", "0.001"},
-    {"schedule", "cosine:warmup=100,total=5000,final=0.1"},
+    {"schedule", "cosine:warmup=0.02,final=0.1"},
     {"eval_batches", "50"},
     {0},
 };

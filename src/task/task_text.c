@@ -91,7 +91,7 @@ static size_t decode(const tarn_task *task, char *text, int32_t symbol)
 static const struct tn_task_setting settings[] = {
     {"length", "256"},         {"batch", "16"},
     {"steps", "5000"},         {"optimizer", "adamw"},
-    {"lr", "0.001"},           {"schedule", "cosine:warmup=200,total=5000,final=0.1"},
+    {"lr", "0.001"},           {"schedule", "cosine:warmup=0.04,final=0.1"},
     {"clip", "global:norm=1"}, {0},
 };
 

@@ -23,11 +23,11 @@ const tarn_table_row *tarn_schedule(size_t index)
 static const double rate_most = 10.0;
 
 tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,
-                             tarn_error *err)
+                             size_t steps, tarn_error *err)
 {
     const tarn_table_row *about = NULL;
 
-    *schedule = (struct tn_schedule){.rate = rate};
+    *schedule = (struct tn_schedule){.rate = rate, .steps = steps};
     const tarn_status status =
         tn_option_choose(&about, &schedule->options, tn_schedule_rows, "schedule", spec, err);
 

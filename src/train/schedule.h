@@ -13,7 +13,8 @@ struct tn_schedule_row;
 struct tn_schedule {
     const struct tn_schedule_row *row;
     struct tn_options options;
-    double rate; /* what a constant schedule gives */
+    double rate;  /* what a constant schedule gives */
+    size_t steps; /* of the run; 0: not known */
 };
 
 /* Zeros are the start. No pointers: a checkpoint keeps the numbers. */
@@ -53,7 +54,7 @@ extern const tarn_table_row *const tn_schedule_rows[];
 
 /* Reads a spec such as "step:at=3000,factor=0.1" for a rate from above 0 to 10. */
 tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,
-                             tarn_error *err);
+                             size_t steps, tarn_error *err);
 
 double tn_schedule_rate(const struct tn_schedule *schedule,
                         const struct tn_schedule_state *state, uint64_t t);

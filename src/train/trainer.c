@@ -52,7 +52,8 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
     if ((status = tn_optimizer_init(&t->optimizer, desc->optimizer ? desc->optimizer : "radam",
                                     err)) != TARN_OK ||
         (status = tn_schedule_init(&t->schedule, desc->schedule ? desc->schedule : "constant",
-                                   desc->lr != 0.0 ? desc->lr : 1e-3, err)) != TARN_OK)
+                                   desc->lr != 0.0 ? desc->lr : 1e-3, desc->steps, err)) !=
+            TARN_OK)
         return status;
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }

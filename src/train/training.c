@@ -378,6 +378,34 @@ static tarn_status open_model(struct training *t, const tarn_config *config, tar
     return status;
 }
 
+/* The last checkpoint's settings and progress, and its configuration unless that is NULL. */
+static tarn_status read_last(struct tn_training *state, tarn_config *config, const char *folder,
+                             tarn_error *err)
+{
+    struct tn_safetensors file = {0};
+    char path[TN_FOLDER_PATH];
+    tarn_status status = open_last(&file, path, folder, err);
+
+    if (status != TARN_OK)
+        return status;
+    if ((status = read_training(state, &file, tn_path_shown(path), err)) == TARN_OK && config)
+        status = tn_config_from_file(config, &file, tn_path_shown(path), err);
+    tn_safetensors_free(&file);
+    return status;
+}
+
+/* What the schedule is made for: of a run that was fitted to a time, the steps it began with.
+ * A checkpoint that cannot be read is refused when the folder is opened. */
+static size_t schedule_steps(const struct training *t)
+{
+    struct tn_training before = {0};
+    const bool fitted = t->desc->resume &&
+                        read_last(&before, NULL, t->desc->out, NULL) == TARN_OK &&
+                        before.schedule_end > 0.0;
+
+    return fitted ? (size_t)before.schedule_end : t->state.settings.steps;
+}
+
 static tarn_status open_trainer(struct training *t, const tarn_config *config, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
@@ -388,6 +416,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .schedule = s->schedule,
         .clip = s->clip,
         .lr = s->lr,
+        .steps = schedule_steps(t),
         .precision = s->precision,
         .recompute = s->recompute,
         .varies = t->lesson.task->row->frames > 0,
@@ -511,8 +540,6 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
         (status = open_lesson(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
-    if (t->desc->events.opened)
-        t->desc->events.opened(t->desc->events.context, &t->state.settings);
     if ((status = open_trainer(t, &filled, err)) != TARN_OK ||
         (status = open_folder(t, err)) != TARN_OK)
         return status;
@@ -543,18 +570,13 @@ tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
 tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
                                 const char *folder, tarn_error *err)
 {
-    struct tn_safetensors file = {0};
     struct tn_training state;
-    char path[TN_FOLDER_PATH];
-    tarn_status status;
 
     if (!config || !settings || !folder)
         return tn_fail(err, TARN_EINVAL, "config, settings and folder must not be NULL");
-    if ((status = open_last(&file, path, folder, err)) != TARN_OK)
-        return status;
-    if ((status = read_training(&state, &file, tn_path_shown(path), err)) == TARN_OK &&
-        (status = tn_config_from_file(config, &file, tn_path_shown(path), err)) == TARN_OK)
+    const tarn_status status = read_last(&state, config, folder, err);
+
+    if (status == TARN_OK)
         *settings = state.settings;
-    tn_safetensors_free(&file);
     return status;
 }
