@@ -11,6 +11,7 @@ default_stages() {
     stage "rooms" tools/check_rooms.sh
     stage "mutations still apply" tools/mutate.sh --check
     stage "links of the documentation" tools/check_links.py
+    stage "names in the documentation" tools/check_names.py
     stage "results page" tools/paper_results.py --check
     stage "release-gcc: build" build release-gcc
     stage "reference pages" tools/make_reference.py --check build/release-gcc/tarn

@@ -750,7 +750,7 @@ if $check; then
 fi
 
 mkdir "$tree"
-cp -R CMakeLists.txt cmake include src cli tests examples tools "$tree"
+tar -cf - --exclude=./build --exclude=./.git . | tar -xf - -C "$tree"
 cmake -S "$tree" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O1 \
     -DTARN_ONEDNN=OFF >"$log" 2>&1 || { cat "$log" && exit 1; }
 ninja -C "$build" >"$log" 2>&1 || { cat "$log" && exit 1; }
