@@ -297,6 +297,117 @@ static void a_temporary_that_is_a_link_is_not_followed(void **state)
     folder_close(&folder);
 }
 
+/* The new file is another one: who has the old one open, or its name elsewhere, keeps it. */
+static void what_is_left_is_never_written_to(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a"), *const left =
+                                                            folder_file(&folder, "a.tmp");
+    char kept[9] = "";
+
+    (void)state;
+    file_put(left, "precious", 8);
+    FILE *const file = fopen(left, "rb");
+
+    assert_non_null(file);
+    assert_int_equal(chmod(left, 0444), 0);
+    write_file(path, "new");
+    assert_int_equal(fread(kept, 1, 8, file), 8);
+    assert_string_equal(kept, "precious");
+    fclose(file);
+    file_check(path, "new", 3);
+    folder_close(&folder);
+}
+
+/* Which a symbolic link, a hard link, a pipe and a folder in the way are not. */
+static void only_what_a_writer_left_is_removed(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a"), *const other =
+                                                            folder_file(&folder, "b");
+    const char *const way = folder_file(&folder, "a.tmp");
+
+    (void)state;
+    file_put(other, "precious", 8);
+    assert_int_equal(link(other, way), 0);
+    check_refused(path, "a.tmp: is in the way");
+    file_check(other, "precious", 8);
+    file_check(way, "precious", 8);
+    assert_int_equal(unlink(way), 0);
+    assert_int_equal(mkfifo(way, 0600), 0);
+    check_refused(path, "a.tmp: is in the way");
+    assert_int_equal(unlink(way), 0);
+    assert_int_equal(mkdir(way, 0700), 0);
+    check_refused(path, "a.tmp: is in the way");
+    assert_int_equal(rmdir(way), 0);
+    if (geteuid() == 0) {
+        file_put(way, "theirs", 6);
+        assert_int_equal(chown(way, 65534, 65534), 0);
+        check_refused(path, "a.tmp: is in the way");
+        file_check(way, "theirs", 6);
+    } else
+        print_message("only root can make files of other users: not tested\n");
+    folder_close(&folder);
+}
+
+/* A partial download is continued: then it must be our own. */
+static void only_an_own_partial_file_is_continued(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a"), *const other =
+                                                            folder_file(&folder, "b");
+    struct tn_file_writer writer;
+    uint64_t there;
+    tarn_error err = {0};
+
+    (void)state;
+    file_put(other, "precious", 8);
+    assert_int_equal(link(other, folder_file(&folder, "a.part")), 0);
+    assert_int_equal(tn_file_writer_resume(&writer, &there, path, &err), TARN_EIO);
+    assert_non_null(strstr(err.text, "a.part: is in the way"));
+    file_check(other, "precious", 8);
+    folder_close(&folder);
+}
+
+/* Without locks two writers may have the same temporary: the first must not commit what the
+ * second has written. */
+static void a_temporary_that_was_replaced_is_not_committed(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    struct tn_file_writer writer;
+
+    (void)state;
+    write_file(path, "old");
+    assert_int_equal(tn_file_writer_open(&writer, path, NULL), TARN_OK);
+    assert_int_equal(unlink(folder_file(&folder, "a.tmp")), 0);
+    file_put(folder_file(&folder, "a.tmp"), "half", 4);
+    assert_int_equal(tn_file_writer_commit(&writer, NULL), TARN_EIO);
+    file_check(path, "old", 3);
+    folder_close(&folder);
+}
+
+static void what_was_written_can_be_read_again(void **state)
+{
+    struct folder folder = folder_open();
+    struct tn_file_writer writer;
+    char read[4] = "";
+    uint64_t size = 0;
+    tarn_error err = {0};
+
+    (void)state;
+    check_ok(tn_file_writer_open(&writer, folder_file(&folder, "a"), &err), &err);
+    check_ok(tn_file_writer_put(&writer, "abcde", 5, &err), &err);
+    check_ok(tn_file_writer_read(&writer, read, 3, &size, &err), &err);
+    assert_string_equal(read, "abc");
+    assert_int_equal(size, 5);
+    assert_int_equal(tn_file_writer_read(&writer, (char[8]){0}, 6, &size, &err), TARN_EIO);
+    check_ok(tn_file_writer_put(&writer, "f", 1, &err), &err);
+    check_ok(tn_file_writer_commit(&writer, &err), &err);
+    file_check(folder_file(&folder, "a"), "abcdef", 6);
+    folder_close(&folder);
+}
+
 static void a_suspended_writer_goes_on(void **state)
 {
     struct folder folder = folder_open();
@@ -345,6 +456,11 @@ int main(void)
         cmocka_unit_test(writers_in_a_race_leave_whole_files),
         cmocka_unit_test(permissions_are_kept),
         cmocka_unit_test(a_temporary_that_is_a_link_is_not_followed),
+        cmocka_unit_test(what_is_left_is_never_written_to),
+        cmocka_unit_test(only_what_a_writer_left_is_removed),
+        cmocka_unit_test(only_an_own_partial_file_is_continued),
+        cmocka_unit_test(a_temporary_that_was_replaced_is_not_committed),
+        cmocka_unit_test(what_was_written_can_be_read_again),
         cmocka_unit_test(a_suspended_writer_goes_on),
     };
 

@@ -421,7 +421,13 @@ mutations() {
     mutate "writer: what was left is not cut" $writer \
         's/ftruncate(writer->file, 0) != 0/false/' test_file_writer
     mutate "writer: a renamed file is taken for the temporary" $writer \
-        's/!still_named(writer, &about)/false \&\& !still_named(writer, \&about)/' test_file_writer
+        's/still_named(writer, \*file) ? check_own/true ? check_own/' test_file_writer
+    mutate "writer: what is there is written to" $writer \
+        's/O_RDWR | O_CREAT | O_EXCL/O_RDWR | O_CREAT/' test_file_writer
+    mutate "writer: links and files of others" $writer \
+        's/about.st_uid == geteuid() && about.st_nlink == 1/true/' test_file_writer
+    mutate "writer: the temporary of another writer is committed" $writer \
+        's/if (!still_named(writer, writer->file))/if (false)/' test_file_writer
     mutate "writer: no lock" $writer \
         's/if (flock(file, LOCK_EX | LOCK_NB) == 0 |/if (true |/' test_file_writer
     mutate "writer: the temporary stays" $writer \

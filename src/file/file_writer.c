@@ -20,6 +20,7 @@ static void release(struct tn_file_writer *writer)
         close(writer->file);
     free(writer->path);
     free(writer->temporary);
+    free(writer->folder);
     *writer = (struct tn_file_writer){.file = -1};
 }
 
@@ -44,22 +45,28 @@ static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_er
 
 /* ---- Opening ------------------------------------------------------------ */
 
+/* Everything that memory is needed for, so that nothing after the rename can lack it. */
 static tarn_status name(struct tn_file_writer *writer, const char *path, const char *suffix,
                         tarn_error *err)
 {
     const size_t length = strlen(path);
+    const char *const slash = strrchr(path, '/');
+    const size_t folder = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
 
     if (length == 0)
         return tn_fail(err, TARN_EINVAL, "%s: is not a file name", tn_path_shown(path));
     writer->path = malloc(length + 1);
     writer->temporary = malloc(length + strlen(suffix) + 1);
-    if (!writer->path || !writer->temporary) {
+    writer->folder = malloc(folder + 2);
+    if (!writer->path || !writer->temporary || !writer->folder) {
         release(writer);
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
     }
     memcpy(writer->path, path, length + 1);
     memcpy(writer->temporary, path, length);
     strcpy(writer->temporary + length, suffix);
+    memcpy(writer->folder, slash ? path : ".", slash ? folder : 1);
+    writer->folder[slash ? folder : 1] = '\0';
     return TARN_OK;
 }
 
@@ -81,19 +88,22 @@ static tarn_status check_target(struct tn_file_writer *writer, mode_t *mode, tar
     return TARN_EIO;
 }
 
+enum {
+    AGAIN = -1,   /* no errno: lost to a writer that has just finished */
+    FOREIGN = -2, /* likewise: what is in the way was not left by a writer of this user */
+};
+
 /* Whether the descriptor is still what the temporary's name stands for: between our open() and
  * our lock the writer before us may have renamed it to its target. */
-static bool still_named(const struct tn_file_writer *writer, const struct stat *ours)
+static bool still_named(const struct tn_file_writer *writer, int file)
 {
-    struct stat named;
+    struct stat ours, named;
 
-    return lstat(writer->temporary, &named) == 0 && named.st_dev == ours->st_dev &&
-           named.st_ino == ours->st_ino;
+    return fstat(file, &ours) == 0 && lstat(writer->temporary, &named) == 0 &&
+           named.st_dev == ours.st_dev && named.st_ino == ours.st_ino;
 }
 
-enum { AGAIN = -1 }; /* no errno: lost to a writer that has just finished */
-
-/* 0, an errno or AGAIN. File systems without locks go without. */
+/* 0 or an errno. File systems without locks go without. */
 static int lock(int file)
 {
     if (flock(file, LOCK_EX | LOCK_NB) == 0 || errno == ENOLCK || errno == ENOSYS ||
@@ -102,25 +112,55 @@ static int lock(int file)
     return errno == EWOULDBLOCK ? EBUSY : errno;
 }
 
-/* 0, an errno or AGAIN. `writer->file` is set only once the temporary is ours to remove. */
-static int open_temporary(struct tn_file_writer *writer)
+/* Another user's file would stay theirs, and what has a second name is somebody's file. */
+static int check_own(int file)
 {
-    const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-    const int file = open(writer->temporary, flags, 0666);
     struct stat about;
-    int reason = 0;
 
-    if (file < 0)
-        return errno;
     if (fstat(file, &about) != 0)
-        reason = errno;
-    else if (!S_ISREG(about.st_mode))
-        reason = EEXIST;
-    else if ((reason = lock(file)) == 0 && !still_named(writer, &about))
-        reason = AGAIN;
+        return errno;
+    return S_ISREG(about.st_mode) && about.st_uid == geteuid() && about.st_nlink == 1 ? 0
+                                                                                      : FOREIGN;
+}
+
+/* Opens and locks the temporary; 0, an errno, AGAIN or FOREIGN. */
+static int claim(const struct tn_file_writer *writer, int *file, int flags)
+{
+    *file =
+        open(writer->temporary, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0666);
+    if (*file < 0)
+        return errno;
+    int reason = lock(*file);
+
+    if (reason == 0)
+        reason = still_named(writer, *file) ? check_own(*file) : AGAIN;
     if (reason)
+        close(*file);
+    return reason;
+}
+
+/* What an earlier writer left, which may have gone meanwhile. */
+static int claim_left(const struct tn_file_writer *writer, int *file, bool resumes)
+{
+    const int reason = claim(writer, file, resumes ? O_RDWR : O_RDONLY);
+
+    if (reason == ENOENT)
+        return AGAIN;
+    return reason == ELOOP || reason == EISDIR || reason == ENXIO || reason == EACCES ? FOREIGN
+                                                                                      : reason;
+}
+
+/* 0, an errno, AGAIN or FOREIGN. `writer->file` is set only once the temporary is ours to
+ * remove. */
+static int open_temporary(struct tn_file_writer *writer, bool resumes)
+{
+    int file, reason = claim(writer, &file, O_RDWR | O_CREAT | O_EXCL);
+
+    if (reason == EEXIST && (reason = claim_left(writer, &file, resumes)) == 0 && !resumes) {
+        reason = unlink(writer->temporary) == 0 ? AGAIN : errno;
         close(file);
-    else
+    }
+    if (reason == 0)
         writer->file = file;
     return reason;
 }
@@ -128,27 +168,33 @@ static int open_temporary(struct tn_file_writer *writer)
 /* A user knows the path, and the temporary only where it is itself in the way. */
 static void report(const char *path, const char *suffix, int reason, tarn_error *err)
 {
-    const bool in_the_way = reason == EEXIST || reason == EISDIR || reason == ELOOP;
-
-    tn_fail(err, TARN_EIO, "%s%s: %s", tn_path_shown(path), in_the_way ? suffix : "",
-            reason == EBUSY ? "is being written by another process" : strerror(reason));
+    if (reason == FOREIGN)
+        tn_fail(err, TARN_EIO,
+                "%s%s: is in the way and was not left by a writer of this user: it is a link, "
+                "not a file, or somebody else's; remove it",
+                tn_path_shown(path), suffix);
+    else
+        tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path),
+                reason == EBUSY || reason == AGAIN ? "is being written by another process"
+                                                   : strerror(reason));
 }
 
-/* The locked temporary with whatever is in it; the mode of the file that it will replace, or
- * 0. */
+enum { ATTEMPTS = 100 };
+
+/* The locked temporary, with whatever is in it if the writer resumes; the mode of the file that
+ * it will replace, or 0. */
 static tarn_status begin(struct tn_file_writer *writer, const char *path, const char *suffix,
-                         mode_t *mode, tarn_error *err)
+                         bool resumes, mode_t *mode, tarn_error *err)
 {
-    int reason;
+    int reason = AGAIN;
 
     *writer = (struct tn_file_writer){.file = -1};
     tarn_status status = name(writer, path, suffix, err);
 
     if (status != TARN_OK || (status = check_target(writer, mode, err)) != TARN_OK)
         return status;
-    do
-        reason = open_temporary(writer);
-    while (reason == AGAIN);
+    for (size_t i = 0; i < ATTEMPTS && reason == AGAIN; i++)
+        reason = open_temporary(writer, resumes);
     if (!reason)
         return TARN_OK;
     report(path, suffix, reason, err);
@@ -160,11 +206,11 @@ tarn_status tn_file_writer_open(struct tn_file_writer *writer, const char *path,
                                 tarn_error *err)
 {
     mode_t mode = 0;
-    const tarn_status status = begin(writer, path, ".tmp", &mode, err);
+    const tarn_status status = begin(writer, path, ".tmp", false, &mode, err);
 
     if (status != TARN_OK)
         return status;
-    if (ftruncate(writer->file, 0) != 0 || (mode && fchmod(writer->file, mode & 07777) != 0))
+    if (mode && fchmod(writer->file, mode & 07777) != 0)
         return fail(writer, "the temporary file", err);
     return TARN_OK;
 }
@@ -173,7 +219,7 @@ tarn_status tn_file_writer_resume(struct tn_file_writer *writer, uint64_t *there
                                   const char *path, tarn_error *err)
 {
     mode_t mode = 0;
-    const tarn_status status = begin(writer, path, ".part", &mode, err);
+    const tarn_status status = begin(writer, path, ".part", true, &mode, err);
 
     *there = 0;
     if (status != TARN_OK)
@@ -220,34 +266,53 @@ tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, 
     return TARN_OK;
 }
 
+tarn_status tn_file_writer_read(struct tn_file_writer *writer, void *data, size_t bytes,
+                                uint64_t *size, tarn_error *err)
+{
+    struct stat about;
+    size_t done = 0;
+    ssize_t got = fstat(writer->file, &about) == 0 ? 1 : -1;
+
+    while (got > 0 && done < bytes) {
+        got = pread(writer->file, (char *)data + done, bytes - done, (off_t)done);
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            done += (size_t)got;
+    }
+    if (got < 0 || done < bytes)
+        return tn_fail(err, TARN_EIO, "%s: reading it again: %s", tn_path_shown(writer->path),
+                       got < 0 ? strerror(errno) : "it is shorter than what was written");
+    *size = (uint64_t)about.st_size;
+    return TARN_OK;
+}
+
 /* A rename is on the disk once its folder is. A folder that may be written but not read cannot
  * be opened, and some file systems cannot sync a folder: then the system's own time is all
  * there is. */
-static int sync_folder(const char *path)
+static int sync_folder(const char *folder)
 {
-    const char *const slash = strrchr(path, '/');
-    const size_t length = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-    char *const folder = malloc(length + 2);
-    int reason = folder ? 0 : ENOMEM;
-
-    if (!folder)
-        return reason;
-    memcpy(folder, slash ? path : ".", slash ? length : 1);
-    folder[slash ? length : 1] = '\0';
     const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int reason = 0;
 
-    if (file >= 0) {
-        if (fsync(file) != 0 && errno != EINVAL && errno != ENOTSUP)
-            reason = errno;
-        close(file);
-    }
-    free(folder);
+    if (file < 0)
+        return 0;
+    if (fsync(file) != 0 && errno != EINVAL && errno != ENOTSUP)
+        reason = errno;
+    close(file);
     return reason;
 }
 
-/* The lock is held until the rename is done: see still_named(). */
+/* The lock is held until the rename is done: see still_named(). Without locks the temporary
+ * may have become that of another writer. */
 static tarn_status move(struct tn_file_writer *writer, tarn_error *err)
 {
+    if (!still_named(writer, writer->file)) {
+        tn_fail(err, TARN_EIO, "%s: is being written by another process",
+                tn_path_shown(writer->path));
+        release(writer);
+        return TARN_EIO;
+    }
     if (rename(writer->temporary, writer->path) != 0)
         return fail(writer, "renaming the temporary file", err);
     return TARN_OK;
@@ -261,7 +326,7 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
 
     if (status != TARN_OK)
         return status;
-    const int reason = sync_folder(writer->path);
+    const int reason = sync_folder(writer->folder);
 
     if (reason)
         tn_fail(err, TARN_EIO, "%s: written, but its folder could not be synced: %s",

@@ -4,10 +4,12 @@
  * Everything goes to PATH.tmp in the same folder, is synced, and then renamed to PATH; whatever
  * fails or whoever is killed before that leaves the old PATH as it was.
  *
- * The temporary's name is fixed, so that what a killed process left behind is used again by the
- * next writer instead of gathering for ever, as names made unique would. Two writers at once
- * are kept apart by a lock on the temporary: the second is refused. The system drops the lock
- * of a process that dies.
+ * The temporary's name is fixed, so that what a killed process left behind is found by the next
+ * writer instead of gathering for ever, as unique names would. Nothing that is there is written
+ * to: the temporary is always a new file. What is in its way is removed if it is what a writer
+ * of this user left, a regular file with one name that nobody has locked, and refused if not:
+ * a link, a file of somebody else, or one that is being written. The system drops the lock of a
+ * process that dies.
  *
  *     struct tn_file_writer writer;
  *     if ((status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
@@ -15,8 +17,7 @@
  *         status = tn_file_writer_commit(&writer, err);
  *
  * What comes from far away is worth keeping: tn_file_writer_resume() writes to PATH.part
- * instead and goes on behind what an earlier writer left
- * there. */
+ * instead and continues after what an earlier writer of this user left there. */
 #ifndef TN_FILE_WRITER_H
 #define TN_FILE_WRITER_H
 
@@ -25,6 +26,7 @@
 struct tn_file_writer {
     char *path;      /* as given */
     char *temporary; /* path.tmp */
+    char *folder;    /* that both are in */
     int file;        /* descriptor of the temporary; -1: closed */
     bool keeps;      /* the temporary stays when something fails */
 };
@@ -47,6 +49,11 @@ void tn_file_writer_suspend(struct tn_file_writer *writer);
 
 tarn_status tn_file_writer_put(struct tn_file_writer *writer, const void *data, size_t bytes,
                                tarn_error *err);
+
+/* The first `bytes` of what was put, and how many bytes that was. The writer stays open if this
+ * fails. */
+tarn_status tn_file_writer_read(struct tn_file_writer *writer, void *data, size_t bytes,
+                                uint64_t *size, tarn_error *err);
 
 /* After TARN_OK the file is there, even if power fails in the next moment. */
 tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err);
