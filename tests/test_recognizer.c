@@ -27,15 +27,14 @@ static char *note_of(enum tn_symbol_kind kind, enum tn_normalise normalise, size
     static const char *const names[] = {"a", "b", "c", "d", "e", "f"};
     struct tn_speech_profile profile = {.kind = kind, .normalise = normalise};
     tarn_error err;
+    char *note;
 
     check_ok(tn_symbols_of(&profile.symbols, names, symbols - 1, &err), &err);
     for (size_t b = 0; b < TN_MEL_BANDS; b++) {
         profile.norm.mean[b] = -5.0f;
         profile.norm.scale[b] = 0.3f + 0.01f * (float)b;
     }
-    char *const note = tn_speech_profile_write(&profile);
-
-    assert_non_null(note);
+    check_ok(tn_speech_profile_write(&note, &profile, &err), &err);
     tn_speech_profile_free(&profile);
     return note;
 }

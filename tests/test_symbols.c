@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "data/symbols.h"
 #include "support/testing.h"
 
@@ -117,6 +118,21 @@ static void only_utf8_is_utf8(void **state)
         assert_false(tn_is_utf8(bad[i]));
 }
 
+static void every_character_is_read_as_it_was_written(void **state)
+{
+    char text[4];
+
+    (void)state;
+    for (uint32_t point = 0, read = 1; point < 0x110000; point += 0x1f) {
+        const size_t bytes = tn_utf8_write(text, point);
+        const bool surrogate = point >= 0xd800 && point < 0xe000;
+
+        assert_int_equal(tn_utf8_read(&read, text, bytes), surrogate ? 0 : bytes);
+        assert_true(surrogate || read == point);
+        assert_int_equal(tn_utf8_read(&read, text, bytes - 1), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +141,7 @@ int main(void)
         cmocka_unit_test(transcripts_split_into_symbols),
         cmocka_unit_test(transcripts_become_numbers),
         cmocka_unit_test(only_utf8_is_utf8),
+        cmocka_unit_test(every_character_is_read_as_it_was_written),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,8 +41,7 @@ typedef enum tarn_status {
 } tarn_status;
 
 /* Filled by a function that fails, and left unchanged by one that succeeds. NULL is accepted
- * everywhere. The text is one line without control characters: where, what was found, what is
- * allowed. */
+ * everywhere. The text is one printable line: where, what was found, what is allowed. */
 typedef struct tarn_error {
     tarn_status status;
     char text[256];
@@ -54,6 +53,12 @@ TARN_API const char *tarn_version(void);
 
 /* Short description of a status: "ok", "invalid argument", ... Never NULL. */
 TARN_API const char *tarn_status_name(tarn_status status);
+
+/* Copies text that came from a file or a user for display, cut to `size` bytes with its zero
+ * byte: '?' replaces control characters, which a terminal could take for commands, characters
+ * that are invisible or change the direction of writing, and bytes that are not UTF-8. Texts of
+ * a tarn_error have been through it. */
+TARN_API void tarn_printable(char *out, size_t size, const char *text);
 
 /* Custom memory allocation for objects; a NULL allocator means malloc() and free().
  * `allocate` returns memory aligned like that of malloc(), or NULL on failure; `release` must

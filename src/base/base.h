@@ -18,10 +18,6 @@
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Bytes of the control character that begins `length` bytes: 1, or 2 for those of UTF-8 that
- * terminals take for commands too; 0: none does. */
-size_t tn_control_bytes(const char *text, size_t length);
-
 /* ---- allocate.c --------------------------------------------------------- */
 
 /* An allocator that is NULL or all zeros: malloc(). */

@@ -44,15 +44,22 @@ bool tn_number_read(double *number, const char *text, size_t length)
     return end != local && *end == '\0';
 }
 
-void tn_number_text(char text[TN_NUMBER_TEXT], double number)
+void tn_number_rounded(char text[TN_NUMBER_TEXT], double number, int digits)
 {
     char here[TN_NUMBER_TEXT], local[TN_NUMBER_TEXT];
 
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(local, sizeof local, "%.*g", digits, number);
-        if (strtod(local, NULL) == number)
-            break;
-    }
+    snprintf(local, sizeof local, "%.*g", digits, number);
     point_here(here);
     tn_number_point(text, local, here, point); /* fits: 25 bytes at most, and no point longer */
+}
+
+void tn_number_text(char text[TN_NUMBER_TEXT], double number)
+{
+    double again;
+
+    for (int digits = 15; digits <= 17; digits++) {
+        tn_number_rounded(text, number, digits);
+        if (tn_number_read(&again, text, strlen(text)) && again == number)
+            break;
+    }
 }

@@ -17,6 +17,9 @@ bool tn_number_read(double *number, const char *text, size_t length);
 /* As few digits as give the same number again: 0.1 and not 0.10000000000000001. */
 void tn_number_text(char text[TN_NUMBER_TEXT], double number);
 
+/* With at most so many digits, up to 17. */
+void tn_number_rounded(char text[TN_NUMBER_TEXT], double number, int digits);
+
 /* Writes `to` in the place of the first `from`, if there is one; false: it does not fit. */
 bool tn_number_point(char out[TN_NUMBER_TEXT], const char *text, const char *from,
                      const char *to);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base.h"
+#include "base/utf8.h"
 
 #define TEXT_OF(number) TEXT_OF_EXPANDED(number)
 #define TEXT_OF_EXPANDED(number) #number
@@ -31,36 +31,48 @@ const char *tarn_status_name(tarn_status status)
     return index < sizeof names / sizeof names[0] ? names[index] : "unknown status";
 }
 
-size_t tn_control_bytes(const char *text, size_t length)
+/* Sentences quote what callers and files contain, and end on terminals. What is not UTF-8 is
+ * replaced, too: a terminal of another encoding may take it for a command. */
+static size_t hidden_bytes(const char *text, size_t length)
 {
-    const unsigned char c = length > 0 ? (unsigned char)text[0] : ' ';
-    const unsigned char next = length > 1 ? (unsigned char)text[1] : ' ';
+    uint32_t point = 0;
+    const size_t bytes = tn_utf8_read(&point, text, length);
 
-    if (c < ' ' || c == 0x7f)
-        return 1;
-    return c == 0xc2 && next >= 0x80 && next < 0xa0 ? 2 : 0;
+    return bytes == 0 ? 1 : tn_is_hidden(point) ? bytes : 0;
 }
 
-/* Sentences quote what callers and files hold, and end on terminals, to which control
- * characters are commands. */
-static void make_printable(char *text)
+void tarn_printable(char *out, size_t size, const char *text)
 {
-    size_t length = strlen(text);
+    size_t length = strlen(text), used = 0;
 
-    for (; length > 0; text++, length--)
-        memset(text, '?', tn_control_bytes(text, length));
+    while (length > 0) {
+        uint32_t point;
+        const size_t hidden = hidden_bytes(text, length);
+        const size_t bytes = hidden ? hidden : tn_utf8_read(&point, text, length);
+        const size_t needed = hidden ? 1 : bytes;
+
+        if (used + needed >= size)
+            break;
+        memcpy(out + used, hidden ? "?" : text, needed);
+        used += needed;
+        text += bytes;
+        length -= bytes;
+    }
+    if (size > 0)
+        out[used] = '\0';
 }
 
 tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...)
 {
     if (err) {
+        char text[sizeof err->text];
         va_list args;
 
         err->status = status;
         va_start(args, format);
-        vsnprintf(err->text, sizeof err->text, format, args);
+        vsnprintf(text, sizeof text, format, args);
         va_end(args);
-        make_printable(err->text);
+        tarn_printable(err->text, sizeof err->text, text);
     }
     return status;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "file/file_bytes.h"
 #include "file/paths.h"
 
@@ -49,54 +50,16 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
 
 /* ---- Texts -------------------------------------------------------------- */
 
-/* Many small texts in few blocks, all freed at once. */
-struct tn_text_block {
-    struct tn_text_block *next;
-    size_t used, room;
-    char text[];
-};
-
-enum { BLOCK = 1 << 16 };
-
-static bool make_block(struct tn_speech_list *list, size_t bytes)
-{
-    const size_t room = tn_max(bytes, BLOCK);
-    struct tn_text_block *const block = malloc(sizeof *block + room);
-
-    if (!block)
-        return false;
-    *block = (struct tn_text_block){.next = list->texts, .room = room};
-    list->texts = block;
-    return true;
-}
-
-static char *take_text(struct tn_speech_list *list, size_t bytes)
-{
-    struct tn_text_block *block = list->texts;
-
-    if ((!block || block->room - block->used < bytes) && !make_block(list, bytes))
-        return NULL;
-    block = list->texts;
-    block->used += bytes;
-    return block->text + block->used - bytes;
-}
-
 const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length)
 {
-    char *const copy = take_text(list, length + 1);
-
-    if (copy) {
-        memcpy(copy, text, length);
-        copy[length] = '\0';
-    }
-    return copy;
+    return tn_texts_copy(&list->texts, text, length);
 }
 
 const char *tn_speech_path(struct tn_speech_list *list, const char *folder, const char *name,
                            size_t length)
 {
     const size_t before = length > 0 && *name == '/' ? 0 : strlen(folder) + 1;
-    char *const path = take_text(list, before + length + 1);
+    char *const path = tn_texts_take(&list->texts, before + length + 1);
 
     if (path) {
         snprintf(path, before + 1, "%s/", before > 0 ? folder : "");
@@ -178,10 +141,7 @@ struct tn_line tn_line_word(struct tn_line *line)
 
 void tn_speech_list_free(struct tn_speech_list *list)
 {
-    for (struct tn_text_block *block = list->texts, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
+    tn_texts_free(&list->texts);
     free(list->utterance);
     free(list->skipped);
     *list = (struct tn_speech_list){0};

@@ -7,6 +7,7 @@
 #ifndef TN_SPEECH_LIST_H
 #define TN_SPEECH_LIST_H
 
+#include "base/texts.h"
 #include "data/batch.h"
 #include "data/symbols.h"
 
@@ -32,7 +33,7 @@ struct tn_speech_list {
     size_t count, room;
     struct tn_skipped *skipped;
     size_t skipped_count, skipped_room;
-    struct tn_text_block *texts;
+    struct tn_texts texts;
     bool strict; /* what is wrong with one utterance is a failure */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "data/speech_profile.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/features.h"
+#include "file/json_read.h"
+#include "file/json_write.h"
 
 const char *const tn_symbol_kinds[] = {
     [TN_PHONES] = "phones", [TN_CHARACTERS] = "characters", [TN_WORDS] = "words", NULL};
@@ -41,43 +42,44 @@ void tn_speech_profile_apply(const struct tn_speech_profile *profile, float *fra
 
 /* ---- Writing ------------------------------------------------------------ */
 
-static json_t *write_bands(const float *values)
+/* Nine digits give a float again. */
+static void put_bands(struct tn_json_writer *w, const char *key, const float *values)
 {
-    json_t *const list = json_array();
-
+    tn_json_key(w, key);
+    tn_json_open(w, '[');
     for (size_t b = 0; b < TN_MEL_BANDS; b++)
-        json_array_append_new(list, json_real((double)values[b]));
-    return list;
+        tn_json_put_number(w, (double)values[b], 9);
+    tn_json_close(w, ']');
 }
 
-static json_t *write_symbols(const struct tn_symbols *symbols)
+static void put_symbols(struct tn_json_writer *w, const struct tn_symbols *symbols)
 {
-    json_t *const list = json_array();
-
+    tn_json_key(w, "symbols");
+    tn_json_open(w, '[');
     for (size_t i = 1; i < symbols->count; i++)
-        json_array_append_new(list, json_string(symbols->name[i]));
-    if (json_array_size(list) + 1 == symbols->count)
-        return list;
-    json_decref(list);
-    return NULL;
+        tn_json_put_text(w, symbols->name[i]);
+    tn_json_close(w, ']');
 }
 
-char *tn_speech_profile_write(const struct tn_speech_profile *profile)
+tarn_status tn_speech_profile_write(char **json, const struct tn_speech_profile *profile,
+                                    tarn_error *err)
 {
-    json_t *const object = json_object();
-    char *text = NULL;
+    struct tn_json_writer w = {0};
 
-    if (json_object_set_new(object, "version", json_integer(VERSION)) == 0 &&
-        json_object_set_new(object, "features", json_string(tn_features_version)) == 0 &&
-        json_object_set_new(object, "kind", json_string(tn_symbol_kinds[profile->kind])) == 0 &&
-        json_object_set_new(object, "normalise",
-                            json_string(tn_normalisations[profile->normalise])) == 0 &&
-        json_object_set_new(object, "mean", write_bands(profile->norm.mean)) == 0 &&
-        json_object_set_new(object, "scale", write_bands(profile->norm.scale)) == 0 &&
-        json_object_set_new(object, "symbols", write_symbols(&profile->symbols)) == 0)
-        text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    json_decref(object);
-    return text;
+    tn_json_open(&w, '{');
+    tn_json_key(&w, "version");
+    tn_json_put_whole(&w, VERSION);
+    tn_json_key(&w, "features");
+    tn_json_put_text(&w, tn_features_version);
+    tn_json_key(&w, "kind");
+    tn_json_put_text(&w, tn_symbol_kinds[profile->kind]);
+    tn_json_key(&w, "normalise");
+    tn_json_put_text(&w, tn_normalisations[profile->normalise]);
+    put_bands(&w, "mean", profile->norm.mean);
+    put_bands(&w, "scale", profile->norm.scale);
+    put_symbols(&w, &profile->symbols);
+    tn_json_close(&w, '}');
+    return tn_json_writer_end(&w, json, "the symbols of speech", err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -87,43 +89,48 @@ static tarn_status damaged(const char *source, const char *what, tarn_error *err
     return tn_fail(err, TARN_EFORMAT, "%s: its speech metadata %s", source, what);
 }
 
-static bool find_name(int *number, const char *const *names, const json_t *value)
+static bool find_name(int *number, const char *const *names, const char *text)
 {
-    const char *const text = json_string_value(value);
-
     for (*number = 0; text && names[*number]; ++*number)
         if (strcmp(names[*number], text) == 0)
             return true;
     return false;
 }
 
-static bool read_bands(float *values, const json_t *list, bool positive)
+static bool is_array(const struct tn_json_value *value)
 {
-    if (json_array_size(list) != TN_MEL_BANDS)
-        return false;
-    for (size_t b = 0; b < TN_MEL_BANDS; b++) {
-        const json_t *const value = json_array_get(list, b);
-        const double number = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    return value && value->kind == TN_JSON_ARRAY;
+}
 
-        values[b] = fabs(number) <= 1e9 ? (float)number : NAN;
-        if (isnan(values[b]) || (positive && !(values[b] > 0.0f)))
+static bool read_bands(float *values, const struct tn_json_value *list, bool positive)
+{
+    const struct tn_json_value *at = list + (list != NULL);
+
+    if (!is_array(list) || list->size != TN_MEL_BANDS)
+        return false;
+    for (size_t b = 0; b < TN_MEL_BANDS; b++, at = tn_json_next(at)) {
+        double number = 0.0;
+
+        if (!tn_json_number(at, &number) || !(fabs(number) <= 1e9))
+            return false;
+        values[b] = (float)number;
+        if (positive && !(values[b] > 0.0f))
             return false;
     }
     return true;
 }
 
-static bool is_name(const json_t *value, const char *before)
+static bool is_name(const struct tn_json_value *value, const char *before)
 {
-    const char *const name = json_string_value(value);
-
-    return name && tn_symbol_is_name(name, json_string_length(value)) &&
-           strcmp(before, name) < 0;
+    return value->kind == TN_JSON_TEXT && tn_symbol_is_name(value->text, value->size) &&
+           strcmp(before, value->text) < 0;
 }
 
-static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
+static tarn_status read_symbols(struct tn_symbols *symbols, const struct tn_json_value *list,
                                 const char *source, tarn_error *err)
 {
-    const size_t count = json_array_size(list);
+    const size_t count = is_array(list) ? list->size : 0;
+    const struct tn_json_value *at = list + (list != NULL);
     const char *before = "";
 
     if (count == 0 || count >= TN_SYMBOLS_MOST)
@@ -132,11 +139,11 @@ static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
     tarn_status status =
         names ? TARN_OK : tn_fail(err, TARN_ENOMEM, "not enough memory for symbols");
 
-    for (size_t i = 0; i < count && status == TARN_OK; i++) {
-        if (!is_name(json_array_get(list, i), before))
+    for (size_t i = 0; i < count && status == TARN_OK; i++, at = tn_json_next(at)) {
+        if (!is_name(at, before))
             status = damaged(source, "has symbols that are not sorted names", err);
         else
-            names[i] = before = json_string_value(json_array_get(list, i));
+            names[i] = before = at->text;
     }
     if (status == TARN_OK)
         status = tn_symbols_of(symbols, names, count, err);
@@ -144,38 +151,45 @@ static tarn_status read_symbols(struct tn_symbols *symbols, const json_t *list,
     return status;
 }
 
-static tarn_status read_object(struct tn_speech_profile *profile, const json_t *object,
-                               const char *source, tarn_error *err)
+static tarn_status read_object(struct tn_speech_profile *profile,
+                               const struct tn_json_value *object, const char *source,
+                               tarn_error *err)
 {
-    const char *const features = json_string_value(json_object_get(object, "features"));
+    const char *const features = tn_json_text(object, "features");
+    int64_t version = 0;
     int kind, normalise;
 
-    if (json_integer_value(json_object_get(object, "version")) != VERSION)
+    if (object->kind != TN_JSON_OBJECT)
+        return damaged(source, "is not a JSON object", err);
+    if (!tn_json_whole(tn_json_get(object, "version"), &version) || version != VERSION)
         return damaged(source, "has another version; use a matching version of tarn", err);
     if (!features || strcmp(features, tn_features_version) != 0)
         return tn_fail(err, TARN_EFORMAT, "%s: was trained on features '%.40s'; expected '%s'",
                        source, features ? features : "", tn_features_version);
-    if (!find_name(&kind, tn_symbol_kinds, json_object_get(object, "kind")) ||
-        !find_name(&normalise, tn_normalisations, json_object_get(object, "normalise")))
+    if (!find_name(&kind, tn_symbol_kinds, tn_json_text(object, "kind")) ||
+        !find_name(&normalise, tn_normalisations, tn_json_text(object, "normalise")))
         return damaged(source, "has an unknown kind or normalisation", err);
     profile->kind = (enum tn_symbol_kind)kind;
     profile->normalise = (enum tn_normalise)normalise;
-    if (!read_bands(profile->norm.mean, json_object_get(object, "mean"), false) ||
-        !read_bands(profile->norm.scale, json_object_get(object, "scale"), true))
+    if (!read_bands(profile->norm.mean, tn_json_get(object, "mean"), false) ||
+        !read_bands(profile->norm.scale, tn_json_get(object, "scale"), true))
         return damaged(source, "does not have 40 means and scales", err);
-    return read_symbols(&profile->symbols, json_object_get(object, "symbols"), source, err);
+    return read_symbols(&profile->symbols, tn_json_get(object, "symbols"), source, err);
 }
 
 tarn_status tn_speech_profile_read(struct tn_speech_profile *profile, const char *json,
                                    const char *source, tarn_error *err)
 {
-    json_t *const object = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
-    tarn_status status;
+    struct tn_json parsed;
+    tarn_status status = tn_json_parse(&parsed, json, strlen(json), NULL);
 
     *profile = (struct tn_speech_profile){0};
-    status = json_is_object(object) ? read_object(profile, object, source, err)
-                                    : damaged(source, "is not a JSON object", err);
-    json_decref(object);
+    if (status == TARN_ENOMEM)
+        return tn_fail(err, status, "%s: not enough memory for its speech metadata", source);
+    if (status != TARN_OK)
+        return damaged(source, "is not a JSON object", err);
+    status = read_object(profile, parsed.root, source, err);
+    tn_json_free(&parsed);
     if (status != TARN_OK)
         tn_speech_profile_free(profile);
     return status;

@@ -27,8 +27,9 @@ struct tn_speech_profile {
     struct tn_symbols symbols;
 };
 
-/* free() it; NULL: no memory, or names that are not UTF-8. */
-char *tn_speech_profile_write(const struct tn_speech_profile *profile);
+/* free() *json. TARN_EINVAL: names that are not UTF-8. */
+tarn_status tn_speech_profile_write(char **json, const struct tn_speech_profile *profile,
+                                    tarn_error *err);
 
 /* `source` names the file in messages. On failure *profile is empty. */
 tarn_status tn_speech_profile_read(struct tn_speech_profile *profile, const char *json,

@@ -151,7 +151,7 @@ static size_t count_symbols(const struct tn_speech_set *set, size_t from, size_t
     return count;
 }
 
-static tarn_status gather_symbols(const char **names, struct tn_speech_list *texts,
+static tarn_status gather_symbols(const char **names, struct tn_texts *texts,
                                   const struct tn_speech_set *set, size_t training,
                                   tarn_error *err)
 {
@@ -167,7 +167,7 @@ static tarn_status gather_symbols(const char **names, struct tn_speech_list *tex
                 return tn_speech_fail(err, TARN_EFORMAT, told->file, told->line,
                                       "has a symbol of 256 bytes or more, or with control "
                                       "characters");
-            if (!(*names++ = tn_speech_text(texts, symbol, length)))
+            if (!(*names++ = tn_texts_copy(texts, symbol, length)))
                 return tn_fail(err, TARN_ENOMEM, "not enough memory for symbols");
         }
     }
@@ -178,7 +178,7 @@ static tarn_status training_symbols(struct tn_speech_set *set, size_t training, 
 {
     const size_t count = count_symbols(set, 0, training);
     const char **const names = malloc((count + 1) * sizeof *names);
-    struct tn_speech_list texts = {0};
+    struct tn_texts texts = {0};
     tarn_status status =
         names ? gather_symbols(names, &texts, set, training, err)
               : tn_fail(err, TARN_ENOMEM, "not enough memory for %zu symbols", count);
@@ -192,7 +192,7 @@ static tarn_status training_symbols(struct tn_speech_set *set, size_t training, 
             err, TARN_EFORMAT,
             "the training transcripts contain %zu different symbols; expected fewer than %d",
             set->symbols.count, TN_SYMBOLS_MOST);
-    tn_speech_list_free(&texts);
+    tn_texts_free(&texts);
     free(names);
     return status;
 }

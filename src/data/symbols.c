@@ -5,47 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 /* ---- Texts -------------------------------------------------------------- */
-
-/* Bytes of the code point that begins here, 0 if none does. */
-static size_t point_length(const unsigned char *text)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t length = text[0] < 0x80             ? 1
-                          : (text[0] & 0xe0) == 0xc0 ? 2
-                          : (text[0] & 0xf0) == 0xe0 ? 3
-                          : (text[0] & 0xf8) == 0xf0 ? 4
-                                                     : 0;
-    uint32_t point = length < 2 ? text[0] : text[0] & (0x7fu >> length);
-
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-        point = point << 6 | (text[i] & 0x3fu);
-    }
-    if (length == 0 || point < least[length] || point > 0x10ffff ||
-        (point >= 0xd800 && point < 0xe000))
-        return 0;
-    return length;
-}
-
-bool tn_is_utf8(const char *text)
-{
-    while (*text) {
-        const size_t length = point_length((const unsigned char *)text);
-
-        if (length == 0)
-            return false;
-        text += length;
-    }
-    return true;
-}
 
 bool tn_symbol_is_name(const char *name, size_t length)
 {
-    for (size_t i = 0; i < length; i++)
-        if (tn_control_bytes(name + i, length - i) > 0)
+    size_t bytes = 0;
+
+    for (size_t at = 0; at < length; at += tn_max(bytes, 1)) {
+        uint32_t point = 0;
+
+        bytes = tn_utf8_read(&point, name + at, length - at);
+        if (bytes > 0 && tn_is_control(point))
             return false;
+    }
     return length > 0 && length < TN_SYMBOL_BYTES;
 }
 
@@ -66,11 +40,12 @@ static const char *skip_spaces(const char *text)
 static bool next_character(const char **at, const char **symbol, size_t *length)
 {
     const char *const behind = skip_spaces(*at);
+    uint32_t point;
 
     if (!*behind)
         return false;
     *symbol = behind > *at ? " " : *at;
-    *length = behind > *at ? 1 : tn_max(1, point_length((const unsigned char *)*at));
+    *length = behind > *at ? 1 : tn_max(1, tn_utf8_read(&point, *at, strnlen(*at, 4)));
     *at = behind > *at ? behind : *at + *length;
     return true;
 }

@@ -49,6 +49,4 @@ tarn_status tn_symbols_number(const struct tn_symbols *symbols, int32_t *numbers
                               const char *transcript, enum tn_symbol_kind kind,
                               tarn_error *err);
 
-bool tn_is_utf8(const char *text);
-
 #endif

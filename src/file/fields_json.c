@@ -1,70 +1,74 @@
 /* SPDX-License-Identifier: MIT */
 #include "file/fields_json.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
+#include "file/json_read.h"
+#include "file/json_write.h"
 
-static const json_int_t format_version = 1;
+enum { VERSION = 1 };
 
 /* ---- Writing ------------------------------------------------------------ */
 
-static json_t *field_json(const struct tn_field *field, const void *at)
+static void put_field(struct tn_json_writer *w, const struct tn_field *field, const void *at)
 {
     const void *const place = (const char *)at + field->offset;
 
+    tn_json_key(w, field->about.name);
     switch (field->type) {
     case TN_FIELD_TEXT:
     case TN_FIELD_PATH:
-        return json_string(place);
+        tn_json_put_text(w, place);
+        break;
     case TN_FIELD_FLAG:
-        return json_boolean(*(const bool *)place);
+        tn_json_put_bool(w, *(const bool *)place);
+        break;
     case TN_FIELD_NUMBER:
-        return json_real(*(const double *)place);
+        tn_json_put_number(w, *(const double *)place, 0);
+        break;
     case TN_FIELD_SEED:
-        return json_integer((json_int_t) * (const uint64_t *)place);
+        tn_json_put_whole(w, (int64_t) * (const uint64_t *)place);
+        break;
     case TN_FIELD_COUNT:
+        tn_json_put_whole(w, (int64_t) * (const size_t *)place);
         break;
     }
-    return json_integer((json_int_t) * (const size_t *)place);
 }
 
-char *tn_fields_write(const struct tn_field *fields, const void *at)
+tarn_status tn_fields_write(char **json, const struct tn_field *fields, const void *at,
+                            const char *what, tarn_error *err)
 {
-    json_t *const object = json_object();
-    int failed = json_object_set_new(object, "version", json_integer(format_version));
+    struct tn_json_writer w = {0};
 
+    tn_json_open(&w, '{');
+    tn_json_key(&w, "version");
+    tn_json_put_whole(&w, VERSION);
     for (const struct tn_field *field = fields; field->about.name; field++)
-        failed |= json_object_set_new(object, field->about.name, field_json(field, at));
-    char *const text = failed ? NULL : json_dumps(object, JSON_COMPACT);
-
-    json_decref(object);
-    return text;
+        put_field(&w, field, at);
+    tn_json_close(&w, '}');
+    return tn_json_writer_end(&w, json, what, err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
 
 /* The value as the text that tn_fields_set() takes. */
-static bool value_text(char *text, size_t size, const json_t *value)
+static bool value_text(char *text, size_t size, const struct tn_json_value *value)
 {
     char number[TN_NUMBER_TEXT];
-    int length = -1;
+    const char *found = NULL;
+    double real;
 
-    if (json_is_string(value))
-        length = strlen(json_string_value(value)) == json_string_length(value)
-                     ? snprintf(text, size, "%s", json_string_value(value))
-                     : -1;
-    else if (json_is_boolean(value))
-        length = snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
-    else if (json_is_integer(value))
-        length = snprintf(text, size, "%lld", (long long)json_integer_value(value));
-    else if (json_is_real(value)) {
-        tn_number_text(number, json_real_value(value));
-        length = snprintf(text, size, "%s", number);
+    if (value->kind == TN_JSON_TEXT || value->kind == TN_JSON_WHOLE)
+        found = value->text;
+    else if (value->kind == TN_JSON_TRUE || value->kind == TN_JSON_FALSE)
+        found = value->kind == TN_JSON_TRUE ? "true" : "false";
+    else if (tn_json_number(value, &real)) {
+        tn_number_text(number, real);
+        found = number;
     }
-    return length >= 0 && (size_t)length < size;
+    return found && snprintf(text, size, "%s", found) < (int)size;
 }
 
 /* What a message is about. */
@@ -72,16 +76,17 @@ struct origin {
     const char *source, *what;
 };
 
-static tarn_status read_field(const struct tn_field *field, void *at, const json_t *object,
-                              const struct origin *from, tarn_error *err)
+static tarn_status read_field(const struct tn_field *field, void *at,
+                              const struct tn_json_value *object, const struct origin *from,
+                              tarn_error *err)
 {
     const char *const name = field->about.name;
-    const json_t *value = json_object_get(object, name);
+    const struct tn_json_value *value = tn_json_get(object, name);
     char text[TARN_PATH_SIZE];
     tarn_error cause;
 
     if (!value && field->was)
-        value = json_object_get(object, field->was);
+        value = tn_json_get(object, field->was);
     if (!value && field->absent)
         return tn_fields_set(field, at, name, field->absent, err);
     if (!value)
@@ -105,25 +110,34 @@ static bool is_field(const struct tn_field *fields, const char *key)
     return strcmp(key, "version") == 0;
 }
 
-static tarn_status read_object(const struct tn_field *fields, void *at, json_t *object,
-                               const struct origin *from, tarn_error *err)
+static tarn_status check_version(const struct tn_json_value *object, const struct origin *from,
+                                 tarn_error *err)
 {
-    const json_int_t version = json_integer_value(json_object_get(object, "version"));
-    const char *key;
-    json_t *value;
-    tarn_status status = TARN_OK;
+    int64_t version = 0;
 
-    if (version != format_version)
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: its %s has version %lld; expected %lld; use a matching version of tarn",
-            from->source, from->what, (long long)version, (long long)format_version);
-    json_object_foreach(object, key, value)
-    {
-        if (!is_field(fields, key))
+    if (tn_json_whole(tn_json_get(object, "version"), &version) && version == VERSION)
+        return TARN_OK;
+    return tn_fail(err, TARN_EFORMAT,
+                   "%s: its %s has version %jd; expected %d; use a matching version of tarn",
+                   from->source, from->what, (intmax_t)version, VERSION);
+}
+
+static tarn_status read_object(const struct tn_field *fields, void *at,
+                               const struct tn_json_value *object, const struct origin *from,
+                               tarn_error *err)
+{
+    const struct tn_json_value *key = object + 1;
+    tarn_status status;
+
+    if (object->kind != TN_JSON_OBJECT)
+        return tn_fail(err, TARN_EFORMAT, "%s: its %s is not a JSON object", from->source,
+                       from->what);
+    if ((status = check_version(object, from, err)) != TARN_OK)
+        return status;
+    for (size_t i = 0; i < object->size; i++, key = tn_json_next(key + 1))
+        if (!is_field(fields, key->text))
             return tn_fail(err, TARN_EFORMAT, "%s: its %s has an unknown field '%.40s'",
-                           from->source, from->what, key);
-    }
+                           from->source, from->what, key->text);
     for (const struct tn_field *field = fields; field->about.name && status == TARN_OK; field++)
         status = read_field(field, at, object, from, err);
     return status;
@@ -133,16 +147,16 @@ tarn_status tn_fields_read(const struct tn_field *fields, void *at, const char *
                            const char *source, const char *what, tarn_error *err)
 {
     const struct origin from = {source, what};
-    json_error_t where;
-    json_t *const object = json_loads(json, JSON_REJECT_DUPLICATES, &where);
-    tarn_status status;
+    struct tn_json parsed;
+    tarn_error cause;
+    tarn_status status = tn_json_parse(&parsed, json, strlen(json), &cause);
 
-    if (!object)
-        return tn_fail(err, TARN_EFORMAT, "%s: its %s is not valid JSON: %.80s at byte %d",
-                       source, what, where.text, where.position);
-    status = json_is_object(object)
-                 ? read_object(fields, at, object, &from, err)
-                 : tn_fail(err, TARN_EFORMAT, "%s: its %s is not a JSON object", source, what);
-    json_decref(object);
+    if (status == TARN_ENOMEM)
+        return tn_fail(err, status, "%s: not enough memory for its %s", source, what);
+    if (status != TARN_OK)
+        return tn_fail(err, status, "%s: its %s is not valid JSON: %.80s", source, what,
+                       cause.text);
+    status = read_object(fields, at, parsed.root, &from, err);
+    tn_json_free(&parsed);
     return status;
 }

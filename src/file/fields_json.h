@@ -5,8 +5,9 @@
 
 #include "base/fields.h"
 
-/* The caller's to free(); NULL: no memory, or text that is not UTF-8. */
-char *tn_fields_write(const struct tn_field *fields, const void *at);
+/* free() *json. TARN_EINVAL: text that is not UTF-8. `what` names the struct in messages. */
+tarn_status tn_fields_write(char **json, const struct tn_field *fields, const void *at,
+                            const char *what, tarn_error *err);
 
 /* Every field must be there and nothing else: a setting that is ignored would be another
  * thing. `source` names the file, `what` the struct, in messages. */

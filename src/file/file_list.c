@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* file_list.c - files of tensors as programs see them. */
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,20 +22,16 @@ static int by_key(const void *a, const void *b)
 
 static tarn_status list_entries(tarn_file *file, tarn_error *err)
 {
-    json_t *const metadata = json_object_get(file->s.header, tn_metadata_key);
-    const char *key;
-    json_t *value;
+    const size_t count = file->s.entries;
 
-    file->entries = calloc(json_object_size(metadata) + 1, sizeof *file->entries);
+    file->entries = calloc(count + 1, sizeof *file->entries);
     if (!file->entries)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu entries",
-                       json_object_size(metadata));
-    json_object_foreach(metadata, key, value)
-    {
-        file->entries[file->entry_count++] =
-            (tarn_file_entry){.key = key, .text = json_string_value(value)};
-    }
-    qsort(file->entries, file->entry_count, sizeof *file->entries, by_key);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu entries", count);
+    for (size_t i = 0; i < count; i++)
+        file->entries[i] = (tarn_file_entry){.key = file->s.metadata[i].key,
+                                             .text = file->s.metadata[i].value};
+    file->entry_count = count;
+    qsort(file->entries, count, sizeof *file->entries, by_key);
     return TARN_OK;
 }
 

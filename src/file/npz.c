@@ -159,25 +159,23 @@ static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_en
 
     memset(name, 0, sizeof name);
     if (cut_name(name, entry->name, ".json"))
-        tn_tensor_list_note(list, name, (const char *)entry->data, entry->bytes);
+        return tn_tensor_list_note(list, name, (const char *)entry->data, entry->bytes, err);
     if (!cut_name(name, entry->name, ".npy"))
         return TARN_OK;
     if (!read_array(&tensor, entry))
         return tn_fail(err, TARN_EFORMAT,
                        "%s: array '%.60s': is not a complete little-endian array in C order",
                        tn_path_shown(path), name);
-    if (is_text(name, &tensor)) {
-        tn_tensor_list_note(list, name, tensor.data, tensor.shape[0]);
-        return TARN_OK;
-    }
+    if (is_text(name, &tensor))
+        return tn_tensor_list_note(list, name, tensor.data, tensor.shape[0], err);
     return tn_tensor_list_add(list, &tensor, err);
 }
 
 tarn_status tn_npz_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, const char *name,
                              tarn_error *err)
 {
-    struct tn_tensor_list list;
-    tarn_status status = tn_tensor_list_begin(&list, name, err);
+    struct tn_tensor_list list = {.path = name};
+    tarn_status status = TARN_OK;
 
     *out = (struct tn_safetensors){0};
     for (size_t i = 0; i < zip->count && status == TARN_OK; i++)

@@ -150,7 +150,7 @@ static bool name_of(char out[NAME], const struct reading *r, const char *name, i
     return length < NAME;
 }
 
-static void note(struct reading *r, const struct tn_pickle_node *node, const char *name)
+static tarn_status note(struct reading *r, const struct tn_pickle_node *node, const char *name)
 {
     char text[256];
 
@@ -169,9 +169,9 @@ static void note(struct reading *r, const struct tn_pickle_node *node, const cha
                  node->as.text.at);
         break;
     default:
-        return;
+        return TARN_OK;
     }
-    tn_tensor_list_note(&r->list, name, text, strlen(text));
+    return tn_tensor_list_note(&r->list, name, text, strlen(text), r->err);
 }
 
 static tarn_status visit(struct reading *r, int node, const char *name, size_t depth)
@@ -182,9 +182,7 @@ static tarn_status visit(struct reading *r, int node, const char *name, size_t d
         return add_tensor(r, found->as.tensor, name);
     if (found->kind == TN_PICKLE_DICT || found->kind == TN_PICKLE_LIST)
         return walk(r, node, name, depth + 1);
-    if (depth < NOTED_DEPTH)
-        note(r, found, name);
-    return TARN_OK;
+    return depth < NOTED_DEPTH ? note(r, found, name) : TARN_OK;
 }
 
 /* Into a dict or list, unless it was seen: dicts may hold each other. */
@@ -280,12 +278,11 @@ tarn_status tn_pth_make(struct tn_safetensors *out, struct tn_bytes *bytes,
                         .storages = storages,
                         .prefix = prefix,
                         .most = bytes->size,
+                        .list = {.path = name},
                         .path = name,
                         .err = err};
-    tarn_status status = tn_tensor_list_begin(&r.list, name, err);
+    tarn_status status;
 
-    if (status != TARN_OK)
-        return status;
     /* A list or dict has an item for each tensor that it names. */
     r.tensors = calloc((size_t)pickle->item_count + 1, sizeof *r.tensors);
     if (!r.tensors)

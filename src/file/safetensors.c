@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors.c - reading. jansson parses the header and refuses what is no JSON, not UTF-8,
- * has a key twice, a number beyond 64 bits or a zero byte in a text; here is what it cannot
+/* safetensors.c - reading. The header is JSON, see json_read.h; here is what JSON does not
  * know. */
 #include "file/safetensors.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +13,7 @@ enum { LENGTH_BYTES = 8 };
 /* What is being read, for messages. */
 struct reading {
     const char *path;
-    struct tn_bytes bytes;
-    size_t start; /* of the data */
+    size_t data_bytes; /* behind the header */
     tarn_error *err;
 };
 
@@ -24,6 +21,12 @@ static tarn_status refuse(const struct reading *r, const char *tensor, const cha
 {
     return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': %s", tn_path_shown(r->path),
                    tensor, found);
+}
+
+static tarn_status no_memory(const struct reading *r, size_t count)
+{
+    return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu tensors",
+                   tn_path_shown(r->path), count);
 }
 
 /* ---- The header as text ------------------------------------------------- */
@@ -37,63 +40,65 @@ static uint64_t little_endian(const unsigned char *bytes)
     return value;
 }
 
-static tarn_status find_header(struct reading *r)
+/* Its bytes, which begin behind those of the length. */
+static tarn_status find_header(size_t *header, const struct tn_bytes *bytes, const char *path,
+                               tarn_error *err)
 {
-    const struct tn_bytes bytes = r->bytes;
-
-    if (bytes.size < LENGTH_BYTES)
-        return tn_fail(r->err, TARN_EFORMAT,
+    if (bytes->size < LENGTH_BYTES)
+        return tn_fail(err, TARN_EFORMAT,
                        "%s: has only %zu bytes; not a safetensors, PyTorch or NumPy file",
-                       tn_path_shown(r->path), bytes.size);
-    const uint64_t length = little_endian(bytes.data);
+                       tn_path_shown(path), bytes->size);
+    const uint64_t length = little_endian(bytes->data);
 
     if (length > TN_SAFETENSORS_HEADER)
-        return tn_fail(r->err, TARN_EFORMAT,
+        return tn_fail(err, TARN_EFORMAT,
                        "%s: not a safetensors, PyTorch or NumPy file: a header of %ju bytes is "
                        "more than %d",
-                       tn_path_shown(r->path), (uintmax_t)length, TN_SAFETENSORS_HEADER);
-    if (length > bytes.size - LENGTH_BYTES)
-        return tn_fail(r->err, TARN_EFORMAT,
+                       tn_path_shown(path), (uintmax_t)length, TN_SAFETENSORS_HEADER);
+    if (length > bytes->size - LENGTH_BYTES)
+        return tn_fail(err, TARN_EFORMAT,
                        "%s: not a safetensors file, or truncated: a header of %ju bytes needs "
                        "more than the %zu that follow",
-                       tn_path_shown(r->path), (uintmax_t)length, bytes.size - LENGTH_BYTES);
-    if (length == 0 || bytes.data[LENGTH_BYTES] != '{')
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: not a safetensors file: no JSON header at byte 8",
-                       tn_path_shown(r->path));
-    r->start = LENGTH_BYTES + (size_t)length;
+                       tn_path_shown(path), (uintmax_t)length, bytes->size - LENGTH_BYTES);
+    *header = (size_t)length;
     return TARN_OK;
 }
 
-static tarn_status parse_header(json_t **header, const struct reading *r)
+static tarn_status parse_json(struct tn_json *header, const char *text, size_t length,
+                              const struct reading *r)
 {
-    const char *const text = (const char *)r->bytes.data + LENGTH_BYTES;
-    json_error_t error;
+    tarn_error cause;
 
-    *header = json_loadb(text, r->start - LENGTH_BYTES, JSON_REJECT_DUPLICATES, &error);
-    if (*header)
-        return TARN_OK;
-    return tn_fail(r->err,
-                   json_error_code(&error) == json_error_out_of_memory ? TARN_ENOMEM
-                                                                       : TARN_EFORMAT,
-                   "%s: header, byte %d: %s", tn_path_shown(r->path),
-                   error.position + LENGTH_BYTES, error.text);
+    if (length == 0 || *text != '{')
+        return tn_fail(r->err, TARN_EFORMAT,
+                       "%s: not a safetensors file: no JSON header at byte %d",
+                       tn_path_shown(r->path), LENGTH_BYTES);
+    const tarn_status status = tn_json_parse(header, text, length, &cause);
+
+    return status == TARN_OK ? TARN_OK
+                             : tn_fail(r->err, status, "%s: header, %.100s",
+                                       tn_path_shown(r->path), cause.text);
 }
 
-static tarn_status check_metadata(const json_t *metadata, const struct reading *r)
+static tarn_status read_metadata(struct tn_safetensors *s, const struct reading *r)
 {
-    const char *key;
-    json_t *value;
+    const struct tn_json_value *const object = tn_json_get(s->header.root, tn_metadata_key);
+    const struct tn_json_value *key = object + (object != NULL);
 
-    if (metadata && !json_is_object(metadata))
+    if (!object)
+        return TARN_OK;
+    if (object->kind != TN_JSON_OBJECT)
         return tn_fail(r->err, TARN_EFORMAT, "%s: %s is not a JSON object",
                        tn_path_shown(r->path), tn_metadata_key);
-    json_object_foreach(
-        (json_t *)(uintptr_t)metadata, key,
-        value) if (!json_is_string(value)) return tn_fail(r->err, TARN_EFORMAT,
-                                                          "%s: %s: '%.60s' is not a string",
-                                                          tn_path_shown(r->path),
-                                                          tn_metadata_key, key);
+    s->metadata = calloc(object->size + 1, sizeof *s->metadata);
+    if (!s->metadata)
+        return no_memory(r, object->size);
+    for (; s->entries < object->size; key = tn_json_next(key + 1)) {
+        if (key[1].kind != TN_JSON_TEXT)
+            return tn_fail(r->err, TARN_EFORMAT, "%s: %s: '%.60s' is not a string",
+                           tn_path_shown(r->path), tn_metadata_key, key->text);
+        s->metadata[s->entries++] = (struct tn_safetensors_entry){key->text, key[1].text};
+    }
     return TARN_OK;
 }
 
@@ -113,36 +118,36 @@ static tarn_status read_dtype(struct tn_safetensor *t, const char *word,
                    tn_path_shown(r->path), t->name, word);
 }
 
-static tarn_status read_shape(struct tn_safetensor *t, const json_t *shape,
+static tarn_status read_shape(struct tn_safetensor *t, const struct tn_json_value *shape,
                               const struct reading *r)
 {
-    if (!json_is_array(shape))
+    if (!shape || shape->kind != TN_JSON_ARRAY)
         return refuse(r, t->name, "shape is not an array");
-    t->rank = json_array_size(shape);
+    t->rank = shape->size;
     if (t->rank > TN_SAFETENSOR_RANK)
         return refuse(r, t->name, "shape has more than 8 dimensions");
-    for (size_t d = 0; d < t->rank; d++) {
-        const json_t *const size = json_array_get(shape, d);
+    const struct tn_json_value *at = shape + 1;
 
-        if (!json_is_integer(size) || json_integer_value(size) < 0 ||
-            (uintmax_t)json_integer_value(size) > SIZE_MAX)
+    for (size_t d = 0; d < t->rank; d++, at = tn_json_next(at)) {
+        int64_t size;
+
+        if (!tn_json_whole(at, &size) || size < 0 || (uintmax_t)size > SIZE_MAX)
             return refuse(r, t->name, "shape has elements that are not whole numbers from 0");
-        t->shape[d] = (size_t)json_integer_value(size);
+        t->shape[d] = (size_t)size;
     }
     return TARN_OK;
 }
 
 /* Offsets in the file's own order are checked once all are known: see check_cover(). */
-static tarn_status read_place(struct tn_safetensor *t, json_int_t begin, json_int_t end,
-                              const struct reading *r)
+static tarn_status check_place(struct tn_safetensor *t, int64_t begin, int64_t end,
+                               const struct reading *r)
 {
-    const size_t there = r->bytes.size - r->start;
-
-    if (begin < 0 || end < begin || (uintmax_t)end > there)
+    if (begin < 0 || end < begin || (uintmax_t)end > r->data_bytes)
         return tn_fail(r->err, TARN_EFORMAT,
                        "%s: tensor '%.60s': data_offsets are [%jd, %jd]; expected ascending "
                        "offsets up to %zu",
-                       tn_path_shown(r->path), t->name, (intmax_t)begin, (intmax_t)end, there);
+                       tn_path_shown(r->path), t->name, (intmax_t)begin, (intmax_t)end,
+                       r->data_bytes);
     if (!tn_safetensor_bytes(&t->bytes, t))
         return refuse(r, t->name, "shape is too large for any file");
     if (t->bytes != (size_t)(end - begin))
@@ -150,30 +155,59 @@ static tarn_status read_place(struct tn_safetensor *t, json_int_t begin, json_in
             r->err, TARN_EFORMAT,
             "%s: tensor '%.60s': data_offsets span %jd bytes; dtype and shape need %zu",
             tn_path_shown(r->path), t->name, (intmax_t)(end - begin), t->bytes);
-    t->data = r->bytes.data + r->start + (size_t)begin;
+    t->begin = (size_t)begin;
     return TARN_OK;
 }
 
-/* The '!' in a format: and nothing else. */
-static tarn_status read_tensor(struct tn_safetensor *t, const char *name, json_t *about,
-                               const struct reading *r)
+static tarn_status read_place(struct tn_safetensor *t, const struct tn_json_value *offsets,
+                              const struct reading *r)
 {
-    const char *dtype = NULL;
-    json_t *shape = NULL;
-    json_int_t begin = 0, end = 0;
-    json_error_t error;
-    tarn_status status;
+    int64_t begin, end;
+
+    if (!offsets || offsets->kind != TN_JSON_ARRAY || offsets->size != 2 ||
+        !tn_json_whole(offsets + 1, &begin) || !tn_json_whole(offsets + 2, &end))
+        return refuse(r, t->name, "data_offsets are not two whole numbers");
+    return check_place(t, begin, end, r);
+}
+
+/* Its three keys, and nothing else: what is not understood could mean another thing. */
+static tarn_status check_keys(const char *name, const struct tn_json_value *about,
+                              const struct reading *r)
+{
+    static const char *const known[] = {"dtype", "shape", "data_offsets"};
+    const struct tn_json_value *key = about + 1;
+
+    if (about->kind != TN_JSON_OBJECT)
+        return refuse(r, name, "is not a JSON object");
+    for (size_t i = 0; i < about->size; i++, key = tn_json_next(key + 1)) {
+        size_t k = 0;
+
+        while (k < 3 && strcmp(known[k], key->text) != 0)
+            k++;
+        if (k == 3)
+            return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': unknown key '%.40s'",
+                           tn_path_shown(r->path), name, key->text);
+    }
+    return TARN_OK;
+}
+
+static tarn_status read_tensor(struct tn_safetensor *t, const char *name,
+                               const struct tn_json_value *about, const struct reading *r)
+{
+    tarn_status status = check_keys(name, about, r);
+    const char *const dtype = tn_json_text(about, "dtype");
 
     *t = (struct tn_safetensor){.name = name};
+    if (status != TARN_OK)
+        return status;
     if (*name == '\0' || strlen(name) > TN_SAFETENSOR_NAME)
         return refuse(r, name, "its name must have 1 to 512 bytes");
-    if (json_unpack_ex(about, &error, 0, "{s:s, s:o, s:[I, I!] !}", "dtype", &dtype, "shape",
-                       &shape, "data_offsets", &begin, &end) != 0)
-        return refuse(r, name, error.text);
+    if (!dtype)
+        return refuse(r, name, "dtype is not a string");
     if ((status = read_dtype(t, dtype, r)) != TARN_OK ||
-        (status = read_shape(t, shape, r)) != TARN_OK)
+        (status = read_shape(t, tn_json_get(about, "shape"), r)) != TARN_OK)
         return status;
-    return read_place(t, begin, end, r);
+    return read_place(t, tn_json_get(about, "data_offsets"), r);
 }
 
 /* ---- All tensors -------------------------------------------------------- */
@@ -182,10 +216,9 @@ static tarn_status read_tensor(struct tn_safetensor *t, const char *name, json_t
 static int by_place(const void *a, const void *b)
 {
     const struct tn_safetensor *const x = a, *const y = b;
-    const uintptr_t p = (uintptr_t)x->data, q = (uintptr_t)y->data;
 
-    if (p != q)
-        return p < q ? -1 : 1;
+    if (x->begin != y->begin)
+        return x->begin < y->begin ? -1 : 1;
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? -1 : 1;
     return strcmp(x->name, y->name);
@@ -201,12 +234,10 @@ static int by_name(const void *a, const void *b)
 static tarn_status check_cover(const struct tn_safetensor *tensors, size_t n,
                                const struct reading *r)
 {
-    const size_t there = r->bytes.size - r->start;
     size_t at = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const unsigned char *const data = tensors[i].data;
-        const size_t begin = (size_t)(data - r->bytes.data) - r->start;
+        const size_t begin = tensors[i].begin;
 
         if (begin != at)
             return tn_fail(r->err, TARN_EFORMAT,
@@ -215,26 +246,24 @@ static tarn_status check_cover(const struct tn_safetensor *tensors, size_t n,
                            tn_path_shown(r->path), tensors[i].name, begin, at);
         at += tensors[i].bytes;
     }
-    if (at != there)
+    if (at != r->data_bytes)
         return tn_fail(
             r->err, TARN_EFORMAT,
             "%s: the tensors end at byte %zu of the data; expected %zu, the end of the file",
-            tn_path_shown(r->path), at, there);
+            tn_path_shown(r->path), at, r->data_bytes);
     return TARN_OK;
 }
 
-static tarn_status read_tensors(struct tn_safetensor *tensors, size_t *count, json_t *header,
-                                const struct reading *r)
+static tarn_status read_tensors(struct tn_safetensor *tensors, size_t *count,
+                                const struct tn_json_value *header, const struct reading *r)
 {
-    const char *name;
-    json_t *about;
+    const struct tn_json_value *key = header + 1;
 
     *count = 0;
-    json_object_foreach(header, name, about)
-    {
-        if (strcmp(name, tn_metadata_key) == 0)
+    for (size_t i = 0; i < header->size; i++, key = tn_json_next(key + 1)) {
+        if (strcmp(key->text, tn_metadata_key) == 0)
             continue;
-        const tarn_status status = read_tensor(&tensors[*count], name, about, r);
+        const tarn_status status = read_tensor(&tensors[*count], key->text, key + 1, r);
 
         if (status != TARN_OK)
             return status;
@@ -245,47 +274,66 @@ static tarn_status read_tensors(struct tn_safetensor *tensors, size_t *count, js
     return check_cover(tensors, *count, r);
 }
 
-void tn_safetensors_index(struct tn_safetensors *s)
+bool tn_safetensors_index(struct tn_safetensors *s)
 {
+    bool differ = true;
+
     for (size_t i = 0; i < s->count; i++)
         s->by_name[i] = &s->tensors[i];
     if (s->count > 0)
         qsort(s->by_name, s->count, sizeof *s->by_name, by_name);
+    for (size_t i = 1; i < s->count && differ; i++)
+        differ = by_name(&s->by_name[i - 1], &s->by_name[i]) != 0;
+    return differ;
 }
 
 /* ---- Life --------------------------------------------------------------- */
 
+tarn_status tn_safetensors_parse_header(struct tn_safetensors *out, const char *text,
+                                        size_t length, size_t data_bytes, const char *name,
+                                        tarn_error *err)
+{
+    const struct reading r = {.path = name, .data_bytes = data_bytes, .err = err};
+    tarn_status status;
+
+    *out = (struct tn_safetensors){0};
+    if ((status = parse_json(&out->header, text, length, &r)) != TARN_OK ||
+        (status = read_metadata(out, &r)) != TARN_OK)
+        goto done;
+    const size_t most = out->header.root->size + 1; /* never none */
+
+    out->tensors = calloc(most, sizeof *out->tensors);
+    out->by_name = calloc(most, sizeof *out->by_name);
+    if (!out->tensors || !out->by_name)
+        status = no_memory(&r, most);
+    else
+        status = read_tensors(out->tensors, &out->count, out->header.root, &r);
+    if (status == TARN_OK)
+        tn_safetensors_index(out); /* keys differ */
+done:
+    if (status != TARN_OK)
+        tn_safetensors_free(out);
+    return status;
+}
+
 tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *bytes,
                                  const char *name, tarn_error *err)
 {
-    struct reading r = {.path = name, .bytes = *bytes, .err = err};
-    struct tn_safetensor *tensors = NULL;
-    struct tn_safetensors read = {0};
-    tarn_status status;
+    size_t length = 0;
+    tarn_status status = find_header(&length, bytes, name, err);
+    const size_t start = LENGTH_BYTES + length;
 
-    *out = read;
-    if ((status = find_header(&r)) != TARN_OK ||
-        (status = parse_header(&read.header, &r)) != TARN_OK ||
-        (status = check_metadata(json_object_get(read.header, tn_metadata_key), &r)) != TARN_OK)
-        goto done;
-    const size_t most = json_object_size(read.header) + 1; /* never none */
-
-    read.tensors = tensors = calloc(most, sizeof *tensors);
-    read.by_name = calloc(most, sizeof *read.by_name);
-    if (!tensors || !read.by_name)
-        status = tn_fail(err, TARN_ENOMEM, "not enough memory for %zu tensors", most);
-    else
-        status = read_tensors(tensors, &read.count, read.header, &r);
+    *out = (struct tn_safetensors){0};
+    if (status == TARN_OK)
+        status = tn_safetensors_parse_header(out, (const char *)bytes->data + LENGTH_BYTES,
+                                             length, bytes->size - start, name, err);
     if (status != TARN_OK)
-        goto done;
-    tn_safetensors_index(&read);
-    read.bytes = *bytes;
+        return status;
+    for (size_t i = 0; i < out->count; i++)
+        out->tensors[i].data = bytes->data + start + out->tensors[i].begin;
+    out->bytes = *bytes;
     *bytes = (struct tn_bytes){0};
-    *out = read;
-    read = (struct tn_safetensors){0};
-done:
-    tn_safetensors_free(&read);
-    return status;
+    return TARN_OK;
 }
 
 tarn_status tn_safetensors_read(struct tn_safetensors *out, const char *path, tarn_error *err)
@@ -302,9 +350,11 @@ tarn_status tn_safetensors_read(struct tn_safetensors *out, const char *path, ta
 
 void tn_safetensors_free(struct tn_safetensors *s)
 {
-    free((void *)(uintptr_t)s->tensors);
+    free(s->tensors);
     free(s->by_name);
-    json_decref(s->header);
+    free(s->metadata);
+    tn_json_free(&s->header);
+    tn_texts_free(&s->texts);
     tn_bytes_free(&s->bytes);
     *s = (struct tn_safetensors){0};
 }
@@ -323,5 +373,8 @@ const struct tn_safetensor *tn_safetensors_find(const struct tn_safetensors *s,
 
 const char *tn_safetensors_metadata(const struct tn_safetensors *s, const char *key)
 {
-    return json_string_value(json_object_get(json_object_get(s->header, tn_metadata_key), key));
+    for (size_t i = 0; i < s->entries; i++)
+        if (strcmp(s->metadata[i].key, key) == 0)
+            return s->metadata[i].value;
+    return NULL;
 }

@@ -15,7 +15,9 @@
 #ifndef TN_SAFETENSORS_H
 #define TN_SAFETENSORS_H
 
+#include "base/texts.h"
 #include "file/file_bytes.h"
+#include "file/json_read.h"
 
 enum {
     TN_SAFETENSOR_RANK = 8,            /* dimensions at most */
@@ -46,19 +48,23 @@ struct tn_safetensor {
     size_t shape[TN_SAFETENSOR_RANK];
     const void *data; /* row by row, without alignment of its own */
     size_t bytes;     /* set by the reader; the writer takes it from dtype and shape */
+    size_t begin;     /* of the data, from the end of the header; likewise */
 };
 
-/* One pair of the metadata, for the writer. */
+/* One pair of the metadata. */
 struct tn_safetensors_entry {
     const char *key, *value;
 };
 
 /* A file in memory. Names, metadata and data point into it. */
 struct tn_safetensors {
-    const struct tn_safetensor *tensors; /* in the order of their data */
+    struct tn_safetensor *tensors; /* in the order of their data */
     size_t count;
     const struct tn_safetensor **by_name; /* count of them, sorted */
-    struct json_t *header;
+    struct tn_safetensors_entry *metadata;
+    size_t entries;
+    struct tn_json header; /* names and metadata are in one of these */
+    struct tn_texts texts;
     struct tn_bytes bytes;
 };
 
@@ -72,16 +78,21 @@ tarn_status tn_safetensors_read(struct tn_safetensors *out, const char *path, ta
 tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *bytes,
                                  const char *name, tarn_error *err);
 
-/* Fills by_name, which has room for all tensors. */
-void tn_safetensors_index(struct tn_safetensors *s);
+/* The header alone, of a file with so many bytes of data: no tensor has its data. */
+tarn_status tn_safetensors_parse_header(struct tn_safetensors *out, const char *text,
+                                        size_t length, size_t data_bytes, const char *name,
+                                        tarn_error *err);
+
+/* Fills by_name, which has room for all tensors. False: two have the same name. */
+bool tn_safetensors_index(struct tn_safetensors *s);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_safetensors_free(struct tn_safetensors *s);
 
-/* Replaces `path` as a whole or not at all. Equal arguments give equal bytes. Tensors stand in
- * the order given, but wide numbers before narrow ones: then each is aligned to its width,
- * since the first begins at a multiple of 64 bytes. TARN_EINVAL: names, shapes or texts that a
- * file cannot hold. */
+/* Replaces `path` as a whole or not at all; the header is read again before that. Equal
+ * arguments give equal bytes. Tensors stand in the order given, but wide numbers before narrow
+ * ones: then each is aligned to its width, since the first begins at a multiple of 64 bytes.
+ * TARN_EINVAL: names, shapes or texts that a file cannot hold. */
 tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *tensors,
                                  size_t n, const struct tn_safetensors_entry *metadata,
                                  size_t entries, tarn_error *err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "file/tensor_list.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 static tarn_status refuse(const struct tn_tensor_list *list, const char *name, const char *what,
                           tarn_error *err)
@@ -12,14 +13,10 @@ static tarn_status refuse(const struct tn_tensor_list *list, const char *name, c
                    what);
 }
 
-tarn_status tn_tensor_list_begin(struct tn_tensor_list *list, const char *path, tarn_error *err)
+static tarn_status no_memory(const struct tn_tensor_list *list, tarn_error *err)
 {
-    *list = (struct tn_tensor_list){.header = json_object(), .path = path};
-    if (list->header && json_object_set_new(list->header, tn_metadata_key, json_object()) == 0)
-        return TARN_OK;
-    tn_tensor_list_free(list);
     return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its tensors",
-                   tn_path_shown(path));
+                   tn_path_shown(list->path));
 }
 
 static tarn_status grow(struct tn_tensor_list *list, tarn_error *err)
@@ -30,8 +27,7 @@ static tarn_status grow(struct tn_tensor_list *list, tarn_error *err)
     struct tn_safetensor *const grown = realloc(list->tensors, room * sizeof *grown);
 
     if (!grown)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu tensors",
-                       tn_path_shown(list->path), room);
+        return no_memory(list, err);
     list->tensors = grown;
     list->room = room;
     return TARN_OK;
@@ -48,39 +44,71 @@ tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safe
         return status;
     if (*name == '\0' || strlen(name) > TN_SAFETENSOR_NAME)
         return refuse(list, name, "its name must have 1 to 512 bytes", err);
-    if (json_object_get(list->header, name))
-        return refuse(list, name, "appears twice", err);
     if (!tn_safetensor_bytes(&copy.bytes, tensor))
         return refuse(list, name, "its shape is too large for any file", err);
-    if (json_object_set_new(list->header, name, json_true()) != 0)
+    if (!tn_is_utf8(name))
         return refuse(list, name, "its name is not UTF-8", err);
-    copy.name = json_object_iter_key(json_object_iter_at(list->header, name));
+    copy.name = tn_texts_copy(&list->texts, name, strlen(name));
+    if (!copy.name)
+        return no_memory(list, err);
     list->tensors[list->count++] = copy;
     return TARN_OK;
 }
 
-void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
-                         size_t length)
+/* The place of a key, which may be a new one; NULL: there is none left. */
+static struct tn_safetensors_entry *note_of(struct tn_tensor_list *list, const char *key)
 {
-    if (!memchr(text, '\0', length))
-        json_object_set_new(json_object_get(list->header, tn_metadata_key), key,
-                            json_stringn(text, length));
+    for (size_t i = 0; i < list->noted; i++)
+        if (strcmp(list->notes[i].key, key) == 0)
+            return &list->notes[i];
+    return list->noted < TN_NOTES_MOST ? &list->notes[list->noted] : NULL;
+}
+
+tarn_status tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
+                                size_t length, tarn_error *err)
+{
+    if (memchr(text, '\0', length))
+        return TARN_OK;
+    if (!list->notes)
+        list->notes = calloc(TN_NOTES_MOST, sizeof *list->notes);
+    const struct tn_safetensors_entry entry = {
+        .key = tn_texts_copy(&list->texts, key, strlen(key)),
+        .value = tn_texts_copy(&list->texts, text, length),
+    };
+
+    if (!list->notes || !entry.key || !entry.value)
+        return no_memory(list, err);
+    struct tn_safetensors_entry *const place =
+        tn_is_utf8(key) && tn_is_utf8(entry.value) ? note_of(list, key) : NULL;
+
+    if (place) {
+        list->noted += place == &list->notes[list->noted];
+        *place = entry;
+    }
+    return TARN_OK;
 }
 
 tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensors *out,
                                struct tn_bytes *bytes, tarn_error *err)
 {
-    const struct tn_safetensor **const names = calloc(list->count + 1, sizeof *names);
+    struct tn_safetensors made = {
+        .tensors = list->tensors,
+        .count = list->count,
+        .by_name = calloc(list->count + 1, sizeof *made.by_name),
+        .metadata = list->notes,
+        .entries = list->noted,
+        .texts = list->texts,
+    };
 
-    if (!names)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for %zu names",
-                       tn_path_shown(list->path), list->count);
-    *out = (struct tn_safetensors){.tensors = list->tensors,
-                                   .count = list->count,
-                                   .by_name = names,
-                                   .header = list->header,
-                                   .bytes = *bytes};
-    tn_safetensors_index(out);
+    if (!made.by_name)
+        return no_memory(list, err);
+    if (!tn_safetensors_index(&made)) {
+        free(made.by_name);
+        return tn_fail(err, TARN_EFORMAT, "%s: two of its tensors have the same name",
+                       tn_path_shown(list->path));
+    }
+    made.bytes = *bytes;
+    *out = made;
     *bytes = (struct tn_bytes){0};
     *list = (struct tn_tensor_list){0};
     return TARN_OK;
@@ -89,6 +117,7 @@ tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensor
 void tn_tensor_list_free(struct tn_tensor_list *list)
 {
     free(list->tensors);
-    json_decref(list->header);
+    free(list->notes);
+    tn_texts_free(&list->texts);
     *list = (struct tn_tensor_list){0};
 }

@@ -5,27 +5,30 @@
 
 #include "file/safetensors.h"
 
+/* Zeros, and a path, are an empty one. */
 struct tn_tensor_list {
-    struct json_t *header; /* names and metadata live in it */
     struct tn_safetensor *tensors;
     size_t count, room;
+    struct tn_safetensors_entry *notes;
+    size_t noted;
+    struct tn_texts texts;
     const char *path; /* the file, for messages */
 };
 
-tarn_status tn_tensor_list_begin(struct tn_tensor_list *list, const char *path,
-                                 tarn_error *err);
-
 /* A copy, with its name and `bytes` made from dtype and shape. Refuses a name that is empty,
- * too long, no UTF-8 or there already. */
+ * too long or not UTF-8. */
 tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safetensor *tensor,
                                tarn_error *err);
 
-/* A pair of the metadata, with `length` bytes of text. What cannot be one, since it is no UTF-8
- * or has a zero byte, is left out: it is there for people. */
-void tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
-                         size_t length);
+/* A pair of the metadata, with `length` bytes of text; it replaces one of the same key. It is
+ * there for people: what cannot be one, since it is not UTF-8 or has a zero byte, is left out,
+ * and so is what comes after the first TN_NOTES_MOST. */
+enum { TN_NOTES_MOST = 1024 };
+tarn_status tn_tensor_list_note(struct tn_tensor_list *list, const char *key, const char *text,
+                                size_t length, tarn_error *err);
 
-/* Moves everything, and `bytes`, in which the data lies, into *out; the list is empty then. */
+/* Moves everything, and `bytes`, in which the data lies, into *out; the list is empty then.
+ * Refuses a name that is there twice. */
 tarn_status tn_tensor_list_end(struct tn_tensor_list *list, struct tn_safetensors *out,
                                struct tn_bytes *bytes, tarn_error *err);
 

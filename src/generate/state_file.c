@@ -84,11 +84,11 @@ static tarn_status save(const tarn_generator *g, const struct target *target, co
     if (next && (status = tn_symbols_check(g->model, next, g->B, "next", err)) != TARN_OK)
         return status;
     const struct origin origin = origin_of(g, tarn_state_position(state));
-    char *const json = tn_fields_write(fields, &origin);
+    char *json;
 
-    if (!json)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it",
-                       target->path ? tn_path_shown(target->path) : "state");
+    if ((status = tn_fields_write(&json, fields, &origin, "the state's origin", err)) !=
+        TARN_OK)
+        return status;
     status = tn_bytes_take(&packed, g->method->packed(g, (size_t)origin.position), err);
     if (status == TARN_OK) {
         g->method->pack(g, packed.data, state);

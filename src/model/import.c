@@ -114,13 +114,11 @@ static void tell_skipped(const struct tn_importing *m)
 
 static tarn_status read_tensors(struct tn_importing *m, tarn_model *model)
 {
-    struct tn_tensor_list list;
+    struct tn_tensor_list list = {.path = m->path};
     struct tn_safetensors renamed = {0};
     struct tn_bytes none = {0};
-    tarn_status status = tn_tensor_list_begin(&list, m->path, m->err);
+    tarn_status status;
 
-    if (status != TARN_OK)
-        return status;
     if ((status = check_sinusoid(m, model)) == TARN_OK &&
         (status = rename_tensors(&list, m, model)) == TARN_OK &&
         (status = tn_tensor_list_end(&list, &renamed, &none, m->err)) == TARN_OK)

@@ -65,15 +65,18 @@ tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_el
     const struct tn_position *const position = &model->arch.position;
     const bool narrows = elements == TN_BF16, has_table = positions > 0 && position->row->fill;
     const size_t count = model->tensor_count + has_table;
-    char *const config = tn_fields_write(tn_config_fields, &model->arch.config);
+    char *config;
+    tarn_status status = tn_fields_write(&config, tn_config_fields, &model->arch.config,
+                                         "the configuration", err);
     struct tn_safetensor *const rows = calloc(count, sizeof *rows);
     struct tn_tensor_text *const names = calloc(model->tensor_count, sizeof *names);
     uint16_t *const halves = calloc(narrows ? model->count : 1, sizeof *halves);
     float *const table =
         calloc(has_table ? positions : 1, (position->table + 1) * sizeof *table);
-    tarn_status status;
 
-    if (!config || !rows || !names || !halves || !table) {
+    if (status != TARN_OK)
+        goto done;
+    if (!rows || !names || !halves || !table) {
         status =
             tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
         goto done;

@@ -143,10 +143,8 @@ size_t tn_task_batches(const tarn_task *task, enum tn_split split, size_t B)
 
 tarn_status tn_task_note(const tarn_task *task, char **note, tarn_error *err)
 {
-    *note = task->row->note ? task->row->note(task) : NULL;
-    if (task->row->note && !*note)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for the model's metadata");
-    return TARN_OK;
+    *note = NULL;
+    return task->row->note ? task->row->note(task, note, err) : TARN_OK;
 }
 
 bool tn_task_skipped(const tarn_task *task, size_t index, tarn_skipped *skipped)

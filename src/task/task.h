@@ -83,9 +83,9 @@ struct tn_task_row {
      * them. */
     size_t (*batches)(const tarn_task *task, enum tn_split split, size_t B);
 
-    /* What a model must know of the data to be used without them: JSON to free(), NULL if there
-     * is no memory. NULL: nothing. */
-    char *(*note)(const tarn_task *task);
+    /* What a model must know of the data to be used without them: JSON to free(). NULL:
+     * nothing. */
+    tarn_status (*note)(const tarn_task *task, char **json, tarn_error *err);
 
     /* Sequence `index` of those that were left out; false behind the last. NULL: none ever. */
     bool (*skipped)(const tarn_task *task, size_t index, tarn_skipped *skipped);

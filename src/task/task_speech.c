@@ -149,16 +149,17 @@ static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, ta
     return TARN_OK;
 }
 
-static char *note(const tarn_task *task)
+static tarn_status note(const tarn_task *task, char **json, tarn_error *err)
 {
     const struct tn_speech_set *const set = task->set;
-
-    return tn_speech_profile_write(&(struct tn_speech_profile){
+    const struct tn_speech_profile profile = {
         .kind = set->settings.kind,
         .normalise = set->settings.normalise,
         .norm = set->norm,
         .symbols = set->symbols,
-    });
+    };
+
+    return tn_speech_profile_write(json, &profile, err);
 }
 
 static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)

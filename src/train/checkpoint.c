@@ -94,13 +94,17 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
 {
     const size_t n = t->model->tensor_count, arrays = array_count(t);
     const struct progress progress = progress_of(t);
+    tarn_status status;
 
     draft->tensors = calloc(arrays * n, sizeof *draft->tensors);
     draft->names = calloc(arrays * n, sizeof *draft->names);
-    draft->config = tn_fields_write(tn_config_fields, &t->model->arch.config);
-    draft->progress = tn_fields_write(fields, &progress);
-    if (!draft->tensors || !draft->names || !draft->config || !draft->progress)
+    if (!draft->tensors || !draft->names)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to write a checkpoint");
+    if ((status = tn_fields_write(&draft->config, tn_config_fields, &t->model->arch.config,
+                                  "the configuration", err)) != TARN_OK ||
+        (status = tn_fields_write(&draft->progress, fields, &progress, "the progress", err)) !=
+            TARN_OK)
+        return status;
     tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
     for (size_t i = 1; i < arrays; i++)
         tn_model_tensors(draft->tensors + i * n, draft->names + i * n, t->model,

@@ -51,12 +51,11 @@ static tarn_status save_model(const struct training *t, const char *name, tarn_e
 static tarn_status save(struct training *t, tarn_error *err)
 {
     const uint64_t updates = tarn_trainer_updates(t->trainer);
-    char *const json = tn_fields_write(tn_training_fields, &t->state);
-    char path[TN_FOLDER_PATH];
-    tarn_status status;
+    char *json, path[TN_FOLDER_PATH];
+    tarn_status status = tn_fields_write(&json, tn_training_fields, &t->state, "settings", err);
 
-    if (!json)
-        return tn_fail(err, TARN_EINVAL, "settings contain text that is not UTF-8");
+    if (status != TARN_OK)
+        return status;
     const double begin = tn_seconds();
 
     tn_folder_checkpoint(path, t->desc->out, updates);
@@ -330,13 +329,13 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
     const struct tn_training state = {.settings = *settings};
     tarn_status status;
 
-    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK)
-        return status;
-    char *const json = tn_fields_write(tn_training_fields, &state);
+    char *json; /* as every checkpoint has it */
 
+    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
+        (status = tn_fields_write(&json, tn_training_fields, &state, "settings", err)) !=
+            TARN_OK)
+        return status;
     free(json);
-    if (!json) /* as every checkpoint would say */
-        return tn_fail(err, TARN_EINVAL, "settings contain text that is not UTF-8");
     return config->stack > 0 ? TARN_OK
                              : tn_fail(err, TARN_EINVAL, "stack is 0; it must be at least 1");
 }

@@ -4,13 +4,13 @@
 #include "train/training_log.h"
 
 #include <errno.h>
-#include <jansson.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "file/file_bytes.h"
+#include "file/json_read.h"
+#include "file/json_write.h"
 
 static tarn_status failed(const struct tn_log *log, tarn_error *err)
 {
@@ -20,40 +20,48 @@ static tarn_status failed(const struct tn_log *log, tarn_error *err)
 /* ---- Opening ------------------------------------------------------------ */
 
 /* Whether a line is of an update that counts. A line that was cut off is not. */
-static bool counts(const char *line, size_t length, uint64_t updates)
+static tarn_status counts(bool *is, const char *line, size_t length, uint64_t updates,
+                          tarn_error *err)
 {
-    json_t *const object = json_loadb(line, length, 0, NULL);
-    const json_t *const update = json_object_get(object, "update");
-    const bool is = json_is_integer(update) && (uint64_t)json_integer_value(update) <= updates;
+    struct tn_json json;
+    int64_t update = -1;
+    const tarn_status status = tn_json_parse(&json, line, length, err);
 
-    json_decref(object);
-    return is;
+    *is = status == TARN_OK && tn_json_whole(tn_json_get(json.root, "update"), &update) &&
+          update >= 0 && (uint64_t)update <= updates;
+    tn_json_free(&json);
+    return status == TARN_ENOMEM ? status : TARN_OK;
 }
 
 /* Bytes of the lines in front that count. */
-static size_t kept(const struct tn_bytes *bytes, uint64_t updates)
+static tarn_status measure(size_t *kept, const struct tn_bytes *bytes, uint64_t updates,
+                           tarn_error *err)
 {
-    size_t at = 0;
+    tarn_status status = TARN_OK;
 
-    while (at < bytes->size) {
-        const char *const line = (const char *)bytes->data + at;
-        const char *const end = memchr(line, '\n', bytes->size - at);
+    for (*kept = 0; *kept < bytes->size;) {
+        const char *const line = (const char *)bytes->data + *kept;
+        const char *const end = memchr(line, '\n', bytes->size - *kept);
+        bool is = false;
 
-        if (!end || !counts(line, (size_t)(end - line), updates))
+        if (end)
+            status = counts(&is, line, (size_t)(end - line), updates, err);
+        if (!is)
             break;
-        at += (size_t)(end - line) + 1;
+        *kept += (size_t)(end - line) + 1;
     }
-    return at;
+    return status;
 }
 
 static tarn_status cut(const char *path, uint64_t updates, tarn_error *err)
 {
     struct tn_bytes bytes;
+    size_t kept;
     tarn_status status = tn_bytes_read(&bytes, path, SIZE_MAX / 2, err);
 
-    if (status != TARN_OK)
-        return status;
-    if (truncate(path, (off_t)kept(&bytes, updates)) != 0)
+    if (status == TARN_OK)
+        status = measure(&kept, &bytes, updates, err);
+    if (status == TARN_OK && truncate(path, (off_t)kept) != 0)
         status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
     tn_bytes_free(&bytes);
     return status;
@@ -88,48 +96,62 @@ void tn_log_close(struct tn_log *log)
 
 /* ---- Writing ------------------------------------------------------------ */
 
-/* JSON has no infinity and no NaN. */
-static json_t *number(double value)
+static void put_number(struct tn_json_writer *w, const char *name, double value)
 {
-    return isfinite(value) ? json_real(value) : json_null();
+    tn_json_key(w, name);
+    tn_json_put_number(w, value, 9);
 }
 
-static tarn_status put(struct tn_log *log, json_t *object, tarn_error *err)
+static void begin(struct tn_json_writer *w, uint64_t update)
 {
-    json_object_set_new(object, "seconds", number(tn_seconds() - log->start));
-    json_object_set_new(object, "cpu_seconds", number(tn_cpu_seconds() - log->cpu_start));
-    const int wrong = json_dumpf(object, log->file, JSON_COMPACT | JSON_REAL_PRECISION(9)) |
-                      (fputc('\n', log->file) == EOF) | fflush(log->file);
+    tn_json_open(w, '{');
+    tn_json_key(w, "update");
+    tn_json_put_whole(w, (int64_t)update);
+}
 
-    json_decref(object);
-    return wrong ? failed(log, err) : TARN_OK;
+static tarn_status end(struct tn_log *log, struct tn_json_writer *w, tarn_error *err)
+{
+    char *text;
+    tarn_status status;
+
+    put_number(w, "seconds", tn_seconds() - log->start);
+    put_number(w, "cpu_seconds", tn_cpu_seconds() - log->cpu_start);
+    tn_json_close(w, '}');
+    if ((status = tn_json_writer_end(w, &text, "a line of the log", err)) == TARN_OK &&
+        (fputs(text, log->file) == EOF || fputc('\n', log->file) == EOF ||
+         fflush(log->file) != 0))
+        status = failed(log, err);
+    free(text);
+    return status;
 }
 
 tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double tokens_per_s,
                           tarn_error *err)
 {
-    json_t *const object = json_object();
+    struct tn_json_writer w = {0};
 
-    json_object_set_new(object, "update", json_integer((json_int_t)report->update));
-    json_object_set_new(object, "loss", number(report->loss));
-    json_object_set_new(object, "accuracy", number(report->accuracy));
-    json_object_set_new(object, "lr", number(report->lr));
-    json_object_set_new(object, "norm", number(report->norm));
-    if (report->skipped)
-        json_object_set_new(object, "skipped", json_true());
-    json_object_set_new(object, "tokens_per_s", number(tokens_per_s));
-    return put(log, object, err);
+    begin(&w, report->update);
+    put_number(&w, "loss", report->loss);
+    put_number(&w, "accuracy", report->accuracy);
+    put_number(&w, "lr", report->lr);
+    put_number(&w, "norm", report->norm);
+    if (report->skipped) {
+        tn_json_key(&w, "skipped");
+        tn_json_put_bool(&w, true);
+    }
+    put_number(&w, "tokens_per_s", tokens_per_s);
+    return end(log, &w, err);
 }
 
 tarn_status tn_log_validation(struct tn_log *log, const tarn_validation *validation,
                               tarn_error *err)
 {
-    json_t *const object = json_object();
+    struct tn_json_writer w = {0};
 
-    json_object_set_new(object, "update", json_integer((json_int_t)validation->update));
-    json_object_set_new(object, "validation_loss", number(validation->loss));
-    json_object_set_new(object, validation->name, number(validation->metric));
-    return put(log, object, err);
+    begin(&w, validation->update);
+    put_number(&w, "validation_loss", validation->loss);
+    put_number(&w, validation->name, validation->metric);
+    return end(log, &w, err);
 }
 
 tarn_status tn_log_sync(struct tn_log *log, tarn_error *err)

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+/* test_no_memory.c - files are read and written while one allocation fails, whichever it is, or
+ * that and all after it: a call does what it should or says that there is no memory, and every
+ * file is the old one or the new one. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "file/file_bytes.h"
+#include "support/count_calls.h"
+#include "support/folder.h"
+#include "support/model_case.h"
+#include "tarn/tarn.h"
+
+#ifdef COUNTS_CALLS
+
+enum { B = 2, LONGEST = 20 };
+
+/* What calls are made on. */
+struct world {
+    struct folder folder;
+    tarn_model *model;
+    tarn_generator *generator;
+    tarn_trainer *trainer;
+    unsigned char *state, *loaded; /* the second is room for another */
+    size_t packed;                 /* bytes of a state */
+    unsigned char *pack;           /* memory for them */
+    const char *path;              /* of the file that a call writes */
+};
+
+struct call {
+    const char *name;
+    const char *file; /* that it writes; NULL: none */
+    tarn_status (*run)(struct world *w, tarn_error *err);
+};
+
+/* ---- Calls -------------------------------------------------------------- */
+
+static tarn_status save_model(struct world *w, tarn_error *err)
+{
+    return tarn_model_save(w->model, w->path, err);
+}
+
+static tarn_status export_bf16(struct world *w, tarn_error *err)
+{
+    return tarn_model_export(w->model, w->path, "bf16", 9, err);
+}
+
+static tarn_status save_checkpoint(struct world *w, tarn_error *err)
+{
+    return tarn_trainer_save(w->trainer, w->path, err);
+}
+
+static tarn_status save_state(struct world *w, tarn_error *err)
+{
+    return tarn_state_save(w->generator, w->state, (const int32_t[B]){1, 2}, w->path, err);
+}
+
+static tarn_status load_model(struct world *w, tarn_error *err)
+{
+    const char *const path = folder_file(&w->folder, "model");
+    tarn_model *model = w->model;
+    const tarn_status status = tarn_model_load(&model, path, NULL, err);
+
+    assert_true(status == TARN_OK
+                    ? tarn_model_fingerprint(model) == tarn_model_fingerprint(w->model)
+                    : model == NULL);
+    tarn_model_free(model);
+    return status;
+}
+
+static tarn_status load_checkpoint(struct world *w, tarn_error *err)
+{
+    return tarn_trainer_load(w->trainer, folder_file(&w->folder, "checkpoint"), err);
+}
+
+static tarn_status load_state(struct world *w, tarn_error *err)
+{
+    int32_t next[B];
+    const tarn_status status =
+        tarn_state_load(w->generator, w->loaded, next, folder_file(&w->folder, "state"), err);
+
+    if (status == TARN_OK)
+        assert_memory_equal(w->loaded, w->state, tarn_generator_state_size(w->generator));
+    return status;
+}
+
+static tarn_status pack_state(struct world *w, tarn_error *err)
+{
+    size_t size = w->packed;
+
+    memset(w->pack, 0, size);
+    tarn_status status = tarn_state_pack(w->generator, w->pack, &size, w->state, NULL, err);
+
+    if (status == TARN_OK && (status = tarn_state_unpack(w->generator, w->loaded, NULL, w->pack,
+                                                         size, err)) == TARN_OK)
+        assert_memory_equal(w->loaded, w->state, tarn_generator_state_size(w->generator));
+    return status;
+}
+
+static tarn_status inspect_state(struct world *w, tarn_error *err)
+{
+    tarn_state_about about = {0};
+    const tarn_status status =
+        tarn_state_inspect(&about, folder_file(&w->folder, "state"), err);
+
+    if (status == TARN_OK)
+        assert_int_equal(about.batch, B);
+    return status;
+}
+
+static tarn_status open_file(struct world *w, tarn_error *err)
+{
+    tarn_file *file;
+    tarn_file_tensor tensor;
+    tarn_file_entry entry;
+    size_t tensors = 0, entries = 0;
+    const tarn_status status =
+        tarn_file_open(&file, folder_file(&w->folder, "checkpoint"), err);
+
+    if (status != TARN_OK)
+        return status;
+    while (tarn_file_tensor_at(file, tensors, &tensor))
+        tensors++;
+    while (tarn_file_entry_at(file, entries, &entry))
+        entries++;
+    assert_int_equal(tensors % 3, 0); /* weights and two moments */
+    assert_int_equal(entries, 2);
+    tarn_file_free(file);
+    return TARN_OK;
+}
+
+static tarn_status import_old_pth(struct world *w, tarn_error *err)
+{
+    tarn_model *model;
+    const tarn_status status =
+        tarn_model_import(&model, TEST_VECTORS "image_old.pth", &(tarn_import_desc){0}, err);
+
+    (void)w;
+    tarn_model_free(model);
+    return status;
+}
+
+static const struct call calls_made[] = {
+    {"save a model", "model", save_model},
+    {"export a model in bf16", "exported", export_bf16},
+    {"save a checkpoint", "checkpoint", save_checkpoint},
+    {"save a state", "state", save_state},
+    {"load a model", NULL, load_model},
+    {"load a checkpoint", NULL, load_checkpoint},
+    {"load a state", NULL, load_state},
+    {"pack and unpack a state", NULL, pack_state},
+    {"inspect a state", NULL, inspect_state},
+    {"open a file of tensors", NULL, open_file},
+    {"import an old PyTorch file", NULL, import_old_pth},
+};
+
+/* ---- The world ---------------------------------------------------------- */
+
+static struct world world_open(void)
+{
+    struct world w = {.folder = access("/dev/shm", W_OK) == 0 ? folder_open_in("/dev/shm")
+                                                              : folder_open(),
+                      .model = model_of(model_variant_at(0))};
+    const float *outputs;
+    tarn_error err;
+
+    check_ok(tarn_generator_create(
+                 &w.generator, w.model,
+                 &(tarn_generator_desc){.batch = B, .longest = LONGEST, .host.threads = 1},
+                 &err),
+             &err);
+    check_ok(tarn_trainer_create(
+                 &w.trainer, w.model,
+                 &(tarn_trainer_desc){.batch = B, .length = LONGEST, .host.threads = 1}, &err),
+             &err);
+    w.state = take(tarn_generator_state_size(w.generator), 1);
+    w.loaded = take(tarn_generator_state_size(w.generator), 1);
+    check_ok(
+        tarn_generator_step(w.generator, w.state, &outputs, (const int32_t[B]){3, 4}, &err),
+        &err);
+    check_ok(tarn_state_pack(w.generator, NULL, &w.packed, w.state, NULL, &err), &err);
+    w.pack = take(w.packed, 1);
+    w.path = folder_file(&w.folder, "model");
+    check_ok(save_model(&w, &err), &err);
+    w.path = folder_file(&w.folder, "checkpoint");
+    check_ok(save_checkpoint(&w, &err), &err);
+    w.path = folder_file(&w.folder, "state");
+    check_ok(save_state(&w, &err), &err);
+    return w;
+}
+
+static void world_close(struct world *w)
+{
+    free(w->pack);
+    free(w->state);
+    free(w->loaded);
+    tarn_trainer_free(w->trainer);
+    tarn_generator_free(w->generator);
+    tarn_model_free(w->model);
+    folder_close(&w->folder);
+}
+
+/* ---- One call ----------------------------------------------------------- */
+
+/* The file that a call writes, whole: the one before, or the one that it should write. */
+static void check_file(const struct world *w, const struct tn_bytes *whole, bool is_new)
+{
+    if (is_new)
+        file_check(w->path, whole->data, whole->size);
+    else
+        file_check(w->path, "old", 3);
+}
+
+/* Whether an allocation was refused. */
+static bool run_once(struct world *w, const struct call *call, const struct tn_bytes *whole,
+                     size_t n, size_t length)
+{
+    const size_t files = folder_count(&w->folder);
+    tarn_error err = {0};
+
+    if (call->file)
+        file_put(w->path, "old", 3);
+    refuse_calls(n, length);
+    const size_t first = atomic_load(&refused_from);
+    const tarn_status status = call->run(w, &err);
+    const bool refused = atomic_load(&calls) > first;
+
+    refuse_no_calls();
+    if (status != TARN_OK && (status != TARN_ENOMEM || !strstr(err.text, "memory")))
+        fail_msg("%s without allocation %zu: %s: %s", call->name, n, tarn_status_name(status),
+                 err.text);
+    if (status != TARN_OK && !refused)
+        fail_msg("%s: %s", call->name, err.text);
+    if (call->file)
+        check_file(w, whole, status == TARN_OK);
+    assert_int_equal(folder_count(&w->folder), files);
+    return refused;
+}
+
+static void check_call(struct world *w, const struct call *call)
+{
+    const size_t lengths[] = {1, SIZE_MAX / 2};
+    struct tn_bytes whole = {0};
+    tarn_error err;
+
+    if (call->file) {
+        w->path = folder_file(&w->folder, call->file);
+        check_ok(call->run(w, &err), &err);
+        check_ok(tn_bytes_read(&whole, w->path, SIZE_MAX, &err), &err);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = 0;
+
+        while (run_once(w, call, &whole, n, lengths[i]))
+            n++;
+        assert_true(n > 3);
+        print_message("%s: %zu allocations, %s\n", call->name, n,
+                      i == 0 ? "each fails alone" : "each fails with all after it");
+    }
+    if (call->file)
+        file_put(w->path, whole.data, whole.size);
+    tn_bytes_free(&whole);
+}
+
+static void files_are_whole_whichever_allocation_fails(void **state)
+{
+    struct world w = world_open();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof calls_made / sizeof calls_made[0]; i++)
+        check_call(&w, &calls_made[i]);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_whole_whichever_allocation_fails),
+    };
+
+    return cmocka_run_group_tests_name("no memory", tests, NULL, NULL);
+}
+
+#else
+
+static void allocations_cannot_be_refused_here(void **state)
+{
+    (void)state;
+    print_message("skipped: allocations are refused with glibc and without sanitizers\n");
+    skip();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(allocations_cannot_be_refused_here)};
+
+    return cmocka_run_group_tests_name("no memory", tests, NULL, NULL);
+}
+
+#endif
