@@ -8,13 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "catalog.h"
+#include "command.h"
+#include "hardware.h"
 #include "rows_help.h"
 #include "words.h"
 
 /* ---- help --------------------------------------------------------------- */
 
 const char args_help_help[] = "print this help and exit";
+
+bool args_is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
 
 bool args_is_operand(const struct args_option *option)
 {
@@ -51,7 +57,7 @@ static void print_option(void *context, const struct args_option *option)
     words_wrap(stdout, text, column);
 }
 
-static void print_usage(const struct args_command *command)
+static void print_usage(const struct command *command)
 {
     printf("usage: %s", command->name);
     for (const struct args_option *option = command->options; option->name; option++)
@@ -65,7 +71,7 @@ static void print_usage(const struct args_command *command)
     printf(" [options]\n\n");
 }
 
-static bool has_operands(const struct args_command *command)
+static bool has_operands(const struct command *command)
 {
     for (const struct args_option *option = command->options; option->name; option++)
         if (args_is_operand(option))
@@ -80,7 +86,7 @@ static bool is_named(const struct args_option *option, const char *word, size_t 
            strncmp(option->name, word, length) == 0;
 }
 
-static bool is_in_a_group(const struct args_command *command, const struct args_option *option)
+static bool is_in_a_group(const struct command *command, const struct args_option *option)
 {
     for (const struct args_group *group = command->groups; group && group->title; group++)
         for (const char *at = group->options; *at; at += strspn(at, " ")) {
@@ -93,15 +99,15 @@ static bool is_in_a_group(const struct args_command *command, const struct args_
     return false;
 }
 
-void args_each_operand(const struct args_command *command, args_put *put, void *context)
+void args_each_operand(const struct command *command, args_put *put, void *context)
 {
     for (const struct args_option *option = command->options; option->name; option++)
         if (args_is_operand(option))
             put(context, option);
 }
 
-void args_each_in(const struct args_command *command, const struct args_group *group,
-                  args_put *put, void *context)
+void args_each_in(const struct command *command, const struct args_group *group, args_put *put,
+                  void *context)
 {
     for (const char *at = group->options; *at; at += strspn(at, " ")) {
         const size_t length = strcspn(at, " ");
@@ -113,14 +119,14 @@ void args_each_in(const struct args_command *command, const struct args_group *g
     }
 }
 
-void args_each_other(const struct args_command *command, args_put *put, void *context)
+void args_each_other(const struct command *command, args_put *put, void *context)
 {
     for (const struct args_option *option = command->options; option->name; option++)
         if (!args_is_operand(option) && !is_in_a_group(command, option))
             put(context, option);
 }
 
-static void print_options(const struct args_command *command)
+static void print_options(const struct command *command)
 {
     for (const struct args_group *group = command->groups; group && group->title; group++) {
         printf("\n%s:\n", group->title);
@@ -131,7 +137,7 @@ static void print_options(const struct args_command *command)
     printf("  -h, --help              %s\n", args_help_help);
 }
 
-static void print_help(const struct args_command *command)
+static void print_help(const struct command *command)
 {
     print_usage(command);
     words_wrap(stdout, command->help, 0);
@@ -150,7 +156,7 @@ static void print_help(const struct args_command *command)
     words_examples(stdout, command->examples);
 }
 
-const struct args_table *args_table_of(const struct args_command *command, const char *option)
+const struct args_table *args_table_of(const struct command *command, const char *option)
 {
     for (const struct args_table *table = command->tables; table && table->row; table++)
         if (table->option && strcmp(table->option, option) == 0)
@@ -246,6 +252,8 @@ static bool read_value(void *values, const struct args_option *option, const cha
         return true;
     case ARGS_BYTES:
         return read_bytes(value, option, text);
+    case ARGS_HOST:
+        return read_count(&((tarn_host *)value)->threads, option, text);
     case ARGS_SECONDS:
         return read_seconds(value, text);
     case ARGS_NUMBER:
@@ -263,11 +271,12 @@ static bool read_value(void *values, const struct args_option *option, const cha
 
 /* ---- messages ----------------------------------------------------------- */
 
-static int wrong_value(const struct args_command *command, const struct args_option *option,
+static int wrong_value(const struct command *command, const struct args_option *option,
                        const char *text)
 {
     static const char *const expected[] = {
         [ARGS_COUNT] = "a whole number",
+        [ARGS_HOST] = "a whole number",
         [ARGS_BYTES] = "a size such as 512M or 8G",
         [ARGS_NUMBER] = "a number",
     };
@@ -287,8 +296,7 @@ static int wrong_value(const struct args_command *command, const struct args_opt
 }
 
 /* `word` with its dashes, `name` without. */
-static int unknown_option(const struct args_command *command, const char *word,
-                          const char *name)
+static int unknown_option(const struct command *command, const char *word, const char *name)
 {
     const struct args_option *nearest = NULL;
     size_t least = 4; /* beyond, a guess only confuses */
@@ -310,7 +318,7 @@ static int unknown_option(const struct args_command *command, const char *word,
 }
 
 /* "-o FILE is required: ..." */
-static int missing(const struct args_command *command, const struct args_option *option)
+static int missing(const struct command *command, const struct args_option *option)
 {
     fprintf(stderr, "%s: %s%s%s%s is required: %s\n", command->name, args_dashes(option),
             option->name, option->argument ? " " : "", option->argument ? option->argument : "",
@@ -321,7 +329,7 @@ static int missing(const struct args_command *command, const struct args_option 
 /* ---- reading ------------------------------------------------------------ */
 
 /* The option that `word` names, up to its '=': one letter after one dash, more after two. */
-static const struct args_option *find(const struct args_command *command, const char *word)
+static const struct args_option *find(const struct command *command, const char *word)
 {
     const char *const name = word + (word[1] == '-' ? 2 : 1);
     const size_t length = strcspn(name, "=");
@@ -335,8 +343,7 @@ static const struct args_option *find(const struct args_command *command, const 
 
 /* One option at argv[*i], with its value there or in the next word. Moves *i to the last word
  * used. */
-static int read_one(const struct args_command *command, void *values, int argc, char **argv,
-                    int *i)
+static int read_one(const struct command *command, void *values, int argc, char **argv, int *i)
 {
     char word[64];
     const struct args_option *const option = find(command, argv[*i]);
@@ -381,7 +388,7 @@ static void add_word(void *values, const struct args_option *operand, char **arg
     list->words[list->count++] = word;
 }
 
-static int read_operand(const struct args_command *command, void *values,
+static int read_operand(const struct command *command, void *values,
                         const struct args_option **operand, char **argv, char *word)
 {
     if (*operand && (*operand)->type == ARGS_OPERANDS) {
@@ -400,8 +407,7 @@ static int read_operand(const struct args_command *command, void *values,
 
 /* The first operand or option that must be given and was not; NULL: none. `operand` is the
  * next one that a word without dashes would have been. */
-static const struct args_option *find_missing(const struct args_command *command,
-                                              const void *values,
+static const struct args_option *find_missing(const struct command *command, const void *values,
                                               const struct args_option *operand)
 {
     for (const struct args_option *option = command->options; option->name; option++) {
@@ -418,19 +424,26 @@ static const struct args_option *find_missing(const struct args_command *command
     return NULL;
 }
 
-int args_read(const struct args_command *command, void *values, int argc, char **argv)
+/* Where threads are an option, so is the instruction set, by TARN_CPU. */
+static bool read_cpu(const struct command *command, void *values)
+{
+    for (const struct args_option *option = command->options; option->name; option++)
+        if (option->type == ARGS_HOST)
+            return hardware_cpu(&((tarn_host *)(void *)((char *)values + option->offset))->cpu);
+    return true;
+}
+
+int args_read(const struct command *command, void *values, int argc, char **argv)
 {
     const struct args_option *operand = next_operand(command->options);
     bool options_end = false;
 
-    if (catalog_takes(command))
-        return EXIT_DONE;
     for (const struct args_option *option = command->options; option->name; option++)
         read_value(values, option, option->initial);
     for (int i = 1; i < argc; i++) {
         const bool is_option = !options_end && argv[i][0] == '-' && argv[i][1] != '\0';
 
-        if (is_option && (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)) {
+        if (is_option && args_is_help(argv[i])) {
             print_help(command);
             return EXIT_DONE;
         }
@@ -446,5 +459,7 @@ int args_read(const struct args_command *command, void *values, int argc, char *
     }
     const struct args_option *const absent = find_missing(command, values, operand);
 
-    return absent ? missing(command, absent) : ARGS_GO_ON;
+    if (absent)
+        return missing(command, absent);
+    return read_cpu(command, values) ? ARGS_GO_ON : EXIT_USAGE;
 }

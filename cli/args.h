@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* args.h - the options of a command: one table parses them, checks them and is their --help.
  *
- *     struct values { const char *model; size_t threads; bool json; };
+ *     struct values { const char *model; size_t batch; bool json; };
  *     static const struct args_option options[] = {
  *         {"MODEL", NULL, ARGS_OPERAND, NULL, offsetof(struct values, model), 1, 0, "a file"},
- *         {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
- *          "number of threads, 0 for all cores"},
+ *         {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1024, "..."},
  *         {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "..."},
  *         {0},
  *     };
@@ -22,6 +21,7 @@ enum args_type {
     ARGS_FLAG,    /* bool */
     ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
     ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
+    ARGS_HOST,    /* tarn_host: a number of threads; the instruction set is that of TARN_CPU */
     ARGS_SECONDS, /* double: above 0 */
     ARGS_NUMBER,  /* double: finite, from minimum to maximum */
     ARGS_TEXT,    /* const char *: not copied; NULL if not given; required if minimum is 1 */
@@ -59,16 +59,7 @@ struct args_group {
     const char *options; /* their names, separated by blanks */
 };
 
-struct args_command {
-    const char *name;                  /* "tarn bench peak" */
-    const char *help;                  /* what it does, a sentence or two */
-    const struct args_option *options; /* ended by a NULL name */
-    const struct args_table *tables;   /* ended by a NULL row; NULL: none */
-    const char *notes;                 /* a paragraph below all that; NULL: none */
-    const struct args_group *groups;   /* ended by a NULL title; NULL: one list of options.
-                                          Options in no group come last */
-    const char *examples;              /* command lines, each ended by a newline; NULL: none */
-};
+struct command;
 
 extern const char args_help_help[]; /* the help of --help */
 
@@ -76,7 +67,9 @@ enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
 
 /* Fills *values from argv[1] on. Returns ARGS_GO_ON, or the exit code after --help or an error
  * message was printed. */
-int args_read(const struct args_command *command, void *values, int argc, char **argv);
+int args_read(const struct command *command, void *values, int argc, char **argv);
+
+bool args_is_help(const char *word); /* "--help" or "-h" */
 
 bool args_is_operand(const struct args_option *option);
 bool args_is_required(const struct args_option *option);
@@ -85,12 +78,12 @@ const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
 /* Calls `put` for the operands, for the options of a group in the order of its list, and for
  * the options that are in no group. */
 typedef void args_put(void *context, const struct args_option *option);
-void args_each_operand(const struct args_command *command, args_put *put, void *context);
-void args_each_in(const struct args_command *command, const struct args_group *group,
-                  args_put *put, void *context);
-void args_each_other(const struct args_command *command, args_put *put, void *context);
+void args_each_operand(const struct command *command, args_put *put, void *context);
+void args_each_in(const struct command *command, const struct args_group *group, args_put *put,
+                  void *context);
+void args_each_other(const struct command *command, args_put *put, void *context);
 
 /* The table of the values of an option; NULL: it has none. */
-const struct args_table *args_table_of(const struct args_command *command, const char *option);
+const struct args_table *args_table_of(const struct command *command, const char *option);
 
 #endif

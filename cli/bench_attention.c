@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "bench_methods.h"
 #include "bench_options.h"
@@ -22,8 +21,6 @@
 #include "hardware.h"
 #include "plot.h"
 #include "progress_line.h"
-
-static const char program[] = "tarn bench attention";
 
 /* What a method needed at the length before: a guess at the next. */
 struct history {
@@ -205,14 +202,14 @@ static bool check_methods(const struct bench *bench)
 
         row.desc.batch = 1;
         if (bench_row_measure_sizes(&row, &err) != TARN_OK) {
-            fprintf(stderr, "%s: method '%s': %s\n", program, row.label, err.text);
+            fprintf(stderr, "%s: method '%s': %s\n", bench_attention.name, row.label, err.text);
             return false;
         }
         has_map = has_map || o->methods[i].has_map;
     }
     if (o->feature_map && !has_map)
         fprintf(stderr, "%s: --feature-map: none of the methods in --attention uses one\n",
-                program);
+                bench_attention.name);
     return has_map || !o->feature_map;
 }
 
@@ -242,7 +239,7 @@ static bool open_files(struct bench *bench)
     else if (o->plot && !plot_is_writable(o->plot))
         wrong = o->plot;
     if (wrong)
-        fprintf(stderr, "%s: %s: %s\n", program, wrong, strerror(errno));
+        fprintf(stderr, "%s: %s: %s\n", bench_attention.name, wrong, strerror(errno));
     return !wrong;
 }
 
@@ -260,7 +257,7 @@ static bool close_csv(struct bench *bench, bool whole)
     if (whole && good && *temporary)
         good = rename(temporary, bench->options->csv) == 0;
     if (!good)
-        fprintf(stderr, "%s: cannot write %s\n", program, bench->options->csv);
+        fprintf(stderr, "%s: cannot write %s\n", bench_attention.name, bench->options->csv);
     if (*temporary && !(whole && good))
         remove(temporary);
     return good;
@@ -282,14 +279,14 @@ static bool finish(struct bench *bench)
 
     if (count_runs(bench) == 0) {
         fprintf(stderr, "%s: everything was skipped; raise the limits or reduce the length\n",
-                program);
+                bench_attention.name);
         return false;
     }
     return close_csv(bench, true) &&
            (!o->plot || plot_write(o->plot, &bench->machine, bench->rows, bench->count));
 }
 
-static int run(const struct bench_options *options)
+static int measure_and_report(const struct bench_options *options)
 {
     struct bench bench = {.options = options};
     tarn_error err;
@@ -299,7 +296,7 @@ static int run(const struct bench_options *options)
         return EXIT_USAGE;
     bench.rows = calloc(options->length_count * options->method_count, sizeof *bench.rows);
     if (!bench.rows) {
-        perror(program);
+        perror(bench_attention.name);
         return EXIT_FAILED;
     }
     if (open_files(&bench)) {
@@ -313,10 +310,27 @@ static int run(const struct bench_options *options)
     return code;
 }
 
-int bench_attention(int argc, char **argv)
+static int run(void *given)
 {
-    struct bench_options options;
-    const int code = bench_options_read(&options, argc, argv);
+    const int code = bench_options_read(given);
 
-    return code == ARGS_GO_ON ? run(&options) : code;
+    return code == ARGS_GO_ON ? measure_and_report(given) : code;
 }
+
+const struct command bench_attention = {
+    .name = "tarn bench attention",
+    .summary = "time and memory of attention against sequence length: Figure 1",
+    .help =
+        "Measure the forward and backward pass of attention against the sequence length: time, "
+        "peak memory, and speed as a fraction of the machine's peak. The defaults are those of "
+        "Figure 1 of the paper.",
+    .options = bench_option_rows,
+    .tables = bench_option_tables,
+    .notes = CPU_NOTE,
+    .groups = bench_option_groups,
+    .examples = "tarn bench attention --demo\n"
+                "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
+                "tarn bench attention --plot fig1.svg\n",
+    .values = sizeof(struct bench_options),
+    .run = run,
+};

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
@@ -15,8 +14,6 @@
 #include "model_open.h"
 #include "stopwatch.h"
 #include "tarn/tarn.h"
-
-static const char program[] = "tarn bench generate";
 
 enum { PLACES = 8 }; /* at most */
 
@@ -67,19 +64,6 @@ static const struct args_table tables[] = {
     {NULL, tarn_feature_map, "feature-map"},
     {NULL, tarn_method, "method"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench generate",
-    .help =
-        "Measure the time and state size of one generation step, and how close the time comes "
-        "to "
-        "the hardware limit: reading all weights once, or multiplying at the machine's peak, "
-        "whichever takes longer.",
-    .options = options,
-    .tables = tables,
-    .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
-                "tarn bench generate --attention softmax --from 100,10000\n",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
@@ -329,7 +313,7 @@ static void print_text(const struct bench *b, const struct place *at)
            1e3 * b->read_s, 1e3 * at->multiply_s, of_limit(b, at), limit_name(b, at));
 }
 
-static tarn_status run(struct bench *b, tarn_error *err)
+static tarn_status measure_and_report(struct bench *b, tarn_error *err)
 {
     tarn_status status;
 
@@ -341,24 +325,22 @@ static tarn_status run(struct bench *b, tarn_error *err)
     return TARN_OK;
 }
 
-int bench_generate(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values = {0};
-    struct bench bench = {.values = &values};
+    const struct values *const values = given;
+    struct bench bench = {.values = values};
     tarn_error err;
-    const int code = args_read(&command, &values, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
-    if (!read_places(&bench, values.from)) {
-        fprintf(stderr,
-                "%s: --from is '%.40s'; it must be up to %d positions, such as 100,100000\n",
-                program, values.from, PLACES);
-        return EXIT_USAGE;
-    }
-    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
+    if (!read_places(&bench, values->from))
+        return command_refuse(
+            &bench_generate,
+            "--from is '%.40s'; it must be up to %d positions, such as 100,100000",
+            values->from, PLACES);
+    const int code = measure_and_report(&bench, &err) == TARN_OK
+                         ? EXIT_DONE
+                         : command_error(&bench_generate, &err);
 
     for (size_t p = 0; p < bench.count; p++) {
         free(bench.places[p].stretch_s);
@@ -369,5 +351,21 @@ int bench_generate(int argc, char **argv)
     free(bench.state);
     tarn_generator_free(bench.generator);
     tarn_model_free(bench.model);
-    return end;
+    return code;
 }
+
+const struct command bench_generate = {
+    .name = "tarn bench generate",
+    .summary = "time per generated token, compared with the hardware limit",
+    .help =
+        "Measure the time and state size of one generation step, and how close the time comes "
+        "to "
+        "the hardware limit: reading all weights once, or multiplying at the machine's peak, "
+        "whichever takes longer.",
+    .options = options,
+    .tables = tables,
+    .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
+                "tarn bench generate --attention softmax --from 100,10000\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "bench_model.h"
 #include "command.h"
 #include "draw.h"
@@ -16,8 +15,6 @@
 #include "model_open.h"
 #include "progress_line.h"
 #include "stopwatch.h"
-
-static const char program[] = "tarn bench image";
 
 /* ---- Methods ------------------------------------------------------------ */
 
@@ -96,28 +93,6 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct args_command command = {
-    .name = "tarn bench image",
-    .help = "Measure how fast each method generates whole images, and the memory it needs: the "
-            "throughput in Tables 1, 2 and 4 of the paper, and the latency in Table 5. The "
-            "models have random weights.",
-    .options = options,
-    .tables = tables,
-    .notes =
-        "An image of N bytes takes N - 1 steps, each of which reads a byte and samples the "
-        "next; "
-        "the first byte is given. The time covers steps and sampling, not the setup. If all "
-        "steps would take longer than --budget, the image is divided into equal parts and the "
-        "middle step of each part is measured; for linear attention, whose steps all cost the "
-        "same (slightly more from step 1024), the first ones are measured. measured_steps is "
-        "the number of measured steps; running up to them is not part of the budget. of_peak "
-        "compares the model's matrix products and attention with the machine's peak "
-        "multiply-add rate in f32; it is not defined for lsh. The state is what a method keeps "
-        "from one byte to the next; activations and copies of weights are not included.",
-    .examples = "tarn bench image --method linear,softmax\n"
-                "tarn bench image --like models/mnist.safetensors --method linear:64\n",
-};
-
 /* ---- One bench ---------------------------------------------------------- */
 
 struct bench {
@@ -129,7 +104,8 @@ struct bench {
 
 static int refuse(const char *option, const char *text, const char *expected)
 {
-    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", program, option, text, expected);
+    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", bench_image.name, option, text,
+            expected);
     return EXIT_USAGE;
 }
 
@@ -215,16 +191,16 @@ static int read_rows(struct bench *b)
 static int read_like(struct bench *b)
 {
     const char *const given = b->values->like;
-    tarn_model *const model = given ? model_open(program, given, false) : NULL;
+    tarn_model *const model = given ? model_open(&bench_image, given, false) : NULL;
 
     if (!given)
         return ARGS_GO_ON;
     if (!model)
         return EXIT_FAILED;
-    const size_t bytes = draw_bytes(draw_size(program, given, model));
+    const size_t bytes = draw_bytes(draw_size(&bench_image, given, model));
 
     tarn_model_free(model);
-    model_path(b->like, given, false);
+    model_path(&bench_image, b->like, given, false);
     if (b->values->length == 0)
         b->image.length = bytes;
     return bytes > 0 ? ARGS_GO_ON : EXIT_USAGE;
@@ -352,27 +328,52 @@ static void tear_down(struct bench *b)
         tarn_model_free(b->models[i]);
 }
 
-int bench_image(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values = {0};
-    struct bench bench = {.values = &values};
+    const struct values *const values = given;
+    struct bench bench = {.values = values};
     tarn_error err;
-    int code = args_read(&command, &values, argc, argv);
+    int code = read_values(&bench);
 
-    if (code != ARGS_GO_ON || (code = read_values(&bench)) != ARGS_GO_ON)
+    if (code != ARGS_GO_ON)
         return code;
-    bench.image.preset = values.like ? values.like : values.preset;
-    bench.image.precision = values.precision;
-    bench.image.threads = values.threads ? values.threads : tarn_threads_default();
-    bench.image.budget = values.budget;
-    bench.image.repeat = values.repeat;
-    bench.image.json = values.json;
+    bench.image.preset = values->like ? values->like : values->preset;
+    bench.image.precision = values->precision;
+    bench.image.threads = values->threads ? values->threads : tarn_threads_default();
+    bench.image.budget = values->budget;
+    bench.image.repeat = values->repeat;
+    bench.image.json = values->json;
     if (measure(&bench, &err) == TARN_OK) {
         image_report(&bench.image);
         code = EXIT_DONE;
     } else {
-        code = model_refused(&command, &err);
+        code = command_error(&bench_image, &err);
     }
     tear_down(&bench);
     return code;
 }
+
+const struct command bench_image = {
+    .name = "tarn bench image",
+    .summary = "images generated per second by each method: Tables 1, 2, 4 and 5",
+    .help = "Measure how fast each method generates whole images, and the memory it needs: the "
+            "throughput in Tables 1, 2 and 4 of the paper, and the latency in Table 5. The "
+            "models have random weights.",
+    .options = options,
+    .tables = tables,
+    .notes =
+        "An image of N bytes takes N - 1 steps, each of which reads a byte and samples the "
+        "next; "
+        "the first byte is given. The time covers steps and sampling, not the setup. If all "
+        "steps would take longer than --budget, the image is divided into equal parts and the "
+        "middle step of each part is measured; for linear attention, whose steps all cost the "
+        "same (slightly more from step 1024), the first ones are measured. measured_steps is "
+        "the number of measured steps; running up to them is not part of the budget. of_peak "
+        "compares the model's matrix products and attention with the machine's peak "
+        "multiply-add rate in f32; it is not defined for lsh. The state is what a method keeps "
+        "from one byte to the next; activations and copies of weights are not included.",
+    .examples = "tarn bench image --method linear,softmax\n"
+                "tarn bench image --like models/mnist.safetensors --method linear:64\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
@@ -25,18 +24,6 @@ static const struct args_option options[] = {
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
      "print one JSON object per loop, width and instruction set"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench kernels",
-    .help = "Measure the vector loops at widths from 1 to 1024 with each instruction set of "
-            "this machine, on one thread with data in the first-level cache. Prints the "
-            "largest width of each loop and every width that is slow: 'gap' marks a row that "
-            "takes 1.3 times as long as one up to twice as wide, '>' an instruction set that "
-            "takes 1.3 times as long as a narrower one.",
-    .options = options,
-    .examples = "tarn bench kernels\n"
-                "tarn bench kernels --loop elu1\n",
 };
 
 enum { SETS_MAX = 8, WIDTHS_MAX = 64 };
@@ -146,7 +133,7 @@ static size_t print_table(const struct table *t, bool everything, bool json)
 
 /* ---- the command -------------------------------------------------------- */
 
-static int run(const struct values *values)
+static int measure_and_report(const struct values *values)
 {
     struct table t = {.widths = sizeof all_widths / sizeof all_widths[0], .width = all_widths};
     size_t slow = 0, measured = 0;
@@ -183,19 +170,32 @@ static bool loop_exists(const char *name)
     return false;
 }
 
-int bench_kernels(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values;
-    const int code = args_read(&command, &values, argc, argv);
+    const struct values *const values = given;
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (values.loop && !loop_exists(values.loop)) {
-        fprintf(stderr, "%s: unknown loop '%.80s'; available:", command.name, values.loop);
+    if (values->loop && !loop_exists(values->loop)) {
+        fprintf(stderr, "%s: unknown loop '%.80s'; available:", bench_kernels.name,
+                values->loop);
         for (size_t i = 0; tarn_loop_name(i); i++)
             fprintf(stderr, " %s", tarn_loop_name(i));
         fprintf(stderr, "\n");
         return EXIT_USAGE;
     }
-    return run(&values);
+    return measure_and_report(values);
 }
+
+const struct command bench_kernels = {
+    .name = "tarn bench kernels",
+    .summary = "find vector loops that are slow at some width",
+    .help = "Measure the vector loops at widths from 1 to 1024 with each instruction set of "
+            "this machine, on one thread with data in the first-level cache. Prints the "
+            "largest width of each loop and every width that is slow: 'gap' marks a row that "
+            "takes 1.3 times as long as one up to twice as wide, '>' an instruction set that "
+            "takes 1.3 times as long as a narrower one.",
+    .options = options,
+    .examples = "tarn bench kernels\n"
+                "tarn bench kernels --loop elu1\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

@@ -6,10 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "bench_report.h"
 #include "hardware.h"
-#include "model_open.h"
 #include "plot.h"
 
 #define AT(field) offsetof(struct bench_options, field)
@@ -18,7 +16,7 @@ enum { TOKENS = 65536 }; /* batch times length in the paper's figure */
 
 #define LENGTH_MAX ((size_t)1 << 40)
 
-static const struct args_option rows[] = {
+const struct args_option bench_option_rows[] = {
     {"attention", "SPEC[;SPEC...]", ARGS_TEXT, bench_methods_figure, AT(attention), 0, 0,
      "attention methods to compare, listed below"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
@@ -64,14 +62,14 @@ static const struct args_option rows[] = {
     {0},
 };
 
-static const struct args_group groups[] = {
+const struct args_group bench_option_groups[] = {
     {"most used options", "attention lengths length causal threads demo plot csv json"},
     {"sizes", "batch heads head-width value-width layout feature-map seed"},
     {"measurement", "repeat rounds forward-only memory-limit time-limit"},
     {0},
 };
 
-static const struct args_table tables[] = {
+const struct args_table bench_option_tables[] = {
     {"attention, with options as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4, "
      "softmax-stored for softmax:store=1)",
      tarn_attention_kind, "attention"},
@@ -79,26 +77,11 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct args_command command = {
-    .name = "tarn bench attention",
-    .help =
-        "Measure the forward and backward pass of attention against the sequence length: time, "
-        "peak memory, and speed as a fraction of the machine's peak. The defaults are those of "
-        "Figure 1 of the paper.",
-    .options = rows,
-    .tables = tables,
-    .notes = CPU_NOTE,
-    .groups = groups,
-    .examples = "tarn bench attention --demo\n"
-                "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
-                "tarn bench attention --plot fig1.svg\n",
-};
-
 /* ---- reading ------------------------------------------------------------ */
 
 static int refuse(const char *option, const char *text, const char *expected)
 {
-    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", command.name, option, text,
+    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", bench_attention.name, option, text,
             expected);
     return EXIT_USAGE;
 }
@@ -187,12 +170,10 @@ static void fill_in(struct bench_options *o)
         o->memory_limit = hardware_memory() / 2;
 }
 
-int bench_options_read(struct bench_options *o, int argc, char **argv)
+int bench_options_read(struct bench_options *o)
 {
-    int code = args_read(&command, o, argc, argv);
+    int code;
 
-    if (code != ARGS_GO_ON)
-        return code;
     if (o->demo) {
         o->attention = demo_methods;
         o->range = "512..8192";
@@ -216,5 +197,5 @@ size_t bench_options_batch(const struct bench_options *options, size_t length)
 
 int bench_options_refused(const tarn_error *err)
 {
-    return model_refused(&command, err);
+    return command_error(&bench_attention, err);
 }

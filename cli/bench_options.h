@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "bench_methods.h"
-#include "tarn/tarn.h"
+#include "command.h"
 
 enum { LENGTHS_MAX = 64, PATH_MAX_CHARS = 1024 };
 
@@ -31,7 +31,11 @@ struct bench_options {
 };
 
 /* ARGS_GO_ON or an exit code, as args_read(). */
-int bench_options_read(struct bench_options *options, int argc, char **argv);
+int bench_options_read(struct bench_options *options);
+
+extern const struct args_option bench_option_rows[];
+extern const struct args_table bench_option_tables[];
+extern const struct args_group bench_option_groups[];
 
 /* Sequences at this length: those of --batch or, as in the paper's figure, so many that the
  * positions of all of them stay the same. */

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "command.h"
 #include "hardware.h"
@@ -27,16 +26,6 @@ static const struct args_option options[] = {
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
      "print one JSON object per number of threads"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench peak",
-    .help =
-        "Measure the limits of this machine: peak multiply-add rate, and read bandwidth of the "
-        "caches and of memory. " CPU_NOTE,
-    .options = options,
-    .examples = "tarn bench peak\n"
-                "TARN_CPU=avx2 tarn bench peak --threads 1 --json\n",
 };
 
 /* Results for one number of threads; NAN: not available. */
@@ -171,7 +160,7 @@ static size_t choose_columns(struct peak *peaks, size_t threads)
     return count;
 }
 
-static int run(const struct values *values, const char *cpu)
+static int measure_and_report(const struct values *values, const char *cpu)
 {
     struct peak peaks[COLUMNS_MAX] = {{0}};
     const size_t count = choose_columns(peaks, values->threads);
@@ -200,13 +189,23 @@ static int run(const struct values *values, const char *cpu)
     return EXIT_DONE;
 }
 
-int bench_peak(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values;
+    const struct values *const values = given;
     const char *cpu;
-    const int code = args_read(&command, &values, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    return hardware_cpu(&cpu) ? run(&values, cpu) : EXIT_USAGE;
+    return hardware_cpu(&cpu) ? measure_and_report(values, cpu) : EXIT_USAGE;
 }
+
+const struct command bench_peak = {
+    .name = "tarn bench peak",
+    .summary = "measure the peak multiply-add rate and memory bandwidth",
+    .help =
+        "Measure the limits of this machine: peak multiply-add rate, and read bandwidth of the "
+        "caches and of memory. " CPU_NOTE,
+    .options = options,
+    .examples = "tarn bench peak\n"
+                "TARN_CPU=avx2 tarn bench peak --threads 1 --json\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

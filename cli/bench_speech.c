@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
@@ -16,8 +15,6 @@
 #include "model_open.h"
 #include "stopwatch.h"
 #include "tarn/tarn.h"
-
-static const char program[] = "tarn bench speech";
 
 /* 39 phones and the blank; a label every 8 frames, about as fast as people speak. */
 enum { BANDS = 40, SYMBOLS = 40, FRAMES_A_LABEL = 8, LENGTHS_MAX = 16, FRAMES_A_SECOND = 100 };
@@ -73,20 +70,6 @@ static const struct args_option options[] = {
 static const struct args_table tables[] = {
     {NULL, tarn_preset, "preset"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench speech",
-    .help =
-        "Measure training updates on random utterances of equal length, as for the time per "
-        "epoch in Table 3 of the paper but without padding. The methods are bi-lstm (3 layers "
-        "of 320 units in each direction), softmax, lsh-4 and linear. ctc_share is an upper "
-        "bound on the fraction of an update spent in the CTC loss: the time of a whole update "
-        "of a model of width 4.",
-    .options = options,
-    .tables = tables,
-    .examples = "tarn bench speech\n"
-                "tarn bench speech --preset speech-small --lengths 800,1600 --lstm onednn\n",
 };
 
 /* ---- One length --------------------------------------------------------- */
@@ -331,27 +314,40 @@ static tarn_status run_length(struct bench *b, size_t length, tarn_error *err)
     return status;
 }
 
-int bench_speech(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values = {0};
-    struct bench bench = {.values = &values};
+    const struct values *const values = given;
+    struct bench bench = {.values = values};
     size_t lengths[LENGTHS_MAX], count;
     tarn_status status = TARN_OK;
     tarn_error err;
-    const int code = args_read(&command, &values, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
-    if (!read_lengths(lengths, &count, values.lengths)) {
-        fprintf(stderr,
-                "%s: --lengths is '%.80s'; it must be up to 16 whole numbers from 1 to "
-                "16777216, such as 800,2400\n",
-                program, values.lengths);
-        return EXIT_USAGE;
-    }
+    if (!read_lengths(lengths, &count, values->lengths))
+        return command_refuse(
+            &bench_speech,
+            "--lengths is '%.80s'; it must be up to 16 whole numbers from 1 to "
+            "16777216, such as 800,2400",
+            values->lengths);
     for (size_t i = 0; i < count && status == TARN_OK; i++)
         status = run_length(&bench, lengths[i], &err);
-    return status == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
+    return status == TARN_OK ? EXIT_DONE : command_error(&bench_speech, &err);
 }
+
+const struct command bench_speech = {
+    .name = "tarn bench speech",
+    .summary = "speech training speed of each method: Table 3",
+    .help =
+        "Measure training updates on random utterances of equal length, as for the time per "
+        "epoch in Table 3 of the paper but without padding. The methods are bi-lstm (3 layers "
+        "of 320 units in each direction), softmax, lsh-4 and linear. ctc_share is an upper "
+        "bound on the fraction of an update spent in the CTC loss: the time of a whole update "
+        "of a model of width 4.",
+    .options = options,
+    .tables = tables,
+    .examples = "tarn bench speech\n"
+                "tarn bench speech --preset speech-small --lengths 800,1600 --lstm onednn\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

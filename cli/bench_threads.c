@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
@@ -36,15 +35,6 @@ static const struct args_option options[] = {
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
      "one object per row instead of a table"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench threads",
-    .help = "Speed of training and generation alone and beside busy processes, on one thread "
-            "and on all. With as many busy processes as cores, a fair share is 0.5.",
-    .options = options,
-    .examples = "tarn bench threads\n"
-                "tarn bench threads --busy 12 --seconds 5\n",
 };
 
 /* ---- Work --------------------------------------------------------------- */
@@ -270,7 +260,7 @@ static void print_row(const struct values *v, const struct row *row, const struc
     json_print_line(object);
 }
 
-static tarn_status run(const struct values *v, const char *cpu, tarn_error *err)
+static tarn_status measure_and_report(const struct values *v, const char *cpu, tarn_error *err)
 {
     tarn_status status = TARN_OK;
 
@@ -291,20 +281,31 @@ static tarn_status run(const struct values *v, const char *cpu, tarn_error *err)
     return status;
 }
 
-int bench_threads(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values = {0};
+    struct values *const values = given;
     const char *cpu;
     tarn_error err;
-    const int code = args_read(&command, &values, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
     if (!hardware_cpu(&cpu))
         return EXIT_USAGE;
-    if (values.threads == 0)
-        values.threads = tarn_threads_default();
-    if (values.busy == 0)
-        values.busy = tarn_threads_default() < BUSY_MOST ? tarn_threads_default() : BUSY_MOST;
-    return run(&values, cpu, &err) == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
+    if (values->threads == 0)
+        values->threads = tarn_threads_default();
+    if (values->busy == 0)
+        values->busy = tarn_threads_default() < BUSY_MOST ? tarn_threads_default() : BUSY_MOST;
+    return measure_and_report(values, cpu, &err) == TARN_OK
+               ? EXIT_DONE
+               : command_error(&bench_threads, &err);
 }
+
+const struct command bench_threads = {
+    .name = "tarn bench threads",
+    .summary = "speed alone and beside busy processes",
+    .help = "Speed of training and generation alone and beside busy processes, on one thread "
+            "and on all. With as many busy processes as cores, a fair share is 0.5.",
+    .options = options,
+    .examples = "tarn bench threads\n"
+                "tarn bench threads --busy 12 --seconds 5\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

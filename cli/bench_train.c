@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "args.h"
 #include "bench_memory.h"
 #include "bench_model.h"
 #include "command.h"
@@ -53,18 +52,6 @@ static const struct args_table tables[] = {
     {NULL, tarn_feature_map, "feature-map"},
     {NULL, tarn_optimizer, "optimizer"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn bench train",
-    .help =
-        "Measure training updates of a model on random symbols: time, memory, and speed as a "
-        "fraction of the machine's peak. An update is counted as 6 floating-point operations "
-        "per parameter and position, plus those of attention.",
-    .options = options,
-    .tables = tables,
-    .examples = "tarn bench train --preset mnist-paper --batch 10\n"
-                "tarn bench train --preset small --attention softmax --length 4096\n",
 };
 
 /* ---- One bench ---------------------------------------------------------- */
@@ -177,7 +164,7 @@ static void report(const struct bench *b)
         print_text(b, tokens, gflops, planned);
 }
 
-static tarn_status run(struct bench *b, tarn_error *err)
+static tarn_status measure_and_report(struct bench *b, tarn_error *err)
 {
     tarn_status status;
 
@@ -191,21 +178,34 @@ static tarn_status run(struct bench *b, tarn_error *err)
     return status;
 }
 
-int bench_train(int argc, char **argv)
+static int run(void *given)
 {
-    struct values values = {0};
-    struct bench bench = {.values = &values};
+    struct bench bench = {.values = given};
     tarn_error err;
-    const int code = args_read(&command, &values, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
     if (!hardware_cpu(&bench.cpu))
         return EXIT_USAGE;
-    const int end = run(&bench, &err) == TARN_OK ? EXIT_DONE : model_refused(&command, &err);
+    const int code = measure_and_report(&bench, &err) == TARN_OK
+                         ? EXIT_DONE
+                         : command_error(&bench_train, &err);
 
     tarn_trainer_free(bench.trainer);
     tarn_model_free(bench.model);
     free(bench.symbols);
-    return end;
+    return code;
 }
+
+const struct command bench_train = {
+    .name = "tarn bench train",
+    .summary = "training speed and memory of a model",
+    .help =
+        "Measure training updates of a model on random symbols: time, memory, and speed as a "
+        "fraction of the machine's peak. An update is counted as 6 floating-point operations "
+        "per parameter and position, plus those of attention.",
+    .options = options,
+    .tables = tables,
+    .examples = "tarn bench train --preset mnist-paper --batch 10\n"
+                "tarn bench train --preset small --attention softmax --length 4096\n",
+    .values = sizeof(struct values),
+    .run = run,
+};

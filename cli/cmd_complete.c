@@ -9,26 +9,24 @@
 #include <string.h>
 
 #include "animation.h"
-#include "args.h"
 #include "command.h"
 #include "draw.h"
-#include "formats.h"
+#include "output.h"
 #include "generate_options.h"
 #include "hardware.h"
 #include "json_line.h"
 #include "model_open.h"
 #include "picture.h"
-#include "target.h"
 #include "terminal.h"
 
 #define AT(field) offsetof(struct options, field)
 
 struct options {
     const char *model, *data, *out, *precision, *method;
-    size_t images, samples, first, scale, top_k, seed, threads;
+    size_t images, samples, first, scale, top_k, seed;
+    tarn_host host;
     double keep, temperature, top_p;
     bool greedy, best, json;
-    const char *cpu;
 };
 
 static const struct args_option rows[] = {
@@ -54,7 +52,7 @@ static const struct args_option rows[] = {
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
      "print one JSON object: images, samples, kept_bytes, seconds, ..."},
     {0},
@@ -65,38 +63,15 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct args_command command = {
-    .name = "tarn complete",
-    .help =
-        "Complete partially shown images: the model is given the upper part of each image and "
-        "generates the rest, several times.",
-    .options = rows,
-    .tables = tables,
-    .notes = TERMINAL_RULE,
-    .examples =
-        "tarn complete models/mnist.safetensors --data data/mnist -o out.png\n"
-        "tarn complete runs/digits --data data/mnist --keep 0.25 --samples 6 -o out.png\n",
-};
-
-static int refuse(const char *why)
+static int check_options(const struct options *o)
 {
-    fprintf(stderr, "%s: %s\n", command.name, why);
-    return EXIT_USAGE;
-}
-
-static int read_options(struct options *o, int argc, char **argv)
-{
-    const int code = args_read(&command, o, argc, argv);
-
-    if (code != ARGS_GO_ON)
-        return code;
-    if (format_is_foreign(command.name, "-o", o->out, FORMAT_PICTURE))
+    if (format_is_foreign(&cmd_complete, "-o", o->out, FORMAT_PICTURE))
         return EXIT_USAGE;
     if (o->keep <= 0.0 || o->keep >= 1.0)
-        return refuse("--keep must be above 0 and below 1");
+        return command_refuse(&cmd_complete, "--keep must be above 0 and below 1");
     if (o->top_p <= 0.0)
-        return refuse("--top-p is 0; it must be above 0 and at most 1");
-    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+        return command_refuse(&cmd_complete, TOP_P_IS_0);
+    return ARGS_GO_ON;
 }
 
 /* ---- The images --------------------------------------------------------- */
@@ -128,19 +103,16 @@ static int check_images(struct job *j)
     const tarn_image_size found = tarn_images_size(j->images);
     const size_t there = tarn_images_count(j->images);
 
-    if (memcmp(&found, &j->size, sizeof found) != 0) {
-        fprintf(stderr,
-                "%s: %s has images of %zu x %zu x %zu (height x width x channels); the model "
-                "needs %zu x %zu x %zu\n",
-                command.name, j->o.data, found.height, found.width, found.channels,
-                j->size.height, j->size.width, j->size.channels);
-        return EXIT_USAGE;
-    }
-    if (j->o.first >= there) {
-        fprintf(stderr, "%s: --first is %zu; %s has only %zu images\n", command.name,
-                j->o.first, j->o.data, there);
-        return EXIT_USAGE;
-    }
+    if (memcmp(&found, &j->size, sizeof found) != 0)
+        return command_refuse(
+            &cmd_complete,
+            "%s has images of %zu x %zu x %zu (height x width x channels); the model needs "
+            "%zu x %zu x %zu",
+            j->o.data, found.height, found.width, found.channels, j->size.height, j->size.width,
+            j->size.channels);
+    if (j->o.first >= there)
+        return command_refuse(&cmd_complete, "--first is %zu; %s has only %zu images",
+                              j->o.first, j->o.data, there);
     j->count = j->o.images < there - j->o.first ? j->o.images : there - j->o.first;
     j->kept = kept_bytes(j);
     return ARGS_GO_ON;
@@ -150,16 +122,16 @@ static int open_all(struct job *j)
 {
     tarn_error err;
 
-    if (!(j->model = model_open(command.name, j->o.model, j->o.best)))
+    if (!(j->model = model_open(&cmd_complete, j->o.model, j->o.best)))
         return EXIT_FAILED;
-    j->size = draw_size(command.name, j->o.model, j->model);
+    j->size = draw_size(&cmd_complete, j->o.model, j->model);
     j->bytes = draw_bytes(j->size);
     if (j->bytes == 0)
         return EXIT_USAGE;
-    if (!target_can_be(command.name, "-o", j->o.out))
+    if (!output_can_be(&cmd_complete, "-o", j->o.out))
         return EXIT_FAILED;
     if (tarn_images_open(&j->images, j->o.data, &err) != TARN_OK)
-        return model_refused(&command, &err);
+        return command_error(&cmd_complete, &err);
     return check_images(j);
 }
 
@@ -172,9 +144,8 @@ static int take_memory(struct job *j)
     j->still = calloc(all, sizeof *j->still);
     if (j->drawn && j->grid && j->still)
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: not enough memory for %zu images; reduce --images or --samples\n",
-            command.name, all);
-    return EXIT_FAILED;
+    return command_fail(&cmd_complete,
+                        "not enough memory for %zu images; reduce --images or --samples", all);
 }
 
 /* ---- Drawing ------------------------------------------------------------ */
@@ -189,7 +160,7 @@ static int draw(struct job *j)
 {
     const struct options *const o = &j->o;
     struct draw d = {
-        .command = &command,
+        .command = &cmd_complete,
         .model = j->model,
         .size = j->size,
         .sampling = {.temperature = o->temperature,
@@ -198,9 +169,7 @@ static int draw(struct job *j)
                      .greedy = o->greedy || o->temperature <= 0.0,
                      .seed = o->seed,
                      .stream = o->first * o->samples},
-        .how = {.method = o->method,
-                .precision = o->precision,
-                .host = {.threads = o->threads, .cpu = o->cpu}},
+        .how = {.method = o->method, .precision = o->precision, .host = o->host},
         .pixels = j->drawn,
         .count = j->count * o->samples,
         .given = j->kept,
@@ -249,7 +218,7 @@ static void print_json(const struct job *j)
 
 static struct picture picture_of(const struct job *j)
 {
-    return (struct picture){.command = command.name,
+    return (struct picture){.command = &cmd_complete,
                             .pixels = j->grid,
                             .size = j->size,
                             .count = j->count * (j->o.samples + 2),
@@ -289,14 +258,13 @@ static int complete(struct job *j)
     return EXIT_DONE;
 }
 
-int cmd_complete(int argc, char **argv)
+static int run(void *values)
 {
-    struct job j = {0};
-    int code = read_options(&j.o, argc, argv);
+    struct job j = {.o = *(const struct options *)values};
+    int code = check_options(&j.o);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    code = complete(&j);
+    if (code == ARGS_GO_ON)
+        code = complete(&j);
     free(j.still);
     free(j.grid);
     free(j.drawn);
@@ -304,3 +272,19 @@ int cmd_complete(int argc, char **argv)
     tarn_model_free(j.model);
     return code;
 }
+
+const struct command cmd_complete = {
+    .name = "tarn complete",
+    .summary = "complete partially shown images",
+    .help =
+        "Complete partially shown images: the model is given the upper part of each image and "
+        "generates the rest, several times.",
+    .options = rows,
+    .tables = tables,
+    .notes = TERMINAL_RULE,
+    .examples =
+        "tarn complete models/mnist.safetensors --data data/mnist -o out.png\n"
+        "tarn complete runs/digits --data data/mnist --keep 0.25 --samples 6 -o out.png\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

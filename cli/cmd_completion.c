@@ -6,13 +6,9 @@
 #include "completion.h"
 #include "words.h"
 
-struct options {
-    const char *shell;
-};
-
 struct shell {
     tarn_table_row about;
-    void (*write)(FILE *out, const struct catalog *catalog);
+    void (*write)(FILE *out);
 };
 
 static const tarn_option_info no_options[] = {{0}};
@@ -30,27 +26,6 @@ static const tarn_table_row *shell_row(size_t index)
 {
     return index < SHELLS ? &shells[index].about : NULL;
 }
-
-static const struct args_option rows[] = {
-    {"SHELL", NULL, ARGS_OPERAND, NULL, offsetof(struct options, shell), 1, 0,
-     "bash, zsh or fish"},
-    {0},
-};
-
-static const struct args_table tables[] = {
-    {"shells", shell_row, "SHELL"},
-    {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn completion",
-    .help = "Print a script that completes commands, options and names with the Tab key. If "
-            "tarn is installed, the shells find theirs without this.",
-    .options = rows,
-    .tables = tables,
-    .examples = "source <(tarn completion bash)\n"
-                "tarn completion zsh >~/.zfunc/_tarn\n",
-};
 
 /* ---- Completions ------------------------------------------------------ */
 
@@ -81,7 +56,7 @@ static enum completion_kind kind_of(const char *text)
     return strcmp(text, "DIR") == 0 ? COMPLETION_FOLDERS : COMPLETION_NOTHING;
 }
 
-void completion_values(struct completion_values *values, const struct args_command *of,
+void completion_values(struct completion_values *values, const struct command *of,
                        const struct args_option *option)
 {
     const struct args_table *const table = args_table_of(of, option->name);
@@ -102,14 +77,12 @@ void completion_values(struct completion_values *values, const struct args_comma
     }
 }
 
-void completion_each(FILE *out, const struct catalog_entry *entry, bool operands,
+void completion_each(FILE *out, const struct command *command, bool operands,
                      completion_put *put)
 {
-    if (!entry->command)
-        return;
-    for (const struct args_option *option = entry->command->options; option->name; option++)
+    for (const struct args_option *option = command->options; option && option->name; option++)
         if (args_is_operand(option) == operands)
-            put(out, entry, option);
+            put(out, command, option);
 }
 
 void completion_put_quoted(FILE *out, const char *text, const char *special)
@@ -129,18 +102,32 @@ static const char *shell_name(const void *table, size_t index)
     return index < SHELLS ? shells[index].about.name : NULL;
 }
 
-int cmd_completion(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o;
-    const int code = args_read(&command, &o, argc, argv);
+    const char *const *const shell = values;
 
-    if (code != ARGS_GO_ON)
-        return code;
     for (size_t i = 0; i < SHELLS; i++)
-        if (strcmp(shells[i].about.name, o.shell) == 0) {
-            shells[i].write(stdout, catalog_read());
+        if (strcmp(shells[i].about.name, *shell) == 0) {
+            shells[i].write(stdout);
             return EXIT_DONE;
         }
-    words_unknown(command.name, "shell", o.shell, shell_name, NULL);
+    words_unknown(cmd_completion.name, "shell", *shell, shell_name, NULL);
     return EXIT_USAGE;
 }
+
+const struct command cmd_completion = {
+    .name = "tarn completion",
+    .summary = "print a completion script for bash, zsh or fish",
+    .help = "Print a script that completes commands, options and names with the Tab key. If "
+            "tarn is installed, the shells find theirs without this.",
+    .options =
+        (const struct args_option[]){
+            {"SHELL", NULL, ARGS_OPERAND, NULL, 0, 1, 0, "bash, zsh or fish"},
+            {0},
+        },
+    .tables = (const struct args_table[]){{"shells", shell_row, "SHELL"}, {0}},
+    .examples = "source <(tarn completion bash)\n"
+                "tarn completion zsh >~/.zfunc/_tarn\n",
+    .values = sizeof(const char *),
+    .run = run,
+};

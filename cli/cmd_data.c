@@ -3,11 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "data_progress.h"
 #include "json_line.h"
-#include "tarn/tarn.h"
 #include "words.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -19,18 +17,6 @@ struct options {
 };
 
 /* ---- list --------------------------------------------------------------- */
-
-static const struct args_option list_rows[] = {
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object per data set"},
-    {0},
-};
-
-static const struct args_command list_command = {
-    .name = "tarn data list",
-    .help = "List the available data sets with their sizes, sources and licences.",
-    .options = list_rows,
-    .examples = "tarn data list\n",
-};
 
 /* Bytes to download. */
 static uint64_t bytes_of(const tarn_data_set *set)
@@ -81,19 +67,30 @@ static void print_json(const tarn_data_set *set)
     json_print_line(object);
 }
 
-static int data_list(int argc, char **argv)
+static int run_list(void *values)
 {
-    struct options o = {0};
-    const int code = args_read(&list_command, &o, argc, argv);
-
-    if (code != ARGS_GO_ON)
-        return code;
+    const struct options *const o = values;
     const tarn_data_set *set;
 
     for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
-        (o.json ? print_json : print_set)(set);
+        (o->json ? print_json : print_set)(set);
     return EXIT_DONE;
 }
+
+static const struct command data_list = {
+    .name = "tarn data list",
+    .summary = "list the available data sets with their sources and licences",
+    .help = "List the available data sets with their sizes, sources and licences.",
+    .options =
+        (const struct args_option[]){
+            {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+             "print one JSON object per data set"},
+            {0},
+        },
+    .examples = "tarn data list\n",
+    .values = sizeof(struct options),
+    .run = run_list,
+};
 
 /* ---- fetch and verify --------------------------------------------------- */
 
@@ -119,41 +116,6 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct args_option fetch_rows[] = {
-    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
-    {"to", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
-     "folder of all data sets, created if missing"},
-    {"from", "URL", ARGS_TEXT, NULL, AT(from), 0, 0,
-     "download the files from this mirror instead of their usual address"},
-    {0},
-};
-
-static const struct args_command fetch_command = {
-    .name = "tarn data fetch",
-    .help =
-        "Download the missing files of a data set, check their sizes and SHA-256 checksums, "
-        "and unpack archives. An interrupted download resumes at the next call. Proxies are "
-        "taken from http_proxy, https_proxy and no_proxy.",
-    .options = fetch_rows,
-    .tables = tables,
-    .examples = "tarn data fetch mnist\n"
-                "tarn data fetch cifar10 --to ~/data\n",
-};
-
-static const struct args_option verify_rows[] = {
-    {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
-    {"in", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0, "folder of all data sets"},
-    {0},
-};
-
-static const struct args_command verify_command = {
-    .name = "tarn data verify",
-    .help = "Check the files of a data set against their published SHA-256 checksums.",
-    .options = verify_rows,
-    .tables = tables,
-    .examples = "tarn data verify mnist --in data\n",
-};
-
 static const char *set_name(const void *table, size_t index)
 {
     const tarn_data_set *const set = tarn_data_set_at(index);
@@ -162,83 +124,87 @@ static const char *set_name(const void *table, size_t index)
     return set ? set->name : NULL;
 }
 
-static const tarn_data_set *find(const struct args_command *command, const char *name)
+/* Fetches a set, or verifies it. */
+static int run_on_set(const struct options *o, const struct command *command, bool fetches)
 {
-    const tarn_data_set *const set = tarn_data_set_find(name);
-
-    if (!set)
-        words_unknown(command->name, "data set", name, set_name, NULL);
-    return set;
-}
-
-static int failed(const struct args_command *command, const tarn_error *err)
-{
-    fprintf(stderr, "%s: %s\n", command->name, err->text);
-    return EXIT_FAILED;
-}
-
-static int data_fetch(int argc, char **argv)
-{
-    struct options o = {0};
-    const int code = args_read(&fetch_command, &o, argc, argv);
+    const tarn_data_set *const set = tarn_data_set_find(o->set);
+    struct data_progress progress = data_progress_in(o->folder);
+    const tarn_data_events events = data_progress_events(&progress);
     tarn_error err;
 
-    if (code != ARGS_GO_ON)
-        return code;
-    const tarn_data_set *const set = find(&fetch_command, o.set);
-
-    if (!set)
+    if (!set) {
+        words_unknown(command->name, "data set", o->set, set_name, NULL);
         return EXIT_USAGE;
-    struct data_progress progress = data_progress_in(o.folder);
-    const tarn_data_events events = data_progress_events(&progress);
-    const tarn_status status = tarn_data_fetch(set, o.folder, o.from, &events, &err);
+    }
+    const tarn_status status = fetches ? tarn_data_fetch(set, o->folder, o->from, &events, &err)
+                                       : tarn_data_verify(set, o->folder, &events, &err);
 
     progress_line_erase(&progress.line);
     if (status != TARN_OK)
-        return failed(&fetch_command, &err);
-    fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o.folder,
-            set->folder);
+        return command_fail(command, "%s", err.text);
+    if (fetches)
+        fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o->folder,
+                set->folder);
     return EXIT_DONE;
 }
 
-static int data_verify(int argc, char **argv)
+static const struct command data_fetch, data_verify;
+
+static int run_fetch(void *values)
 {
-    struct options o = {0};
-    const int code = args_read(&verify_command, &o, argc, argv);
-    tarn_error err;
-
-    if (code != ARGS_GO_ON)
-        return code;
-    const tarn_data_set *const set = find(&verify_command, o.set);
-
-    if (!set)
-        return EXIT_USAGE;
-    struct data_progress progress = data_progress_in(o.folder);
-    const tarn_data_events events = data_progress_events(&progress);
-
-    return tarn_data_verify(set, o.folder, &events, &err) == TARN_OK
-               ? EXIT_DONE
-               : failed(&verify_command, &err);
+    return run_on_set(values, &data_fetch, true);
 }
 
-/* ---- The table ---------------------------------------------------------- */
+static int run_verify(void *values)
+{
+    return run_on_set(values, &data_verify, false);
+}
 
-static const struct command commands[] = {
-    {"list", "list the available data sets with their sources and licences", data_list},
-    {"fetch", "download a data set, resuming an interrupted download", data_fetch},
-    {"verify", "check the files of a data set against their published checksums", data_verify},
-    {0},
+static const struct command data_fetch = {
+    .name = "tarn data fetch",
+    .summary = "download a data set, resuming an interrupted download",
+    .help =
+        "Download the missing files of a data set, check their sizes and SHA-256 checksums, "
+        "and unpack archives. An interrupted download resumes at the next call. Proxies are "
+        "taken from http_proxy, https_proxy and no_proxy.",
+    .options =
+        (const struct args_option[]){
+            {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
+            {"to", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
+             "folder of all data sets, created if missing"},
+            {"from", "URL", ARGS_TEXT, NULL, AT(from), 0, 0,
+             "download the files from this mirror instead of their usual address"},
+            {0},
+        },
+    .tables = tables,
+    .examples = "tarn data fetch mnist\n"
+                "tarn data fetch cifar10 --to ~/data\n",
+    .values = sizeof(struct options),
+    .run = run_fetch,
 };
 
-static const struct command_group group = {
-    .path = "tarn data",
-    .about = "List, download and verify the data sets that tarn can train on.",
-    .rows = commands,
+static const struct command data_verify = {
+    .name = "tarn data verify",
+    .summary = "check the files of a data set against their published checksums",
+    .help = "Check the files of a data set against their published SHA-256 checksums.",
+    .options =
+        (const struct args_option[]){
+            {"SET", NULL, ARGS_OPERAND, NULL, AT(set), 1, 0, SET_HELP},
+            {"in", "DIR", ARGS_TEXT, default_folder, AT(folder), 0, 0,
+             "folder of all data sets"},
+            {0},
+        },
+    .tables = tables,
+    .examples = "tarn data verify mnist --in data\n",
+    .values = sizeof(struct options),
+    .run = run_verify,
+};
+
+const struct command cmd_data = {
+    .name = "tarn data",
+    .summary = "list, download and verify data sets",
+    .help = "List, download and verify the data sets that tarn can train on.",
+    .rows = (const struct command *const[]){&data_list, &data_fetch, &data_verify, NULL},
     .examples = "tarn data list\n"
                 "tarn data fetch mnist --to data\n",
 };
-
-int cmd_data(int argc, char **argv)
-{
-    return command_run(&group, argc, argv);
-}

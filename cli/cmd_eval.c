@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "hardware.h"
 #include "json_line.h"
@@ -19,9 +18,9 @@ struct options {
     const char *model;
     const char *data, *length, *batch, *batches, *validation, *seed; /* NULL: not given */
     const char *cache;
-    size_t threads, beam, skipped;
+    tarn_host host;
+    size_t beam, skipped;
     bool best, json, strict;
-    const char *cpu;
     struct progress_line line;
     double begin; /* seconds */
 };
@@ -49,20 +48,9 @@ static const struct args_option rows[] = {
      "speech: fail on an utterance that cannot be used instead of skipping it"},
     {"cache", "DIR", ARGS_TEXT, NULL, AT(cache), 0, 0,
      "speech: folder that caches the features [as in training, or none]"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn eval",
-    .help = "Compute the loss and the metric of a model on validation data: accuracy, bits per "
-            "byte, bits per dimension or error rate, depending on its task. For a training "
-            "folder, the validation of the training is repeated.",
-    .options = rows,
-    .examples = "tarn eval runs/book\n"
-                "tarn eval runs/book --best --json\n"
-                "tarn eval models/mnist.safetensors --data data/mnist --validation 1\n",
 };
 
 /* ---- Settings ----------------------------------------------------------- */
@@ -208,17 +196,14 @@ static void scored(void *context, size_t done, size_t batches)
 
 static int evaluate(struct options *o, const tarn_model *model)
 {
-    const tarn_evaluate_desc desc = {.host = {.threads = o->threads, .cpu = o->cpu},
-                                     .beam = o->beam,
-                                     .skipped = skipped,
-                                     .scored = scored,
-                                     .context = o};
+    const tarn_evaluate_desc desc = {
+        .host = o->host, .beam = o->beam, .skipped = skipped, .scored = scored, .context = o};
     tarn_settings settings;
     tarn_validation validation;
     tarn_error err;
 
     if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
-        return model_refused(&command, &err);
+        return command_error(&cmd_eval, &err);
     o->begin = stopwatch_seconds();
     o->line = progress_line_of(o->begin);
     const tarn_status status = tarn_evaluate(&validation, model, &settings, &desc, &err);
@@ -226,7 +211,7 @@ static int evaluate(struct options *o, const tarn_model *model)
 
     progress_line_erase(&o->line);
     if (status != TARN_OK)
-        return model_refused(&command, &err);
+        return command_error(&cmd_eval, &err);
 
     if (o->json)
         print_json(o, &settings, &validation, seconds);
@@ -235,18 +220,26 @@ static int evaluate(struct options *o, const tarn_model *model)
     return EXIT_DONE;
 }
 
-int cmd_eval(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o = {0};
-    int code = args_read(&command, &o, argc, argv);
+    struct options *const o = values;
+    tarn_model *const model = model_open(&cmd_eval, o->model, o->best);
+    const int code = model ? evaluate(o, model) : EXIT_FAILED;
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (!hardware_cpu(&o.cpu))
-        return EXIT_USAGE;
-    tarn_model *const model = model_open(command.name, o.model, o.best);
-
-    code = model ? evaluate(&o, model) : EXIT_FAILED;
     tarn_model_free(model);
     return code;
 }
+
+const struct command cmd_eval = {
+    .name = "tarn eval",
+    .summary = "compute the loss and accuracy of a model on validation data",
+    .help = "Compute the loss and the metric of a model on validation data: accuracy, bits per "
+            "byte, bits per dimension or error rate, depending on its task. For a training "
+            "folder, the validation of the training is repeated.",
+    .options = rows,
+    .examples = "tarn eval runs/book\n"
+                "tarn eval runs/book --best --json\n"
+                "tarn eval models/mnist.safetensors --data data/mnist --validation 1\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

@@ -2,9 +2,8 @@
 /* cmd_export.c - tarn export: writes a model for other programs. */
 #include <stdio.h>
 
-#include "args.h"
 #include "command.h"
-#include "formats.h"
+#include "output.h"
 #include "model_open.h"
 
 enum { POSITIONS_MOST = 1 << 24 };
@@ -30,16 +29,6 @@ static const struct args_option rows[] = {
     {0},
 };
 
-static const struct args_command command = {
-    .name = "tarn export",
-    .help = "Export the parameters of a model, without training state, under the names of the "
-            "fast-transformers library. The configuration is included: as metadata, or as the "
-            "array tarn.json in a NumPy file.",
-    .options = rows,
-    .examples = "tarn export runs/book book.safetensors\n"
-                "tarn export runs/book --best book.npz\n",
-};
-
 static size_t positions_of(const struct options *o, const tarn_model *model)
 {
     tarn_image_size size;
@@ -49,26 +38,38 @@ static size_t positions_of(const struct options *o, const tarn_model *model)
     return o->positions;
 }
 
-int cmd_export(int argc, char **argv)
+static int export_to(const struct options *o, const tarn_model *model)
 {
-    struct options o = {0};
     tarn_error err;
-    int code = args_read(&command, &o, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (format_is_foreign(command.name, "OUT", o.to, FORMAT_EXPORT))
+    if (tarn_model_export(model, o->to, o->precision, positions_of(o, model), &err) != TARN_OK)
+        return command_error(&cmd_export, &err);
+    printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
+    return EXIT_DONE;
+}
+
+static int run(void *values)
+{
+    const struct options *const o = values;
+
+    if (format_is_foreign(&cmd_export, "OUT", o->to, FORMAT_EXPORT))
         return EXIT_USAGE;
-    tarn_model *const model = model_open(command.name, o.model, o.best);
+    tarn_model *const model = model_open(&cmd_export, o->model, o->best);
+    const int code = model ? export_to(o, model) : EXIT_FAILED;
 
-    if (!model)
-        return EXIT_FAILED;
-    if (tarn_model_export(model, o.to, o.precision, positions_of(&o, model), &err) == TARN_OK) {
-        printf("%s: %zu parameters\n", o.to, tarn_model_parameters(model));
-        code = EXIT_DONE;
-    } else {
-        code = model_refused(&command, &err);
-    }
     tarn_model_free(model);
     return code;
 }
+
+const struct command cmd_export = {
+    .name = "tarn export",
+    .summary = "export a model to safetensors or NumPy",
+    .help = "Export the parameters of a model, without training state, under the names of the "
+            "fast-transformers library. The configuration is included: as metadata, or as the "
+            "array tarn.json in a NumPy file.",
+    .options = rows,
+    .examples = "tarn export runs/book book.safetensors\n"
+                "tarn export runs/book --best book.npz\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

@@ -10,15 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "command.h"
-#include "formats.h"
 #include "generate_images.h"
 #include "generate_options.h"
 #include "generate_sink.h"
 #include "model_open.h"
+#include "output.h"
 #include "stopwatch.h"
-#include "target.h"
+#include "terminal.h"
 #include "words.h"
 
 enum { USUAL = 256 }; /* default number of symbols */
@@ -57,13 +55,12 @@ static void listen_to_ctrl_c(void)
 
 static int refused(const tarn_error *err)
 {
-    return model_refused(&generate_command, err);
+    return command_error(&cmd_generate, err);
 }
 
 static int failed(const char *what, const char *why)
 {
-    fprintf(stderr, "%s: %s: %s\n", generate_name, what, why);
-    return EXIT_FAILED;
+    return command_fail(&cmd_generate, "%s: %s", what, why);
 }
 
 /* ---- Prompt ------------------------------------------------------------- */
@@ -181,12 +178,11 @@ static int check_length(const struct session *s, size_t longest)
 
     if (learned == 0 || longest - 1 <= learned)
         return ARGS_GO_ON;
-    fprintf(
-        stderr,
-        "%s: prompt and -n need %zu positions; the model has learned only %zu; reduce -n or "
-        "shorten the prompt\n",
-        generate_name, longest - 1, learned);
-    return EXIT_USAGE;
+    return command_refuse(
+        &cmd_generate,
+        "prompt and -n need %zu positions; the model has learned only %zu; reduce -n or "
+        "shorten the prompt",
+        longest - 1, learned);
 }
 
 static int make_generator(struct session *s)
@@ -198,7 +194,7 @@ static int make_generator(struct session *s)
         .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
         .method = o->method,
         .precision = o->precision,
-        .host = {.threads = o->threads, .cpu = o->cpu},
+        .host = o->host,
     };
     tarn_error err;
     const int code = check_length(s, desc.longest);
@@ -219,20 +215,18 @@ static int make_generator(struct session *s)
 
 static int open_model(struct session *s)
 {
-    s->model = model_open(generate_name, s->o.model, s->o.best);
+    s->model = model_open(&cmd_generate, s->o.model, s->o.best);
     if (!s->model)
         return EXIT_FAILED;
     const int code = open_task(s);
 
     if (code != ARGS_GO_ON)
         return code;
-    if (tarn_model_config(s->model)->frames > 0) {
-        fprintf(stderr,
-                "%s: %s is a speech model (task '%s'), which cannot generate; use tarn "
-                "transcribe\n",
-                generate_name, s->o.model, s->spec);
-        return EXIT_USAGE;
-    }
+    if (tarn_model_config(s->model)->frames > 0)
+        return command_refuse(
+            &cmd_generate,
+            "%s is a speech model (task '%s'), which cannot generate; use tarn transcribe",
+            s->o.model, s->spec);
     return read_prompt(s);
 }
 
@@ -240,16 +234,15 @@ static int set_up(struct session *s)
 {
     int code;
 
-    if (s->o.scale > 0) {
-        fprintf(stderr, "%s: --scale is for image models; %s is a model of task '%s'\n",
-                generate_name, s->o.model, s->spec);
-        return EXIT_USAGE;
-    }
-    if ((s->o.out && format_is_foreign(generate_name, "-o", s->o.out, FORMAT_TEXT)) ||
+    if (s->o.scale > 0)
+        return command_refuse(&cmd_generate,
+                              "--scale is for image models; %s is a model of task '%s'",
+                              s->o.model, s->spec);
+    if ((s->o.out && format_is_foreign(&cmd_generate, "-o", s->o.out, FORMAT_TEXT)) ||
         (s->o.save &&
-         format_is_foreign(generate_name, "--save-state", s->o.save, FORMAT_MODEL)))
+         format_is_foreign(&cmd_generate, "--save-state", s->o.save, FORMAT_MODEL)))
         return EXIT_USAGE;
-    if (s->o.save && !target_can_be(generate_name, "--save-state", s->o.save))
+    if (s->o.save && !output_can_be(&cmd_generate, "--save-state", s->o.save))
         return EXIT_FAILED;
     if (s->o.count == 0)
         s->o.count = USUAL;
@@ -366,18 +359,34 @@ static int generate_text(struct session *s)
     return code;
 }
 
-int cmd_generate(int argc, char **argv)
+static int run(void *values)
 {
-    struct session s = {0};
+    struct session s = {.o = *(const struct generate_options *)values};
     tarn_image_size size;
-    int code = generate_options_read(&s.o, argc, argv);
+    int code = generate_options_check(&s.o);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if ((code = open_model(&s)) == ARGS_GO_ON)
+    if (code == ARGS_GO_ON && (code = open_model(&s)) == ARGS_GO_ON)
         code = tarn_task_image(&size, s.spec)
                    ? generate_images(&s.o, s.model, s.prompt, s.prompt_count)
                    : generate_text(&s);
     tear_down(&s);
     return code;
 }
+
+const struct command cmd_generate = {
+    .name = "tarn generate",
+    .summary = "generate text or images with a trained model",
+    .help =
+        "Generate text or images with a trained model, which runs as a recurrent network: each "
+        "symbol is sampled from the model's prediction and becomes its next input.",
+    .options = generate_rows,
+    .tables = (const struct args_table[]){{"methods", tarn_method, "method"}, {0}},
+    .notes = "A single stream of text is printed as it is generated, several streams one after "
+             "the other at the end. " TERMINAL_RULE,
+    .groups = generate_groups,
+    .examples = "tarn generate runs/book --prompt 'Once upon a time' -n 500\n"
+                "tarn generate runs/book --temperature 0.8 --top-p 0.95 --seed 7\n"
+                "tarn generate models/mnist.safetensors -n 64 -o digits.png\n",
+    .values = sizeof(struct generate_options),
+    .run = run,
+};

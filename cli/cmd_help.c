@@ -3,62 +3,51 @@
  */
 #include <stdio.h>
 
-#include "args.h"
 #include "command.h"
-#include "tarn/tarn.h"
 
 enum { WORDS_MOST = 8 };
 
-struct options {
-    struct args_words commands;
-};
-
-static const struct args_option rows[] = {
-    {"COMMAND", NULL, ARGS_OPERANDS, NULL, offsetof(struct options, commands), 0, 0,
-     "command to describe, such as train or bench peak"},
-    {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn help",
-    .help = "List the commands, or describe one of them: the same as tarn COMMAND --help.",
-    .options = rows,
-    .examples = "tarn help\n"
-                "tarn help bench peak\n",
-};
-
-int cmd_help(int argc, char **argv)
+static int run_help(void *values)
 {
-    static char program[] = "tarn", help[] = "--help";
-    char *words[WORDS_MOST + 3] = {program};
-    struct options o = {0};
-    const int code = args_read(&command, &o, argc, argv);
+    static char name[] = "tarn", help[] = "--help";
+    const struct args_words *const commands = values;
+    char *words[WORDS_MOST + 3] = {name};
     size_t count = 1;
 
-    if (code != ARGS_GO_ON)
-        return code;
-    for (size_t i = 0; i < o.commands.count && i < WORDS_MOST; i++)
-        words[count++] = o.commands.words[i];
+    for (size_t i = 0; i < commands->count && i < WORDS_MOST; i++)
+        words[count++] = commands->words[i];
     words[count++] = help;
-    return program_run((int)count, words);
+    return command_run(&program, (int)count, words);
 }
 
-/* ---- version ------------------------------------------------------------ */
-
-static const struct args_option no_rows[] = {{0}};
-
-static const struct args_command version_command = {
-    .name = "tarn version",
-    .help = "Print the version: the same as tarn --version.",
-    .options = no_rows,
-    .examples = "tarn version\n",
+const struct command cmd_help = {
+    .name = "tarn help",
+    .summary = "list the commands, or describe one of them",
+    .help = "List the commands, or describe one of them: the same as tarn COMMAND --help.",
+    .options =
+        (const struct args_option[]){
+            {"COMMAND", NULL, ARGS_OPERANDS, NULL, 0, 0, 0,
+             "command to describe, such as train or bench peak"},
+            {0},
+        },
+    .examples = "tarn help\n"
+                "tarn help bench peak\n",
+    .values = sizeof(struct args_words),
+    .run = run_help,
 };
 
-int cmd_version(int argc, char **argv)
+static int run_version(void *values)
 {
-    const int code = args_read(&version_command, NULL, argc, argv);
-
-    if (code == ARGS_GO_ON)
-        printf("tarn %s\n", tarn_version());
-    return code == ARGS_GO_ON ? EXIT_DONE : code;
+    (void)values;
+    printf("tarn %s\n", tarn_version());
+    return EXIT_DONE;
 }
+
+const struct command cmd_version = {
+    .name = "tarn version",
+    .summary = "print the version",
+    .help = "Print the version: the same as tarn --version.",
+    .options = (const struct args_option[]){{0}},
+    .examples = "tarn version\n",
+    .run = run_version,
+};

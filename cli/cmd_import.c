@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
-#include "formats.h"
+#include "output.h"
 #include "model_open.h"
 #include "words.h"
 
@@ -52,20 +51,6 @@ static const struct args_table tables[] = {
     {"output heads", tarn_head_kind, "head"},
     {"tasks", tarn_task_kind, "task"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn import",
-    .help =
-        "Import a model from PyTorch, safetensors or NumPy. Parameters must have the names of "
-        "the fast-transformers library. The architecture is inferred from their shapes; what "
-        "shapes do not show is assumed and reported. Pickles are parsed safely: no code is "
-        "ever executed.",
-    .options = rows,
-    .tables = tables,
-    .examples = "tarn import checkpoint.pth model.safetensors --heads 8\n"
-                "tarn import mnist.pth mnist.safetensors \\\n"
-                "    --task image:height=28,width=28,channels=1\n",
 };
 
 /* ---- Report ------------------------------------------------------------- */
@@ -147,65 +132,81 @@ static bool is_sequence(const char *head)
     return strcmp(head, "ctc") == 0;
 }
 
-/* Whether the model fits its task, which is given or in the file. False after a message. */
-static bool task_fits(const tarn_model *model)
+/* Whether the model fits its task, which is given or in the file. */
+static int check_task(const tarn_model *model)
 {
     const tarn_config *const has = tarn_model_config(model);
     tarn_config usual; /* of the task */
     tarn_error err;
 
     if (!*has->task)
-        return true;
+        return EXIT_DONE;
     if (tarn_config_start(&usual, has->task, NULL, &err) != TARN_OK)
-        model_refused(&command, &err);
-    else if (usual.symbols != has->symbols)
-        fprintf(stderr, "%s: --task: '%s' has %zu symbols, but the model has %zu\n",
-                command.name, has->task, usual.symbols, has->symbols);
-    else if (usual.frames != has->frames)
-        fprintf(stderr, "%s: --task: '%s' has %zu features per frame, but the model has %zu\n",
-                command.name, has->task, usual.frames, has->frames);
-    else if (is_sequence(usual.head) != is_sequence(has->head))
-        fprintf(stderr, "%s: --head is '%s'; task '%s' needs a head like '%s'\n", command.name,
-                has->head, has->task, usual.head);
-    else if (!sizes_fit(has->task))
-        fprintf(stderr,
-                "%s: --task: '%s' must give all of height, width and channels, or none\n",
-                command.name, has->task);
-    else
-        return true;
-    return false;
+        return command_error(&cmd_import, &err);
+    if (usual.symbols != has->symbols)
+        return command_refuse(&cmd_import,
+                              "--task: '%s' has %zu symbols, but the model has %zu", has->task,
+                              usual.symbols, has->symbols);
+    if (usual.frames != has->frames)
+        return command_refuse(&cmd_import,
+                              "--task: '%s' has %zu features per frame, but the model has %zu",
+                              has->task, usual.frames, has->frames);
+    if (is_sequence(usual.head) != is_sequence(has->head))
+        return command_refuse(&cmd_import, "--head is '%s'; task '%s' needs a head like '%s'",
+                              has->head, has->task, usual.head);
+    if (!sizes_fit(has->task))
+        return command_refuse(
+            &cmd_import, "--task: '%s' must give all of height, width and channels, or none",
+            has->task);
+    return EXIT_DONE;
 }
 
 static int save(const tarn_model *model, const struct options *o)
 {
     tarn_error err;
+    int code;
 
-    if (!task_fits(model))
-        return EXIT_USAGE;
+    if ((code = check_task(model)) != EXIT_DONE)
+        return code;
     if (tarn_model_save(model, o->to, &err) != TARN_OK)
-        return model_refused(&command, &err);
+        return command_error(&cmd_import, &err);
     printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
     return EXIT_DONE;
 }
 
-int cmd_import(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o = {0};
-    struct listing listing = {.options = &o};
+    const struct options *const o = values;
+    struct listing listing = {.options = o};
+    const tarn_import_desc desc = describe(o, &listing);
     tarn_model *model;
     tarn_error err;
-    int code = args_read(&command, &o, argc, argv);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (format_is_foreign(command.name, "OUT", o.to, FORMAT_MODEL))
+    if (format_is_foreign(&cmd_import, "OUT", o->to, FORMAT_MODEL))
         return EXIT_USAGE;
-    const tarn_import_desc desc = describe(&o, &listing);
-    const tarn_status status = tarn_model_import(&model, o.from, &desc, &err);
+    const tarn_status status = tarn_model_import(&model, o->from, &desc, &err);
 
     if (listing.count[TARN_IMPORT_READ] + listing.count[TARN_IMPORT_MISSING] > 0)
         print_counts(&listing);
-    code = status == TARN_OK ? save(model, &o) : model_refused(&command, &err);
+    const int code = status == TARN_OK ? save(model, o) : command_error(&cmd_import, &err);
+
     tarn_model_free(model);
     return code;
 }
+
+const struct command cmd_import = {
+    .name = "tarn import",
+    .summary = "import a model from PyTorch, NumPy or safetensors",
+    .help =
+        "Import a model from PyTorch, safetensors or NumPy. Parameters must have the names of "
+        "the fast-transformers library. The architecture is inferred from their shapes; what "
+        "shapes do not show is assumed and reported. Pickles are parsed safely: no code is "
+        "ever executed.",
+    .options = rows,
+    .tables = tables,
+    .examples = "tarn import checkpoint.pth model.safetensors --heads 8\n"
+                "tarn import mnist.pth mnist.safetensors \\\n"
+                "    --task image:height=28,width=28,channels=1\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

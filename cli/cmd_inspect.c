@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "inspect_tensors.h"
 #include "json_line.h"
@@ -28,16 +27,6 @@ static const struct args_option rows[] = {
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn inspect",
-    .help =
-        "Show the contents of a file: configuration, number of parameters and state size of "
-        "a model, progress of a training or generation, tensors and metadata.",
-    .options = rows,
-    .examples = "tarn inspect models/mnist.safetensors\n"
-                "tarn inspect runs/book --best --tensors\n",
 };
 
 /* ---- Contents ----------------------------------------------------------- */
@@ -90,17 +79,11 @@ static int find(struct findings *f, const struct options *o)
 {
     tarn_error err;
 
-    if (o->best && !model_is_folder(o->path)) {
-        fprintf(stderr, "%s: --best requires a training folder; %s is not a folder\n",
-                command.name, o->path);
+    if (!model_path(&cmd_inspect, f->path, o->path, o->best))
         return EXIT_FAILED;
-    }
-    model_path(f->path, o->path, o->best);
     if (tarn_file_open(&f->file, f->path, &err) != TARN_OK ||
-        (tarn_file_text(f->file, "tarn") && load(f, &err) != TARN_OK)) {
-        fprintf(stderr, "%s: %s\n", command.name, err.text);
-        return EXIT_FAILED;
-    }
+        (tarn_file_text(f->file, "tarn") && load(f, &err) != TARN_OK))
+        return command_fail(&cmd_inspect, "%s", err.text);
     if (f->model)
         f->state = state_size(f->model);
     return ARGS_GO_ON;
@@ -235,22 +218,30 @@ static void print_json(const struct findings *f, bool tensors)
     json_print_line(object);
 }
 
-int cmd_inspect(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o = {0};
+    const struct options *const o = values;
     struct findings f = {0};
-    int code = args_read(&command, &o, argc, argv);
+    int code = find(&f, o);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if ((code = find(&f, &o)) == ARGS_GO_ON) {
-        if (o.json)
-            print_json(&f, o.tensors);
-        else
-            print_findings(&f, o.tensors);
+    if (code == ARGS_GO_ON) {
+        (o->json ? print_json : print_findings)(&f, o->tensors);
         code = EXIT_DONE;
     }
     tarn_model_free(f.model);
     tarn_file_free(f.file);
     return code;
 }
+
+const struct command cmd_inspect = {
+    .name = "tarn inspect",
+    .summary = "show the configuration, size and tensors of a model file",
+    .help =
+        "Show the contents of a file: configuration, number of parameters and state size of "
+        "a model, progress of a training or generation, tensors and metadata.",
+    .options = rows,
+    .examples = "tarn inspect models/mnist.safetensors\n"
+                "tarn inspect runs/book --best --tensors\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

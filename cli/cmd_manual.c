@@ -5,28 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
-#include "catalog.h"
 #include "command.h"
 #include "rows_help.h"
 
-struct options {
-    const char *folder;
-};
-
-static const struct args_option rows[] = {
-    {"DIR", NULL, ARGS_OPERAND, NULL, offsetof(struct options, folder), 1, 0,
-     "existing folder for the pages"},
-    {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn manual",
-    .help = "Write the manual pages: tarn.1, tarn-train.1 and one for every other command. If "
-            "tarn is installed they are already there: try 'man tarn'.",
-    .options = rows,
-    .examples = "mkdir pages && tarn manual pages && man pages/tarn-train.1\n",
-};
+enum { NAME_SIZE = 64 };
 
 /* ---- Text --------------------------------------------------------------- */
 
@@ -59,11 +41,11 @@ static void put_line(FILE *page, const char *text)
 }
 
 /* "tarn bench peak" is described in tarn-bench(1): the first two words. */
-static void page_name(char name[CATALOG_PATH], const char *path)
+static void page_name(char name[NAME_SIZE], const struct command *command)
 {
     char *blank;
 
-    snprintf(name, CATALOG_PATH, "%s", path);
+    snprintf(name, NAME_SIZE, "%s", command->name);
     if ((blank = strchr(name, ' ')) != NULL) {
         *blank = '-';
         if ((blank = strchr(blank, ' ')) != NULL)
@@ -73,11 +55,11 @@ static void page_name(char name[CATALOG_PATH], const char *path)
 
 /* ---- Sections ----------------------------------------------------------- */
 
-static void put_head(FILE *page, const struct catalog_entry *entry)
+static void put_head(FILE *page, const struct command *command)
 {
-    char name[CATALOG_PATH], title[CATALOG_PATH];
+    char name[NAME_SIZE], title[NAME_SIZE];
 
-    page_name(name, entry->path);
+    page_name(name, command);
     for (size_t i = 0; i < sizeof title; i++)
         title[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
     fputs(".TH ", page);
@@ -85,7 +67,7 @@ static void put_head(FILE *page, const struct catalog_entry *entry)
     fprintf(page, " 1 \"\" \"tarn %s\" \"User Commands\"\n.SH NAME\n", tarn_version());
     put(page, name);
     fputs(" \\- ", page);
-    put_line(page, entry->summary);
+    put_line(page, command->summary);
 }
 
 /* "--out DIR" on a line of its own. */
@@ -102,14 +84,15 @@ static void put_option_name(FILE *page, const struct args_option *option)
     fputc('\n', page);
 }
 
-static void put_synopsis(FILE *page, const struct catalog_entry *entry)
+static void put_synopsis(FILE *page, const struct command *command)
 {
+    const struct args_option *option = command->options;
+
     fputs(".B ", page);
-    put_line(page, entry->path);
-    if (entry->group)
+    put_line(page, command->name);
+    if (command->rows)
         fputs(".I COMMAND\n", page);
-    for (const struct args_option *option = entry->command ? entry->command->options : rows + 1;
-         option->name; option++)
+    for (; option && option->name; option++)
         if (args_is_operand(option)) {
             fprintf(page, option->minimum ? ".IR %s%s\n" : ".RI [ %s ]%s\n", option->name,
                     option->type == ARGS_OPERANDS ? " ..." : "");
@@ -177,7 +160,7 @@ static void put_table(FILE *page, const struct args_table *table)
     fputs(".RE\n", page);
 }
 
-static void put_options(FILE *page, const struct args_command *of)
+static void put_options(FILE *page, const struct command *of)
 {
     args_each_operand(of, put_option, page);
     for (const struct args_group *group = of->groups; group && group->title; group++) {
@@ -197,56 +180,42 @@ static void put_options(FILE *page, const struct args_command *of)
     }
 }
 
-static const char *examples_of(const struct catalog_entry *entry)
+static void put_example_lines(FILE *page, const struct command *command)
 {
-    return entry->group ? entry->group->examples : entry->command->examples;
-}
-
-static void put_example_lines(FILE *page, const char *lines)
-{
-    for (; lines && *lines; lines++)
+    for (const char *lines = command->examples; *lines; lines++)
         if (*lines == '-')
             fputs("\\-", page);
         else
             fputc(*lines, page);
 }
 
-/* Those of the page's command, and of a group's commands. */
-static void put_examples(FILE *page, const struct catalog *catalog,
-                         const struct catalog_entry *entry)
-{
-    fputs(".SH EXAMPLES\n.EX\n", page);
-    put_example_lines(page, examples_of(entry));
-    for (size_t i = 0; entry != catalog->entries && i < catalog->count; i++)
-        if (catalog_is_in(&catalog->entries[i], entry))
-            put_example_lines(page, examples_of(&catalog->entries[i]));
-    fputs(".EE\n", page);
-}
-
 /* ---- Pages -------------------------------------------------------------- */
 
-/* The options of all commands of a group, each below the name of the command. */
-static void put_group_options(FILE *page, const struct catalog *catalog,
-                              const struct catalog_entry *group)
+/* A page has the commands of its group; those of the program have pages of their own. */
+static const struct command *on_page(const struct command *group, size_t i)
 {
-    for (size_t i = 0; i < catalog->count; i++) {
-        const struct catalog_entry *const entry = &catalog->entries[i];
+    return group->rows && group != &program ? group->rows[i] : NULL;
+}
 
-        if (!entry->command || !catalog_is_in(entry, group))
-            continue;
+/* Of all commands of a group, each below the name of the command. */
+static void put_group_options(FILE *page, const struct command *group)
+{
+    const struct command *command;
+
+    for (size_t i = 0; (command = on_page(group, i)) != NULL; i++) {
         fputs(".SS ", page);
-        put_line(page, entry->path);
-        put_line(page, entry->about);
-        put_options(page, entry->command);
+        put_line(page, command->name);
+        put_line(page, command->help);
+        put_options(page, command);
     }
 }
 
-static void put_rows(FILE *page, const struct command *list)
+static void put_rows(FILE *page, const struct command *const *rows)
 {
-    for (; list->name; list++) {
+    for (; *rows; rows++) {
         fputs(".TP\n.B ", page);
-        put_line(page, list->name);
-        put_line(page, list->help);
+        put_line(page, command_word(*rows));
+        put_line(page, (*rows)->summary);
     }
 }
 
@@ -257,21 +226,18 @@ static void put_program_options(FILE *page)
           page);
 }
 
-static void put_see_also(FILE *page, const struct catalog *catalog,
-                         const struct catalog_entry *entry)
+static void put_see_also(FILE *page, const struct command *command)
 {
-    char own[CATALOG_PATH], name[CATALOG_PATH];
+    char name[NAME_SIZE];
     const char *between = "";
 
-    page_name(own, entry->path);
     fputs(".SH SEE ALSO\n", page);
-    for (size_t i = 0; i < catalog->count; i++) {
-        const struct catalog_entry *const other = &catalog->entries[i];
+    for (size_t i = 0; i == 0 || program.rows[i - 1]; i++) {
+        const struct command *const other = i == 0 ? &program : program.rows[i - 1];
 
-        page_name(name, other->path);
-        if (strcmp(name, own) == 0 ||
-            (other != catalog->entries && !catalog_is_in(other, catalog->entries)))
+        if (strcmp(other->name, command->name) == 0)
             continue;
+        page_name(name, other);
         fprintf(page, "%s.BR ", between);
         put(page, name);
         fputs(" (1)", page);
@@ -280,72 +246,81 @@ static void put_see_also(FILE *page, const struct catalog *catalog,
     fputc('\n', page);
 }
 
-static void put_page(FILE *page, const struct catalog *catalog,
-                     const struct catalog_entry *entry)
+static void put_page(FILE *page, const struct command *command)
 {
-    put_head(page, entry);
+    const struct command *below;
+
+    put_head(page, command);
     fputs(".SH SYNOPSIS\n", page);
-    put_synopsis(page, entry);
-    for (size_t i = 0; entry != catalog->entries && i < catalog->count; i++)
-        if (catalog_is_in(&catalog->entries[i], entry)) {
-            fputs(".br\n", page);
-            put_synopsis(page, &catalog->entries[i]);
-        }
+    put_synopsis(page, command);
+    for (size_t i = 0; (below = on_page(command, i)) != NULL; i++) {
+        fputs(".br\n", page);
+        put_synopsis(page, below);
+    }
     fputs(".SH DESCRIPTION\n", page);
-    put_line(page, entry->about);
-    if (entry->group)
-        put_rows(page, entry->group->rows);
+    put_line(page, command->help);
+    if (command->rows)
+        put_rows(page, command->rows);
     fputs(".SH OPTIONS\n", page);
-    if (entry == catalog->entries)
+    if (command == &program)
         put_program_options(page);
-    else if (entry->group)
-        put_group_options(page, catalog, entry);
+    else if (command->rows)
+        put_group_options(page, command);
     else
-        put_options(page, entry->command);
+        put_options(page, command);
     fputs(".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure, with the reason on standard "
           "error: "
           "a file cannot be read or written or is damaged, or there is not enough memory.\n"
           ".TP\n2\nWrong usage: an argument is not valid, does not fit the others, or names a "
           "model that the command cannot use, such as a text model for completing images.\n",
           page);
-    put_examples(page, catalog, entry);
-    put_see_also(page, catalog, entry);
+    fputs(".SH EXAMPLES\n.EX\n", page);
+    put_example_lines(page, command);
+    for (size_t i = 0; (below = on_page(command, i)) != NULL; i++)
+        put_example_lines(page, below);
+    fputs(".EE\n", page);
+    put_see_also(page, command);
 }
 
-static int write_page(const char *folder, const struct catalog *catalog,
-                      const struct catalog_entry *entry)
+static int write_page(const char *folder, const struct command *command)
 {
-    char name[CATALOG_PATH], path[TARN_PATH_SIZE + CATALOG_PATH];
+    char name[NAME_SIZE], path[TARN_PATH_SIZE + NAME_SIZE];
 
-    page_name(name, entry->path);
+    page_name(name, command);
     if (snprintf(path, sizeof path, "%s/%s.1", folder, name) >= (int)sizeof path)
         errno = ENAMETOOLONG;
     FILE *const page = strlen(folder) < TARN_PATH_SIZE ? fopen(path, "w") : NULL;
     bool written = page != NULL;
 
     if (page) {
-        put_page(page, catalog, entry);
+        put_page(page, command);
         written = !ferror(page);
         written = fclose(page) == 0 && written;
     }
-    if (!written)
-        fprintf(stderr, "%s: %.200s: %s\n", command.name, path, strerror(errno));
-    return written ? EXIT_DONE : EXIT_FAILED;
+    return written ? EXIT_DONE : command_fail(&cmd_manual, "%.200s: %s", path, strerror(errno));
 }
 
-int cmd_manual(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o;
-    int code = args_read(&command, &o, argc, argv);
+    const char *const *const folder = values;
+    int code = write_page(*folder, &program);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    const struct catalog *const catalog = catalog_read();
-    const struct catalog_entry *const program = catalog->entries;
-
-    code = write_page(o.folder, catalog, program);
-    for (size_t i = 1; i < catalog->count && code == EXIT_DONE; i++)
-        if (catalog_is_in(&catalog->entries[i], program))
-            code = write_page(o.folder, catalog, &catalog->entries[i]);
+    for (size_t i = 0; program.rows[i] && code == EXIT_DONE; i++)
+        code = write_page(*folder, command_table(program.rows[i]));
     return code;
 }
+
+const struct command cmd_manual = {
+    .name = "tarn manual",
+    .summary = "write the manual pages",
+    .help = "Write the manual pages: tarn.1, tarn-train.1 and one for every other command. If "
+            "tarn is installed they are already there: try 'man tarn'.",
+    .options =
+        (const struct args_option[]){
+            {"DIR", NULL, ARGS_OPERAND, NULL, 0, 1, 0, "existing folder for the pages"},
+            {0},
+        },
+    .examples = "mkdir pages && tarn manual pages && man pages/tarn-train.1\n",
+    .values = sizeof(const char *),
+    .run = run,
+};

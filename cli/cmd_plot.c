@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "command.h"
 #include "curve.h"
 #include "plot.h"
@@ -28,16 +27,6 @@ static const struct args_option rows[] = {
      "picture to write with gnuplot, .svg or .png; the numbers go to a .csv file of the same "
      "name"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = "tarn plot",
-    .help = "Draw the loss curves of training runs in one picture: a line for the smoothed "
-            "training loss of each run and points for its validations. Also print the final "
-            "and best losses.",
-    .options = rows,
-    .examples = "tarn plot runs/*\n"
-                "tarn plot runs/linear runs/softmax -o compare.png\n",
 };
 
 struct run {
@@ -68,19 +57,16 @@ static bool read_run(struct run *run, const char *path)
     run->name = path;
     if (!curve_read(&run->curve, path))
         return false;
-    if (!curve_draw(&run->drawing, &run->curve)) {
-        fprintf(stderr, "%s: not enough memory for %s\n", command.name, path);
-        return false;
-    }
-    if (run->drawing.count == 0) {
-        fprintf(stderr,
-                "%s: %s has no updates; it must be a training folder, or its log.jsonl or "
-                "loss.csv\n",
-                command.name, path);
-        return false;
-    }
-    find_validations(run);
-    return true;
+    if (!curve_draw(&run->drawing, &run->curve))
+        command_fail(&cmd_plot, "not enough memory for %s", path);
+    else if (run->drawing.count == 0)
+        command_fail(&cmd_plot,
+                     "%s has no updates; it must be a training folder, or its log.jsonl or "
+                     "loss.csv",
+                     path);
+    else
+        find_validations(run);
+    return run->drawing.count > 0;
 }
 
 /* Losses of different tasks are of different things: nats of a byte, or of a whole utterance.
@@ -95,11 +81,11 @@ static bool are_comparable(const struct run *runs, size_t count, const char **me
         if (!first)
             first = &runs[i];
         if (strcmp(first->curve.metric, runs[i].curve.metric) != 0) {
-            fprintf(stderr,
-                    "%s: %s is measured in %s and %s in %s; plot runs of different tasks "
-                    "separately\n",
-                    command.name, first->name, first->curve.metric, runs[i].name,
-                    runs[i].curve.metric);
+            command_refuse(&cmd_plot,
+                           "%s is measured in %s and %s in %s; plot runs of different tasks "
+                           "separately",
+                           first->name, first->curve.metric, runs[i].name,
+                           runs[i].curve.metric);
             return false;
         }
     }
@@ -141,7 +127,7 @@ static bool write_csv(const char *path, const struct run *runs, size_t count,
         good = fclose(file) == 0 && good;
     }
     if (!good)
-        fprintf(stderr, "%s: %s: %s\n", command.name, path, strerror(errno));
+        command_fail(&cmd_plot, "%s: %s", path, strerror(errno));
     return good;
 }
 
@@ -282,30 +268,36 @@ static int plot_all(struct run *runs, const struct options *o)
                : EXIT_FAILED;
 }
 
-int cmd_plot(int argc, char **argv)
+static int run(void *values)
 {
-    struct options o = {0};
-    const int code = args_read(&command, &o, argc, argv);
+    const struct options *const o = values;
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (!plot_name_is_fit(o.picture) || strlen(o.picture) >= TARN_PATH_SIZE) {
-        fprintf(stderr, "%s: -o is '%.80s'; it must end in .svg or .png\n", command.name,
-                o.picture);
-        return EXIT_USAGE;
-    }
-    struct run *const runs = calloc(o.runs.count, sizeof *runs);
+    if (!plot_name_is_fit(o->picture) || strlen(o->picture) >= TARN_PATH_SIZE)
+        return command_refuse(&cmd_plot, "-o is '%.80s'; it must end in .svg or .png",
+                              o->picture);
+    struct run *const runs = calloc(o->runs.count, sizeof *runs);
 
-    if (!runs) {
-        fprintf(stderr, "%s: not enough memory for %zu runs\n", command.name, o.runs.count);
-        return EXIT_FAILED;
-    }
-    const int result = plot_all(runs, &o);
+    if (!runs)
+        return command_fail(&cmd_plot, "not enough memory for %zu runs", o->runs.count);
+    const int code = plot_all(runs, o);
 
-    for (size_t i = 0; i < o.runs.count; i++) {
+    for (size_t i = 0; i < o->runs.count; i++) {
         curve_drawing_free(&runs[i].drawing);
         curve_free(&runs[i].curve);
     }
     free(runs);
-    return result;
+    return code;
 }
+
+const struct command cmd_plot = {
+    .name = "tarn plot",
+    .summary = "draw the loss curves of training runs in one picture",
+    .help = "Draw the loss curves of training runs in one picture: a line for the smoothed "
+            "training loss of each run and points for its validations. Also print the final "
+            "and best losses.",
+    .options = rows,
+    .examples = "tarn plot runs/*\n"
+                "tarn plot runs/linear runs/softmax -o compare.png\n",
+    .values = sizeof(struct options),
+    .run = run,
+};

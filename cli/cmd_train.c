@@ -6,8 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "catalog.h"
 #include "command.h"
 #include "json_line.h"
 #include "rows_help.h"
@@ -128,10 +126,10 @@ static void advise(const struct train_progress *p)
     const size_t updates = p->settings.steps;
 
     if (p->from >= updates)
-        fprintf(stderr,
-                "%s: nothing to do: %" PRIu64 " updates are done; give a larger --steps to "
-                "continue\n",
-                o->program, p->from);
+        command_refuse(&o->command,
+                       "nothing to do: %" PRIu64 " updates are done; give a larger --steps to "
+                       "continue",
+                       p->from);
     else if (p->report.update < updates)
         fprintf(stderr, "stopped and saved; to continue: tarn train %s --out %s --resume\n",
                 o->settings.task, o->folder);
@@ -149,7 +147,7 @@ static int train(const struct train_options *o)
         .resume = o->resume,
         .start = *o->first ? o->first : NULL,
         .epochs = o->epochs,
-        .host = {.threads = o->threads, .cpu = o->cpu},
+        .host = o->host,
         .events = train_progress_events(&progress),
         .minutes = o->steps_given ? 0.0 : o->minutes,
         .validations = o->validations_given ? 0 : VALIDATIONS,
@@ -165,7 +163,7 @@ static int train(const struct train_options *o)
 
     progress_line_keep(&progress.line);
     if (status != TARN_OK)
-        code = train_refused(o->program, &err);
+        code = command_error(&o->command, &err);
     if (progress.started && !train_curve_write(o) && code == EXIT_DONE)
         code = EXIT_FAILED;
     if (status != TARN_OK)
@@ -200,7 +198,7 @@ static void print_usage(FILE *out)
     fprintf(out, "usage: tarn train TASK --out DIR [options]\n");
 }
 
-static void print_help(void)
+static int print_help(void)
 {
     print_usage(stdout);
     printf("\n");
@@ -209,16 +207,14 @@ static void print_help(void)
     rows_help("presets", tarn_preset);
     words_examples(stdout, examples);
     printf("\nRun 'tarn train TASK --help' for all options.\n");
+    return EXIT_DONE;
 }
 
-int cmd_train(int argc, char **argv)
+/* The task comes first: options and their defaults depend on it. */
+static int run(int argc, char **argv)
 {
-    if (catalog_is_read())
-        return train_options_describe();
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        print_help();
-        return EXIT_DONE;
-    }
+    if (argc > 1 && args_is_help(argv[1]))
+        return print_help();
     if (argc > 1 && argv[1][0] != '-')
         return train_task(argc - 1, argv + 1);
     print_usage(stderr);
@@ -228,3 +224,10 @@ int cmd_train(int argc, char **argv)
     fprintf(stderr, "\n");
     return EXIT_USAGE;
 }
+
+const struct command cmd_train = {
+    .name = "tarn train",
+    .summary = "train a model on text, images, speech or the copy task",
+    .run_words = run,
+    .describe = train_options_describe,
+};

@@ -11,8 +11,6 @@
 
 #define AT(field) offsetof(struct transcribe_options, field)
 
-const char transcribe_name[] = "tarn transcribe";
-
 static const double usual_longest = 600.0; /* the default below */
 
 static const struct args_option rows[] = {
@@ -31,22 +29,11 @@ static const struct args_option rows[] = {
     {"strict", NULL, ARGS_FLAG, NULL, AT(strict), 0, 0,
      "stop at the first file that cannot be transcribed"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
      "print one JSON object per file: text, seconds, symbols with times and confidences; "
      "with --stream one per symbol"},
     {0},
-};
-
-static const struct args_command command = {
-    .name = transcribe_name,
-    .help = "Transcribe speech with a trained model, one line per audio file; with several "
-            "files, each line begins with the file name and a tab. A file that cannot be "
-            "transcribed is reported on standard error and skipped; the exit code is then 1.",
-    .options = rows,
-    .examples = "tarn transcribe runs/speech recording.wav\n"
-                "tarn transcribe runs/speech --beam 16 *.flac\n"
-                "arecord -f S16_LE -r 16000 | tarn transcribe runs/speech - --stream\n",
 };
 
 /* ---- Output ------------------------------------------------------------- */
@@ -68,7 +55,7 @@ void transcribe_failed(const struct transcribe_options *o, const char *path,
 
     words_harmless(text, sizeof text, err->text);
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", transcribe_name, text);
+    command_fail(&cmd_transcribe, "%s", text);
     if (!o->json)
         return;
     json_t *const object = json_object();
@@ -134,26 +121,25 @@ static bool is_of_speech(const struct transcribe_options *o, const tarn_model *m
 
     if (config->frames > 0 && strcmp(config->head, "ctc") == 0)
         return true;
-    fprintf(stderr, "%s: %s is a model of task '%s'; it must be a speech model\n",
-            transcribe_name, o->model, config->task);
+    command_refuse(&cmd_transcribe, "%s is a model of task '%s'; it must be a speech model",
+                   o->model, config->task);
     return false;
 }
 
 static int transcribe(const struct transcribe_options *o, const tarn_model *model)
 {
-    const tarn_recognizer_desc desc = {
-        .beam = o->beam, .longest = o->longest, .host = {.threads = o->threads, .cpu = o->cpu}};
+    const tarn_recognizer_desc desc = {.beam = o->beam, .longest = o->longest, .host = o->host};
     tarn_recognizer *recognizer;
     tarn_error err;
 
     if (!is_of_speech(o, model))
         return EXIT_USAGE;
     if (tarn_recognizer_create(&recognizer, model, &desc, &err) != TARN_OK)
-        return model_refused(&command, &err);
+        return command_error(&cmd_transcribe, &err);
     const tarn_status status =
         o->stream ? tarn_recognizer_begin(recognizer, 16000, &err) : TARN_OK;
-    const int code =
-        status == TARN_OK ? transcribe_all(o, recognizer) : model_refused(&command, &err);
+    const int code = status == TARN_OK ? transcribe_all(o, recognizer)
+                                       : command_error(&cmd_transcribe, &err);
 
     tarn_recognizer_free(recognizer);
     return code;
@@ -167,38 +153,49 @@ static bool has_input(const struct transcribe_options *o)
     return false;
 }
 
-static int refuse(const char *why)
-{
-    fprintf(stderr, "%s: %s\n", transcribe_name, why);
-    return EXIT_USAGE;
-}
-
 /* Rejects options that would have no effect. */
 static int check(const struct transcribe_options *o)
 {
     if (o->rate > 0 && !o->stream)
-        return refuse("--rate is for raw samples on standard input; it requires --stream");
+        return command_refuse(
+            &cmd_transcribe,
+            "--rate is for raw samples on standard input; it requires --stream");
     if (o->rate > 0 && !has_input(o))
-        return refuse("--rate is for raw samples on standard input; AUDIO must be -");
+        return command_refuse(&cmd_transcribe,
+                              "--rate is for raw samples on standard input; AUDIO must be -");
     if (!o->stream && has_input(o))
-        return refuse("AUDIO is -, standard input, which requires --stream");
+        return command_refuse(&cmd_transcribe,
+                              "AUDIO is -, standard input, which requires --stream");
     if (o->stream && o->longest != usual_longest)
-        return refuse("--longest cannot be used with --stream, which has no time limit");
+        return command_refuse(
+            &cmd_transcribe, "--longest cannot be used with --stream, which has no time limit");
     return ARGS_GO_ON;
 }
 
-int cmd_transcribe(int argc, char **argv)
+static int run(void *values)
 {
-    struct transcribe_options o = {0};
-    int code = args_read(&command, &o, argc, argv);
+    const struct transcribe_options *const o = values;
+    int code = check(o);
 
-    if (code != ARGS_GO_ON || (code = check(&o)) != ARGS_GO_ON)
+    if (code != ARGS_GO_ON)
         return code;
-    if (!hardware_cpu(&o.cpu))
-        return EXIT_USAGE;
-    tarn_model *const model = model_open(transcribe_name, o.model, o.best);
+    tarn_model *const model = model_open(&cmd_transcribe, o->model, o->best);
 
-    code = model ? transcribe(&o, model) : EXIT_FAILED;
+    code = model ? transcribe(o, model) : EXIT_FAILED;
     tarn_model_free(model);
     return code;
 }
+
+const struct command cmd_transcribe = {
+    .name = "tarn transcribe",
+    .summary = "transcribe speech from audio files or a live stream",
+    .help = "Transcribe speech with a trained model, one line per audio file; with several "
+            "files, each line begins with the file name and a tab. A file that cannot be "
+            "transcribed is reported on standard error and skipped; the exit code is then 1.",
+    .options = rows,
+    .examples = "tarn transcribe runs/speech recording.wav\n"
+                "tarn transcribe runs/speech --beam 16 *.flac\n"
+                "arecord -f S16_LE -r 16000 | tarn transcribe runs/speech - --stream\n",
+    .values = sizeof(struct transcribe_options),
+    .run = run,
+};

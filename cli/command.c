@@ -1,46 +1,126 @@
 /* SPDX-License-Identifier: MIT */
 #include "command.h"
 
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "catalog.h"
 #include "words.h"
 
-static void print_help(FILE *out, const struct command_group *group)
+const struct command *command_table(const struct command *command)
 {
-    fprintf(out, "usage: %s COMMAND [options]\n\n", group->path);
-    words_wrap(out, group->about, 0);
+    return command->describe ? command->describe() : command;
+}
+
+const char *command_word(const struct command *command)
+{
+    const char *const blank = strrchr(command->name, ' ');
+
+    return blank ? blank + 1 : command->name;
+}
+
+void command_walk(FILE *out, const struct command *command, command_put *put)
+{
+    put(out, command_table(command));
+    for (size_t i = 0; command->rows && command->rows[i]; i++)
+        command_walk(out, command->rows[i], put);
+}
+
+/* ---- Messages ----------------------------------------------------------- */
+
+static int complain(const struct command *command, int code, const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", command->name);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+    return code;
+}
+
+int command_refuse(const struct command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const int code = complain(command, EXIT_USAGE, format, args);
+
+    va_end(args);
+    return code;
+}
+
+int command_fail(const struct command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    const int code = complain(command, EXIT_FAILED, format, args);
+
+    va_end(args);
+    return code;
+}
+
+int command_error(const struct command *command, const tarn_error *err)
+{
+    const bool is_usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
+
+    return (is_usage ? command_refuse : command_fail)(command, "%s", err->text);
+}
+
+/* ---- Groups ------------------------------------------------------------- */
+
+static void print_group(FILE *out, const struct command *group)
+{
+    fprintf(out, "usage: %s COMMAND [options]\n\n", group->name);
+    words_wrap(out, group->help, 0);
     fprintf(out, "\ncommands:\n");
-    for (const struct command *row = group->rows; row->name; row++) {
-        fprintf(out, "  %-12s ", row->name);
-        words_wrap(out, row->help, 15);
+    for (size_t i = 0; group->rows[i]; i++) {
+        fprintf(out, "  %-12s ", command_word(group->rows[i]));
+        words_wrap(out, group->rows[i]->summary, 15);
     }
     words_examples(out, group->examples);
-    fprintf(out, "\nRun '%s COMMAND --help' for the options of a command.\n", group->path);
+    fprintf(out, "\nRun '%s COMMAND --help' for the options of a command.\n", group->name);
 }
 
-static const char *name_of(const void *rows, size_t index)
+static const char *word_of(const void *rows, size_t index)
 {
-    return ((const struct command *)rows)[index].name;
+    const struct command *const row = ((const struct command *const *)rows)[index];
+
+    return row ? command_word(row) : NULL;
 }
 
-int command_run(const struct command_group *group, int argc, char **argv)
+static int run_group(const struct command *group, int argc, char **argv)
 {
-    if (catalog_takes_group(group))
-        return EXIT_DONE;
     if (argc < 2) {
-        print_help(stderr, group);
+        print_group(stderr, group);
         return EXIT_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout, group);
+    if (args_is_help(argv[1])) {
+        print_group(stdout, group);
         return EXIT_DONE;
     }
-    for (const struct command *row = group->rows; row->name; row++)
-        if (strcmp(row->name, argv[1]) == 0)
-            return row->run(argc - 1, argv + 1);
-    words_unknown(group->path, "command", argv[1], name_of, group->rows);
+    for (size_t i = 0; group->rows[i]; i++)
+        if (strcmp(command_word(group->rows[i]), argv[1]) == 0)
+            return command_run(group->rows[i], argc - 1, argv + 1);
+    words_unknown(group->name, "command", argv[1], word_of, group->rows);
     return EXIT_USAGE;
+}
+
+/* ---- Commands ----------------------------------------------------------- */
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    if (command->rows)
+        return run_group(command, argc, argv);
+    if (command->run_words)
+        return command->run_words(argc, argv);
+    void *const values = calloc(1, command->values + 1);
+
+    if (!values)
+        return command_fail(command, "not enough memory");
+    int code = args_read(command, values, argc, argv);
+
+    if (code == ARGS_GO_ON)
+        code = command->run(values);
+    free(values);
+    return code;
 }

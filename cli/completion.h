@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "catalog.h"
+#include "command.h"
 
 enum completion_kind {
     COMPLETION_NOTHING,
@@ -20,20 +20,20 @@ struct completion_values {
     char words[1024]; /* separated by blanks */
 };
 
-void completion_values(struct completion_values *values, const struct args_command *command,
+void completion_values(struct completion_values *values, const struct command *command,
                        const struct args_option *option);
 
 /* Calls `put` for every operand of a command, or for every option that is not an operand. */
-typedef void completion_put(FILE *out, const struct catalog_entry *entry,
+typedef void completion_put(FILE *out, const struct command *command,
                             const struct args_option *option);
-void completion_each(FILE *out, const struct catalog_entry *entry, bool operands,
+void completion_each(FILE *out, const struct command *command, bool operands,
                      completion_put *put);
 
 /* Text for single quotes in zsh and fish; `special` characters get a backslash. */
 void completion_put_quoted(FILE *out, const char *text, const char *special);
 
-void completion_bash(FILE *out, const struct catalog *catalog);
-void completion_zsh(FILE *out, const struct catalog *catalog);
-void completion_fish(FILE *out, const struct catalog *catalog);
+void completion_bash(FILE *out);
+void completion_zsh(FILE *out);
+void completion_fish(FILE *out);
 
 #endif

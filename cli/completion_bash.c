@@ -3,8 +3,14 @@
  * follow. It does not need the package bash-completion. */
 #include "completion.h"
 
+static void put_path(FILE *out, const struct command *command)
+{
+    if (command != &program)
+        fprintf(out, "        '%s') path=\"$path ${COMP_WORDS[i]}\" ;;\n", command->name);
+}
+
 /* Finds the command that was typed, word by word. */
-static void put_paths(FILE *out, const struct catalog *catalog)
+static void put_paths(FILE *out)
 {
     fputs("_tarn() {\n"
           "    local path=tarn word i offered= kind=words\n"
@@ -18,11 +24,8 @@ static void put_paths(FILE *out, const struct catalog *catalog)
           "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
           "        case \"$path ${COMP_WORDS[i]}\" in\n",
           out);
-    for (size_t i = 1; i < catalog->count; i++)
-        fprintf(out, "%s'%s'%s", i > 1 ? " | \\\n        " : "        ",
-                catalog->entries[i].path, i + 1 == catalog->count ? ")\n" : "");
-    fputs("            path=\"$path ${COMP_WORDS[i]}\" ;;\n"
-          "        esac\n"
+    command_walk(out, &program, put_path);
+    fputs("        esac\n"
           "    done\n",
           out);
 }
@@ -45,66 +48,69 @@ static void put_offer(FILE *out, const struct completion_values *values)
 }
 
 /* The values of an option. */
-static void put_option_values(FILE *out, const struct catalog_entry *entry,
+static void put_option_values(FILE *out, const struct command *command,
                               const struct args_option *option)
 {
     struct completion_values values;
 
     if (option->type == ARGS_FLAG)
         return;
-    completion_values(&values, entry->command, option);
-    fprintf(out, "    '%s %s%s') ", entry->path, args_dashes(option), option->name);
+    completion_values(&values, command, option);
+    fprintf(out, "    '%s %s%s') ", command->name, args_dashes(option), option->name);
     put_offer(out, &values);
     fputs(" ;;\n", out);
 }
 
-static void put_option_name(FILE *out, const struct catalog_entry *entry,
+static void put_option_name(FILE *out, const struct command *command,
                             const struct args_option *option)
 {
-    (void)entry;
+    (void)command;
     fprintf(out, "%s%s ", args_dashes(option), option->name);
 }
 
 /* All operands are completed like the first. */
-static void put_operands(FILE *out, const struct catalog_entry *entry)
+static void put_operands(FILE *out, const struct command *command)
 {
-    const struct args_option *option = entry->command->options;
+    const struct args_option *option = command->options;
     struct completion_values values = {.kind = COMPLETION_NOTHING};
 
     while (option->name && !args_is_operand(option))
         option++;
     if (option->name)
-        completion_values(&values, entry->command, option);
+        completion_values(&values, command, option);
     put_offer(out, &values);
 }
 
-static void put_entry(FILE *out, const struct catalog_entry *entry)
+static void put_command(FILE *out, const struct command *command)
 {
-    fprintf(out, "        '%s')\n", entry->path);
-    if (entry->group) {
+    fprintf(out, "        '%s')\n", command->name);
+    if (command->rows) {
         fputs("            offered='", out);
-        for (const struct command *row = entry->group->rows; row->name; row++)
-            fprintf(out, "%s ", row->name);
+        for (size_t i = 0; command->rows[i]; i++)
+            fprintf(out, "%s ", command_word(command->rows[i]));
         fputs("--help' ;;\n", out);
         return;
     }
     fputs("            if [[ $cur == -* ]]; then\n                offered='", out);
-    completion_each(out, entry, false, put_option_name);
+    completion_each(out, command, false, put_option_name);
     fputs("--help'\n            else\n                ", out);
-    put_operands(out, entry);
+    put_operands(out, command);
     fputs("\n            fi ;;\n", out);
 }
 
-void completion_bash(FILE *out, const struct catalog *catalog)
+static void put_all_values(FILE *out, const struct command *command)
+{
+    completion_each(out, command, false, put_option_values);
+}
+
+void completion_bash(FILE *out)
 {
     fputs("# bash completion for tarn, made by: tarn completion bash\n", out);
-    put_paths(out, catalog);
+    put_paths(out);
     fputs("    case \"$path $prev\" in\n", out);
-    for (size_t i = 0; i < catalog->count; i++)
-        completion_each(out, &catalog->entries[i], false, put_option_values);
+    command_walk(out, &program, put_all_values);
     fputs("    *)\n        case $path in\n", out);
-    for (size_t i = 0; i < catalog->count; i++)
-        put_entry(out, &catalog->entries[i]);
+    command_walk(out, &program, put_command);
     fputs("        esac ;;\n    esac\n"
           "    COMPREPLY=()\n"
           "    case $kind in\n"

@@ -5,15 +5,20 @@
 
 static const char special[] = "\\";
 
-static void put_paths(FILE *out, const struct catalog *catalog)
+static void put_path(FILE *out, const struct command *command)
+{
+    if (command != &program)
+        fprintf(out, " '%s'", command->name);
+}
+
+static void put_paths(FILE *out)
 {
     fputs("function __tarn_at\n"
           "    set -l at tarn\n"
           "    for word in (commandline -opc)[2..-1]\n"
           "        if contains -- \"$at $word\"",
           out);
-    for (size_t i = 1; i < catalog->count; i++)
-        fprintf(out, " '%s'", catalog->entries[i].path);
+    command_walk(out, &program, put_path);
     fputs("\n"
           "            set at \"$at $word\"\n"
           "        end\n"
@@ -24,9 +29,9 @@ static void put_paths(FILE *out, const struct catalog *catalog)
           out);
 }
 
-static void put_condition(FILE *out, const struct catalog_entry *entry)
+static void put_condition(FILE *out, const struct command *command)
 {
-    fprintf(out, "complete -c tarn -n '__tarn_at %s'", entry->path);
+    fprintf(out, "complete -c tarn -n '__tarn_at %s'", command->name);
 }
 
 static void put_values(FILE *out, const struct completion_values *values)
@@ -53,28 +58,28 @@ static void put_help(FILE *out, const char *text)
     fputs("'\n", out);
 }
 
-static void put_option(FILE *out, const struct catalog_entry *entry,
+static void put_option(FILE *out, const struct command *command,
                        const struct args_option *option)
 {
     struct completion_values values;
 
-    put_condition(out, entry);
+    put_condition(out, command);
     fprintf(out, " -%c %s", option->name[1] ? 'l' : 's', option->name);
-    completion_values(&values, entry->command, option);
+    completion_values(&values, command, option);
     if (option->type != ARGS_FLAG)
         put_values(out, &values);
     put_help(out, option->help);
 }
 
-static void put_operand(FILE *out, const struct catalog_entry *entry,
+static void put_operand(FILE *out, const struct command *command,
                         const struct args_option *option)
 {
     struct completion_values values;
 
-    completion_values(&values, entry->command, option);
+    completion_values(&values, command, option);
     if (values.kind == COMPLETION_NOTHING)
         return;
-    put_condition(out, entry);
+    put_condition(out, command);
     if (values.kind == COMPLETION_FILES)
         fputs(" -F", out);
     else if (values.kind == COMPLETION_FOLDERS)
@@ -84,24 +89,22 @@ static void put_operand(FILE *out, const struct catalog_entry *entry,
     fputc('\n', out);
 }
 
-static void put_entry(FILE *out, const struct catalog_entry *entry)
+static void put_command(FILE *out, const struct command *command)
 {
-    for (const struct command *row = entry->group ? entry->group->rows : NULL; row && row->name;
-         row++) {
-        put_condition(out, entry);
-        fprintf(out, " -a %s", row->name);
-        put_help(out, row->help);
+    for (size_t i = 0; command->rows && command->rows[i]; i++) {
+        put_condition(out, command);
+        fprintf(out, " -a %s", command_word(command->rows[i]));
+        put_help(out, command->rows[i]->summary);
     }
-    put_condition(out, entry);
+    put_condition(out, command);
     fputs(" -l help -d 'print this help and exit'\n", out);
-    completion_each(out, entry, false, put_option);
-    completion_each(out, entry, true, put_operand);
+    completion_each(out, command, false, put_option);
+    completion_each(out, command, true, put_operand);
 }
 
-void completion_fish(FILE *out, const struct catalog *catalog)
+void completion_fish(FILE *out)
 {
     fputs("# fish completion for tarn, made by: tarn completion fish\n", out);
-    put_paths(out, catalog);
-    for (size_t i = 0; i < catalog->count; i++)
-        put_entry(out, &catalog->entries[i]);
+    put_paths(out);
+    command_walk(out, &program, put_command);
 }

@@ -15,12 +15,12 @@ static void put_function(FILE *out, const char *path)
         fputc(*path == ' ' || *path == '-' ? '_' : *path, out);
 }
 
-static void put_action(FILE *out, const struct catalog_entry *entry,
+static void put_action(FILE *out, const struct command *command,
                        const struct args_option *option)
 {
     struct completion_values values;
 
-    completion_values(&values, entry->command, option);
+    completion_values(&values, command, option);
     fputc(':', out);
     completion_put_quoted(out, option->argument ? option->argument : option->name, special);
     switch (values.kind) {
@@ -38,7 +38,7 @@ static void put_action(FILE *out, const struct catalog_entry *entry,
     }
 }
 
-static void put_option(FILE *out, const struct catalog_entry *entry,
+static void put_option(FILE *out, const struct command *command,
                        const struct args_option *option)
 {
     const bool is_flag = option->type == ARGS_FLAG, is_long = option->name[1] != '\0';
@@ -48,34 +48,34 @@ static void put_option(FILE *out, const struct catalog_entry *entry,
     completion_put_quoted(out, option->help, special);
     fputc(']', out);
     if (!is_flag)
-        put_action(out, entry, option);
+        put_action(out, command, option);
     fputc('\'', out);
 }
 
 /* Operands in order: optional ones with two colons, a repeated one with a star. */
-static void put_operand(FILE *out, const struct catalog_entry *entry,
+static void put_operand(FILE *out, const struct command *command,
                         const struct args_option *option)
 {
     fprintf(out, " \\\n        '%s",
             option->type == ARGS_OPERANDS ? "*" : (option->minimum ? "" : ":"));
-    put_action(out, entry, option);
+    put_action(out, command, option);
     fputc('\'', out);
 }
 
-static void put_command(FILE *out, const struct catalog_entry *entry)
+static void put_options(FILE *out, const struct command *command)
 {
     fputs("    _arguments", out);
-    completion_each(out, entry, false, put_option);
-    completion_each(out, entry, true, put_operand);
+    completion_each(out, command, false, put_option);
+    completion_each(out, command, true, put_operand);
     fputs(" \\\n        '--help[print this help and exit]'\n", out);
 }
 
-static void put_group(FILE *out, const struct catalog_entry *entry)
+static void put_group(FILE *out, const struct command *command)
 {
     fputs("    local -a commands=(\n", out);
-    for (const struct command *row = entry->group->rows; row->name; row++) {
-        fprintf(out, "        '%s:", row->name);
-        completion_put_quoted(out, row->help, special);
+    for (size_t i = 0; command->rows[i]; i++) {
+        fprintf(out, "        '%s:", command_word(command->rows[i]));
+        completion_put_quoted(out, command->rows[i]->summary, special);
         fputs("'\n", out);
     }
     fputs("    )\n    local context state state_descr line\n    typeset -A opt_args\n"
@@ -84,26 +84,26 @@ static void put_group(FILE *out, const struct catalog_entry *entry)
           "    command) _describe command commands ;;\n"
           "    rest)\n        case $words[1] in\n",
           out);
-    for (const struct command *row = entry->group->rows; row->name; row++) {
-        fprintf(out, "        %s) ", row->name);
-        put_function(out, entry->path);
-        fputc('_', out);
-        fprintf(out, "%s ;;\n", row->name);
+    for (size_t i = 0; command->rows[i]; i++) {
+        fprintf(out, "        %s) ", command_word(command->rows[i]));
+        put_function(out, command->rows[i]->name);
+        fputs(" ;;\n", out);
     }
     fputs("        esac ;;\n    esac\n", out);
 }
 
-void completion_zsh(FILE *out, const struct catalog *catalog)
+static void put_command(FILE *out, const struct command *command)
+{
+    fputc('\n', out);
+    put_function(out, command->name);
+    fputs("() {\n", out);
+    (command->rows ? put_group : put_options)(out, command);
+    fputs("}\n", out);
+}
+
+void completion_zsh(FILE *out)
 {
     fputs("#compdef tarn\n# zsh completion for tarn, made by: tarn completion zsh\n", out);
-    for (size_t i = 0; i < catalog->count; i++) {
-        const struct catalog_entry *const entry = &catalog->entries[i];
-
-        fputc('\n', out);
-        put_function(out, entry->path);
-        fputs("() {\n", out);
-        (entry->group ? put_group : put_command)(out, entry);
-        fputs("}\n", out);
-    }
+    command_walk(out, &program, put_command);
     fputs("\n_tarn \"$@\"\n", out);
 }

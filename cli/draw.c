@@ -29,19 +29,20 @@ size_t draw_bytes(tarn_image_size size)
     return size.height * size.width * size.channels;
 }
 
-tarn_image_size draw_size(const char *command, const char *path, const tarn_model *model)
+tarn_image_size draw_size(const struct command *command, const char *path,
+                          const tarn_model *model)
 {
     const char *const task = tarn_model_config(model)->task;
     tarn_image_size size;
 
     if (!tarn_task_image(&size, task))
-        fprintf(stderr, "%s: %s is a model of task '%s'; it must be an image model\n", command,
-                path, task);
+        command_refuse(command, "%s is a model of task '%s'; it must be an image model", path,
+                       task);
     else if (draw_bytes(size) < 2)
-        fprintf(stderr,
-                "%s: %s: task '%s' does not give the size of the images; it must be like "
-                "image:height=28,width=28,channels=1\n",
-                command, path, task);
+        command_refuse(command,
+                       "%s: task '%s' does not give the size of the images; it must be like "
+                       "image:height=28,width=28,channels=1",
+                       path, task);
     return draw_bytes(size) < 2 ? (tarn_image_size){0} : size;
 }
 
@@ -64,14 +65,14 @@ static int start(struct group *g, const float **outputs)
     sampling.stream += g->first;
     tarn_sampler_free(g->sampler);
     if (tarn_sampler_create(&g->sampler, d->model, &sampling, &d->how.host, &err) != TARN_OK)
-        return model_refused(d->command, &err);
+        return command_error(d->command, &err);
     memset(g->state, 0, tarn_generator_state_size(g->generator));
     for (size_t b = 0; b < g->B; b++)
         for (size_t i = 0; i < d->given; i++)
             g->symbols[b * d->given + i] = image_at(g, b)[i];
     if (tarn_generator_prefill(g->generator, g->state, outputs, g->symbols, d->given, &err) !=
         TARN_OK)
-        return model_refused(d->command, &err);
+        return command_error(d->command, &err);
     return ARGS_GO_ON;
 }
 
@@ -117,7 +118,7 @@ static int draw_group(struct group *g)
         show_progress(g, at + 1);
         if (at + 1 < bytes &&
             tarn_generator_step(g->generator, g->state, &outputs, g->symbols, &err) != TARN_OK)
-            return model_refused(d->command, &err);
+            return command_error(d->command, &err);
     }
     return code;
 }
@@ -140,16 +141,15 @@ static int set_up(struct group *g)
     how.batch = g->B;
     how.longest = draw_bytes(d->size) - 1; /* the last is not read */
     if (tarn_generator_create(&g->generator, d->model, &how, &err) != TARN_OK)
-        return model_refused(d->command, &err);
+        return command_error(d->command, &err);
     g->state = malloc(tarn_generator_state_size(g->generator));
     g->symbols = d->given <= SIZE_MAX / sizeof *g->symbols / g->B
                      ? malloc(g->B * d->given * sizeof *g->symbols)
                      : NULL;
     if (g->state && g->symbols)
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: not enough memory for %zu images at a time; reduce --streams\n",
-            d->command->name, g->B);
-    return EXIT_FAILED;
+    return command_fail(d->command,
+                        "not enough memory for %zu images at a time; reduce --streams", g->B);
 }
 
 int draw_images(struct draw *d)

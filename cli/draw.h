@@ -3,15 +3,14 @@
 #ifndef DRAW_H
 #define DRAW_H
 
-#include "args.h"
-#include "tarn/tarn.h"
+#include "command.h"
 
 /* Batch size that makes good use of the processor. An image does not depend on the others in
  * its batch. */
 enum { DRAW_AT_ONCE = 256 };
 
 struct draw {
-    const struct args_command *command; /* for messages */
+    const struct command *command; /* for messages */
     const tarn_model *model;
     tarn_image_size size;
     tarn_sampling sampling;  /* image i is stream sampling.stream + i */
@@ -26,7 +25,8 @@ size_t draw_bytes(tarn_image_size size); /* of an image */
 
 /* The size of the images that a model generates; zeros after a message if it is not an image
  * model or does not give the size. */
-tarn_image_size draw_size(const char *command, const char *path, const tarn_model *model);
+tarn_image_size draw_size(const struct command *command, const char *path,
+                          const tarn_model *model);
 
 /* Generates the remaining bytes of the images. Returns an exit code; prints its own errors. */
 int draw_images(struct draw *draw);

@@ -10,20 +10,12 @@
 #include <unistd.h>
 
 #include "animation.h"
-#include "args.h"
 #include "draw.h"
-#include "formats.h"
+#include "output.h"
 #include "json_line.h"
 #include "picture.h"
-#include "target.h"
 
 enum { USUAL = 16 }; /* default number of images */
-
-static int refuse(const char *why)
-{
-    fprintf(stderr, "%s: %s\n", generate_name, why);
-    return EXIT_USAGE;
-}
 
 /* A name that ends in a slash is a folder, for one file per image: FOLDER/00000.png, ... */
 static bool is_folder(const char *out)
@@ -37,24 +29,28 @@ static bool folder_can_be(const char *folder)
         errno = ENAMETOOLONG;
     else if ((mkdir(folder, 0777) == 0 || errno == EEXIST) && access(folder, W_OK) == 0)
         return true;
-    fprintf(stderr, "%s: %s: %s\n", generate_name, folder, strerror(errno));
+    command_fail(&cmd_generate, "%s: %s", folder, strerror(errno));
     return false;
 }
 
 static int check(const struct generate_options *o, tarn_image_size size, size_t prompt_count)
 {
     if (o->save || o->load)
-        return refuse("--save-state and --load-state are for text; images are generated whole");
+        return command_refuse(
+            &cmd_generate,
+            "--save-state and --load-state are for text; images are generated whole");
     if (prompt_count >= draw_bytes(size))
-        return refuse("the prompt has as many bytes as an image or more; it must have fewer");
+        return command_refuse(
+            &cmd_generate,
+            "the prompt has as many bytes as an image or more; it must have fewer");
     if (!o->out && !o->json && !isatty(STDOUT_FILENO))
-        return refuse("-o FILE is required: a PNG file for the images");
+        return command_refuse(&cmd_generate, "-o FILE is required: a PNG file for the images");
     if (!o->out)
         return ARGS_GO_ON;
-    if (format_is_foreign(generate_name, "-o", o->out, FORMAT_PICTURE))
+    if (format_is_foreign(&cmd_generate, "-o", o->out, FORMAT_PICTURE))
         return EXIT_USAGE;
     return (is_folder(o->out) ? folder_can_be(o->out)
-                              : target_can_be(generate_name, "-o", o->out))
+                              : output_can_be(&cmd_generate, "-o", o->out))
                ? ARGS_GO_ON
                : EXIT_FAILED;
 }
@@ -97,7 +93,7 @@ static int draw_and_show(const struct generate_options *o, struct draw *d)
 {
     struct animation animation;
     const struct picture picture = {
-        .command = generate_name,
+        .command = &cmd_generate,
         .pixels = d->pixels,
         .size = d->size,
         .count = d->count,
@@ -131,14 +127,14 @@ int generate_images(const struct generate_options *o, const tarn_model *model,
                     const int32_t *prompt, size_t prompt_count)
 {
     struct draw d = {
-        .command = &generate_command,
+        .command = &cmd_generate,
         .model = model,
-        .size = draw_size(generate_name, o->model, model),
+        .size = draw_size(&cmd_generate, o->model, model),
         .sampling = generate_options_sampling(o),
         .how = {.batch = o->streams,
                 .method = o->method,
                 .precision = o->precision,
-                .host = {.threads = o->threads, .cpu = o->cpu}},
+                .host = o->host},
         .count = o->count ? o->count : USUAL,
         .given = prompt_count,
     };
@@ -151,7 +147,7 @@ int generate_images(const struct generate_options *o, const tarn_model *model,
         return code;
     d.pixels = calloc(d.count, bytes);
     if (!d.pixels)
-        return refuse("not enough memory for so many images; reduce -n");
+        return command_refuse(&cmd_generate, "not enough memory for so many images; reduce -n");
     for (size_t i = 0; i < d.count; i++)
         for (size_t k = 0; k < prompt_count; k++)
             d.pixels[i * bytes + k] = (unsigned char)prompt[k];

@@ -7,15 +7,12 @@
 #include "hardware.h"
 #include "model_open.h"
 #include "picture.h"
-#include "terminal.h"
 
 #define AT(field) offsetof(struct generate_options, field)
 
 #define COUNT_MAX ((size_t)1 << 40)
 
-const char generate_name[] = "tarn generate";
-
-static const struct args_option rows[] = {
+const struct args_option generate_rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
     {"n", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX,
      "number of symbols (bytes of text) per stream, or of images [256 symbols, 16 images]"},
@@ -49,55 +46,27 @@ static const struct args_option rows[] = {
     {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST,
      "images: " PICTURE_SCALE_HELP},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
      "print one JSON object per stream at the end: text, symbols, seconds, steps_per_s; for "
      "images one in all: images, height, width, channels, seconds, images_per_s"},
     {0},
 };
 
-static const struct args_group groups[] = {
+const struct args_group generate_groups[] = {
     {"most used options", "n prompt prompt-file o temperature top-k top-p greedy seed"},
     {0},
 };
 
-static const struct args_table tables[] = {
-    {"methods", tarn_method, "method"},
-    {0},
-};
-
-const struct args_command generate_command = {
-    .name = generate_name,
-    .help =
-        "Generate text or images with a trained model, which runs as a recurrent network: each "
-        "symbol is sampled from the model's prediction and becomes its next input.",
-    .options = rows,
-    .tables = tables,
-    .notes = "A single stream of text is printed as it is generated, several streams one after "
-             "the other at the end. " TERMINAL_RULE,
-    .groups = groups,
-    .examples = "tarn generate runs/book --prompt 'Once upon a time' -n 500\n"
-                "tarn generate runs/book --temperature 0.8 --top-p 0.95 --seed 7\n"
-                "tarn generate models/mnist.safetensors -n 64 -o digits.png\n",
-};
-
-static int refuse(const char *why)
+int generate_options_check(const struct generate_options *o)
 {
-    fprintf(stderr, "%s: %s\n", generate_name, why);
-    return EXIT_USAGE;
-}
-
-int generate_options_read(struct generate_options *o, int argc, char **argv)
-{
-    const int code = args_read(&generate_command, o, argc, argv);
-
-    if (code != ARGS_GO_ON)
-        return code;
     if (o->prompt && o->prompt_file)
-        return refuse("--prompt and --prompt-file cannot be used together; give one of them");
+        return command_refuse(
+            &cmd_generate,
+            "--prompt and --prompt-file cannot be used together; give one of them");
     if (o->top_p <= 0.0)
-        return refuse("--top-p is 0; it must be above 0 and at most 1");
-    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+        return command_refuse(&cmd_generate, TOP_P_IS_0);
+    return ARGS_GO_ON;
 }
 
 tarn_sampling generate_options_sampling(const struct generate_options *o)

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "args.h"
-#include "tarn/tarn.h"
+#include "command.h"
 
 /* Help of the sampling options, which tarn complete has as well. */
 #define TEMPERATURE_HELP                                                                       \
@@ -19,19 +18,21 @@
 #define GREEDY_HELP "always choose the most likely symbol"
 #define SEED_HELP "random seed"
 
+#define TOP_P_IS_0 "--top-p is 0; it must be above 0 and at most 1"
+
 struct generate_options {
     const char *model, *prompt, *prompt_file, *method, *precision, *save, *load, *out;
-    size_t count, streams, scale, top_k, seed, threads; /* 0: not given */
+    size_t count, streams, scale, top_k, seed; /* 0: not given */
+    tarn_host host;
     double temperature, top_p;
     bool greedy, best, json;
-    const char *cpu; /* from TARN_CPU; NULL: best */
 };
 
-extern const char generate_name[]; /* "tarn generate" */
-extern const struct args_command generate_command;
+extern const struct args_option generate_rows[];
+extern const struct args_group generate_groups[];
 
-/* ARGS_GO_ON or an exit code, as args_read(). */
-int generate_options_read(struct generate_options *options, int argc, char **argv);
+/* ARGS_GO_ON, or an exit code after a message. */
+int generate_options_check(const struct generate_options *options);
 
 tarn_sampling generate_options_sampling(const struct generate_options *options);
 

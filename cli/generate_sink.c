@@ -15,7 +15,7 @@ static bool complain(const struct sink *sink, const char *why)
 {
     const char *const path = sink->path ? sink->path : "standard output";
 
-    fprintf(stderr, "%s: %s: %s\n", generate_name, *path ? path : "''", why);
+    command_fail(&cmd_generate, "%s: %s", *path ? path : "''", why);
     return false;
 }
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "formats.h"
+#include "output.h"
 #include "terminal.h"
 
 enum { ROWS = 64 }; /* rows of pixels shown on a terminal, but at least one row of images */
@@ -58,11 +58,11 @@ bool picture_fits(const struct picture *p)
 
     if (side_fits(down, p->size.height, scale) && side_fits(p->columns, p->size.width, scale))
         return true;
-    fprintf(stderr,
-            "%s: a picture of %zu rows of %zu images of %zu x %zu at scale %zu is too large; "
-            "its sides can be at most %d pixels\n",
-            p->command, down, p->columns, p->size.height, p->size.width, scale,
-            TARN_PNG_SIDE_MOST);
+    command_refuse(
+        p->command,
+        "a picture of %zu rows of %zu images of %zu x %zu at scale %zu is too large; "
+        "its sides can be at most %d pixels",
+        down, p->columns, p->size.height, p->size.width, scale, TARN_PNG_SIDE_MOST);
     return false;
 }
 
@@ -130,7 +130,7 @@ bool picture_write(const struct picture *p, const char *path)
 
     if (!path || write_file(p, path, &err) == TARN_OK)
         return true;
-    fprintf(stderr, "%s: %s\n", p->command, err.text);
+    command_fail(p->command, "%s", err.text);
     return false;
 }
 

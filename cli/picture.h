@@ -3,9 +3,7 @@
 #ifndef PICTURE_H
 #define PICTURE_H
 
-#include <stdbool.h>
-
-#include "tarn/tarn.h"
+#include "command.h"
 
 /* Options of commands that write pictures. */
 #define PICTURE_SCALE_HELP                                                                     \
@@ -14,7 +12,7 @@ enum { PICTURE_SCALE_MOST = 100 };
 
 /* A grid of `columns`. */
 struct picture {
-    const char *command; /* for messages */
+    const struct command *command; /* for messages */
     const unsigned char *pixels;
     tarn_image_size size;
     size_t count, columns;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "hardware.h"
 
 /* Every field of the model's configuration and of the settings is an option of the same name,
@@ -20,7 +19,7 @@ static const char *const no_options[] = {"task", "symbols", "frames", "width"};
 struct values {
     const char *out, *preset, *start, *head_width;
     bool resume, json;
-    size_t threads;
+    tarn_host host;
     double minutes, epochs;
     const char *text[FIELDS_MOST]; /* of fields with a value */
     bool flag[FIELDS_MOST];        /* of those without */
@@ -44,7 +43,7 @@ static const struct args_option others[] = {
      "--strict and --threads can be changed"},
     {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
      "print one JSON object per update and validation, and one at the end"},
-    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
+    {"threads", "N", ARGS_HOST, "0", offsetof(struct values, host), 0, 1024,
      THREADS_HELP "; results do not depend on it"},
     {"epochs", "E", ARGS_NUMBER, "0", offsetof(struct values, epochs), 0, 1 << 20,
      "passes over the training data, instead of --steps; 0: use --steps"},
@@ -146,9 +145,9 @@ static bool start_with(struct train_options *o, const char *given)
     tarn_model *model;
     tarn_error err;
 
-    model_path(o->first, given, false);
+    model_path(&o->command, o->first, given, false);
     if (tarn_model_load(&model, o->first, NULL, &err) != TARN_OK) {
-        fprintf(stderr, "%s: --start: %s\n", o->program, err.text);
+        command_fail(&o->command, "--start: %s", err.text);
         return false;
     }
     o->config = *tarn_model_config(model);
@@ -266,21 +265,6 @@ void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
                  c->width / c->heads, c->feed);
 }
 
-/* ---- Errors ------------------------------------------------------------- */
-
-int train_refused(const char *program, const tarn_error *err)
-{
-    const struct args_command command = {.name = program};
-
-    return model_refused(&command, err);
-}
-
-static int refuse(const char *program, const char *sentence)
-{
-    fprintf(stderr, "%s: %s\n", program, sentence);
-    return EXIT_USAGE;
-}
-
 /* ---- Resuming ----------------------------------------------------------- */
 
 /* The task of the folder; its options need not be repeated. */
@@ -299,16 +283,16 @@ static int go_on(struct train_options *o, const char *task, bool has_preset)
     tarn_error err;
 
     if (has_preset)
-        return refuse(o->program,
-                      "--preset cannot be used with --resume, which continues the model "
-                      "of the folder");
+        return command_refuse(
+            &o->command, "--preset cannot be used with --resume, which continues the model "
+                         "of the folder");
     if (tarn_train_settings(&o->config, &o->settings, o->folder, &err) != TARN_OK)
-        return train_refused(o->program, &err);
+        return command_error(&o->command, &err);
     if (same_task(o, task))
         return ARGS_GO_ON;
-    fprintf(stderr, "%s: %s was started with task '%s'; use that task to resume it\n",
-            o->program, o->folder, o->settings.task);
-    return EXIT_USAGE;
+    return command_refuse(&o->command,
+                          "%s was started with task '%s'; use that task to resume it",
+                          o->folder, o->settings.task);
 }
 
 /* ---- Overriding defaults ------------------------------------------------ */
@@ -375,28 +359,28 @@ static int fill(struct train_options *o, const struct values *values, const stru
     o->folder = values->out;
     o->resume = values->resume;
     o->json = values->json;
-    o->threads = values->threads;
+    o->host = values->host;
     o->minutes = values->minutes;
     o->epochs = values->epochs;
     o->validations_given = is_given(values, table, "eval_every");
     o->steps_given = is_given(values, table, "steps");
     if (o->steps_given && o->epochs > 0.0)
-        return refuse(o->program,
-                      "--epochs and --steps cannot be used together; give one of them");
+        return command_refuse(&o->command,
+                              "--epochs and --steps cannot be used together; give one of them");
     o->steps_given |= o->epochs > 0.0;
     if (!*o->folder)
-        return refuse(o->program, "--out is ''; it must be the name of a folder");
+        return command_refuse(&o->command, "--out is ''; it must be the name of a folder");
     if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
         return code;
     if (values->start && (o->resume || has_preset))
-        return refuse(o->program, "--start cannot be used with --resume or --preset");
+        return command_refuse(&o->command, "--start cannot be used with --resume or --preset");
     if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
-        return train_refused(o->program, &err);
+        return command_error(&o->command, &err);
     if (values->start && !start_with(o, values->start))
         return EXIT_FAILED;
     if (lay_over(o, values, table, &err) != TARN_OK)
-        return train_refused(o->program, &err);
-    return hardware_cpu(&o->cpu) ? ARGS_GO_ON : EXIT_USAGE;
+        return command_error(&o->command, &err);
+    return ARGS_GO_ON;
 }
 
 /* "Train a model to predict the next byte of a text, and ..." */
@@ -419,15 +403,15 @@ int train_options_read(struct train_options *o, int argc, char **argv)
     tarn_error err;
 
     *o = (struct train_options){0};
-    snprintf(o->program, sizeof o->program, "tarn train %s", task);
+    snprintf(o->name, sizeof o->name, "tarn train %s", task);
     if (start(o, task, tarn_task_preset(task), &err) != TARN_OK)
-        return train_refused("tarn train", &err);
+        return command_error(&cmd_train, &err);
     table_make(&table, o);
     char help[ABOUT_SIZE] = "";
 
     describe_task(help, task);
-    const struct args_command command = {
-        .name = o->program,
+    o->command = (struct command){
+        .name = o->name,
         .help = help,
         .options = table.rows,
         .tables = tables,
@@ -435,32 +419,20 @@ int train_options_read(struct train_options *o, int argc, char **argv)
         .groups = groups,
         .examples = examples,
     };
-    const int code = args_read(&command, &values, argc, argv);
+    const int code = args_read(&o->command, &values, argc, argv);
 
     return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
 }
 
-/* Static, because the catalog keeps pointers to it. */
-int train_options_describe(void)
+const struct command *train_options_describe(void)
 {
     static struct table table;
     static struct args_option rows[1 + sizeof table.rows / sizeof table.rows[0]];
     static struct args_table all[1 + sizeof tables / sizeof tables[0]];
-    static const struct args_command command = {
-        .name = "tarn train",
-        .help = about,
-        .options = rows,
-        .tables = all,
-        .notes = notes,
-        .groups = groups,
-        .examples = examples,
-    };
+    static struct command command;
     struct train_options o = {0};
-    tarn_error err;
 
-    if (start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name), &err) !=
-        TARN_OK)
-        return train_refused("tarn train", &err);
+    start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name), NULL);
     table_make(&table, &o);
     blank_differing(&table);
     rows[0] = (struct args_option){
@@ -468,5 +440,12 @@ int train_options_describe(void)
     memcpy(rows + 1, table.rows, sizeof table.rows);
     all[0] = (struct args_table){"tasks", tarn_task_kind, task_name};
     memcpy(all + 1, tables, sizeof tables);
-    return args_read(&command, NULL, 0, NULL);
+    command = cmd_train;
+    command.help = about;
+    command.options = rows;
+    command.tables = all;
+    command.notes = notes;
+    command.groups = groups;
+    command.examples = examples;
+    return &command;
 }

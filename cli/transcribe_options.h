@@ -3,16 +3,14 @@
 #ifndef TRANSCRIBE_OPTIONS_H
 #define TRANSCRIBE_OPTIONS_H
 
-#include "args.h"
+#include "command.h"
 #include "json_line.h"
-#include "tarn/tarn.h"
-
-extern const char transcribe_name[]; /* of the command, for messages */
 
 struct transcribe_options {
-    const char *model, *cpu;
+    const char *model;
+    tarn_host host;
     struct args_words audio;
-    size_t beam, rate, threads;
+    size_t beam, rate;
     double longest;
     bool best, json, stream, strict;
 };

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "formats.h"
+#include "output.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- Format ------------------------------------------------------------- */
 
 /* By use; each bit once or more. 0: other programs write these. */
 static const struct {
@@ -65,7 +70,7 @@ bool format_ends_in(const char *path, const char *ending)
     return length > tail && strcasecmp(path + length - tail, ending) == 0;
 }
 
-bool format_is_foreign(const char *command, const char *option, const char *path,
+bool format_is_foreign(const struct command *command, const char *option, const char *path,
                        enum format_use use)
 {
     const char *between = "";
@@ -75,7 +80,8 @@ bool format_is_foreign(const char *command, const char *option, const char *path
         i++;
     if (i == ENDINGS || (table[i].uses & (unsigned)use))
         return false;
-    fprintf(stderr, "%s: %s is '%s'; %s files cannot be written here; supported: ", command,
+    fprintf(stderr,
+            "%s: %s is '%s'; %s files cannot be written here; supported: ", command->name,
             option, path, table[i].ending);
     for (size_t k = 0; k < ENDINGS; k++)
         if (table[k].uses & (unsigned)use) {
@@ -84,4 +90,29 @@ bool format_is_foreign(const char *command, const char *option, const char *path
         }
     fputc('\n', stderr);
     return true;
+}
+
+/* ---- Place -------------------------------------------------------------- */
+
+bool output_can_be(const struct command *command, const char *option, const char *path)
+{
+    char folder[TARN_PATH_SIZE] = ".";
+    const char *const slash = strrchr(path, '/'), *why = NULL;
+    struct stat about;
+
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+    if (!*path)
+        why = "the file name is empty";
+    else if (strlen(path) >= sizeof folder)
+        why = strerror(ENAMETOOLONG);
+    else if (stat(path, &about) == 0 && S_ISDIR(about.st_mode))
+        why = strerror(EISDIR);
+    else if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        why = "is a device, pipe or socket; it must be a regular file";
+    else if (access(folder, W_OK) != 0)
+        why = strerror(errno);
+    if (why)
+        command_fail(command, "%s: %s", *path ? path : option, why);
+    return !why;
 }
