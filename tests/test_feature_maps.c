@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_feature_maps.c - every row of feature_maps.def: gradients, instruction sets,
+/* test_feature_maps.c - every row of the table: gradients, instruction sets,
  * refusals. */
 #include <math.h>
 #include <stdlib.h>

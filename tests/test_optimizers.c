@@ -8,6 +8,7 @@
 
 #include "support/kernel_list.h"
 #include "support/testing.h"
+#include "tarn/train.h"
 #include "train/optimizer.h"
 #include "vectors/optimizers_torch.h"
 
@@ -159,8 +160,8 @@ static bool has_case(const char *name)
 static void every_row_has_values_to_compare_with(void **state)
 {
     (void)state;
-    for (size_t i = 0; tn_optimizer_rows[i]; i++)
-        assert_true(has_case(tn_optimizer_rows[i]->name));
+    for (size_t i = 0; tarn_optimizer(i); i++)
+        assert_true(has_case(tarn_optimizer(i)->name));
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -235,8 +236,8 @@ static void moments_of_every_row_die_out(void **state)
     const struct tn_kernels *const kernels = tn_kernels_pick(forced_cpu());
 
     (void)state;
-    for (size_t r = 0; tn_optimizer_rows[r]; r++) {
-        const struct tn_optimizer optimizer = optimizer_of(tn_optimizer_rows[r]->name);
+    for (size_t r = 0; tarn_optimizer(r); r++) {
+        const struct tn_optimizer optimizer = optimizer_of(tarn_optimizer(r)->name);
         struct set set = set_drawn(COUNT, 6);
 
         memset(set.g, 0, COUNT * sizeof *set.g);
@@ -254,9 +255,9 @@ static void nan_gradients_show(void **state)
     const struct tn_kernels *kernels;
 
     (void)state;
-    for (size_t r = 0; tn_optimizer_rows[r]; r++)
+    for (size_t r = 0; tarn_optimizer(r); r++)
         for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
-            const struct tn_optimizer optimizer = optimizer_of(tn_optimizer_rows[r]->name);
+            const struct tn_optimizer optimizer = optimizer_of(tarn_optimizer(r)->name);
             struct set set = set_drawn(COUNT, 5);
 
             set.g[3] = NAN;
@@ -336,9 +337,9 @@ static void one_thread_equals_many(void **state)
     const struct tn_kernels *kernels;
 
     (void)state;
-    for (size_t r = 0; tn_optimizer_rows[r]; r++)
+    for (size_t r = 0; tarn_optimizer(r); r++)
         for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
-            const struct tn_optimizer optimizer = optimizer_of(tn_optimizer_rows[r]->name);
+            const struct tn_optimizer optimizer = optimizer_of(tarn_optimizer(r)->name);
 
             compare_threads(&optimizer, kernels);
         }
@@ -447,10 +448,10 @@ static void updates_are_bounded_for_every_option(void **state)
     static const uint64_t when[] = {1, 5, 6, 1000, UINT64_C(1) << 50};
 
     (void)state;
-    for (size_t r = 0; tn_optimizer_rows[r]; r++)
+    for (size_t r = 0; tarn_optimizer(r); r++)
         for (unsigned ends = 0; ends < 16; ends++)
             for (size_t k = 0; k < sizeof when / sizeof when[0]; k++)
-                check_finite(tn_optimizer_rows[r], ends, when[k]);
+                check_finite(tarn_optimizer(r), ends, when[k]);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 #include "layer/position.h"
 #include "support/kernel_list.h"
 #include "support/layer_case.h"
+#include "tarn/model.h"
 
 static struct tn_position open_kind(const char *spec, size_t F)
 {
@@ -177,12 +178,12 @@ static void every_kind_equals_its_definition(void **state)
     (void)state;
     tn_random_seed(&random, 441);
     for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++)
-        for (size_t kind = 0; tn_position_rows[kind]; kind++)
+        for (size_t kind = 0; tarn_position_kind(kind); kind++)
             for (size_t i = 0; i < 16; i++) {
                 const size_t n = lengths[i / 4], rows = n * (1 + below(&random, 6));
                 const struct tn_rows r = {kernels, 1 + i % 3, rows, widths[i % 4]};
                 struct position_case c =
-                    case_open(tn_position_rows[kind]->name, r, n, below(&random, 9), &random);
+                    case_open(tarn_position_kind(kind)->name, r, n, below(&random, 9), &random);
 
                 check(&c);
                 case_close(&c);
@@ -194,18 +195,18 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
     struct tn_random random;
 
     (void)state;
-    for (size_t kind = 0; tn_position_rows[kind]; kind++)
+    for (size_t kind = 0; tarn_position_kind(kind); kind++)
         for (size_t i = 0; i < AWKWARD_THREADS; i++) {
             struct tn_rows r = {tn_kernels_pick(forced_cpu()), 1, 31 * 67, 148};
 
             tn_random_seed(&random, 442);
             struct position_case one =
-                case_open(tn_position_rows[kind]->name, r, 67, 0, &random);
+                case_open(tarn_position_kind(kind)->name, r, 67, 0, &random);
 
             r.threads = awkward_threads[i];
             tn_random_seed(&random, 442);
             struct position_case many =
-                case_open(tn_position_rows[kind]->name, r, 67, 0, &random);
+                case_open(tarn_position_kind(kind)->name, r, 67, 0, &random);
 
             run(&one);
             run(&many);

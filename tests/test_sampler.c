@@ -61,9 +61,11 @@ enum { WAYS = sizeof ways / sizeof ways[0] };
 /* The i-th head that predicts symbols one by one. */
 static const tarn_table_row *drawn_head(size_t i)
 {
-    for (const tarn_table_row *const *row = tn_head_rows; *row; row++)
-        if (!((const struct tn_head_row *)(const void *)*row)->sequence && i-- == 0)
-            return *row;
+    const tarn_table_row *row;
+
+    for (size_t h = 0; (row = tarn_head_kind(h)) != NULL; h++)
+        if (!((const struct tn_head_row *)(const void *)row)->sequence && i-- == 0)
+            return row;
     return NULL;
 }
 

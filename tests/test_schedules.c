@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "support/testing.h"
+#include "tarn/train.h"
 #include "train/schedule.h"
 
 static struct tn_schedule schedule_of(const char *spec, double rate)
@@ -168,15 +169,15 @@ static void metrics_that_are_no_numbers_are_not_better(void **state)
 static void every_schedule_goes_on_from_its_state(void **state)
 {
     (void)state;
-    for (size_t r = 0; tn_schedule_rows[r]; r++) {
-        const struct tn_schedule schedule = schedule_of(tn_schedule_rows[r]->name, 1e-3);
+    for (size_t r = 0; tarn_schedule(r); r++) {
+        const struct tn_schedule schedule = schedule_of(tarn_schedule(r)->name, 1e-3);
         struct tn_schedule_state whole = {0}, resumed = {0};
         struct tn_random random;
 
         tn_random_seed(&random, 40 + r);
         for (uint64_t t = 1; t <= 300; t++) {
             const double metric = tn_random_normal(&random);
-            const struct tn_schedule again = schedule_of(tn_schedule_rows[r]->name, 1e-3);
+            const struct tn_schedule again = schedule_of(tarn_schedule(r)->name, 1e-3);
             unsigned char file[sizeof resumed];
 
             tn_schedule_observe(&schedule, &whole, metric);
@@ -193,9 +194,9 @@ static void every_schedule_goes_on_from_its_state(void **state)
 static void rates_are_never_negative_or_above_the_one_asked_for(void **state)
 {
     (void)state;
-    for (size_t r = 0; tn_schedule_rows[r]; r++)
+    for (size_t r = 0; tarn_schedule(r); r++)
         for (unsigned shift = 0; shift < 64; shift++) {
-            const double rate = rate_at(tn_schedule_rows[r]->name, 1e-3, UINT64_C(1) << shift);
+            const double rate = rate_at(tarn_schedule(r)->name, 1e-3, UINT64_C(1) << shift);
 
             assert_true(rate >= 0.0 && rate <= 1e-3);
         }

@@ -96,9 +96,11 @@ static void a_head_trains_where_targets_are_its_own(void **state)
     (void)state;
     put_data(&data);
     for (size_t i = 0; tarn_task_kind(i); i++)
-        for (size_t h = 0; tn_head_rows[h]; h++) {
-            const struct tn_task_row *const task = (const struct tn_task_row *)tn_task_rows[i];
-            const struct tn_head_row *const head = (const struct tn_head_row *)tn_head_rows[h];
+        for (size_t h = 0; tarn_head_kind(h); h++) {
+            const struct tn_task_row *const task =
+                (const struct tn_task_row *)tarn_task_kind(i);
+            const struct tn_head_row *const head =
+                (const struct tn_head_row *)tarn_head_kind(h);
             struct lesson lesson = lesson_of(tarn_task_kind(i)->name, &data);
             struct folder out = folder_open();
             const char *const run = folder_file(&out, "run");

@@ -153,7 +153,7 @@ static void all_of_the_data_for_validation_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; tarn_task_kind(i); i++) {
-        const struct tn_task_row *const row = (const struct tn_task_row *)tn_task_rows[i];
+        const struct tn_task_row *const row = (const struct tn_task_row *)tarn_task_kind(i);
         struct lesson lesson;
         tarn_error err;
 

@@ -155,7 +155,7 @@ mutations() {
         's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
     mutate "elu: no + 1" $body \
         's/x\[j\] + 1.0f, e\[j\]/x[j], e[j]/' test_definition test_kernel_rows
-    mutate "relu: slope everywhere" src/layer/map_relu.c \
+    mutate "relu: slope everywhere" src/layer/map_elementwise.c \
         's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
     mutate "square: factor 2 of the squares" src/layer/map_square.c \
         's/dx\[i\] += 2.0f \* x/dx[i] += x/' $maps
@@ -291,7 +291,7 @@ mutations() {
     mutate "optimizer: moments keep dust" $body 's/splat(1e-36f)/splat(0.0f)/' $optimizers
     mutate "optimizer: the last floats of m not stored" $body \
         's/keep(m, mi, n);/if (n >= LANES) store(m, mi);/' $optimizers
-    adam=src/train/optim_adam.c
+    adam=src/train/optimizer_adam.c
     mutate "optimizer: bias of m" $adam \
         's/(float)(step->rate \/ bias(value\[BETA1\], step->t))/(float)step->rate/' $optimizers
     mutate "optimizer: bias of v" $adam \
@@ -304,11 +304,11 @@ mutations() {
     mutate "optimizer: radam not rectified" $adam 's/step->t) \* r \*/step->t) */' $optimizers
     mutate "optimizer: radam's eps as Adam's" $adam \
         's/sqrt(bias(value\[BETA2\], step->t)));$/1.0);/; s/by.root = 1.0f;//' $optimizers
-    sgd=src/train/optim_sgd.c
+    sgd=src/train/optimizer_sgd.c
     mutate "optimizer: sgd without momentum" $sgd 's/by.momentum \* m\[i\] + slope/slope/' $optimizers
     mutate "optimizer: sgd's momentum keeps dust" $sgd 's/tn_moment_floor(/(/' $optimizers
     mutate "optimizer: Nesterov's momentum is the plain one" $sgd 's/> 0.0;/> 1.0;/' $optimizers
-    lion=src/train/optim_lion.c
+    lion=src/train/optimizer_lion.c
     mutate "optimizer: lion's betas are one" $lion 's/by.gain2 \* ahead/by.gain1 * ahead/' $optimizers
     mutate "optimizer: lion does not decay" $lion 's/by.shrink \* w\[i\] + //' $optimizers
     mutate "trainer: gradients can be applied twice" src/train/trainer.c \
@@ -330,7 +330,7 @@ mutations() {
     mutate "clip: long runs" $clip 's/RUN = 1024/RUN = 1 << 20/' test_clip
     mutate "clip: the last block of a tensor" $clip 's/block <= last/block < last/' test_clip
 
-    mutate "schedule: step one update early" src/train/schedule_step.c 's/return t >/return t >=/' \
+    mutate "schedule: step one update early" src/train/schedule.c 's/return t >/return t >=/' \
         test_schedules
     mutate "schedule: plateau counts on after a cut" src/train/schedule_plateau.c \
         '/cuts++;/{n;s/state->stale = 0;//;}' test_schedules
@@ -561,7 +561,7 @@ mutations() {
     mutate "import: any positions" src/model/import.c 's/if (!same)/if (false)/' test_import
     mutate "import: a large model of a few bytes" src/model/import.c \
         's/tn_weights_count(&arch, NULL) > m->file.bytes.size/false/' test_import
-    mutate "export: no sinusoid" src/model/model_file.c 's/positions > 0 \&\& position->row->fill/false/' \
+    mutate "export: no sinusoid" src/model/model_file.c 's/positions > 0 \&\& tn_position_is_sinusoid(position)/false/' \
         test_import
     mutate "parity: a norm's eps" src/layer/norm.h 's/1e-5f/1e-3f/' test_parity
     mutate "train: nothing to train on" src/train/training.c 's/settings->validation < 1.0/true/' test_train_run
@@ -671,7 +671,7 @@ mutations() {
         's/i > 0 \&\& labels\[i\] != labels\[i - 1\] ? -1 : 0/i > 0 ? -1 : 0/' test_ctc
     mutate "ctc: the last label cannot end" src/layer/ctc.c \
         's/label = L > 0 ? end.labels.m\[L - 1\] : 0.0f/label = 0.0f/' test_ctc
-    mutate "ctc: greedy tells a symbol once a frame" src/layer/ctc_greedy.c \
+    mutate "ctc: greedy tells a symbol once a frame" src/layer/ctc_decode.c \
         's/if (symbol == was.symbol) {/if (false) {/' test_ctc_decode
     mutate "lstm: cells start from zero at every frame" src/layer/lstm_portable.c \
         's/return step == 0 ? call->work->zeros/return true ? call->work->zeros/' test_lstm

@@ -67,22 +67,7 @@ static const char *known_text(struct known *known)
     return used > 0 ? known->text : "none";
 }
 
-tarn_status tn_option_row(const tarn_table_row **row, const tarn_table_row *const *rows,
-                          const char *what, const char *text, tarn_error *err)
-{
-    const struct span name = span_until(text, ":");
-    struct known known = known_for(name);
-
-    for (; *rows; rows++) {
-        if (span_is(name, (*rows)->name)) {
-            *row = *rows;
-            return TARN_OK;
-        }
-        known_add(&known, (*rows)->name);
-    }
-    return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.*s'; available: %s", what,
-                   shown(name), name.start, known_text(&known));
-}
+/* ---- Options ------------------------------------------------------------ */
 
 static tarn_status unknown_option(const tarn_table_row *row, const char *what, struct span name,
                                   tarn_error *err)
@@ -152,8 +137,9 @@ static tarn_status read_one(struct tn_options *options, bool *given, const tarn_
     return unknown_option(row, what, name, err);
 }
 
-tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row,
-                           const char *what, const char *text, tarn_error *err)
+/* Every option of `row`, from `text` where it is given, else as declared. */
+static tarn_status read_options(struct tn_options *options, const tarn_table_row *row,
+                                const char *what, const char *text, tarn_error *err)
 {
     tarn_status status = TARN_OK;
     bool given[TN_OPTIONS_MAX] = {false};
@@ -170,22 +156,45 @@ tarn_status tn_option_read(struct tn_options *options, const tarn_table_row *row
     return status;
 }
 
-tarn_status tn_option_choose(const tarn_table_row **row, struct tn_options *options,
-                             const tarn_table_row *const *rows, const char *what,
-                             const char *text, tarn_error *err)
-{
-    const tarn_status status = tn_option_row(row, rows, what, text, err);
+/* ---- Tables ------------------------------------------------------------- */
 
-    return status == TARN_OK ? tn_option_read(options, *row, what, text, err) : status;
-}
+const tarn_option_info tn_no_options[] = {{0}};
 
-tarn_status tn_option_check(const tarn_table_row *const *rows, const char *what,
+static tarn_status find_row(const tarn_table_row **row, const struct tn_table *table,
                             const char *text, tarn_error *err)
 {
-    const tarn_table_row *row = NULL;
-    struct tn_options options;
+    const struct span name = span_until(text, ":");
+    struct known known = known_for(name);
 
-    return tn_option_choose(&row, &options, rows, what, text, err);
+    for (size_t i = 0; (*row = table->row(i)) != NULL; i++) {
+        if (span_is(name, (*row)->name))
+            return TARN_OK;
+        known_add(&known, (*row)->name);
+    }
+    return tn_fail(err, TARN_EUNKNOWN, "%s: unknown name '%.*s'; available: %s", table->what,
+                   shown(name), name.start, known_text(&known));
+}
+
+const void *tn_table_find(const struct tn_table *table, struct tn_options *options,
+                          const char *text, tarn_status *status, tarn_error *err)
+{
+    const tarn_table_row *row;
+    tarn_status found = find_row(&row, table, text, err);
+
+    if (found == TARN_OK && options)
+        found = read_options(options, row, table->what, text, err);
+    if (status)
+        *status = found;
+    return found == TARN_OK ? row : NULL;
+}
+
+tarn_status tn_table_check(const struct tn_table *table, const char *text, tarn_error *err)
+{
+    struct tn_options options;
+    tarn_status status;
+
+    tn_table_find(table, &options, text, &status, err);
+    return status;
 }
 
 tarn_status tn_option_word(size_t *index, const char *const *words, const char *what,

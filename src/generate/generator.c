@@ -9,16 +9,17 @@
 #include "generate/methods.def"
 #undef TN_METHOD
 
-#define TN_METHOD(name) &tn_method_##name.about,
-const tarn_table_row *const tn_method_rows[] = {
+static const struct tn_method *const methods[] = {
+#define TN_METHOD(name) &tn_method_##name,
 #include "generate/methods.def"
-    NULL,
-};
 #undef TN_METHOD
+};
+
+static const struct tn_table table = {"method", tarn_method};
 
 const tarn_table_row *tarn_method(size_t index)
 {
-    return tn_row_at(tn_method_rows, index);
+    return index < sizeof methods / sizeof methods[0] ? &methods[index]->about : NULL;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -26,14 +27,12 @@ const tarn_table_row *tarn_method(size_t index)
 static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
 {
     const struct tn_arch *const arch = &g->model->arch;
-    const tarn_table_row *row = NULL;
-    const tarn_status status =
-        tn_option_row(&row, tn_method_rows, "method",
-                      name ? name : (arch->has_step ? "recurrent" : "recompute"), err);
+    tarn_status status;
 
-    if (status != TARN_OK)
+    g->method = tn_table_find(
+        &table, NULL, name ? name : (arch->has_step ? "recurrent" : "recompute"), &status, err);
+    if (!g->method)
         return status;
-    g->method = (const struct tn_method *)row; /* its first member */
     if (arch->lstm)
         return tn_fail(err, TARN_EINVAL,
                        "model: its body is an lstm; only a transformer can generate");

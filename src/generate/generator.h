@@ -58,9 +58,6 @@ struct tn_method {
                          const char *path, tarn_error *err);
 };
 
-/* The names in methods.def, ended by NULL. */
-extern const tarn_table_row *const tn_method_rows[];
-
 /* Positions after which nothing can be fed any more; SIZE_MAX: never. */
 size_t tn_generator_end(const tarn_generator *g);
 

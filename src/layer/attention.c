@@ -8,16 +8,17 @@
 #include "layer/attention_kinds.def"
 #undef TN_ATTENTION_KIND
 
-#define TN_ATTENTION_KIND(name) &tn_attention_##name.about,
-const tarn_table_row *const tn_attention_rows[] = {
+static const struct tn_attention_kind *const kinds[] = {
+#define TN_ATTENTION_KIND(name) &tn_attention_##name,
 #include "layer/attention_kinds.def"
-    NULL,
-};
 #undef TN_ATTENTION_KIND
+};
+
+const struct tn_table tn_attention_kinds = {"kind", tarn_attention_kind};
 
 const tarn_table_row *tarn_attention_kind(size_t index)
 {
-    return tn_row_at(tn_attention_rows, index);
+    return index < sizeof kinds / sizeof kinds[0] ? &kinds[index]->about : NULL;
 }
 
 /* ---- Inputs ------------------------------------------------------------- */
@@ -31,11 +32,10 @@ const tarn_attention_input tn_query_key_value[] = {
 
 const tarn_attention_input *tarn_attention_inputs(const char *kind)
 {
-    const tarn_table_row *row = NULL;
+    const struct tn_attention_kind *const row =
+        kind ? tn_table_find(&tn_attention_kinds, NULL, kind, NULL, NULL) : NULL;
 
-    if (!kind || tn_option_row(&row, tn_attention_rows, "kind", kind, NULL) != TARN_OK)
-        return NULL;
-    return ((const struct tn_attention_kind *)row)->inputs; /* a kind begins with its row */
+    return row ? row->inputs : NULL;
 }
 
 size_t tn_input_count(const tarn_attention_input *inputs)
@@ -97,13 +97,11 @@ static tarn_status allocate_draws(tarn_attention *plan, tarn_error *err)
 static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *desc,
                              tarn_error *err)
 {
-    const tarn_table_row *row = NULL;
-    const tarn_status status =
-        tn_option_choose(&row, &plan->options, tn_attention_rows, "kind", desc->kind, err);
+    tarn_status status;
 
-    if (status != TARN_OK)
+    plan->kind = tn_table_find(&tn_attention_kinds, &plan->options, desc->kind, &status, err);
+    if (!plan->kind)
         return status;
-    plan->kind = (const struct tn_attention_kind *)row; /* its first member */
     if (plan->kind->has_map && (!plan->kind->uses_map || plan->kind->uses_map(plan)))
         return tn_feature_map_init(&plan->map, desc->feature_map ? desc->feature_map : "elu",
                                    desc->query_width, plan->host.kernels, err);
@@ -111,7 +109,7 @@ static tarn_status name_kind(tarn_attention *plan, const tarn_attention_desc *de
         return tn_fail(err, TARN_EINVAL,
                        "feature_map: '%.40s' is given, but '%s' attention with these options "
                        "uses none; leave it out",
-                       desc->feature_map, row->name);
+                       desc->feature_map, plan->kind->about.name);
     return TARN_OK;
 }
 

@@ -74,8 +74,7 @@ struct tn_attention_kind {
     double (*backward_flops)(const tarn_attention *plan);
 };
 
-/* The names in attention_kinds.def, ended by NULL. */
-extern const tarn_table_row *const tn_attention_rows[];
+extern const struct tn_table tn_attention_kinds; /* of attention_kinds.def */
 
 /* Fills a plan in the caller's memory and allocates only what a kind or map draws at random.
  * desc->host is not read. */

@@ -14,23 +14,6 @@ struct tn_ctc_symbol {
     double confidence; /* its greatest probability in the frames that the path gives it */
 };
 
-/* ---- ctc_greedy.c ------------------------------------------------------- */
-
-/* A decoder at some frame; plain memory, zeros are the start. */
-struct tn_ctc_greedy {
-    size_t frame;              /* how many were there */
-    struct tn_ctc_symbol open; /* that may go on; 0: a blank */
-    double log_probability;    /* of the path so far */
-};
-
-/* Writes symbols that ended within the next n frames of S outputs, at most n, and returns how
- * many. A frame without any number goes on as a blank. */
-size_t tn_ctc_greedy_push(struct tn_ctc_greedy *greedy, struct tn_ctc_symbol *symbols,
-                          const float *x, size_t n, size_t S);
-
-/* The end: the symbol that is still open, 0 or 1. The path is then over. */
-size_t tn_ctc_greedy_end(struct tn_ctc_greedy *greedy, struct tn_ctc_symbol *symbols);
-
 /* ---- ctc_align.c -------------------------------------------------------- */
 
 /* One sequence of up to N frames of S outputs. */
@@ -66,6 +49,21 @@ double tn_ctc_beam(const struct tn_ctc_frames *frames, size_t width,
                    void *scratch);
 
 /* ---- ctc_decode.c ------------------------------------------------------- */
+
+/* A decoder at some frame; plain memory, zeros are the start. */
+struct tn_ctc_greedy {
+    size_t frame;              /* how many were there */
+    struct tn_ctc_symbol open; /* that may go on; 0: a blank */
+    double log_probability;    /* of the path so far */
+};
+
+/* Writes symbols that ended within the next n frames of S outputs, at most n, and returns how
+ * many. A frame without any number goes on as a blank. */
+size_t tn_ctc_greedy_push(struct tn_ctc_greedy *greedy, struct tn_ctc_symbol *symbols,
+                          const float *x, size_t n, size_t S);
+
+/* The end: the symbol that is still open, 0 or 1. The path is then over. */
+size_t tn_ctc_greedy_end(struct tn_ctc_greedy *greedy, struct tn_ctc_symbol *symbols);
 
 /* A whole sequence by a beam so wide, or greedily if that is 0: up to T symbols, and the
  * log-probability of the labels, or of greedy's path. */

@@ -1,39 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "layer/feature_map.h"
 
-#define TN_FEATURE_MAP(name) extern const struct tn_feature_row tn_map_##name;
-#include "layer/feature_maps.def"
-#undef TN_FEATURE_MAP
+static const struct tn_feature_row *const rows[] = {
+    &tn_map_elu,     &tn_map_relu,     &tn_map_square,
+    &tn_map_fourier, &tn_map_positive, &tn_map_identity,
 
-#define TN_FEATURE_MAP(name) &tn_map_##name.about,
-const tarn_table_row *const tn_feature_rows[] = {
-#include "layer/feature_maps.def"
-    NULL,
 };
-#undef TN_FEATURE_MAP
+
+const struct tn_table tn_feature_maps = {"feature_map", tarn_feature_map};
 
 const tarn_table_row *tarn_feature_map(size_t index)
 {
-    return tn_row_at(tn_feature_rows, index);
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
 }
 
 tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, size_t D,
                                 const struct tn_kernels *kernels, tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
+    tarn_status status;
 
     *map = (struct tn_feature_map){.kernels = kernels, .D = D};
-    const tarn_status status =
-        tn_option_choose(&about, &map->options, tn_feature_rows, "feature_map", spec, err);
-
-    if (status != TARN_OK)
+    map->row = tn_table_find(&tn_feature_maps, &map->options, spec, &status, err);
+    if (!map->row)
         return status;
-    map->row = (const struct tn_feature_row *)about; /* its first member */
     map->C = map->row->features(map);
     if (map->C == 0)
         return tn_fail(err, TARN_EINVAL,
                        "feature_map: '%s' makes too many features of a query_width of %zu",
-                       about->name, D);
+                       map->row->about.name, D);
     return TARN_OK;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* feature_map.h - phi: a row of D floats becomes a row of C floats.
  *
- * sim(q, k) = phi(q) . phi(k) is the similarity that attention is built on. A map is one file
- * that defines one row, and one line in feature_maps.def. */
+ * sim(q, k) = phi(q) . phi(k) is the similarity that attention is built on. A map is one
+ * row, in a file map_*.c, which is listed here and in feature_map.c. */
 #ifndef TN_FEATURE_MAP_H
 #define TN_FEATURE_MAP_H
 
@@ -46,8 +46,9 @@ struct tn_feature_row {
                           const float *phi, ptrdiff_t ldphi, size_t n, bool streams);
 };
 
-/* The names in feature_maps.def, ended by NULL. */
-extern const tarn_table_row *const tn_feature_rows[];
+extern const struct tn_feature_row tn_map_elu, tn_map_relu, tn_map_square, tn_map_fourier,
+    tn_map_positive, tn_map_identity;
+extern const struct tn_table tn_feature_maps;
 
 /* Reads a spec, checks it against D and fills everything but the draws. */
 tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, size_t D,

@@ -2,38 +2,33 @@
 #include "layer/head.h"
 #include "tarn/model.h"
 
-#define TN_HEAD(name) extern const struct tn_head_row tn_head_##name;
-#include "layer/heads.def"
-#undef TN_HEAD
+static const struct tn_head_row *const rows[] = {
+    &tn_head_categorical,
+    &tn_head_logistic,
+    &tn_head_ctc,
 
-#define TN_HEAD(name) &tn_head_##name.about,
-const tarn_table_row *const tn_head_rows[] = {
-#include "layer/heads.def"
-    NULL,
 };
-#undef TN_HEAD
+
+const struct tn_table tn_heads = {"head", tarn_head_kind};
 
 const tarn_table_row *tarn_head_kind(size_t index)
 {
-    return tn_row_at(tn_head_rows, index);
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
 }
 
 tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
                          tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
+    tarn_status status;
 
     *head = (struct tn_head){.symbols = symbols};
-    const tarn_status status =
-        tn_option_choose(&about, &head->options, tn_head_rows, "head", spec, err);
-
-    if (status != TARN_OK)
+    head->row = tn_table_find(&tn_heads, &head->options, spec, &status, err);
+    if (!head->row)
         return status;
-    head->row = (const struct tn_head_row *)about; /* its first member */
     if (symbols < head->row->least || symbols > head->row->most)
         return tn_fail(err, TARN_EINVAL,
-                       "head: '%s' with %zu symbols; it must have from %zu to %zu", about->name,
-                       symbols, head->row->least, head->row->most);
+                       "head: '%s' with %zu symbols; it must have from %zu to %zu",
+                       head->row->about.name, symbols, head->row->least, head->row->most);
     head->outputs = head->row->outputs(head);
     return TARN_OK;
 }

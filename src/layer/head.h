@@ -2,7 +2,7 @@
 /* head.h - what a model's outputs mean: a distribution over symbols, and its loss; or one over
  * sequences of symbols, where a row says so.
  *
- * A head is one file that defines one row, and one line in heads.def. */
+ * A head is one file that defines one row, which is listed here and in head.c. */
 #ifndef TN_HEAD_H
 #define TN_HEAD_H
 
@@ -78,8 +78,8 @@ struct tn_head_row {
     int32_t (*draw)(const struct tn_head *head, const float *outputs, struct tn_random *random);
 };
 
-/* The names in heads.def, ended by NULL. */
-extern const tarn_table_row *const tn_head_rows[];
+extern const struct tn_head_row tn_head_categorical, tn_head_logistic, tn_head_ctc;
+extern const struct tn_table tn_heads;
 
 /* Reads a spec, such as "categorical", and checks it against the number of symbols. */
 tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,

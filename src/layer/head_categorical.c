@@ -109,10 +109,8 @@ static size_t outputs(const struct tn_head *head)
     return head->symbols;
 }
 
-extern const struct tn_head_row tn_head_categorical;
 const struct tn_head_row tn_head_categorical = {
-    .about = {"categorical", "softmax over the symbols, one output each",
-              (const tarn_option_info[]){{0}}},
+    .about = {"categorical", "softmax over the symbols, one output each", tn_no_options},
     .least = 1,
     .most = INT32_MAX,
     .outputs = outputs,

@@ -86,10 +86,9 @@ static size_t outputs(const struct tn_head *head)
     return head->symbols;
 }
 
-extern const struct tn_head_row tn_head_ctc;
 const struct tn_head_row tn_head_ctc = {
     .about = {"ctc", "CTC: symbol sequences without alignment; symbol 0 is the blank",
-              (const tarn_option_info[]){{0}}},
+              tn_no_options},
     .least = 2,
     .most = INT32_MAX,
     .sequence = true,

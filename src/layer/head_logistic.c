@@ -225,7 +225,6 @@ static size_t outputs_of(const struct tn_head *head)
     return 3 * mixtures(head);
 }
 
-extern const struct tn_head_row tn_head_logistic;
 const struct tn_head_row tn_head_logistic = {
     .about = {"logistic", "mixture of logistics over ordered values, such as pixels",
               (const tarn_option_info[]){{.name = "mixtures",

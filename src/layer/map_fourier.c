@@ -67,7 +67,6 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
     }
 }
 
-extern const struct tn_feature_row tn_map_fourier;
 const struct tn_feature_row tn_map_fourier = {
     .about = {"fourier", "random Fourier features of exp(-|q - k|^2 / (2 sigma^2))",
               (const tarn_option_info[]){

@@ -85,7 +85,6 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
     map->kernels->axpy(dx, -sum / sqrtf((float)map->D), x, map->D);
 }
 
-extern const struct tn_feature_row tn_map_positive;
 const struct tn_feature_row tn_map_positive = {
     .about = {"positive", "positive random features of the softmax kernel exp(q.k / sqrt D)",
               (const tarn_option_info[]){

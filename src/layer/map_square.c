@@ -65,7 +65,6 @@ static void backward(const struct tn_feature_map *map, float *dx, const float *d
     }
 }
 
-extern const struct tn_feature_row tn_map_square;
 const struct tn_feature_row tn_map_square = {
     .about = {"square", "exact features of (q.k + bias)^2",
               (const tarn_option_info[]){

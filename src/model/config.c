@@ -27,17 +27,19 @@ static const char *const bodies[] = {[TRANSFORMER] = "transformer", [LSTM] = "ls
 
 static tarn_status check_attention(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_attention_rows, "attention", value, err);
+    const struct tn_table attentions = {"attention", tarn_attention_kind};
+
+    return tn_table_check(&attentions, value, err);
 }
 
 static tarn_status check_feature_map(const char *value, tarn_error *err)
 {
-    return *value ? tn_option_check(tn_feature_rows, "feature_map", value, err) : TARN_OK;
+    return *value ? tn_table_check(&tn_feature_maps, value, err) : TARN_OK;
 }
 
 static tarn_status check_position(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_position_rows, "position", value, err);
+    return tn_table_check(&tn_positions, value, err);
 }
 
 static tarn_status check_context(const char *value, tarn_error *err)
@@ -49,7 +51,7 @@ static tarn_status check_context(const char *value, tarn_error *err)
 
 static tarn_status check_head(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_head_rows, "head", value, err);
+    return tn_table_check(&tn_heads, value, err);
 }
 
 static tarn_status check_norm(const char *value, tarn_error *err)

@@ -34,7 +34,7 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
     size_t count = 0;
     bool same = false;
 
-    if (!pe || !position->row->fill)
+    if (!pe || !tn_position_is_sinusoid(position))
         return TARN_OK;
     if (pe->rank == 0 || pe->shape[pe->rank - 1] != position->table ||
         !tn_safetensor_count(&count, pe))

@@ -63,7 +63,8 @@ tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_el
                            size_t positions, tn_tensors_writer *write, tarn_error *err)
 {
     const struct tn_position *const position = &model->arch.position;
-    const bool narrows = elements == TN_BF16, has_table = positions > 0 && position->row->fill;
+    const bool narrows = elements == TN_BF16,
+               has_table = positions > 0 && tn_position_is_sinusoid(position);
     const size_t count = model->tensor_count + has_table;
     char *config;
     tarn_status status = tn_fields_write(&config, tn_config_fields, &model->arch.config,

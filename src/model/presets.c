@@ -6,50 +6,165 @@
 #include "base/option.h"
 #include "model/config.h"
 
-static const tarn_option_info no_options[] = {{0}};
-
+/* All have the authors' form, post-norm, relu, a sinusoid beside the embedding, but for what a
+ * recipe changes. A preset with a recipe is made for one task. Where the recipes come from is
+ * in docs/decisions.md. */
 struct preset {
     tarn_table_row about;
     size_t layers, heads, head_width, feed, symbols;
     bool causal;
-    size_t stack;
-    const char *task; /* NULL: any */
-    const char *recipe;
+    size_t stack;       /* frames per position, for tasks whose inputs are frames */
+    const char *task;   /* with options; NULL: any */
+    const char *recipe; /* words FIELD=VALUE, of the model's configuration and of settings */
 };
 
-#define TN_PRESET(id, text, about_it, L, H, D, inner, inputs, masked, frames, made_for, words) \
-    static const struct preset preset_##id = {{text, about_it, no_options},                    \
-                                              L,                                               \
-                                              H,                                               \
-                                              D,                                               \
-                                              inner,                                           \
-                                              inputs,                                          \
-                                              masked,                                          \
-                                              frames,                                          \
-                                              made_for,                                        \
-                                              words};
-#include "model/presets.def"
-#undef TN_PRESET
-
-static const tarn_table_row *const rows[] = {
-#define TN_PRESET(id, ...) &preset_##id.about,
-#include "model/presets.def"
-#undef TN_PRESET
-    NULL,
+static const struct preset presets[] = {
+    {{"copy-paper", "the paper's copy task: 4 layers, 8 heads of 32", tn_no_options},
+     4,
+     8,
+     32,
+     1024,
+     11,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"mnist-paper", "the paper's MNIST: 8 layers, 8 heads of 32", tn_no_options},
+     8,
+     8,
+     32,
+     1024,
+     256,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"cifar-paper", "the paper's CIFAR-10: 16 layers, 8 heads of 32", tn_no_options},
+     16,
+     8,
+     32,
+     1024,
+     256,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"speech-paper", "the paper's speech: 9 layers, 6 heads of 32", tn_no_options},
+     9,
+     6,
+     32,
+     768,
+     256,
+     false,
+     1,
+     NULL,
+     ""},
+    {{"speech-small", "speech on a laptop: 4 layers, 4 heads of 32", tn_no_options},
+     4,
+     4,
+     32,
+     512,
+     256,
+     false,
+     3,
+     NULL,
+     ""},
+    {{"speech-tiny", "speech in minutes: 2 layers, 4 heads of 16", tn_no_options},
+     2,
+     4,
+     16,
+     256,
+     256,
+     false,
+     3,
+     NULL,
+     ""},
+    {{"tiny", "learns in minutes: 2 layers, 4 heads of 16", tn_no_options},
+     2,
+     4,
+     16,
+     256,
+     256,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"small", "for a laptop: 4 layers, 4 heads of 32", tn_no_options},
+     4,
+     4,
+     32,
+     512,
+     256,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"medium", "for a night: 6 layers, 6 heads of 64", tn_no_options},
+     6,
+     6,
+     64,
+     1536,
+     256,
+     true,
+     1,
+     NULL,
+     ""},
+    {{"digits-fast",
+      "MNIST's digits in five minutes on two cores: 2 layers, 4 heads of 16; a whole recipe",
+      tn_no_options},
+     2,
+     4,
+     16,
+     256,
+     256,
+     true,
+     1,
+     "image",
+     "norm=pre activation=gelu head=categorical position=learned positions=784 "
+     "context=1,2,3,24,25,26,27,28,29,30,53,54,55,56,57,82,83,84,111 "
+     "precision=auto optimizer=adamw:beta2=0.99 lr=0.004 batch=4 steps=16000 "
+     "schedule=cosine:warmup=0.00625,final=0.02 eval_batches=125"},
+    {{"text-fast",
+      "a text in five minutes on two cores: 3 layers, 4 heads of 32; a whole recipe",
+      tn_no_options},
+     3,
+     4,
+     32,
+     512,
+     256,
+     true,
+     1,
+     "text",
+     "norm=pre activation=gelu context=1,2,3,4,5,6,7,8 "
+     "precision=auto optimizer=adamw:beta2=0.99 lr=0.004 length=256 batch=4 steps=16000 "
+     "schedule=cosine:warmup=0.00625,final=0.02 eval_batches=100"},
+    {{"speech-fast",
+      "spoken words, as they arrive, in a minute: 2 layers, 4 heads of 16; a whole recipe",
+      tn_no_options},
+     2,
+     4,
+     16,
+     256,
+     256,
+     true,
+     3,
+     "speech:kind=words",
+     "norm=pre activation=gelu "
+     "optimizer=adamw:beta2=0.99 lr=0.002 batch=16 steps=5000 "
+     "schedule=cosine:warmup=0.02,final=0.02"},
 };
+
+static const struct tn_table table = {"preset", tarn_preset};
 
 const tarn_table_row *tarn_preset(size_t index)
 {
-    return tn_row_at(rows, index);
+    return index < sizeof presets / sizeof presets[0] ? &presets[index].about : NULL;
 }
 
 /* NULL, and why, if there is none of that name. */
 static const struct preset *find(const char *name, tarn_error *err)
 {
-    const tarn_table_row *row = NULL;
-
-    tn_option_row(&row, rows, "preset", name, err);
-    return (const struct preset *)(const void *)row;
+    return tn_table_find(&table, NULL, name, NULL, err);
 }
 
 size_t tn_preset_stack(const char *name)

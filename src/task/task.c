@@ -8,16 +8,15 @@
 
 #include "layer/head.h"
 
-#define TN_TASK(name) extern const struct tn_task_row tn_task_##name;
-#include "task/tasks.def"
-#undef TN_TASK
+static const struct tn_task_row *const rows[] = {&tn_task_copy, &tn_task_text, &tn_task_image,
+                                                 &tn_task_speech};
 
-#define TN_TASK(name) &tn_task_##name.about,
-const tarn_table_row *const tn_task_rows[] = {
-#include "task/tasks.def"
-    NULL,
-};
-#undef TN_TASK
+const struct tn_table tn_tasks = {"task", tarn_task_kind};
+
+const tarn_table_row *tarn_task_kind(size_t index)
+{
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
+}
 
 static const double usual_validation = 0.1;
 
@@ -56,18 +55,16 @@ static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, ta
 tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_task_desc *desc,
                            tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
     tarn_task made = {.N = desc->length};
-    tarn_status status =
-        tn_option_choose(&about, &made.options, tn_task_rows, "task", name, err);
+    tarn_status status;
 
     *task = NULL;
-    if (status != TARN_OK)
+    made.row = tn_table_find(&tn_tasks, &made.options, name, &status, err);
+    if (!made.row)
         return status;
     if (strlen(name) >= sizeof made.spec)
         return tn_fail(err, TARN_EINVAL, "task is '%.40s...', which is too long", name);
     snprintf(made.spec, sizeof made.spec, "%s", name);
-    made.row = (const struct tn_task_row *)about; /* its first member */
     if (!desc->bare && (status = open_set(&made, desc, err)) != TARN_OK)
         return status;
     *task = malloc(sizeof **task);
@@ -93,13 +90,12 @@ size_t tarn_task_symbols(const tarn_task *task)
 
 static tarn_status check_head(const tarn_task *task, const tarn_config *config, tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
-    const tarn_status status = tn_option_row(&about, tn_head_rows, "head", config->head, err);
+    tarn_status status;
+    const struct tn_head_row *const head =
+        tn_table_find(&tn_heads, NULL, config->head, &status, err);
 
-    if (status != TARN_OK)
+    if (!head)
         return status;
-    const struct tn_head_row *const head = (const struct tn_head_row *)about; /* first */
-
     if (head->sequence != task->row->sequences)
         return tn_fail(
             err, TARN_EINVAL, "head is '%s'; it must predict %s for task '%s'", config->head,

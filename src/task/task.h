@@ -2,7 +2,7 @@
 /* task.h - what is learnt: a set, how many symbols it has, how well a model does on it, and how
  * its symbols look to people. `tarn_task` is this.
  *
- * A task is one file that defines one row, and one line in tasks.def. Its options stand behind
+ * A task is one file that defines one row, listed here and in task.c. Its options stand behind
  * its name: "copy:symbols=12". */
 #ifndef TN_TASK_H
 #define TN_TASK_H
@@ -111,8 +111,8 @@ struct tn_task_row {
 
 enum { TN_TASK_TEXT = 16 };
 
-/* The names in tasks.def, ended by NULL. */
-extern const tarn_table_row *const tn_task_rows[];
+extern const struct tn_task_row tn_task_copy, tn_task_text, tn_task_image, tn_task_speech;
+extern const struct tn_table tn_tasks;
 
 /* ---- Life --------------------------------------------------------------- */
 

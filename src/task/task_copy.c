@@ -77,7 +77,6 @@ static const struct tn_task_setting settings[] = {
     {0},
 };
 
-extern const struct tn_task_row tn_task_copy;
 const struct tn_task_row tn_task_copy = {
     .about = {"copy", "repeat a random sequence of symbols after a separator",
               (const tarn_option_info[]){

@@ -160,7 +160,6 @@ static const struct tn_task_setting settings[] = {
         name, "of the images; 0: taken from the data", 0.0, most, 0.0, true, NULL              \
     }
 
-extern const struct tn_task_row tn_task_image;
 const struct tn_task_row tn_task_image = {
     .about = {"image", "predict the next byte of an image",
               (const tarn_option_info[]){

@@ -7,18 +7,9 @@
 
 #include "model/config.h"
 
-const tarn_table_row *tarn_task_kind(size_t index)
-{
-    return tn_row_at(tn_task_rows, index);
-}
-
 static const struct tn_task_row *find(const char *task)
 {
-    const tarn_table_row *row = NULL;
-
-    if (task)
-        tn_option_row(&row, tn_task_rows, "task", task, NULL);
-    return (const struct tn_task_row *)row; /* its first member */
+    return task ? tn_table_find(&tn_tasks, NULL, task, NULL, NULL) : NULL;
 }
 
 const char *tarn_task_preset(const char *task)

@@ -254,7 +254,6 @@ static const struct tn_task_setting settings[] = {
         name, help, 0.0, 2.0, initial, true, choices                                           \
     }
 
-extern const struct tn_task_row tn_task_speech;
 const struct tn_task_row tn_task_speech = {
     .about = {"speech", "transcribe speech, from a folder of recordings and transcripts",
               (const tarn_option_info[]){

@@ -95,13 +95,12 @@ static const struct tn_task_setting settings[] = {
     {"clip", "global:norm=1"}, {0},
 };
 
-extern const struct tn_task_row tn_task_text;
 const struct tn_task_row tn_task_text = {
     .about = {"text",
               "predict the next byte of a text file, or of all text files in a folder, joined "
               "in the "
               "order of their names; the end of the text is for validation",
-              (const tarn_option_info[]){{0}}},
+              tn_no_options},
     .reads_data = true,
     .metric = {"bits_per_byte", bits_per_byte, false},
     .settings = settings,

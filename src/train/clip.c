@@ -16,32 +16,30 @@ enum { RUN = 1024 };
 
 /* ---- Specs -------------------------------------------------------------- */
 
-static const tarn_option_info no_options[] = {{0}};
 static const tarn_option_info norm_options[] = {
     {"norm", "maximum gradient norm; larger gradients are scaled down", 1e-6, 1e6, 1.0, false,
      NULL},
     {0},
 };
 static const tarn_table_row rows[] = {
-    [TN_CLIP_NONE] = {"none", "no gradient clipping", no_options},
+    [TN_CLIP_NONE] = {"none", "no gradient clipping", tn_no_options},
     [TN_CLIP_TENSOR] = {"tensor", "clip the gradient norm of each tensor", norm_options},
     [TN_CLIP_GLOBAL] = {"global", "clip the norm of all gradients together", norm_options},
 };
-static const tarn_table_row *const names[] = {&rows[TN_CLIP_NONE], &rows[TN_CLIP_TENSOR],
-                                              &rows[TN_CLIP_GLOBAL], NULL};
+static const struct tn_table table = {"clip", tarn_clip};
 
 const tarn_table_row *tarn_clip(size_t index)
 {
-    return tn_row_at(names, index);
+    return index < sizeof rows / sizeof rows[0] ? &rows[index] : NULL;
 }
 
 tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err)
 {
-    const tarn_table_row *row = NULL;
     struct tn_options options = {{0.0}};
-    const tarn_status status = tn_option_choose(&row, &options, names, "clip", spec, err);
+    tarn_status status;
+    const tarn_table_row *const row = tn_table_find(&table, &options, spec, &status, err);
 
-    if (status == TARN_OK)
+    if (row)
         *clip = (struct tn_clip){(enum tn_clip_kind)(row - rows), options.value[0]};
     return status;
 }

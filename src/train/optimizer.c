@@ -5,31 +5,24 @@
 #include <assert.h>
 #include <string.h>
 
-#define TN_OPTIMIZER(name) extern const struct tn_optimizer_row tn_optim_##name;
-#include "train/optimizers.def"
-#undef TN_OPTIMIZER
-
-#define TN_OPTIMIZER(name) &tn_optim_##name.about,
-const tarn_table_row *const tn_optimizer_rows[] = {
-#include "train/optimizers.def"
-    NULL,
+static const struct tn_optimizer_row *const rows[] = {
+    &tn_optimizer_radam, &tn_optimizer_adam, &tn_optimizer_adamw,
+    &tn_optimizer_sgd,   &tn_optimizer_lion,
 };
-#undef TN_OPTIMIZER
+
+const struct tn_table tn_optimizers = {"optimizer", tarn_optimizer};
 
 const tarn_table_row *tarn_optimizer(size_t index)
 {
-    return tn_row_at(tn_optimizer_rows, index);
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
 }
 
 tarn_status tn_optimizer_init(struct tn_optimizer *optimizer, const char *spec, tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
+    tarn_status status;
 
     *optimizer = (struct tn_optimizer){0};
-    const tarn_status status = tn_option_choose(&about, &optimizer->options, tn_optimizer_rows,
-                                                "optimizer", spec, err);
-
-    optimizer->row = (const struct tn_optimizer_row *)about; /* its first member */
+    optimizer->row = tn_table_find(&tn_optimizers, &optimizer->options, spec, &status, err);
     assert(status != TARN_OK || tn_optimizer_moments(optimizer) <= TN_MOMENTS_MOST);
     return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* optimizer.h - from gradients to the next weights.
  *
- * An optimizer is one file that defines one row, and one line in optimizers.def. Its row says
+ * An optimizer is one file that defines one row, listed here and in optimizer.c. Its row says
  * which moments it keeps, and it is handed all tensors of a model at once: most work float by
  * float and leave the threads to tn_optimizer_pieces(); one that needs whole matrices finds
  * them by their ranges. */
@@ -40,8 +40,9 @@ struct tn_optimizer {
     struct tn_options options;
 };
 
-/* The names in optimizers.def, ended by NULL. */
-extern const tarn_table_row *const tn_optimizer_rows[];
+extern const struct tn_optimizer_row tn_optimizer_adam, tn_optimizer_adamw, tn_optimizer_radam,
+    tn_optimizer_sgd, tn_optimizer_lion;
+extern const struct tn_table tn_optimizers;
 
 /* Reads a spec such as "radam:decay=0". */
 tarn_status tn_optimizer_init(struct tn_optimizer *optimizer, const char *spec,

@@ -4,20 +4,61 @@
 
 #include <assert.h>
 
-#define TN_SCHEDULE(name) extern const struct tn_schedule_row tn_sched_##name;
-#include "train/schedules.def"
-#undef TN_SCHEDULE
+/* ---- constant ----------------------------------------------------------- */
 
-#define TN_SCHEDULE(name) &tn_sched_##name.about,
-const tarn_table_row *const tn_schedule_rows[] = {
-#include "train/schedules.def"
-    NULL,
+static double constant_rate(const struct tn_schedule *schedule,
+                            const struct tn_schedule_state *state, double t)
+{
+    (void)state;
+    (void)t;
+    return schedule->rate;
+}
+
+static const struct tn_schedule_row constant = {
+    .about = {"constant", "constant learning rate", tn_no_options},
+    .rate = constant_rate,
 };
-#undef TN_SCHEDULE
+
+/* ---- step --------------------------------------------------------------- */
+
+/* The copy task of the paper: 1e-3, and 1e-4 after 3000 updates. */
+enum { AT, FACTOR };
+
+static double step_rate(const struct tn_schedule *schedule,
+                        const struct tn_schedule_state *state, double t)
+{
+    const double *const option = schedule->options.value;
+
+    (void)state;
+    return t > option[AT] ? option[FACTOR] * schedule->rate : schedule->rate;
+}
+
+static const struct tn_schedule_row step = {
+    .about = {"step", "reduce the rate once, after a number of updates",
+              (const tarn_option_info[]){
+                  [AT] = {"at", "number of updates before the reduction", 0.0, 1e12, 3000.0,
+                          true, NULL},
+                  [FACTOR] = {"factor", "factor by which the rate is reduced", 1e-9, 1.0, 0.1,
+                              false, NULL},
+                  {0},
+              }},
+    .rate = step_rate,
+};
+
+/* ---- the table ---------------------------------------------------------- */
+
+static const struct tn_schedule_row *const rows[] = {
+    &constant,
+    &step,
+    &tn_schedule_plateau,
+    &tn_schedule_cosine,
+};
+
+const struct tn_table tn_schedules = {"schedule", tarn_schedule};
 
 const tarn_table_row *tarn_schedule(size_t index)
 {
-    return tn_row_at(tn_schedule_rows, index);
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
 }
 
 static const double rate_most = 10.0;
@@ -25,18 +66,15 @@ static const double rate_most = 10.0;
 tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,
                              size_t steps, tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
+    tarn_status status;
 
     *schedule = (struct tn_schedule){.rate = rate, .steps = steps};
-    const tarn_status status =
-        tn_option_choose(&about, &schedule->options, tn_schedule_rows, "schedule", spec, err);
-
-    if (status != TARN_OK)
+    schedule->row = tn_table_find(&tn_schedules, &schedule->options, spec, &status, err);
+    if (!schedule->row)
         return status;
     if (!(rate > 0.0 && rate <= rate_most)) /* NaN too */
         return tn_fail(err, TARN_EINVAL, "lr is %g; it must be above 0 and at most %g", rate,
                        rate_most);
-    schedule->row = (const struct tn_schedule_row *)about; /* its first member */
     return schedule->row->check ? schedule->row->check(schedule, err) : TARN_OK;
 }
 

@@ -2,7 +2,7 @@
 /* schedule.h - the learning rate of each update.
  *
  * A rate is a function of the update's number and, for schedules that watch the validation, of
- * a small state. A schedule is one file that defines one row, and one line in schedules.def. */
+ * a small state. A schedule is one row of the table in schedule.c. */
 #ifndef TN_SCHEDULE_H
 #define TN_SCHEDULE_H
 
@@ -49,8 +49,8 @@ struct tn_schedule_row {
                     double metric);
 };
 
-/* The names in schedules.def, ended by NULL. */
-extern const tarn_table_row *const tn_schedule_rows[];
+extern const struct tn_schedule_row tn_schedule_plateau, tn_schedule_cosine;
+extern const struct tn_table tn_schedules;
 
 /* Reads a spec such as "step:at=3000,factor=0.1" for a rate from above 0 to 10. */
 tarn_status tn_schedule_init(struct tn_schedule *schedule, const char *spec, double rate,

@@ -55,8 +55,7 @@ static double rate(const struct tn_schedule *schedule, const struct tn_schedule_
     return schedule->rate * (final + (1.0 - final) * 0.5 * (1.0 + cos(pi * p)));
 }
 
-extern const struct tn_schedule_row tn_sched_cosine;
-const struct tn_schedule_row tn_sched_cosine = {
+const struct tn_schedule_row tn_schedule_cosine = {
     .about = {"cosine", "linear warm-up, then cosine decay",
               (const tarn_option_info[]){
                   [WARMUP] = {"warmup",

@@ -43,8 +43,7 @@ static void observe(const struct tn_schedule *schedule, struct tn_schedule_state
     }
 }
 
-extern const struct tn_schedule_row tn_sched_plateau;
-const struct tn_schedule_row tn_sched_plateau = {
+const struct tn_schedule_row tn_schedule_plateau = {
     .about = {"plateau", "reduce the rate when validation stops improving",
               (const tarn_option_info[]){
                   [FACTOR] = {"factor", "factor by which the rate is reduced", 0.01, 0.999, 0.5,

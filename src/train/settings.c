@@ -28,17 +28,17 @@ enum { PROGRESS_FIELDS = 4 };
 
 static tarn_status check_task(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_task_rows, "task", value, err);
+    return tn_table_check(&tn_tasks, value, err);
 }
 
 static tarn_status check_optimizer(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_optimizer_rows, "optimizer", value, err);
+    return tn_table_check(&tn_optimizers, value, err);
 }
 
 static tarn_status check_schedule(const char *value, tarn_error *err)
 {
-    return tn_option_check(tn_schedule_rows, "schedule", value, err);
+    return tn_table_check(&tn_schedules, value, err);
 }
 
 static tarn_status check_clip(const char *value, tarn_error *err)
@@ -156,17 +156,17 @@ static tarn_status set_all(tarn_settings *settings, const struct tn_task_setting
 
 tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_error *err)
 {
-    const tarn_table_row *row = NULL;
     tarn_status status;
 
     if (!settings || !task)
         return tn_fail(err, TARN_EINVAL, "settings and task must not be NULL");
+    const struct tn_task_row *const row = tn_table_find(&tn_tasks, NULL, task, &status, err);
+
     *settings = (tarn_settings){0};
-    if ((status = tn_option_row(&row, tn_task_rows, "task", task, err)) != TARN_OK ||
-        (status = tarn_settings_set(settings, "task", task, err)) != TARN_OK ||
+    if (!row || (status = tarn_settings_set(settings, "task", task, err)) != TARN_OK ||
         (status = set_all(settings, usual, err)) != TARN_OK)
         return status;
-    return set_all(settings, ((const struct tn_task_row *)row)->settings, err);
+    return set_all(settings, row->settings, err);
 }
 
 static bool is_setting(const char *name)

@@ -463,13 +463,12 @@ static void take_over(tarn_config *config, const char *task_before, size_t symbo
 /* All of the data is fine for an evaluation. */
 static tarn_status check_validation(const tarn_settings *settings, tarn_error *err)
 {
-    const tarn_table_row *about = NULL;
-    const tarn_status status = tn_option_row(&about, tn_task_rows, "task", settings->task, err);
+    tarn_status status;
+    const struct tn_task_row *const row =
+        tn_table_find(&tn_tasks, NULL, settings->task, &status, err);
 
-    if (status != TARN_OK)
+    if (!row)
         return status;
-    const struct tn_task_row *const row = (const struct tn_task_row *)about; /* first */
-
     if (settings->validation < 1.0 || !row->reads_data)
         return TARN_OK;
     return tn_fail(err, TARN_EINVAL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* optim_adam.c - Adam (Kingma and Ba 2015) and its kin.
+/* optimizer_adam.c - Adam (Kingma and Ba 2015) and its kin.
  *
  *   m  = beta1 m + (1 - beta1) g                    v = beta2 v + (1 - beta2) g^2
  *   w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + eps)
@@ -116,20 +116,19 @@ static void radam(const struct tn_optimizer_step *step)
     tn_optimizer_pieces(step, update_piece, &by);
 }
 
-extern const struct tn_optimizer_row tn_optim_adam, tn_optim_adamw, tn_optim_radam;
-const struct tn_optimizer_row tn_optim_adam = {
+const struct tn_optimizer_row tn_optimizer_adam = {
     .about = {"adam", "Adam; weight decay is added to the gradient",
               OPTIONS("weight decay, added to the gradient", 0.0)},
     .moments = "mv",
     .update = adam,
 };
-const struct tn_optimizer_row tn_optim_adamw = {
+const struct tn_optimizer_row tn_optimizer_adamw = {
     .about = {"adamw", "Adam with decoupled weight decay",
               OPTIONS("weight decay per update, times the learning rate", 0.01)},
     .moments = "mv",
     .update = adamw,
 };
-const struct tn_optimizer_row tn_optim_radam = {
+const struct tn_optimizer_row tn_optimizer_radam = {
     .about = {"radam", "rectified Adam, as in the paper, with decoupled weight decay",
               OPTIONS("weight decay per update, times the learning rate", 0.01)},
     .moments = "mv",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* optim_sgd.c - stochastic gradient descent with momentum, as PyTorch has it.
+/* optimizer_sgd.c - stochastic gradient descent with momentum, as PyTorch has it.
  *
  *   g' = g + decay w        m = momentum m + g'
  *   w -= rate m             or, with Nesterov's momentum, rate (g' + momentum m) */
@@ -52,8 +52,7 @@ static void update(const struct tn_optimizer_step *step)
     tn_optimizer_pieces(step, update_piece, &by);
 }
 
-extern const struct tn_optimizer_row tn_optim_sgd;
-const struct tn_optimizer_row tn_optim_sgd = {
+const struct tn_optimizer_row tn_optimizer_sgd = {
     .about = {"sgd", "stochastic gradient descent with momentum", options},
     .moments = "m",
     .update = update,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* optim_lion.c - Lion (Chen et al. 2023): the sign of a mean of gradients.
+/* optimizer_lion.c - Lion (Chen et al. 2023): the sign of a mean of gradients.
  *
  *   u  = sign(beta1 m + (1 - beta1) g)
  *   w -= rate decay w + rate u        m = beta2 m + (1 - beta2) g
@@ -53,8 +53,7 @@ static void update(const struct tn_optimizer_step *step)
     tn_optimizer_pieces(step, update_piece, &by);
 }
 
-extern const struct tn_optimizer_row tn_optim_lion;
-const struct tn_optimizer_row tn_optim_lion = {
+const struct tn_optimizer_row tn_optimizer_lion = {
     .about = {"lion", "Lion: steps by the sign of the moment; needs a smaller learning rate",
               options},
     .moments = "m",
