@@ -9,61 +9,75 @@
 
 /* ---- product ------------------------------------------------------------ */
 
-/* `rows` x `vecs` vectors of c in registers while p runs over the sum. */
-FORCE_INLINE void product_block(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row,
-                                ptrdiff_t a_col, const float *b, ptrdiff_t ldb, size_t k,
-                                bool add, int rows, int vecs)
+/* The m rows of a product that are not computed yet. */
+struct product_rows {
+    float *c;
+    const float *a, *b;
+    ptrdiff_t ldc, a_row, a_col, ldb;
+    size_t m, k;
+    bool add;
+};
+
+/* `rows` x `vecs` vectors of c in registers while p runs over the sum. Returns the rows after
+ * them. */
+FORCE_INLINE struct product_rows product_block(struct product_rows left, int rows, int vecs)
 {
-    vec sum[PRODUCT_ROWS][PAIR];
+    vec sum[PRODUCT_ROWS + 1][PAIR];
+    const float *a = left.a, *b = left.b;
 
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < vecs; j++)
             sum[i][j] = splat(0.0f);
-    for (size_t p = 0; p < k; p++) {
+    for (size_t p = 0; p < left.k; p++, a += left.a_col, b += left.ldb) {
         vec row[PAIR];
 
         for (int j = 0; j < vecs; j++)
             row[j] = load(b + j * LANES);
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < vecs; j++)
-                sum[i][j] += a[i * a_row] * row[j];
-        a += a_col;
-        b += ldb;
+                sum[i][j] += a[i * left.a_row] * row[j];
     }
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < vecs; j++) {
-            float *const at = c + i * ldc + j * LANES;
+            float *const at = left.c + i * left.ldc + j * LANES;
 
-            store(at, add ? load(at) + sum[i][j] : sum[i][j]);
+            store(at, left.add ? load(at) + sum[i][j] : sum[i][j]);
         }
+    left.c += rows * left.ldc;
+    left.a += rows * left.a_row;
+    left.m -= (size_t)rows;
+    return left;
 }
 
-FORCE_INLINE void product_columns(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row,
-                                  ptrdiff_t a_col, const float *b, ptrdiff_t ldb, size_t m,
-                                  size_t k, bool add, int vecs)
+/* A row alone waits for each of its multiply-adds. So the one that is left over where values
+ * have a further column for the denominator goes with the first block, and others in blocks of
+ * four and two. */
+FORCE_INLINE void product_columns(struct product_rows left, int vecs)
 {
-    for (; m >= PRODUCT_ROWS; m -= PRODUCT_ROWS) {
-        product_block(c, ldc, a, a_row, a_col, b, ldb, k, add, PRODUCT_ROWS, vecs);
-        c += PRODUCT_ROWS * ldc;
-        a += PRODUCT_ROWS * a_row;
-    }
-    for (; m > 0; m--) {
-        product_block(c, ldc, a, a_row, a_col, b, ldb, k, add, 1, vecs);
-        c += ldc;
-        a += a_row;
-    }
+    if (left.m > 1 && left.m % PRODUCT_ROWS == 1)
+        left = product_block(left, PRODUCT_ROWS + 1, vecs);
+    while (left.m >= PRODUCT_ROWS)
+        left = product_block(left, PRODUCT_ROWS, vecs);
+    if (PRODUCT_ROWS > 4 && left.m >= 4)
+        left = product_block(left, 4, vecs);
+    if (left.m >= 2)
+        left = product_block(left, 2, vecs);
+    if (left.m > 0)
+        product_block(left, 1, vecs);
 }
 
 static void product(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row, ptrdiff_t a_col,
                     const float *b, ptrdiff_t ldb, size_t m, size_t n, size_t k, bool add)
 {
+    struct product_rows all = {c, a, b, ldc, a_row, a_col, ldb, m, k, add};
+
     for (; n >= PAIR * LANES; n -= PAIR * LANES) {
-        product_columns(c, ldc, a, a_row, a_col, b, ldb, m, k, add, PAIR);
-        b += PAIR * LANES;
-        c += PAIR * LANES;
+        product_columns(all, PAIR);
+        all.b += PAIR * LANES;
+        all.c += PAIR * LANES;
     }
     if (n > 0)
-        product_columns(c, ldc, a, a_row, a_col, b, ldb, m, k, add, 1);
+        product_columns(all, 1);
 }
 
 /* ---- recur -------------------------------------------------------------- */
