@@ -165,7 +165,7 @@ static void print_lines(const struct options *o, const tarn_validation *v, doubl
             printf("%-16s %.0f\n", counts[i].name, count_of(v, i));
     } else {
         printf("%-16s %.0f\n", "positions", v->positions);
-        printf("%-16s %.4g\n", "positions/s", v->positions / seconds);
+        printf("%-16s %.0f\n", "positions/s", v->positions / seconds);
     }
 }
 

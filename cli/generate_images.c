@@ -117,9 +117,9 @@ static int draw_and_show(const struct generate_options *o, struct draw *d)
         return EXIT_DONE;
     }
     picture_show(&picture);
-    printf("%s%s%zu images of %zu x %zu x %zu, %.4g images/s\n", o->out ? o->out : "",
-           o->out ? ": " : "", d->count, d->size.height, d->size.width, d->size.channels,
-           (double)d->count / d->seconds);
+    printf("%s%s%zu image%s of %zu x %zu x %zu, %.4g images/s\n", o->out ? o->out : "",
+           o->out ? ": " : "", d->count, d->count == 1 ? "" : "s", d->size.height,
+           d->size.width, d->size.channels, (double)d->count / d->seconds);
     return EXIT_DONE;
 }
 

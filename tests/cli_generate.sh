@@ -192,7 +192,7 @@ printf '' >"$folder/empty.safetensors"
 size=$(wc -c <"$linear")
 for command in generate inspect eval; do
     refuse 1 'No such file' $command "$folder/none"
-    refuse 1 'png.safetensors: not a safetensors, PyTorch or NumPy file: a header of' \
+    refuse 1 'png.safetensors: not a safetensors, PyTorch or NumPy file$' \
         $command "$folder/png.safetensors"
     refuse 1 'empty.safetensors: has only 0 bytes' $command "$folder/empty.safetensors"
     refuse 1 '--best requires a training folder' $command "$folder/none" --best

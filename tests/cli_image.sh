@@ -99,7 +99,7 @@ expect 1 'empty' eval "$model" --data "$folder/empty"
 draw() {
     file=$1
     shift
-    expect 0 'images of 6 x 5 x 1, .* images/s' generate "$model" -o "$folder/$file" "$@"
+    expect 0 'images* of 6 x 5 x 1, .* images/s' generate "$model" -o "$folder/$file" "$@"
 }
 
 draw a.png -n 20

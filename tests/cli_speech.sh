@@ -42,7 +42,7 @@ expect 2 'position is .add.; it must be none' train speech $tiny --data tones --
 expect 2 '--epochs and --steps cannot be used together' train speech --data tones --out a --epochs 1 --steps 3
 expect 2 'epochs: task .copy. generates endless data' train copy --out a --epochs 1
 expect 2 'cache: task .copy. does not use it' train copy --out a --cache features
-expect 0 'speech-paper  *the paper' train speech --help
+expect 0 'speech-paper  *speech model of the paper' train speech --help
 expect 0 ':kind=phones|characters|words' train --help
 [ -e a ] && fail "a refused run made its folder"
 

@@ -51,10 +51,8 @@ static tarn_status find_header(size_t *header, const struct tn_bytes *bytes, con
     const uint64_t length = little_endian(bytes->data);
 
     if (length > TN_SAFETENSORS_HEADER)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: not a safetensors, PyTorch or NumPy file: a header of %ju bytes is "
-                       "more than %d",
-                       tn_path_shown(path), (uintmax_t)length, TN_SAFETENSORS_HEADER);
+        return tn_fail(err, TARN_EFORMAT, "%s: not a safetensors, PyTorch or NumPy file",
+                       tn_path_shown(path));
     if (length > bytes->size - LENGTH_BYTES)
         return tn_fail(err, TARN_EFORMAT,
                        "%s: not a safetensors file, or truncated: a header of %ju bytes needs "

@@ -19,7 +19,7 @@ struct preset {
 };
 
 static const struct preset presets[] = {
-    {{"copy-paper", "the paper's copy task: 4 layers, 8 heads of 32", tn_no_options},
+    {{"copy-paper", "copy task of the paper: 4 layers, 8 heads of 32", tn_no_options},
      4,
      8,
      32,
@@ -29,7 +29,7 @@ static const struct preset presets[] = {
      1,
      NULL,
      ""},
-    {{"mnist-paper", "the paper's MNIST: 8 layers, 8 heads of 32", tn_no_options},
+    {{"mnist-paper", "MNIST model of the paper: 8 layers, 8 heads of 32", tn_no_options},
      8,
      8,
      32,
@@ -39,7 +39,7 @@ static const struct preset presets[] = {
      1,
      NULL,
      ""},
-    {{"cifar-paper", "the paper's CIFAR-10: 16 layers, 8 heads of 32", tn_no_options},
+    {{"cifar-paper", "CIFAR-10 model of the paper: 16 layers, 8 heads of 32", tn_no_options},
      16,
      8,
      32,
@@ -49,7 +49,7 @@ static const struct preset presets[] = {
      1,
      NULL,
      ""},
-    {{"speech-paper", "the paper's speech: 9 layers, 6 heads of 32", tn_no_options},
+    {{"speech-paper", "speech model of the paper: 9 layers, 6 heads of 32", tn_no_options},
      9,
      6,
      32,
@@ -59,7 +59,7 @@ static const struct preset presets[] = {
      1,
      NULL,
      ""},
-    {{"speech-small", "speech on a laptop: 4 layers, 4 heads of 32", tn_no_options},
+    {{"speech-small", "speech, for a laptop: 4 layers, 4 heads of 32", tn_no_options},
      4,
      4,
      32,
@@ -69,7 +69,7 @@ static const struct preset presets[] = {
      3,
      NULL,
      ""},
-    {{"speech-tiny", "speech in minutes: 2 layers, 4 heads of 16", tn_no_options},
+    {{"speech-tiny", "speech, learns in minutes: 2 layers, 4 heads of 16", tn_no_options},
      2,
      4,
      16,
@@ -110,7 +110,8 @@ static const struct preset presets[] = {
      NULL,
      ""},
     {{"digits-fast",
-      "MNIST's digits in five minutes on two cores: 2 layers, 4 heads of 16; a whole recipe",
+      "MNIST digits in five minutes on two cores, training settings included: 2 layers, 4 "
+      "heads of 16",
       tn_no_options},
      2,
      4,
@@ -125,7 +126,7 @@ static const struct preset presets[] = {
      "precision=auto optimizer=adamw:beta2=0.99 lr=0.004 batch=4 steps=16000 "
      "schedule=cosine:warmup=0.00625,final=0.02 eval_batches=125"},
     {{"text-fast",
-      "a text in five minutes on two cores: 3 layers, 4 heads of 32; a whole recipe",
+      "text in five minutes on two cores, training settings included: 3 layers, 4 heads of 32",
       tn_no_options},
      3,
      4,
@@ -139,7 +140,8 @@ static const struct preset presets[] = {
      "precision=auto optimizer=adamw:beta2=0.99 lr=0.004 length=256 batch=4 steps=16000 "
      "schedule=cosine:warmup=0.00625,final=0.02 eval_batches=100"},
     {{"speech-fast",
-      "spoken words, as they arrive, in a minute: 2 layers, 4 heads of 16; a whole recipe",
+      "spoken words in a minute, also streaming, training settings included: 2 layers, 4 heads "
+      "of 16",
       tn_no_options},
      2,
      4,

@@ -157,7 +157,7 @@ static const struct tn_task_setting settings[] = {
 
 #define SIZE_OPTION(name, most)                                                                \
     {                                                                                          \
-        name, "of the images; 0: taken from the data", 0.0, most, 0.0, true, NULL              \
+        name, name " of the images; 0: taken from the data", 0.0, most, 0.0, true, NULL        \
     }
 
 const struct tn_task_row tn_task_image = {

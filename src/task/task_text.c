@@ -96,10 +96,7 @@ static const struct tn_task_setting settings[] = {
 };
 
 const struct tn_task_row tn_task_text = {
-    .about = {"text",
-              "predict the next byte of a text file, or of all text files in a folder, joined "
-              "in the "
-              "order of their names; the end of the text is for validation",
+    .about = {"text", "predict the next byte of a text file, or of the text files in a folder",
               tn_no_options},
     .reads_data = true,
     .metric = {"bits_per_byte", bits_per_byte, false},

@@ -306,6 +306,7 @@ def test_our_masks_have_the_matrices_of_others():
                                                                [True, True, False], [True] * 3]
     assert tt.FullMask(1, 2).additive_matrix.tolist() == [[0.0, 0.0]]
     assert tt.LengthMask(torch.tensor([1, 2])).float_matrix.tolist() == [[1.0, 0.0], [1.0, 1.0]]
+    assert tt.LengthMask([1, 2]).float_matrix.tolist() == [[1.0, 0.0], [1.0, 1.0]]
 
 
 WRONG_MASKS = [

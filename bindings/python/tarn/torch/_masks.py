@@ -5,7 +5,7 @@ An attention mask must be full or causal, and key lengths must keep the first ke
 sequence. Anything else is not supported and raises an error."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Union
+from typing import Any, List, NamedTuple, Optional, Sequence, Union
 
 import torch
 
@@ -84,9 +84,9 @@ class TriangularCausalMask(_Mask):
 class LengthMask(_Mask):
     """Masks the positions past the length of each sequence."""
 
-    def __init__(self, lengths: torch.Tensor, max_len: Optional[int] = None,
+    def __init__(self, lengths: Union[torch.Tensor, Sequence[int]], max_len: Optional[int] = None,
                  device: Any = None) -> None:
-        self.lengths = lengths.clone() if device is None else lengths.to(device)
+        self.lengths = torch.as_tensor(lengths, device=device).clone()
         self._most = int(max_len or self.lengths.max())
 
     @property
