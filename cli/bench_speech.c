@@ -43,7 +43,7 @@ enum { METHODS = sizeof methods / sizeof methods[0], CTC = METHODS - 1 };
 /* ---- Options ------------------------------------------------------------ */
 
 struct values {
-    const char *preset, *lengths, *lstm;
+    const char *preset, *lengths;
     size_t frames, threads, repeat;
     bool json;
 };
@@ -57,8 +57,6 @@ static const struct args_option options[] = {
      "frames per utterance, at 100 frames per second"},
     {"frames", "N", ARGS_COUNT, "8000", AT(frames), 1, 1 << 24,
      "frames per batch, which holds as many utterances as fit, at least one"},
-    {"lstm", "NAME", ARGS_TEXT, "portable", AT(lstm), 0, 0,
-     "LSTM implementation: portable (tarn's own) or onednn"},
     {"repeat", "N", ARGS_COUNT, "3", AT(repeat), 1, 1000,
      "updates to measure, after one to warm up; the fastest counts"},
     {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
@@ -141,7 +139,6 @@ static tarn_status open_subject(struct bench *b, size_t method, tarn_error *err)
         .optimizer = strcmp(methods[method].name, "bi-lstm") == 0 ? "adam" : "radam",
         .lr = 1e-4,
         .host = {.threads = b->values->threads, .cpu = b->cpu},
-        .lstm = b->values->lstm,
     };
     tarn_config config;
     tarn_status status = configure(&config, b->values->preset, &methods[method], err);
@@ -234,8 +231,6 @@ static void print_json(const struct bench *b, size_t method)
     hardware_name(processor, sizeof processor);
     json_put_text(object, "preset", b->values->preset);
     json_put_text(object, "method", methods[method].name);
-    if (strcmp(methods[method].name, "bi-lstm") == 0)
-        json_put_text(object, "lstm", b->values->lstm);
     json_put_text(object, "precision", "f32");
     json_put_count(object, "length", b->length);
     json_put_count(object, "batch", b->batch);
@@ -347,7 +342,7 @@ const struct command bench_speech = {
     .options = options,
     .tables = tables,
     .examples = "tarn bench speech\n"
-                "tarn bench speech --preset speech-small --lengths 800,1600 --lstm onednn\n",
+                "tarn bench speech --preset speech-small --lengths 800,1600\n",
     .values = sizeof(struct values),
     .run = run,
 };

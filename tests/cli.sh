@@ -150,7 +150,6 @@ for wrong in x 0 8, ,8 8.5 ''; do
     speech 2 "--lengths is '.*'; it must be up to 16 whole numbers" --lengths "$wrong"
 done
 expect 2 "speech: preset: unknown name 'foo'" bench speech --preset foo
-speech 2 "lstm: unknown name 'foo'; available: portable" --lstm foo
 expect 0 'Table 3' bench speech --help
 
 # ---- bench threads: rows of one thread and of two, for each kind of work ----

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lstm.c - the LSTM of every backend against PyTorch, against its equations in double, and
+/* test_lstm.c - the LSTM against PyTorch, against its equations in double, and
  * against itself: lengths, threads, slopes. */
 #include <math.h>
 #include <stdlib.h>
@@ -7,16 +7,6 @@
 
 #include "support/lstm_case.h"
 #include "vectors/lstm_torch.h"
-
-/* Of this build. */
-static const char *const backends[] = {
-    "portable",
-#ifdef TN_HAVE_ONEDNN
-    "onednn",
-#endif
-};
-
-enum { BACKENDS = sizeof backends / sizeof backends[0] };
 
 /* ---- PyTorch ------------------------------------------------------------ */
 
@@ -28,14 +18,12 @@ static void check_torch(const char *what, const struct floats *got, const float 
     free(exact);
 }
 
-static void compare_with_torch(const char *backend, const struct tn_kernels *kernels,
-                               struct tn_random *random)
+static void compare_with_torch(const struct tn_kernels *kernels, struct tn_random *random)
 {
     const struct tn_lstm_desc d = {
-        .backend = backend, .B = TORCH_B, .N = TORCH_N, .in = TORCH_IN, .units = TORCH_H};
+        .B = TORCH_B, .N = TORCH_N, .in = TORCH_IN, .units = TORCH_H};
     struct lstm_case c = lstm_open(d, host_of(kernels, 0), random);
 
-    assert_string_equal(tn_lstm_name(&c.lstm), d.backend);
     assert_int_equal(c.weights.n, sizeof torch_weights / sizeof(float));
     memcpy(c.x.at, torch_x, sizeof torch_x);
     memcpy(c.dy.at, torch_dy, sizeof torch_dy);
@@ -56,8 +44,7 @@ static void pytorch_computes_the_same(void **state)
     (void)state;
     tn_random_seed(&random, 501);
     for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
-        for (size_t i = 0; i < BACKENDS; i++)
-            compare_with_torch(backends[i], kernels, &random);
+        compare_with_torch(kernels, &random);
 }
 
 /* ---- the equations ------------------------------------------------------ */
@@ -122,9 +109,8 @@ static void every_instruction_set_equals_the_equations(void **state)
     (void)state;
     tn_random_seed(&random, 502);
     for (size_t k = 0; (kernels = tn_kernels_row(k)) != NULL; k++)
-        for (size_t i = 0; i < 12 * BACKENDS; i++) {
-            const struct tn_lstm_desc d = {.backend = backends[i / 12],
-                                           .B = 1 + below(&random, 20),
+        for (size_t i = 0; i < 12; i++) {
+            const struct tn_lstm_desc d = {.B = 1 + below(&random, 20),
                                            .N = 1 + below(&random, 12),
                                            .in = 1 + below(&random, 20),
                                            .units = ONE_OF(&random, 1, 3, 8, 16, 21),
@@ -152,13 +138,9 @@ static void gradients_are_slopes(void **state)
 
     (void)state;
     tn_random_seed(&random, 503);
-    for (size_t i = 0; i < 6 * BACKENDS; i++) {
-        const struct tn_lstm_desc d = {.backend = backends[i / 6],
-                                       .B = 3,
-                                       .N = 9,
-                                       .in = 7,
-                                       .units = 5,
-                                       .one_way = i % 3 == 0};
+    for (size_t i = 0; i < 6; i++) {
+        const struct tn_lstm_desc d = {
+            .B = 3, .N = 9, .in = 7, .units = 5, .one_way = i % 3 == 0};
         struct lstm_case c = lstm_open(d, forced_host(2), &random);
 
         lstm_run(&c);
@@ -170,12 +152,13 @@ static void gradients_are_slopes(void **state)
 }
 
 /* What is beyond a length changes nothing, and gets no gradient. */
-static void compare_with_unpadded(const char *backend)
+static void padded_equals_unpadded(void **state)
 {
     enum { B = 4, N = 10, IN = 6, H = 5 };
-    struct tn_lstm_desc d = {.backend = backend, .B = B, .N = N, .in = IN, .units = H};
+    struct tn_lstm_desc d = {.B = B, .N = N, .in = IN, .units = H};
     struct tn_random random;
 
+    (void)state;
     tn_random_seed(&random, 504);
     struct lstm_case all = lstm_open(d, forced_host(0), &random);
     double *const sum = take(all.dweights.n, sizeof *sum);
@@ -216,13 +199,6 @@ static void compare_with_unpadded(const char *backend)
     lstm_close(&all);
 }
 
-static void padded_equals_unpadded(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < BACKENDS; i++)
-        compare_with_unpadded(backends[i]);
-}
-
 static void compare_threads(struct tn_lstm_desc d, size_t threads)
 {
     struct tn_random random;
@@ -245,13 +221,9 @@ static void compare_threads(struct tn_lstm_desc d, size_t threads)
 static void any_number_of_threads_gives_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < AWKWARD_THREADS * BACKENDS; i++)
-        compare_threads((struct tn_lstm_desc){.backend = backends[i / AWKWARD_THREADS],
-                                              .B = 21,
-                                              .N = 13,
-                                              .in = 30,
-                                              .units = 33},
-                        awkward_threads[i % AWKWARD_THREADS]);
+    for (size_t i = 0; i < AWKWARD_THREADS; i++)
+        compare_threads((struct tn_lstm_desc){.B = 21, .N = 13, .in = 30, .units = 33},
+                        awkward_threads[i]);
 }
 
 /* Every case by the plan of the first. */
@@ -270,60 +242,23 @@ static void threads_may_share_a_plan(void **state)
     enum { SHARERS = 4 };
 
     (void)state;
-    for (size_t k = 0; k < BACKENDS; k++) {
-        const struct tn_lstm_desc d = {
-            .backend = backends[k], .B = 9, .N = 300, .in = 30, .units = 64};
-        struct lstm_case cases[SHARERS];
+    const struct tn_lstm_desc d = {.B = 9, .N = 300, .in = 30, .units = 64};
+    struct lstm_case cases[SHARERS];
 
-        for (size_t i = 0; i < SHARERS; i++) {
-            struct tn_random random;
+    for (size_t i = 0; i < SHARERS; i++) {
+        struct tn_random random;
 
-            tn_random_seed(&random, 510);
-            cases[i] = lstm_open(d, forced_host(1), &random);
-        }
-        tn_parallel(SHARERS, SHARERS, run_by_first, cases);
-        for (size_t i = 1; i < SHARERS; i++) {
-            check_bits("y", cases[0].y.at, cases[i].y.at, cases[0].y.n);
-            check_bits("dx", cases[0].dx.at, cases[i].dx.at, cases[0].dx.n);
-            check_bits("dweights", cases[0].dweights.at, cases[i].dweights.at,
-                       cases[0].dweights.n);
-        }
-        for (size_t i = 0; i < SHARERS; i++)
-            lstm_close(&cases[i]);
+        tn_random_seed(&random, 510);
+        cases[i] = lstm_open(d, forced_host(1), &random);
     }
-}
-
-/* Chunks of sequences, whose gradients are summed, the last of them not full. */
-static void backends_agree(void **state)
-{
-    struct tn_lstm_desc d = {.B = 21, .N = 7, .in = 10, .units = 12};
-    struct tn_random random;
-
-    (void)state;
-    d.backend = backends[0];
-    tn_random_seed(&random, 507);
-    struct lstm_case first = lstm_open(d, forced_host(0), &random);
-
-    lstm_run(&first);
-    double *const y = doubles_of(first.y.at, first.y.n);
-    double *const dx = doubles_of(first.dx.at, first.dx.n);
-    double *const dweights = doubles_of(first.dweights.at, first.dweights.n);
-
-    for (size_t i = 1; i < BACKENDS; i++) {
-        d.backend = backends[i];
-        tn_random_seed(&random, 507);
-        struct lstm_case other = lstm_open(d, forced_host(0), &random);
-
-        lstm_run(&other);
-        check_floats("y", other.y.at, y, other.y.n, 1e-5);
-        check_floats("dx", other.dx.at, dx, other.dx.n, 1e-5);
-        check_floats("dweights", other.dweights.at, dweights, other.dweights.n, 2e-5);
-        lstm_close(&other);
+    tn_parallel(SHARERS, SHARERS, run_by_first, cases);
+    for (size_t i = 1; i < SHARERS; i++) {
+        check_bits("y", cases[0].y.at, cases[i].y.at, cases[0].y.n);
+        check_bits("dx", cases[0].dx.at, cases[i].dx.at, cases[0].dx.n);
+        check_bits("dweights", cases[0].dweights.at, cases[i].dweights.at, cases[0].dweights.n);
     }
-    free(y);
-    free(dx);
-    free(dweights);
-    lstm_close(&first);
+    for (size_t i = 0; i < SHARERS; i++)
+        lstm_close(&cases[i]);
 }
 
 /* Gradients are added to what was there, and dx need not be wanted. */
@@ -333,26 +268,23 @@ static void gradients_of_weights_are_added(void **state)
 
     (void)state;
     tn_random_seed(&random, 508);
-    for (size_t i = 0; i < BACKENDS; i++) {
-        const struct tn_lstm_desc d = {
-            .backend = backends[i], .B = 17, .N = 5, .in = 3, .units = 4};
-        struct lstm_case c = lstm_open(d, forced_host(0), &random);
-        struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
+    const struct tn_lstm_desc d = {.B = 17, .N = 5, .in = 3, .units = 4};
+    struct lstm_case c = lstm_open(d, forced_host(0), &random);
+    struct tn_lstm_weights w[TN_LSTM_WAYS], dw[TN_LSTM_WAYS];
 
-        lstm_run(&c);
-        double *const twice = doubles_of(c.dweights.at, c.dweights.n);
+    lstm_run(&c);
+    double *const twice = doubles_of(c.dweights.at, c.dweights.n);
 
-        for (size_t k = 0; k < c.dweights.n; k++)
-            twice[k] *= 2.0;
-        lstm_carve(w, &d, c.weights.at);
-        lstm_carve(dw, &d, c.dweights.at);
-        lstm_forward(&c);
-        tn_lstm_backward(&c.lstm, &c.tape, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
-                         c.scratch);
-        check_floats("dweights", c.dweights.at, twice, c.dweights.n, 1e-5);
-        free(twice);
-        lstm_close(&c);
-    }
+    for (size_t k = 0; k < c.dweights.n; k++)
+        twice[k] *= 2.0;
+    lstm_carve(w, &d, c.weights.at);
+    lstm_carve(dw, &d, c.dweights.at);
+    lstm_forward(&c);
+    tn_lstm_backward(&c.lstm, &c.tape, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
+                     c.scratch);
+    check_floats("dweights", c.dweights.at, twice, c.dweights.n, 1e-5);
+    free(twice);
+    lstm_close(&c);
 }
 
 /* A plan that does not train has no tape. */
@@ -362,30 +294,28 @@ static void without_training_outputs_are_the_same(void **state)
 
     (void)state;
     tn_random_seed(&random, 509);
-    for (size_t i = 0; i < BACKENDS; i++) {
-        struct tn_lstm_desc d = {.backend = backends[i], .B = 11, .N = 9, .in = 7, .units = 13};
-        struct lstm_case c = lstm_open(d, forced_host(0), &random);
-        struct tn_lstm_weights w[TN_LSTM_WAYS];
-        struct tn_arena arena = tn_arena_over(NULL);
-        struct tn_lstm plain;
-        tarn_error err;
+    struct tn_lstm_desc d = {.B = 11, .N = 9, .in = 7, .units = 13};
+    struct lstm_case c = lstm_open(d, forced_host(0), &random);
+    struct tn_lstm_weights w[TN_LSTM_WAYS];
+    struct tn_arena arena = tn_arena_over(NULL);
+    struct tn_lstm plain;
+    tarn_error err;
 
-        lstm_forward(&c);
-        double *const y = doubles_of(c.y.at, c.y.n);
+    lstm_forward(&c);
+    double *const y = doubles_of(c.y.at, c.y.n);
 
-        check_ok(tn_lstm_init(&plain, &d, forced_host(0), &err), &err);
-        void *const scratch = take(tn_lstm_scratch_size(&plain), 1);
-        const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
+    check_ok(tn_lstm_init(&plain, &d, forced_host(0), &err), &err);
+    void *const scratch = take(tn_lstm_scratch_size(&plain), 1);
+    const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
 
-        assert_int_equal(arena.used, 0);
-        lstm_carve(w, &d, c.weights.at);
-        tn_lstm_forward(&plain, &tape, c.y.at, c.x.at, w, c.lengths, scratch);
-        check_floats("y", c.y.at, y, c.y.n, 1e-6);
-        tn_lstm_clear(&plain);
-        free(scratch);
-        free(y);
-        lstm_close(&c);
-    }
+    assert_int_equal(arena.used, 0);
+    lstm_carve(w, &d, c.weights.at);
+    tn_lstm_forward(&plain, &tape, c.y.at, c.x.at, w, c.lengths, scratch);
+    check_floats("y", c.y.at, y, c.y.n, 1e-6);
+    tn_lstm_clear(&plain);
+    free(scratch);
+    free(y);
+    lstm_close(&c);
 }
 
 /* Gates that are full or shut stay numbers. */
@@ -395,20 +325,17 @@ static void extreme_inputs_give_finite_gradients(void **state)
 
     (void)state;
     tn_random_seed(&random, 506);
-    for (size_t k = 0; k < BACKENDS; k++) {
-        const struct tn_lstm_desc d = {
-            .backend = backends[k], .B = 2, .N = 6, .in = 4, .units = 9};
-        struct lstm_case c = lstm_open(d, forced_host(0), &random);
+    const struct tn_lstm_desc d = {.B = 2, .N = 6, .in = 4, .units = 9};
+    struct lstm_case c = lstm_open(d, forced_host(0), &random);
 
-        for (size_t i = 0; i < c.x.n; i++)
-            c.x.at[i] *= 1e6f;
-        lstm_run(&c);
-        for (size_t i = 0; i < c.y.n; i++)
-            assert_true(fabsf(c.y.at[i]) <= 1.0f);
-        for (size_t i = 0; i < c.dweights.n; i++)
-            assert_true(isfinite(c.dweights.at[i]));
-        lstm_close(&c);
-    }
+    for (size_t i = 0; i < c.x.n; i++)
+        c.x.at[i] *= 1e6f;
+    lstm_run(&c);
+    for (size_t i = 0; i < c.y.n; i++)
+        assert_true(fabsf(c.y.at[i]) <= 1.0f);
+    for (size_t i = 0; i < c.dweights.n; i++)
+        assert_true(isfinite(c.dweights.at[i]));
+    lstm_close(&c);
 }
 
 static void sizes_of_nothing_are_refused(void **state)
@@ -425,11 +352,6 @@ static void sizes_of_nothing_are_refused(void **state)
                      &(struct tn_lstm_desc){.B = SIZE_MAX / 2, .N = 2, .in = 3, .units = 3},
                      forced_host(1), &err),
         TARN_EINVAL);
-    assert_int_equal(tn_lstm_init(&lstm,
-                                  &(struct tn_lstm_desc){
-                                      .B = 1, .N = 1, .in = 1, .units = 1, .backend = "abacus"},
-                                  forced_host(1), &err),
-                     TARN_EUNKNOWN);
 }
 
 int main(void)
@@ -441,7 +363,6 @@ int main(void)
         cmocka_unit_test(padded_equals_unpadded),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(threads_may_share_a_plan),
-        cmocka_unit_test(backends_agree),
         cmocka_unit_test(gradients_of_weights_are_added),
         cmocka_unit_test(without_training_outputs_are_the_same),
         cmocka_unit_test(extreme_inputs_give_finite_gradients),

@@ -673,7 +673,7 @@ mutations() {
         's/label = L > 0 ? end.labels.m\[L - 1\] : 0.0f/label = 0.0f/' test_ctc
     mutate "ctc: greedy tells a symbol once a frame" src/layer/ctc_decode.c \
         's/if (symbol == was.symbol) {/if (false) {/' test_ctc_decode
-    mutate "lstm: cells start from zero at every frame" src/layer/lstm_portable.c \
+    mutate "lstm: cells start from zero at every frame" src/layer/lstm.c \
         's/return step == 0 ? call->work->zeros/return true ? call->work->zeros/' test_lstm
 }
 

@@ -41,8 +41,6 @@ typedef struct tarn_trainer_desc {
                             memory */
     bool skip_nonfinite; /* skip updates that are not finite, instead of failing */
     uint64_t seed;       /* random seed of dropout */
-    const char *lstm; /* implementation of lstm layers: "portable", tarn's own, or "onednn" in
-                         builds with oneDNN; NULL: "portable" */
     tarn_host host;
 } tarn_trainer_desc;
 

@@ -23,6 +23,18 @@ enum { A, B, C, BIAS, DESCRIBED };
 
 #if DNNL_VERSION_MAJOR >= 3
 
+static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t sizes,
+                              dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_create_with_strides(md, 2, sizes, type, strides);
+}
+
+static void forget(dnnl_memory_desc_t md[DESCRIBED])
+{
+    for (size_t i = 0; i < DESCRIBED; i++)
+        dnnl_memory_desc_destroy(md[i]);
+}
+
 static dnnl_status_t append_sum(dnnl_post_ops_t ops)
 {
     return dnnl_post_ops_append_sum(ops, 1.0f, 0, dnnl_data_type_undef);
@@ -42,6 +54,17 @@ static dnnl_status_t plan_product(dnnl_primitive_desc_t *pd, dnnl_engine_t engin
 }
 
 #else
+
+static dnnl_status_t describe(dnnl_memory_desc_t *md, const dnnl_dims_t sizes,
+                              dnnl_data_type_t type, const dnnl_dims_t strides)
+{
+    return dnnl_memory_desc_init_by_strides(md, 2, sizes, type, strides);
+}
+
+static void forget(dnnl_memory_desc_t md[DESCRIBED])
+{
+    (void)md;
+}
 
 static dnnl_status_t append_sum(dnnl_post_ops_t ops)
 {
@@ -98,8 +121,10 @@ static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attr,
                                      const struct tn_matmul_desc *desc)
 {
     dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = tn_onednn_attributes(attr);
+    dnnl_status_t status = dnnl_primitive_attr_create(attr);
 
+    if (status == dnnl_success) /* the scratchpad is the caller's */
+        status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
     if (status == dnnl_success)
         status = dnnl_post_ops_create(&ops);
     if (status == dnnl_success && desc->add)
@@ -121,7 +146,7 @@ static dnnl_status_t describe_matrix(dnnl_memory_desc_t *md, size_t rows, size_t
     const dnnl_dims_t strides = {transposed ? 1 : (dnnl_dim_t)ld,
                                  transposed ? (dnnl_dim_t)ld : 1};
 
-    return tn_onednn_describe(md, 2, dims, type, strides);
+    return describe(md, dims, type, strides);
 }
 
 static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
@@ -140,7 +165,7 @@ static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t e
         status = describe_matrix(&md[BIAS], 1, cols, dnnl_f32, cols, false);
     if (status == dnnl_success)
         status = plan_product(pd, engine, md, d->bias, attr);
-    tn_onednn_forget(md, DESCRIBED);
+    forget(md);
     return status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* onednn.c - descriptions, primitives and runs of oneDNN, version 2 or 3. */
+/* onednn.c - runs of primitives of oneDNN, version 2 or 3. */
 #define _POSIX_C_SOURCE 200809L
 #include "kernel/onednn.h"
 
@@ -10,52 +10,7 @@
 #include <omp.h>
 #endif
 
-enum { ARRAYS_MOST = 16 };
-
-/* ---- what differs between version 2 and 3 ------------------------------- */
-
-#if DNNL_VERSION_MAJOR >= 3
-
-dnnl_status_t tn_onednn_describe(dnnl_memory_desc_t *md, int dims, const dnnl_dim_t *sizes,
-                                 dnnl_data_type_t type, const dnnl_dim_t *strides)
-{
-    return strides
-               ? dnnl_memory_desc_create_with_strides(md, dims, sizes, type, strides)
-               : dnnl_memory_desc_create_with_tag(md, dims, sizes, type, dnnl_format_tag_any);
-}
-
-void tn_onednn_forget(dnnl_memory_desc_t *md, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        dnnl_memory_desc_destroy(md[i]);
-}
-
-tn_layout tn_onednn_layout(const dnnl_memory_desc_t *md)
-{
-    return *md;
-}
-
-#else
-
-dnnl_status_t tn_onednn_describe(dnnl_memory_desc_t *md, int dims, const dnnl_dim_t *sizes,
-                                 dnnl_data_type_t type, const dnnl_dim_t *strides)
-{
-    return strides ? dnnl_memory_desc_init_by_strides(md, dims, sizes, type, strides)
-                   : dnnl_memory_desc_init_by_tag(md, dims, sizes, type, dnnl_format_tag_any);
-}
-
-void tn_onednn_forget(dnnl_memory_desc_t *md, size_t count)
-{
-    (void)md;
-    (void)count;
-}
-
-tn_layout tn_onednn_layout(const dnnl_memory_desc_t *md)
-{
-    return md;
-}
-
-#endif
+enum { ARRAYS_MOST = 5 };
 
 /* ---- threads ------------------------------------------------------------ */
 
@@ -91,26 +46,16 @@ void tn_onednn_alone_end(int before)
     "oneDNN must have been built for OpenMP or for one thread; configure with TARN_ONEDNN=OFF"
 #endif
 
-/* ---- planning ----------------------------------------------------------- */
+/* ---- arguments ---------------------------------------------------------- */
 
-dnnl_status_t tn_onednn_attributes(dnnl_primitive_attr_t *attr)
-{
-    const dnnl_status_t status = dnnl_primitive_attr_create(attr);
+/* A description as functions take it: itself, or where it is; owned by the primitive. */
+#if DNNL_VERSION_MAJOR >= 3
+typedef const_dnnl_memory_desc_t layout;
+#else
+typedef const dnnl_memory_desc_t *layout;
+#endif
 
-    return status == dnnl_success
-               ? dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user)
-               : status;
-}
-
-dnnl_status_t tn_onednn_create(dnnl_primitive_t *primitive, dnnl_primitive_desc_t pd)
-{
-    const dnnl_status_t status = dnnl_primitive_create(primitive, pd);
-
-    dnnl_primitive_desc_destroy(pd);
-    return status;
-}
-
-tn_layout tn_onednn_layout_of(dnnl_primitive_t primitive, int argument)
+static layout layout_of(dnnl_primitive_t primitive, int argument)
 {
     const_dnnl_primitive_desc_t pd;
 
@@ -121,9 +66,9 @@ tn_layout tn_onednn_layout_of(dnnl_primitive_t primitive, int argument)
 
 size_t tn_onednn_bytes_of(dnnl_primitive_t primitive, int argument)
 {
-    const tn_layout layout = tn_onednn_layout_of(primitive, argument);
+    const layout md = layout_of(primitive, argument);
 
-    return layout ? tn_round_up(dnnl_memory_desc_get_size(layout), TN_ALIGN) : 0;
+    return md ? tn_round_up(dnnl_memory_desc_get_size(md), TN_ALIGN) : 0;
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -132,10 +77,10 @@ size_t tn_onednn_bytes_of(dnnl_primitive_t primitive, int argument)
 static dnnl_status_t place(dnnl_memory_t *memory, dnnl_primitive_t primitive,
                            dnnl_engine_t engine, const struct tn_onednn_array *array)
 {
-    const tn_layout layout = tn_onednn_layout_of(primitive, array->argument);
+    const layout md = layout_of(primitive, array->argument);
 
-    return layout ? dnnl_memory_create(memory, layout, engine, (void *)(uintptr_t)array->at)
-                  : dnnl_runtime_error;
+    return md ? dnnl_memory_create(memory, md, engine, (void *)(uintptr_t)array->at)
+              : dnnl_runtime_error;
 }
 
 /* Some kernels of oneDNN use the stack pointer as a register for data. The frame of a signal

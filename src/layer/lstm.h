@@ -9,8 +9,8 @@
  * The output of a frame is h of the first direction, then that of the second; beyond a
  * sequence's length it is 0.
  *
- * Who computes it is a row of the table in lstm.c. Results are the same to the last bit for any
- * number of threads; between backends and instruction sets they differ by rounding. */
+ * Results are the same to the last bit for any number of threads; between instruction sets they
+ * differ by rounding. */
 #ifndef TN_LSTM_H
 #define TN_LSTM_H
 
@@ -20,7 +20,6 @@ enum { TN_LSTM_WAYS = 2 };
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_lstm_desc {
-    const char *backend;    /* "portable", "onednn"; NULL: the first that can */
     size_t B, N, in, units; /* units: of a direction, H */
     bool one_way;           /* the first direction only */
     bool trains;
@@ -32,19 +31,21 @@ struct tn_lstm_weights {
     float *in, *hidden, *in_bias, *hidden_bias;
 };
 
-/* What forward leaves for backward, which uses it up: the backend's, and nothing in a plan that
- * does not train. */
+/* What forward leaves for backward, which uses it up. */
 struct tn_lstm_tape {
-    void *at;
+    float *gates[TN_LSTM_WAYS]; /* B N x 4H */
+    float *cells[TN_LSTM_WAYS]; /* B N x H */
 };
 
 /* A plan. Immutable, so any number of threads may run it at once, each with its own memory. */
 struct tn_lstm {
-    struct tn_lstm_desc desc; /* without zeros that stand for something */
-    const struct tn_lstm_backend *backend;
+    struct tn_lstm_desc desc;
     const struct tn_host *host;
-    size_t ways; /* directions */
-    void *own;   /* the backend's */
+    size_t ways;                           /* directions */
+    size_t chunks;                         /* of sequences, of about equal size */
+    struct tn_dense project[TN_LSTM_WAYS]; /* x W^T + b of all frames */
+    struct tn_matmul *forward, *backward;  /* h U^T, dz U of one frame of a chunk */
+    struct tn_matmul *weights;             /* dU = dz^T h of all frames */
 };
 
 /* On failure *lstm is cleared. */
@@ -53,6 +54,8 @@ tarn_status tn_lstm_init(struct tn_lstm *lstm, const struct tn_lstm_desc *desc,
 void tn_lstm_clear(struct tn_lstm *lstm); /* accepts zeros */
 
 size_t tn_lstm_scratch_size(const struct tn_lstm *lstm); /* bytes, of any alignment */
+
+/* Empty in a plan that does not train. */
 struct tn_lstm_tape tn_lstm_tape_take(const struct tn_lstm *lstm, struct tn_arena *arena);
 
 /* x (B, N, in), finite also beyond lengths, -> y (B, N, ways H). lengths: B, or NULL: all N. */
@@ -66,39 +69,5 @@ void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tap
                       const struct tn_lstm_weights *dweights, const float *dy, const float *y,
                       const float *x, const struct tn_lstm_weights *weights,
                       const size_t *lengths, void *scratch);
-
-/* The backend that was chosen. */
-const char *tn_lstm_name(const struct tn_lstm *lstm);
-
-/* ---- For backends ------------------------------------------------------- */
-
-/* The functions above, of a plan whose `own` is own_size bytes, zeros before create. */
-struct tn_lstm_backend {
-    const char *name;
-    size_t own_size;
-    tarn_status (*create)(struct tn_lstm *lstm, tarn_error *err); /* TARN_EMACHINE: not here */
-    void (*clear)(struct tn_lstm *lstm); /* accepts what create refused */
-    size_t (*scratch_size)(const struct tn_lstm *lstm);
-    size_t (*tape_size)(const struct tn_lstm *lstm); /* bytes, aligned to TN_ALIGN */
-    void (*forward)(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *y,
-                    const float *x, const struct tn_lstm_weights *weights,
-                    const size_t *lengths, void *scratch);
-    void (*backward)(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *dx,
-                     const struct tn_lstm_weights *dweights, const float *dy, const float *y,
-                     const float *x, const struct tn_lstm_weights *weights,
-                     const size_t *lengths, void *scratch);
-};
-
-/* Of sequence b: its frames, and the row of the one that is number `step` in a direction. */
-static inline size_t tn_lstm_length(const struct tn_lstm *lstm, const size_t *lengths, size_t b)
-{
-    return lengths ? lengths[b] : lstm->desc.N;
-}
-
-static inline size_t tn_lstm_row(const struct tn_lstm *lstm, const size_t *lengths, size_t way,
-                                 size_t b, size_t step)
-{
-    return b * lstm->desc.N + (way ? tn_lstm_length(lstm, lengths, b) - 1 - step : step);
-}
 
 #endif

@@ -14,8 +14,7 @@
 #include "model/transformer.h"
 
 struct tn_run_desc {
-    size_t B, N;      /* N: of symbols or frames */
-    const char *lstm; /* as tn_lstm_desc.backend */
+    size_t B, N; /* N: of symbols or frames */
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
     bool unplaced;            /* memory comes later, by tn_run_place() */

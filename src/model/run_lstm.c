@@ -18,8 +18,7 @@ static const float *input_of(const tarn_run *run, size_t layer)
 tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)
 {
     const struct tn_arch *const arch = &run->model->arch;
-    struct tn_lstm_desc lstm = {.backend = desc->lstm,
-                                .B = run->B,
+    struct tn_lstm_desc lstm = {.B = run->B,
                                 .N = run->N,
                                 .units = tn_lstm_units(arch),
                                 .one_way = tn_lstm_ways(arch) == 1,

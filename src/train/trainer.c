@@ -63,7 +63,6 @@ static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tar
     struct tn_run_desc run = {
         .B = desc->batch,
         .N = desc->length,
-        .lstm = desc->lstm,
         .trains = true,
         .recompute = desc->recompute,
     };
