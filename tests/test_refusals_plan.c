@@ -187,7 +187,7 @@ static void a_state_that_does_not_fit_is_refused(void **state)
     check_refused(&desc, TARN_EINVAL, "sizes");
 }
 
-static void causal_attention_needs_as_many_queries_as_keys(void **state)
+static void causal_attention_needs_as_many_keys_as_queries(void **state)
 {
     const tarn_table_row *kind;
 
@@ -196,13 +196,19 @@ static void causal_attention_needs_as_many_queries_as_keys(void **state)
         tarn_attention_desc desc = plain(kind->name);
 
         desc.causal = true;
-        desc.keys = 4;
+        desc.keys = desc.queries - 1;
         check_refused(&desc, TARN_EINVAL, "keys");
+        desc.keys = desc.queries + 1;
+        if (variant_of(kind->name, NULL).has_step)
+            check_accepted(&desc);
     }
     tarn_attention_desc shared = plain("lsh");
 
-    shared.keys = 4;
-    check_refused(&shared, TARN_EINVAL, "keys");
+    for (size_t causal = 0; causal < 2; causal++) {
+        shared.causal = causal;
+        shared.keys = shared.queries + 1;
+        check_refused(&shared, TARN_EINVAL, "keys");
+    }
 }
 
 /* ---- names and options -------------------------------------------------- */
@@ -475,7 +481,7 @@ int main(void)
         cmocka_unit_test(sizes_that_overflow_are_refused),
         cmocka_unit_test(sizes_that_are_accepted_do_not_overflow),
         cmocka_unit_test(a_state_that_does_not_fit_is_refused),
-        cmocka_unit_test(causal_attention_needs_as_many_queries_as_keys),
+        cmocka_unit_test(causal_attention_needs_as_many_keys_as_queries),
         cmocka_unit_test(names_and_options_that_mean_nothing_are_refused),
         cmocka_unit_test(every_option_of_the_tables_refuses_what_is_out_of_its_range),
         cmocka_unit_test(every_option_of_the_tables_accepts_its_initial_value),

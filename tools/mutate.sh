@@ -85,10 +85,34 @@ mutations() {
         's/tn_max(SEGMENT_MIN, sums)/tn_max(SEGMENT_MIN, 0 * sums)/' test_memory
     mutate "linear: sums kept that positions do not pay for" $cut \
         's/few || plan->Nk >= sizes.kept/few || plan->Nk > 0/' test_memory
-    mutate "linear: step does not normalise" src/layer/linear_step.c \
+    mutate "linear: step does not normalise" src/layer/linear_state.c \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
-    mutate "linear: step adds the query to z" src/layer/linear_step.c \
+    mutate "linear: step adds the query to z" src/layer/linear_state.c \
         '/recur_sum(&den/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
+    mutate "linear: step forgets its block" src/layer/linear_state.c \
+        's/kernels->add(far, far, near,/kernels->add(far, far, far,/' test_states
+    mutate "linear: far not added to the denominator" $pass \
+        's/den\[head \* T + i\] += kernels->dot/den[head * T + i] += 0.0f * kernels->dot/' test_states
+    mutate "linear: far of the first head for all" $pass \
+        's/sum_of_head(a, a->tiles->R, head);/sum_of_head(a, a->tiles->R, 0);/' test_states
+    mutate "linear: near stays after a block" $sums \
+        's/memset(t->S, 0, floats/memset(t->z, 0, z_floats/' test_states
+    mutate "linear: blocks end a position late" $spread \
+        's/i + TN_LINEAR_BLOCK - count_at/i + 1 + TN_LINEAR_BLOCK - count_at/' test_states
+    mutate "linear: far read before there is any" $spread \
+        's/a->far = count_at(a, from) >= TN_LINEAR_BLOCK;/a->far = true;/' test_states
+    mutate "linear: far does not go on to the next blocks" $spread \
+        's/blocks->first > 0 ? on : far_of/false ? on : far_of/' test_states
+    mutate "linear: segments of a forward with far start without it" $spread \
+        's/keep_start(task, i, near, a->far)/keep_start(task, i, near, false)/' test_states
+    mutate "linear: backward starts without state0" $spread \
+        's/^        add_state0(a);//' test_states
+    mutate "linear: no gradient from near1" $spread \
+        's/add_dstate1(a, true, 1.0f)/add_dstate1(a, true, 0.0f)/' test_states
+    mutate "linear: far1 and near1 have one gradient" $spread \
+        's/^    far_for_near(a);//' test_states
+    mutate "linear: far0 has the gradient of near0" $spread \
+        's/if (near_from(a) == 0)/if (false)/' test_states
 
     chunk=src/layer/recurrence.c
     mutate "chunks: mask off by one, a position does not see itself" $chunk \
@@ -105,7 +129,7 @@ mutations() {
     mutate "softmax: stored, no delta" $tile \
         's/s\[j\] \* (dp\[j\] - delta)/s[j] * (dp[j] - 0.0f * delta)/' $softmax
     mutate "softmax: mask off by one" $tile \
-        's/before = queries->from + i + 1;/before = queries->from + i + 2;/' $softmax
+        's/a->past + queries->from + i + 1;/a->past + queries->from + i + 2;/' $softmax
     mutate "softmax: sum not rescaled" $tile \
         's/queries->sum\[i\] \*= by;/(void)by;/' $softmax
     mutate "softmax: output not rescaled" $tile \
@@ -114,21 +138,29 @@ mutations() {
         's/queries->max\[i\] + logf(sum)/logf(sum)/' $softmax
     mutate "softmax: rows that see nothing" $tile \
         's/Mp, sum > 0.0f ? 1.0f \/ sum : 0.0f/Mp, 1.0f \/ sum/' test_masking test_definition
-    mutate "softmax: dq without the scale, whole heads" src/layer/attention_softmax.c \
-        's/plan->D, head.scale);/plan->D, 1.0f);/' $softmax
-    mutate "softmax: dq without the scale, spans" src/layer/attention_softmax.c \
-        's/a->Dp, a->plan->D, a->scale);/a->Dp, a->plan->D, 1.0f);/' $softmax
+    mutate "softmax: dq without the scale" $tile \
+        's/rows + i \* a->Dp, a->scale, a->plan->D/rows + i * a->Dp, 1.0f, a->plan->D/' $softmax
+    mutate "softmax: keys of a state not read" $tile \
+        's/const size_t before = from < a->past/const size_t before = false/' test_states
+    mutate "softmax: no gradient from state1" $tile \
+        's/axpy(to, 1.0f, given, width)/axpy(to, 0.0f, given, width)/' test_states
+    mutate "softmax: queries before a state see nothing of it" src/layer/attention_softmax.c \
+        's/tn_min(a->length, a->past + last_query)/tn_min(a->length, last_query)/' test_states
     mutate "softmax: backward skips queries of the same block" src/layer/attention_softmax.c \
-        's/plan->causal ? first : 0; i/plan->causal ? first + 1 : 0; i/' $softmax
+        's/first > a->past ? first - a->past : 0/first > a->past ? first - a->past + 1 : 0/' $softmax
     mutate "softmax: lengths ignored" src/layer/attention_softmax.c \
-        's/tn_min(a->length, last_query) : a->length/tn_min(a->plan->Nk, last_query) : a->plan->Nk/' \
+        's/tn_min(a->length, a->past + last_query) : a->length/a->past + last_query : a->plan->Nk/' \
         test_masking
     mutate "softmax: step without the scale" src/layer/softmax_step.c \
         's/s\[j\] = scale \* kernels/s[j] = 1.0f * kernels/' test_recurrent
     mutate "cache: a key overwrites the one before" src/layer/kv_cache.c \
-        's/\[b\], h) + n \* D/[b], h) + (n - n % 2) * D/' test_recurrent
+        's/floats, h) + at \* D/floats, h) + (at - at % 2) * D/' test_recurrent
     mutate "cache: never full" src/layer/attention_check.c \
-        's/>= plan->Nk)/> plan->Nk)/' test_recurrent
+        's/more > plan->capacity - count/more > plan->capacity/' test_recurrent
+    mutate "cache: rows before a call not copied" src/layer/kv_cache.c \
+        's/else if (to != from)/else if (to == from)/' test_states
+    mutate "states: of any attention" src/layer/attention_check.c \
+        's/if (!tn_state_fits(plan, state))/if (false)/' test_states
 
     kernel=src/layer/attention_kernel.c
     mutate "kernel: no gradient through the denominator" $kernel \
@@ -142,11 +174,11 @@ mutations() {
     mutate "kernel: weights of dv not divided" $kernel \
         's/sim.value \* inverse((double)head->d\[i\])/sim.value/' $softmax
     mutate "kernel: mask off by one" $kernel \
-        's/tn_min(i + 1, head->keys)/tn_min(i, head->keys)/' $softmax
+        's/tn_min(head->past + i + 1, head->keys)/tn_min(head->past + i, head->keys)/' $softmax
     mutate "kernel: backward's mask off by one" $kernel \
-        's/i = head->causal ? j : 0; i/i = head->causal ? j + 1 : 0; i/' $softmax
+        's/j > head->past ? j - head->past : 0/j > head->past ? j - head->past + 1 : 0/' $softmax
     mutate "kernel: padded keys keep their gradients" $kernel \
-        's/for (size_t j = head->keys; j < head->plan->Nk; j++)/for (size_t j = head->keys + 1; j < head->plan->Nk; j++)/' \
+        's/j = head->keys - head->past; j < head->plan->Nk/j = head->keys - head->past + 1; j < head->plan->Nk/' \
         test_masking
 
     maps="test_gradients test_feature_maps"
@@ -226,15 +258,13 @@ mutations() {
         's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
     mutate "generate: shares step the first streams" src/generate/method_recurrent.c \
         's/m->layer, turn->streams.first + b)/m->layer, b)/' test_generate_shares
-    mutate "linear: all sequences at the position of the first" src/layer/linear_step.c \
-        's/count_of(call->states\[b\]));/count_of(call->states[0]));/' test_recurrent
-    mutate "linear: only the first sequence is counted" src/layer/linear_step.c \
-        's/b < call->n; b++) \/\*/b < 1; b++) \/*/' test_recurrent
-    mutate "cache: all sequences in the cache of the first" src/layer/kv_cache.c \
-        's/return key_rows(call->plan, call->states\[b\], h)/return key_rows(call->plan, call->states[0], h)/' \
+    mutate "linear: all sequences at the position of the first" src/layer/linear_state.c \
+        's/tn_state_count(call->states\[b\]));/tn_state_count(call->states[0]));/' test_recurrent
+    mutate "softmax: all sequences in the cache of the first" src/layer/softmax_step.c \
+        's/cache = tn_state_floats(call->states\[b\])/cache = tn_state_floats(call->states[0])/' \
         test_recurrent
-    mutate "cache: only the first sequence is counted" src/layer/kv_cache.c \
-        's/b < call->n; b++/b < 1; b++/' test_recurrent
+    mutate "states: only the first sequence is counted" src/layer/attention.c \
+        '/i < n; i++)$/{N;/tn_state_set/s/i < n/i < 1/;}' test_recurrent
     mutate "generate: a share has the first streams past" src/generate/method_recurrent.c \
         's/ + turn->streams.first \* context->reach//' test_generate_shares
     mutate "generate: f32 whatever the precision" src/generate/recurrent_lane.c \

@@ -45,14 +45,15 @@ typedef struct tarn_attention_desc {
     const char *feature_map; /* a name of tarn_feature_map(), with options: "elu", "relu",
                                 "positive:features=64", ...; NULL: "elu" for kinds with a
                                 feature map, none for others */
-    bool causal;             /* position i attends only to keys 0..i; requires queries = keys.
-                                (With lsh, later positions get no weight, but do take part in
-                                the sorting.) */
+    bool causal;             /* position i attends only to keys 0..i; arrays then have as many
+                                keys as queries. (With lsh, later positions get no weight, but
+                                do take part in the sorting.) */
     size_t batch, heads;     /* B, H */
-    size_t queries, keys;    /* N and Nk; for steps, keys is the maximum sequence length */
-    size_t query_width;      /* D, width of queries and keys */
-    size_t value_width;      /* M, width of values and outputs */
-    uint64_t seed;           /* random seed of random features and hashes */
+    size_t queries, keys; /* N and Nk. If causal, keys is the maximum length of a sequence that
+                             is continued with states, at least N */
+    size_t query_width;   /* D, width of queries and keys */
+    size_t value_width;   /* M, width of values and outputs */
+    uint64_t seed;        /* random seed of random features and hashes */
     tarn_host host;
 } tarn_attention_desc;
 
@@ -82,9 +83,24 @@ typedef struct tarn_attention_arrays {
     tarn_output y;
     tarn_input dy;
     tarn_output din[TARN_ATTENTION_INPUTS];
-    const size_t *key_lengths; /* B lengths of at most `keys`; NULL: all are `keys`. Inputs at
-                                  keys past a length are never read. The output is 0 where a
-                                  query has no key. Must be NULL for a step. */
+    const size_t *key_lengths; /* B lengths of at most Nk, or N if causal; NULL: all keys are
+                                  there. Inputs at keys past a length are never read. The output
+                                  is 0 where a query has no key. Must be NULL for a step. */
+
+    /* States of B sequences, tarn_attention_state_size() bytes each, one after the other, for
+     * forward and backward of a causal plan whose kind has a recurrent form. Forward continues
+     * the sequences from state0 (NULL: from their start) and leaves in state1 (NULL: not
+     * wanted; may be state0) what single steps would leave; with either, outputs and states are
+     * bit-identical to those of single steps. With key_lengths each sequence is continued by as
+     * many positions. Kinds whose state is a growing cache (softmax, kernel) need state1, and
+     * refuse more than `keys` positions.
+     *
+     * Backward needs state0 as it was for forward. The gradients of states have a float for
+     * each float of a state; dstate1 NULL: zeros, dstate0 NULL: not wanted. */
+    const void *state0;
+    void *state1;
+    const float *dstate1;
+    float *dstate0;
 } tarn_attention_arrays;
 
 /* ---- Create and free ---------------------------------------------------- */
@@ -108,9 +124,9 @@ TARN_API void tarn_attention_redraw(tarn_attention *attention, uint64_t seed);
  *   saved      kept from a forward pass for its backward pass. Pass NULL to forward if no
  *              backward pass follows.
  *   workspace  scratch memory for one forward, backward or step
- *   state      of one sequence, kept from step to step. All zeros is the initial state (16),
- *              (17). It contains no pointers: memcpy() makes a copy that continues on its own.
- *              With linear attention its size does not depend on the sequence length. Size 0
+ *   state      of one sequence, kept from step to step and from piece to piece. All zeros is
+ * the initial state (16), (17). It contains no pointers: memcpy() makes a copy that continues
+ * on its own. With linear attention its size does not depend on the sequence length. Size 0
  *              means that this kind has no recurrent form. */
 TARN_API size_t tarn_attention_saved_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_workspace_size(const tarn_attention *attention);
@@ -131,7 +147,8 @@ TARN_API tarn_status tarn_attention_backward(const tarn_attention *attention,
  * Inputs and y have n sequences of one position; their position strides are ignored. No state
  * may occur twice, which is not checked. The plan must be causal. A kind whose state is a
  * growing cache (softmax) fails with TARN_EINVAL if one of the states already contains `keys`
- * positions; then no state has changed. */
+ * positions, and every kind if one is the state of another kind or of other sizes; then no
+ * state has changed. */
 TARN_API tarn_status tarn_attention_step(const tarn_attention *attention,
                                          const tarn_attention_arrays *arrays,
                                          void *const *states, size_t n, void *workspace,

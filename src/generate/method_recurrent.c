@@ -250,7 +250,7 @@ static tarn_status attentions_create(const tarn_generator *g, struct tn_recurren
         status = tn_attention_init(&own->attentions[layer], &desc, &g->host, err);
         own->attentions[layer].steps = end < SIZE_MAX ? end : 0;
     }
-    if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->cached)
+    if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->caches)
         status = tn_fail(err, TARN_EINVAL,
                          "longest is 0; it must be the maximum sequence length, because the "
                          "state of '%s' attention grows",
@@ -365,7 +365,7 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
     const struct tn_arch *const arch = &g->model->arch;
     tarn_attention one = own->attentions[0];
 
-    if (one.kind->cached)
+    if (one.kind->caches)
         return 4.0 * (double)g->B * (double)arch->config.width * (double)(position + 1);
     one.N = one.Nk = 1;
     return tarn_attention_forward_flops(&one);

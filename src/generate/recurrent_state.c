@@ -7,7 +7,8 @@
 
 #include "layer/kv_cache.h"
 
-/* Bytes of a layer's states: what streams have in common, and two parts of each. */
+/* Bytes of a layer's states: the header, which streams have in common, and two halves of
+ * each. */
 struct parts {
     size_t bytes[3];
 };
@@ -21,13 +22,15 @@ static struct parts parts_of(const tarn_generator *g, size_t n)
     struct parts parts = {{0, 0, 0}};
 
     plan.steps = 0;
-    if (plan.kind->cached) {
+    if (plan.kind->caches) {
         parts.bytes[1] = plan.H * n * plan.D * sizeof(float);
         parts.bytes[2] = plan.H * n * plan.M * sizeof(float);
-    } else if (plan.kind->parts) {
-        plan.kind->parts(&plan, parts.bytes);
     } else {
-        parts.bytes[1] = tarn_attention_state_size(&plan);
+        const size_t bytes = tarn_attention_state_size(&plan) - TN_STATE_HEADER;
+
+        parts.bytes[0] = TN_STATE_HEADER;
+        parts.bytes[1] = bytes / sizeof(float) / 2 * sizeof(float);
+        parts.bytes[2] = bytes - parts.bytes[1];
     }
     return parts;
 }
@@ -65,7 +68,7 @@ static size_t part_there(const tarn_attention *attention, struct parts parts, si
 static void pack_stream(const tarn_generator *g, const tarn_attention *attention, char *layer,
                         struct parts parts, const char *state, size_t n, size_t stream)
 {
-    if (attention->kind->cached) {
+    if (attention->kind->caches) {
         tn_kv_cache_pack(attention, layer + part_at(g, parts, 1, stream),
                          layer + part_at(g, parts, 2, stream), state, n);
         return;
@@ -84,7 +87,7 @@ static void unpack_stream(const tarn_generator *g, const tarn_attention *attenti
                           const char *layer, struct parts parts, char *state, size_t n,
                           size_t stream)
 {
-    if (attention->kind->cached) {
+    if (attention->kind->caches) {
         tn_kv_cache_unpack(attention, state, layer + part_at(g, parts, 1, stream),
                            layer + part_at(g, parts, 2, stream), n);
         return;

@@ -2,6 +2,8 @@
 /* attention.c - plans: made here, checked here, handed to the kind they name. */
 #include "layer/attention_kind.h"
 
+#include <string.h>
+
 #include "layer/attention_check.h"
 
 #define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attention_##name;
@@ -57,6 +59,111 @@ size_t tn_input_width(const tarn_attention *plan, const tarn_attention_input *in
 size_t tn_input_length(const tarn_attention *plan, const tarn_attention_input *input)
 {
     return input->at_keys ? plan->Nk : plan->N;
+}
+
+/* ---- States ------------------------------------------------------------- */
+
+struct header {
+    uint64_t count, whose;
+    char pad[TN_STATE_HEADER - 2 * sizeof(uint64_t)];
+};
+
+/* Through memcpy: a state may be aligned for floats only. */
+static struct header header_of(const void *state)
+{
+    struct header header;
+
+    memcpy(&header, state, sizeof header);
+    return header;
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3;
+    return h;
+}
+
+/* A number of the kind, its feature map and sizes: not of the instruction set, so that a state
+ * can move to another machine. FNV-1a, without the bits that make infinities and NaN of floats;
+ * never 0, which is a state that no position has been added to, or one of a version that did
+ * not say whose it is. */
+static uint64_t whose(const tarn_attention *plan)
+{
+    const tarn_table_row *const rows[] = {&plan->kind->about,
+                                          plan->map.row ? &plan->map.row->about : NULL};
+    const uint64_t sizes[] = {plan->H, plan->D, plan->M, plan->map.C,
+                              plan->kind->caches ? plan->capacity : 0};
+    uint64_t h = 0xcbf29ce484222325;
+
+    for (size_t i = 0; i < 2; i++)
+        h = rows[i] ? hash(h, rows[i]->name, strlen(rows[i]->name) + 1) : h;
+    return (hash(h, sizes, sizeof sizes) & 0x3fffffff3fffffff) | 1;
+}
+
+void tn_state_set(const tarn_attention *plan, void *state, size_t count)
+{
+    const struct header header = {.count = count, .whose = count > 0 ? whose(plan) : 0};
+
+    memcpy(state, &header, sizeof header);
+}
+
+size_t tn_state_count(const void *state)
+{
+    return state ? (size_t)header_of(state).count : 0;
+}
+
+bool tn_state_fits(const tarn_attention *plan, const void *state)
+{
+    const struct header header = header_of(state);
+
+    return header.whose == 0 || header.whose == whose(plan);
+}
+
+bool tn_call_has_states(const struct tn_attention_call *call)
+{
+    return call->arrays->state0 || call->arrays->state1;
+}
+
+static size_t state_at(const struct tn_attention_call *call, size_t b)
+{
+    return b * tarn_attention_state_size(call->plan);
+}
+
+size_t tn_call_count(const struct tn_attention_call *call, size_t b)
+{
+    const char *const state0 = call->arrays->state0;
+
+    return state0 ? tn_state_count(state0 + state_at(call, b)) : 0;
+}
+
+const float *tn_call_state0(const struct tn_attention_call *call, size_t b)
+{
+    const char *const state0 = call->arrays->state0;
+
+    return state0 ? (const float *)(const void *)(state0 + state_at(call, b) + TN_STATE_HEADER)
+                  : NULL;
+}
+
+float *tn_call_state1(const struct tn_attention_call *call, size_t b)
+{
+    char *const state1 = call->arrays->state1;
+
+    return state1 ? tn_state_floats(state1 + state_at(call, b)) : NULL;
+}
+
+const float *tn_call_dstate1(const struct tn_attention_call *call, size_t b)
+{
+    const float *const d = call->arrays->dstate1;
+
+    return d ? d + (state_at(call, b) + TN_STATE_HEADER) / sizeof *d : NULL;
+}
+
+float *tn_call_dstate0(const struct tn_attention_call *call, size_t b)
+{
+    float *const d = call->arrays->dstate0;
+
+    return d ? d + (state_at(call, b) + TN_STATE_HEADER) / sizeof *d : NULL;
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -124,7 +231,8 @@ tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *d
         .B = desc->batch,
         .H = desc->heads,
         .N = desc->queries,
-        .Nk = desc->keys,
+        .Nk = desc->causal ? desc->queries : desc->keys,
+        .capacity = desc->keys,
         .D = desc->query_width,
         .M = desc->value_width,
     };
@@ -198,9 +306,7 @@ size_t tarn_attention_workspace_size(const tarn_attention *attention)
 
 size_t tarn_attention_state_size(const tarn_attention *attention)
 {
-    const bool steps = attention && attention->kind->step && attention->causal;
-
-    return steps ? attention->kind->state(attention) : 0;
+    return attention ? tn_state_bytes(attention) : 0;
 }
 
 /* A stride along one element leads nowhere, whatever it is: as 0 it does no harm where a loop
@@ -227,6 +333,10 @@ static tarn_attention_arrays walked(const tarn_attention *plan,
         .y = walked_out(arrays->y, B, N, plan->H),
         .dy = walked_in(arrays->dy, B, N, plan->H),
         .key_lengths = arrays->key_lengths,
+        .state0 = step ? NULL : arrays->state0,
+        .state1 = step ? NULL : arrays->state1,
+        .dstate1 = arrays->dstate1,
+        .dstate0 = arrays->dstate0,
     };
 
     for (size_t i = 0; inputs[i].name; i++) {
@@ -253,13 +363,25 @@ tarn_status tarn_attention_forward(const tarn_attention *attention,
         return status;
     const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
 
-    attention->kind->forward(&(struct tn_attention_call){
+    const struct tn_attention_call call = {
         .plan = attention,
         .arrays = &used,
         .saved = aligned(saved),
         .work = aligned(workspace),
-    });
+    };
+
+    attention->kind->forward(&call);
+    for (size_t b = 0; arrays->state1 && b < attention->B; b++)
+        tn_state_set(attention, (char *)arrays->state1 + state_at(&call, b),
+                     tn_call_count(&call, b) + tn_key_length(&call, b));
     return TARN_OK;
+}
+
+/* The headers of gradients of states are no numbers of these. */
+static void clear_headers(const struct tn_attention_call *call)
+{
+    for (size_t b = 0; call->arrays->dstate0 && b < call->plan->B; b++)
+        memset((char *)call->arrays->dstate0 + state_at(call, b), 0, TN_STATE_HEADER);
 }
 
 tarn_status tarn_attention_backward(const tarn_attention *attention,
@@ -272,12 +394,15 @@ tarn_status tarn_attention_backward(const tarn_attention *attention,
         return status;
     const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
 
-    attention->kind->backward(&(struct tn_attention_call){
+    const struct tn_attention_call call = {
         .plan = attention,
         .arrays = &used,
         .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
         .work = aligned(workspace),
-    });
+    };
+
+    attention->kind->backward(&call);
+    clear_headers(&call);
     return TARN_OK;
 }
 
@@ -302,6 +427,8 @@ void tn_attention_step(const tarn_attention *plan, const tarn_attention_arrays *
         .n = n,
         .threads = threads,
     });
+    for (size_t i = 0; i < n; i++)
+        tn_state_set(plan, states[i], tn_state_count(states[i]) + 1);
 }
 
 tarn_status tarn_attention_step(const tarn_attention *attention,

@@ -30,6 +30,16 @@ size_t tn_work_bytes(const tarn_attention *plan)
                : bytes;
 }
 
+size_t tn_state_bytes(const tarn_attention *plan)
+{
+    const size_t floats = plan->kind->step && plan->causal ? plan->kind->state(plan) : 0;
+
+    return floats == 0 ? 0
+           : floats <= (SIZE_MAX / 2 - TN_STATE_HEADER) / sizeof(float)
+               ? TN_STATE_HEADER + floats * sizeof(float)
+               : SIZE_MAX;
+}
+
 tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
 {
     const struct {
@@ -61,9 +71,10 @@ tarn_status tn_check_desc(const tarn_attention_desc *desc, tarn_error *err)
         return tn_fail(err, TARN_EINVAL, "%s is %zu; it must be at most %zu",
                        desc->query_width > width_max ? "query_width" : "value_width",
                        factors[3], width_max);
-    if (desc->causal && desc->queries != desc->keys)
+    if (desc->causal && desc->queries > desc->keys)
         return tn_fail(err, TARN_EINVAL,
-                       "keys is %zu and queries is %zu; causal attention needs them equal",
+                       "keys is %zu; it must be at least queries, %zu, because a causal "
+                       "sequence has as many keys",
                        desc->keys, desc->queries);
     return TARN_OK;
 }
@@ -79,7 +90,7 @@ tarn_status tn_check_plan(const tarn_attention *plan, tarn_error *err)
             return status;
     }
     if (tn_saved_bytes(plan) == SIZE_MAX || tn_work_bytes(plan) == SIZE_MAX ||
-        (kind->step && plan->causal && kind->state(plan) == SIZE_MAX))
+        tn_state_bytes(plan) == SIZE_MAX)
         return tn_fail(err, TARN_EINVAL,
                        "sizes: the buffers of '%s' attention do not fit in memory",
                        kind->about.name);
@@ -223,14 +234,107 @@ static tarn_status check_call(const tarn_attention *plan, const tarn_attention_a
     return TARN_OK;
 }
 
-tarn_status tn_check_forward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                             const void *workspace, tarn_error *err)
+/* ---- States of whole calls ---------------------------------------------- */
+
+/* One that `more` positions follow. `what` it is called, with a number, is for messages. */
+static tarn_status check_state(const tarn_attention *plan, const void *state, size_t more,
+                               const char *what, size_t i, tarn_error *err)
+{
+    const size_t count = tn_state_count(state);
+
+    if (!tn_state_fits(plan, state))
+        return tn_fail(err, TARN_EINVAL,
+                       "%s[%zu] is a state of another attention; it must be one of '%s' with "
+                       "the same feature map and sizes",
+                       what, i, plan->kind->about.name);
+    if (plan->kind->caches && (count > plan->capacity || more > plan->capacity - count))
+        return tn_fail(
+            err, TARN_EINVAL,
+            "%s[%zu] is full: it has %zu positions, and %zu more do not fit into the "
+            "%zu keys of the plan",
+            what, i, count, more, plan->capacity);
+    return TARN_OK;
+}
+
+static tarn_status check_recurrence(const tarn_attention *plan, const char *what,
+                                    tarn_error *err)
+{
+    if (!plan->kind->step)
+        return tn_fail(err, TARN_EINVAL, "attention: '%s' has no recurrent form and cannot %s",
+                       plan->kind->about.name, what);
+    if (!plan->causal)
+        return tn_fail(err, TARN_EINVAL, "attention: only a causal plan can %s", what);
+    return TARN_OK;
+}
+
+/* Of B states in a row. */
+static tarn_status check_block(const tarn_attention *plan, const void *block, const char *name,
+                               tarn_error *err)
+{
+    if ((uintptr_t)block % _Alignof(float) != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "%s is misaligned; it must have %zu times %zu bytes, aligned as floats",
+                       name, plan->B, tn_state_bytes(plan));
+    return TARN_OK;
+}
+
+static tarn_status check_state0(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                                tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t b = 0; b < plan->B && status == TARN_OK; b++) {
+        const size_t more = arrays->key_lengths ? arrays->key_lengths[b] : plan->N;
+
+        status = check_state(plan, (const char *)arrays->state0 + b * tn_state_bytes(plan),
+                             more, "state0", b, err);
+    }
+    return status;
+}
+
+static tarn_status check_call_states(const tarn_attention *plan,
+                                     const tarn_attention_arrays *arrays, tarn_error *err)
+{
+    const struct {
+        const void *at;
+        const char *name;
+    } blocks[] = {{arrays->state0, "state0"},
+                  {arrays->state1, "state1"},
+                  {arrays->dstate1, "dstate1"},
+                  {arrays->dstate0, "dstate0"}};
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < 4 && status == TARN_OK; i++)
+        if (blocks[i].at && (status = check_recurrence(plan, "take states", err)) == TARN_OK)
+            status = check_block(plan, blocks[i].at, blocks[i].name, err);
+    return status == TARN_OK && arrays->state0 ? check_state0(plan, arrays, err) : status;
+}
+
+/* ---- Calls -------------------------------------------------------------- */
+
+static tarn_status check_whole(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                               const void *workspace, tarn_error *err)
 {
     tarn_status status = check_call(plan, arrays, workspace, err);
 
     if (status == TARN_OK)
         status = check_lengths(plan, arrays->key_lengths, err);
+    if (status == TARN_OK)
+        status = check_call_states(plan, arrays, err);
     return status == TARN_OK ? check_forward_arrays(plan, arrays, plan->B, false, err) : status;
+}
+
+tarn_status tn_check_forward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                             const void *workspace, tarn_error *err)
+{
+    const tarn_status status = check_whole(plan, arrays, workspace, err);
+
+    if (status == TARN_OK && plan->kind->caches && arrays->state0 && !arrays->state1)
+        return tn_fail(err, TARN_EINVAL,
+                       "state1 is NULL; '%s' attention with a state0 needs it for its keys and "
+                       "values",
+                       plan->kind->about.name);
+    return status;
 }
 
 tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
@@ -246,26 +350,23 @@ tarn_status tn_check_backward(const tarn_attention *plan, const tarn_attention_a
 
     /* Before forward's arrays: the dot product has no y and puts dv there. */
     status = check_gradients(plan, arrays, err);
-    return status == TARN_OK ? tn_check_forward(plan, arrays, workspace, err) : status;
+    return status == TARN_OK ? check_whole(plan, arrays, workspace, err) : status;
 }
 
 static tarn_status check_states(const tarn_attention *plan, void *const *states, size_t n,
                                 tarn_error *err)
 {
+    tarn_status status = TARN_OK;
+
     if (!states && n > 0)
         return tn_fail(err, TARN_EINVAL, "states is NULL; it must have %zu states", n);
-    for (size_t i = 0; i < n; i++) {
-        if (!states[i] || (uintptr_t)states[i] % _Alignof(float) != 0)
-            return tn_fail(err, TARN_EINVAL,
-                           "states[%zu] is %s; it must have %zu bytes, aligned as floats", i,
-                           states[i] ? "misaligned" : "NULL", plan->kind->state(plan));
-        if (plan->kind->cached && plan->kind->cached(states[i]) >= plan->Nk)
-            return tn_fail(err, TARN_EINVAL,
-                           "states[%zu] is full: it has %zu positions, as many as the plan has "
-                           "keys",
-                           i, plan->kind->cached(states[i]));
-    }
-    return TARN_OK;
+    for (size_t i = 0; i < n && status == TARN_OK; i++)
+        status = !states[i] || (uintptr_t)states[i] % _Alignof(float) != 0
+                     ? tn_fail(err, TARN_EINVAL,
+                               "states[%zu] is %s; it must have %zu bytes, aligned as floats",
+                               i, states[i] ? "misaligned" : "NULL", tn_state_bytes(plan))
+                     : check_state(plan, states[i], 1, "states", i, err);
+    return status;
 }
 
 tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
@@ -275,12 +376,8 @@ tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_array
 
     if (status != TARN_OK)
         return status;
-    if (!plan->kind->step)
-        return tn_fail(err, TARN_EINVAL,
-                       "attention: '%s' has no recurrent form and cannot step",
-                       plan->kind->about.name);
-    if (!plan->causal)
-        return tn_fail(err, TARN_EINVAL, "attention: only a causal plan can step");
+    if ((status = check_recurrence(plan, "step", err)) != TARN_OK)
+        return status;
     if (arrays->key_lengths)
         return tn_fail(err, TARN_EINVAL, "key_lengths must be NULL for a step");
     if ((status = check_states(plan, states, n, err)) != TARN_OK || n == 0)

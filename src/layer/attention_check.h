@@ -21,5 +21,9 @@ tarn_status tn_check_step(const tarn_attention *plan, const tarn_attention_array
 /* Bytes for the caller to provide, with room to align; SIZE_MAX if they do not fit. */
 size_t tn_saved_bytes(const tarn_attention *plan);
 size_t tn_work_bytes(const tarn_attention *plan);
+size_t tn_state_bytes(const tarn_attention *plan); /* 0: no recurrent form */
+
+/* Whether a state, with its header, can be one of this plan. */
+bool tn_state_fits(const tarn_attention *plan, const void *state);
 
 #endif

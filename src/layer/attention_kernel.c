@@ -13,7 +13,8 @@
  *
  * Quadratic in time, linear in memory. It is what faster kinds are measured against, so every
  * pair is computed where it is needed and every sum is in double. A step is a forward of one
- * query over the cache of all keys so far. */
+ * query over the cache of all keys so far; with a state, the keys of a call follow those in the
+ * cache. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +38,7 @@ static size_t row_width(const tarn_attention *plan)
 /* ---- memory ------------------------------------------------------------- */
 
 struct work {
-    float *queries, *keys; /* rows of one head: N x W and Nk x W */
+    float *queries, *keys; /* rows of one head, W floats each */
     float *row;            /* threads x W */
     double *row_sum;       /* threads x W */
     double *value_sum;     /* threads x M */
@@ -50,7 +51,7 @@ static struct work lay_out(const tarn_attention *plan, size_t queries, size_t th
 
     return (struct work){
         .queries = tn_arena_take(arena, queries, W * sizeof(float)),
-        .keys = tn_arena_take(arena, plan->Nk, W * sizeof(float)),
+        .keys = tn_arena_take(arena, plan->capacity, W * sizeof(float)),
         .row = tn_arena_take(arena, threads, W * sizeof(float)),
         .row_sum = tn_arena_take(arena, threads, W * sizeof(double)),
         .value_sum = tn_arena_take(arena, threads, M * sizeof(double)),
@@ -75,14 +76,17 @@ static size_t saved(const tarn_attention *plan)
 
 /* ---- one head of one sequence ------------------------------------------- */
 
+/* Rows of a cache, then those of an array. */
 struct rows {
-    const float *first;
-    ptrdiff_t stride;
+    const float *cached, *first;
+    ptrdiff_t width, stride;
+    size_t past; /* rows of the cache */
 };
 
 static const float *row_at(struct rows rows, size_t n)
 {
-    return rows.first + (ptrdiff_t)n * rows.stride;
+    return n < rows.past ? rows.cached + (ptrdiff_t)n * rows.width
+                         : rows.first + (ptrdiff_t)(n - rows.past) * rows.stride;
 }
 
 struct head {
@@ -91,6 +95,7 @@ struct head {
     struct work work;
     struct rows q, k, v;
     size_t b, h;
+    size_t past; /* keys that are in the state before the call */
     size_t queries, keys;
     size_t threads;
     bool causal;
@@ -100,7 +105,7 @@ struct head {
 /* Keys that query i sees are 0 .. seen - 1. */
 static size_t seen(const struct head *head, size_t i)
 {
-    return head->causal ? tn_min(i + 1, head->keys) : head->keys;
+    return head->causal ? tn_min(head->past + i + 1, head->keys) : head->keys;
 }
 
 static const float *query_row(const struct head *head, size_t i)
@@ -236,15 +241,31 @@ static void forward_head(struct head *head)
 
 static struct rows rows_of(tarn_input a, size_t b, size_t h)
 {
-    return (struct rows){tn_in(a, b, h, 0), a.position};
+    return (struct rows){.first = tn_in(a, b, h, 0), .stride = a.position};
+}
+
+/* The first `past` keys and values are in a cache. */
+static void take_past(struct head *head, const float *floats, size_t past)
+{
+    float *const cache = (float *)(uintptr_t)floats; /* only read */
+    const tarn_attention *const plan = head->plan;
+
+    head->past = past;
+    if (past == 0)
+        return;
+    head->k.cached = tn_kv_cache_keys(plan, cache, head->h);
+    head->k.width = (ptrdiff_t)plan->D;
+    head->v.cached = tn_kv_cache_values(plan, cache, head->h);
+    head->v.width = (ptrdiff_t)plan->M;
+    head->k.past = head->v.past = past;
 }
 
 static struct head head_of(const struct tn_attention_call *call, struct work work, size_t b,
                            size_t h)
 {
     const tarn_attention *const plan = call->plan;
-
-    return (struct head){
+    const size_t past = tn_call_count(call, b);
+    struct head head = {
         .call = call,
         .plan = plan,
         .work = work,
@@ -254,11 +275,14 @@ static struct head head_of(const struct tn_attention_call *call, struct work wor
         .b = b,
         .h = h,
         .queries = plan->N,
-        .keys = tn_key_length(call, b),
+        .keys = past + tn_key_length(call, b),
         .threads = plan->host.threads,
         .causal = plan->causal,
         .d = call->saved ? call->saved + (b * plan->H + h) * plan->N : NULL,
     };
+
+    take_past(&head, tn_call_state0(call, b), past);
+    return head;
 }
 
 static struct work work_of(const struct tn_attention_call *call)
@@ -268,6 +292,7 @@ static struct work work_of(const struct tn_attention_call *call)
     return lay_out(call->plan, call->plan->N, call->plan->host.threads, &arena);
 }
 
+/* The cache in place comes last: until then its rows are read where they were. */
 static void forward(const struct tn_attention_call *call)
 {
     for (size_t b = 0; b < call->plan->B; b++)
@@ -276,6 +301,8 @@ static void forward(const struct tn_attention_call *call)
 
             forward_head(&head);
         }
+    if (call->arrays->state1)
+        tn_kv_cache_continue(call);
 }
 
 static void step(const struct tn_attention_call *call)
@@ -286,17 +313,16 @@ static void step(const struct tn_attention_call *call)
     for (size_t b = 0; b < call->n; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
             struct head head = head_of(call, rows, b, h);
+            const size_t past = tn_state_count(call->states[b]);
+            float *const cache = tn_state_floats(call->states[b]);
 
-            tn_kv_cache_append(call, b, h);
-            head.k = (struct rows){tn_kv_cache_keys(call, b, h), (ptrdiff_t)call->plan->D};
-            head.v = (struct rows){tn_kv_cache_values(call, b, h), (ptrdiff_t)call->plan->M};
+            take_past(&head, cache, past);
             head.queries = 1;
-            head.keys = tn_kv_cache_length(call->states[b]) + 1;
-            head.causal = false; /* the cache has no later keys */
+            head.keys = past + 1;
             head.threads = call->threads;
             forward_head(&head);
+            tn_kv_cache_append(call, cache, b, h, past, 1);
         }
-    tn_kv_cache_advance(call);
 }
 
 /* ---- backward ----------------------------------------------------------- */
@@ -350,17 +376,54 @@ static void query_task(void *arg, size_t i, size_t thread)
                row_at(head->q, i), thread);
 }
 
+static size_t first_query(const struct head *head, size_t j)
+{
+    return head->causal && j > head->past ? j - head->past : 0;
+}
+
+/* The gradient of key or value j, which is the call's or one in the state; NULL: not wanted. */
+static float *key_gradient(const struct head *head, size_t input, size_t j)
+{
+    float *const before = tn_call_dstate0(head->call, head->b);
+
+    if (j >= head->past)
+        return tn_out(head->call->arrays->din[input], head->b, head->h, j - head->past);
+    if (!before)
+        return NULL;
+    return input == TN_KEY
+               ? tn_kv_cache_keys(head->plan, before, head->h) + j * head->plan->D
+               : tn_kv_cache_values(head->plan, before, head->h) + j * head->plan->M;
+}
+
+/* What the gradient of the state after the call adds to these. */
+static void add_given(const struct head *head, float *dk, float *dv, size_t j)
+{
+    const tarn_attention *const plan = head->plan;
+    float *const given = (float *)(uintptr_t)tn_call_dstate1(head->call, head->b);
+
+    if (!given)
+        return;
+    plan->host.kernels->axpy(dk, 1.0f, tn_kv_cache_keys(plan, given, head->h) + j * plan->D,
+                             plan->D);
+    plan->host.kernels->axpy(dv, 1.0f, tn_kv_cache_values(plan, given, head->h) + j * plan->M,
+                             plan->M);
+}
+
 static void key_task(void *arg, size_t j, size_t thread)
 {
     const struct head *const head = arg;
     const size_t W = row_width(head->plan), M = head->plan->M;
     double *const sum = head->work.row_sum + thread * W;
     double *const value_sum = head->work.value_sum + thread * M;
-    float *const dv = tn_out(head->call->arrays->din[TN_VALUE], head->b, head->h, j);
+    float *const dk = key_gradient(head, TN_KEY, j), *const dv =
+                                                         key_gradient(head, TN_VALUE, j);
+
+    if (!dk)
+        return;
 
     memset(sum, 0, W * sizeof *sum);
     memset(value_sum, 0, M * sizeof *value_sum);
-    for (size_t i = head->causal ? j : 0; i < head->queries; i++) {
+    for (size_t i = first_query(head, j); i < head->queries; i++) {
         const struct similarity sim = similarity(head, i, j);
         const float *const g = tn_in(head->call->arrays->dy, head->b, head->h, i);
         const double weight = sim.value * inverse((double)head->d[i]);
@@ -369,10 +432,10 @@ static void key_task(void *arg, size_t j, size_t thread)
         for (size_t m = 0; m < M; m++)
             value_sum[m] += weight * (double)g[m];
     }
-    finish_row(head, tn_out(head->call->arrays->din[TN_KEY], head->b, head->h, j), sum,
-               row_at(head->k, j), thread);
+    finish_row(head, dk, sum, row_at(head->k, j), thread);
     for (size_t m = 0; m < M; m++)
         dv[m] = (float)value_sum[m];
+    add_given(head, dk, dv, j);
 }
 
 /* Keys past the length were not looked at. */
@@ -380,7 +443,7 @@ static void clear_padding(const struct head *head)
 {
     const tarn_attention_arrays *const arrays = head->call->arrays;
 
-    for (size_t j = head->keys; j < head->plan->Nk; j++) {
+    for (size_t j = head->keys - head->past; j < head->plan->Nk; j++) {
         memset(tn_out(arrays->din[TN_KEY], head->b, head->h, j), 0,
                head->plan->D * sizeof(float));
         memset(tn_out(arrays->din[TN_VALUE], head->b, head->h, j), 0,
@@ -390,6 +453,7 @@ static void clear_padding(const struct head *head)
 
 static void backward(const struct tn_attention_call *call)
 {
+    tn_kv_cache_clear_gradient(call);
     for (size_t b = 0; b < call->plan->B; b++)
         for (size_t h = 0; h < call->plan->H; h++) {
             struct head head = head_of(call, work_of(call), b, h);
@@ -438,8 +502,8 @@ const struct tn_attention_kind tn_attention_kernel = {
     .work = work,
     .forward = forward,
     .backward = backward,
-    .state = tn_kv_cache_bytes,
+    .state = tn_kv_cache_floats,
     .step_work = step_work,
     .step = step,
-    .cached = tn_kv_cache_length,
+    .caches = true,
 };

@@ -18,9 +18,10 @@ struct tarn_attention {
     struct tn_options options;
     struct tn_feature_map map; /* kinds with a feature map only */
     bool causal;
-    size_t B, H, N, Nk, D, M;
-    size_t steps; /* positions that a state takes at most; 0: no limit */
-    float *draws; /* kind->draws() floats */
+    size_t B, H, N, Nk, D, M; /* causal, N = Nk */
+    size_t capacity;          /* positions of a growing cache */
+    size_t steps;             /* positions that a state takes at most; 0: no limit */
+    float *draws;             /* kind->draws() floats */
 };
 
 /* One call: the caller's arrays, and memory that is large enough and aligned. */
@@ -31,7 +32,7 @@ struct tn_attention_call {
     void *work;   /* what kind->work() or kind->step_work() laid out */
 
     /* A step's. */
-    void *const *states; /* n of them, kind->state() bytes each */
+    void *const *states; /* n of them */
     size_t n, threads;
 };
 
@@ -55,19 +56,12 @@ struct tn_attention_kind {
     void (*forward)(const struct tn_attention_call *call);
     void (*backward)(const struct tn_attention_call *call);
 
-    /* The recurrent form; NULL: none. Bytes of one sequence's state, the workspace of a step
-     * with so many threads, and the step. */
+    /* The recurrent form; NULL: none. Floats of one sequence's state, SIZE_MAX: too many; the
+     * workspace of a step with so many threads; and the step. */
     size_t (*state)(const tarn_attention *plan);
     void (*step_work)(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
     void (*step)(const struct tn_attention_call *call);
-
-    /* Positions in a growing cache, which is kv_cache.h's; NULL: the state does not grow. */
-    size_t (*cached)(const void *state);
-
-    /* Bytes of three parts of a state that does not grow, in order: what sequences at the same
-     * position have in common, and two more; files of a batch have the first once, then the
-     * second of every sequence, then the third. NULL: all is in the second. */
-    void (*parts)(const tarn_attention *plan, size_t parts[3]);
+    bool caches; /* the state is a cache of plan->capacity positions, kv_cache.h */
 
     /* As tarn_attention_forward_flops(); NULL: 0. */
     double (*forward_flops)(const tarn_attention *plan);
@@ -87,6 +81,30 @@ void tn_attention_clear(tarn_attention *plan);
 size_t tn_attention_step_size(const tarn_attention *plan, size_t threads);
 void tn_attention_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                        void *const *states, size_t n, size_t threads, void *workspace);
+
+/* ---- States -------------------------------------------------------------
+ *
+ * A state is a header and the kind's floats. The header, which attention.c checks and writes,
+ * has the number of positions and a number that says whose state it is; zeros are the start.
+ * Kinds read the count before the positions of a call and leave the header alone. */
+enum { TN_STATE_HEADER = 64 }; /* bytes */
+
+size_t tn_state_count(const void *state); /* NULL: 0 */
+void tn_state_set(const tarn_attention *plan, void *state, size_t count);
+
+static inline float *tn_state_floats(void *state)
+{
+    return (float *)(void *)((char *)state + TN_STATE_HEADER);
+}
+
+/* Whether a forward or backward has states, and those of sequence b; NULL: none. Gradients are
+ * those of the kind's floats. */
+bool tn_call_has_states(const struct tn_attention_call *call);
+size_t tn_call_count(const struct tn_attention_call *call, size_t b);
+const float *tn_call_state0(const struct tn_attention_call *call, size_t b);
+float *tn_call_state1(const struct tn_attention_call *call, size_t b);
+const float *tn_call_dstate1(const struct tn_attention_call *call, size_t b);
+float *tn_call_dstate0(const struct tn_attention_call *call, size_t b);
 
 /* ---- Inputs ------------------------------------------------------------- */
 

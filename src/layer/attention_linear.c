@@ -13,10 +13,20 @@
  *     to the first, over each from left to right (13) and then from right to left (14), (15),
  *     when its rows still are in a cache.
  *   - Where heads are few a segment is a task of its own. It starts from sums over other
- *     segments, which are formed first and cost an extra product. */
+ *     segments, which are formed first and cost an extra product.
+ *
+ * With states forward gives what single steps give, bit for bit (linear_state.h): near sums go
+ * position by position through one block after another, where far sums are added. Near sums of
+ * a block do not depend on other blocks; where heads are fewer than threads, blocks are tasks,
+ * and far sums are added when all of them are done. Backward starts from the sums of state0 and
+ * from the gradient of state1, but for that it is the same. */
+#include <string.h>
+
 #include "layer/linear_cut.h"
-#include "layer/linear_step.h"
+#include "layer/linear_state.h"
 #include "layer/linear_sums.h"
+
+enum { BLOCKS = 4 }; /* with a state, blocks of a thread at once, where they are tasks */
 
 static const tarn_option_info options[] = {
     [TN_LINEAR_EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},
@@ -72,7 +82,21 @@ struct work {
     struct sums S, R;              /* St and Rt between tasks */
     float *slopes;                 /* between tasks, of all heads */
     size_t slopes_ld;              /* of a head: N, or a segment, or none */
+    size_t blocks;                 /* at once, where blocks are tasks; else 0 */
+    float *ends;                   /* blocks + 1 of all heads, see run_near() */
+    float *sums;                   /* denominators of these blocks, of all heads */
 };
+
+/* Blocks as tasks where heads alone would leave a quarter of the threads idle. Results do not
+ * depend on it. */
+static size_t block_tasks(const tarn_attention *plan)
+{
+    const size_t rounds = tn_blocks(head_count(plan), plan->host.threads);
+    const bool enough = 4 * head_count(plan) >= 3 * rounds * plan->host.threads;
+
+    return plan->causal && !enough && plan->N > TN_LINEAR_BLOCK ? BLOCKS * plan->host.threads
+                                                                : 0;
+}
 
 /* Between tasks: causal, no segment starts from the sum over the last (of R: over the
  * first). */
@@ -97,6 +121,13 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
     work.S = sums_take(plan, cut, arena);
     work.R = sums_take(plan, cut, arena);
     work.slopes = tn_arena_floats(arena, cut.shared ? head_count(plan) * slopes : 0);
+    work.blocks = block_tasks(plan);
+    if (work.blocks > 0) {
+        const size_t sums = (work.blocks + 1) * tn_linear_sum_floats(plan);
+
+        work.ends = tn_arena_floats(arena, sums * head_count(plan));
+        work.sums = tn_arena_floats(arena, work.blocks * TN_LINEAR_BLOCK * head_count(plan));
+    }
     for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
             tn_linear_tiles_take(plan, group, cut.shared ? 0 : slopes, arena);
@@ -184,6 +215,55 @@ static size_t sum_number(const struct task *task, size_t segment)
     return task->group.plan->causal ? segment - 1 : segment;
 }
 
+/* ---- States ------------------------------------------------------------- */
+
+/* Near and far of the group in the floats of a state or of its gradient; NULL: none, and far
+ * too where it is not in use yet, after `count` positions. */
+static float *near_of(const struct tn_linear_group *a, const float *state)
+{
+    return state ? tn_linear_near(a->plan, (float *)(uintptr_t)state, a->h) : NULL;
+}
+
+static float *far_of(const struct tn_linear_group *a, const float *state, size_t count)
+{
+    return state && count >= TN_LINEAR_BLOCK
+               ? tn_linear_far(a->plan, (float *)(uintptr_t)state, a->h)
+               : NULL;
+}
+
+/* Positions of the sequence before position i of the call. */
+static size_t count_at(const struct tn_linear_group *a, size_t i)
+{
+    return tn_call_count(a->call, a->b) + tn_min(i, a->length);
+}
+
+/* Where the block of position i ends; the last one, and what is past the length, at N. */
+static size_t block_end(const struct tn_linear_group *a, size_t i)
+{
+    const size_t end = i + TN_LINEAR_BLOCK - count_at(a, i) % TN_LINEAR_BLOCK;
+
+    return i < a->length && end <= a->length ? end : a->plan->N;
+}
+
+/* Whether near is added to far after position i - 1. */
+static bool is_block_end(const struct tn_linear_group *a, size_t i)
+{
+    return i > 0 && i <= a->length && count_at(a, i) % TN_LINEAR_BLOCK == 0;
+}
+
+static void add_state0(const struct tn_linear_group *a)
+{
+    const float *const state = tn_call_state0(a->call, a->b);
+    const float *const near = near_of(a, state), *const far = far_of(a, state, count_at(a, 0));
+
+    if (near)
+        tn_linear_sum_add(a, a->tiles->St, near, 1.0f);
+    if (far)
+        tn_linear_sum_add(a, a->tiles->St, far, 1.0f);
+}
+
+/* ---- Starts of segments ------------------------------------------------- */
+
 /* St for the start of a segment: causal, the sum over those before it, else the total; summed
  * here if it is not among `sums`. */
 static void start_keys(const struct task *task, struct sums sums, size_t segment)
@@ -192,6 +272,8 @@ static void start_keys(const struct task *task, struct sums sums, size_t segment
     const size_t i = a->plan->causal ? sum_number(task, segment) : sums.count - 1;
 
     tn_linear_sums_load(a, a->tiles->St, i < sums.count ? sums_of(task, sums, i) : NULL);
+    if (a->plan->causal && segment == 0)
+        add_state0(a);
     if (!a->plan->causal && sums.count == 0)
         tn_linear_sum_keys(a, span_of(task, segment));
 }
@@ -214,6 +296,8 @@ static void sum_keys(void *arg, size_t index, size_t thread)
     const struct tn_linear_group *const a = &task.group;
 
     tn_linear_sums_load(a, a->tiles->St, NULL);
+    if (a->plan->causal && task.from == 0)
+        add_state0(a);
     tn_linear_sum_keys(a, span_of(&task, task.from));
     tn_linear_sums_keep(a, a->tiles->St, sums_of(&task, task.work->S, task.from));
 }
@@ -258,10 +342,209 @@ static size_t task_count(const struct work *work)
     return (work->cut.shared ? work->cut.segments : 1) * work->call->plan->B * work->groups;
 }
 
+/* ---- Forward with states ------------------------------------------------ */
+
+static void start_near(const struct tn_linear_group *a, const float *near)
+{
+    tn_linear_sum_load(a, a->tiles->S, a->tiles->z, near);
+}
+
+static void start_far(const struct tn_linear_group *a, const float *far)
+{
+    tn_linear_sum_load(a, a->tiles->R, a->tiles->far_z, far);
+}
+
+static void store_state(const struct tn_linear_group *a, float *state)
+{
+    float *const far = tn_linear_far(a->plan, state, a->h);
+
+    tn_linear_sum_store(a, tn_linear_near(a->plan, state, a->h), a->tiles->S, a->tiles->z);
+    if (far)
+        tn_linear_sum_store(a, far, a->tiles->R, a->tiles->far_z);
+}
+
+/* What the segment that begins at position i starts from, for backward; with `far` only what
+ * far adds to that. */
+static void keep_start(const struct task *task, size_t i, bool near, bool far)
+{
+    const struct tn_linear_group *const a = &task->group;
+    float *const kept =
+        sums_of(task, task->work->saved, sum_number(task, i / task->work->cut.q_each));
+
+    if (near) {
+        tn_linear_turn_S(a);
+    } else {
+        tn_linear_sums_load(a, a->tiles->St, kept);
+    }
+    if (far)
+        tn_linear_turn_far(a);
+    tn_linear_sums_keep(a, a->tiles->St, kept);
+}
+
+/* Positions from .. to of one block, near or far or both, in pieces that end where segments
+ * begin. */
+static void run_block(const struct task *task, size_t from, size_t to, bool near)
+{
+    const struct tn_linear_group *const a = &task->group;
+    const size_t each = task->work->cut.q_each;
+
+    for (size_t i = from, end; i < to; i = end) {
+        end = task->work->saved.count ? tn_min(to, (i / each + 1) * each) : to;
+        const struct tn_linear_span span = {i, end, i, end};
+
+        if (task->work->saved.count && i > 0 && i % each == 0)
+            keep_start(task, i, near, a->far);
+        if (near)
+            tn_linear_forward(a, span);
+        else
+            tn_linear_add_far(a, span);
+    }
+}
+
+/* All blocks of a group of heads, one after the other. */
+static void run_blocks(void *arg, size_t index, size_t thread)
+{
+    struct task task = task_open(arg, index, thread);
+    struct tn_linear_group *const a = &task.group;
+    const float *const state0 = tn_call_state0(a->call, a->b);
+    float *const state1 = tn_call_state1(a->call, a->b);
+
+    a->sizes.chunk = 0; /* as steps */
+    start_near(a, near_of(a, state0));
+    start_far(a, far_of(a, state0, count_at(a, 0)));
+    for (size_t from = 0, to; from < a->plan->N; from = to) {
+        to = block_end(a, from);
+        a->far = count_at(a, from) >= TN_LINEAR_BLOCK;
+        run_block(&task, from, to, true);
+        if (is_block_end(a, to))
+            tn_linear_fold(a);
+    }
+    if (state1)
+        store_state(a, state1);
+}
+
+/* Blocks as tasks, some at once: near sums, then far sums from block to block, then these
+ * added. */
+struct blocks {
+    const struct work *work;
+    size_t first; /* of those at once, in each sequence */
+};
+
+/* Of block i of those at once: near after it, and when all are there, far before it. The one
+ * past them is what far goes on from. */
+static float *end_of(const struct work *work, size_t i, const struct tn_linear_group *a)
+{
+    const tarn_attention *const plan = a->plan;
+
+    return work->ends + ((i * plan->B + a->b) * plan->H + a->h) * tn_linear_sum_floats(plan);
+}
+
+/* The first position of a block; N: there is none. */
+static size_t block_from(const struct tn_linear_group *a, size_t block)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < block && from < a->plan->N; i++)
+        from = block_end(a, from);
+    return from;
+}
+
+static struct task block_open(const struct blocks *blocks, size_t index, size_t thread)
+{
+    const struct work *const work = blocks->work;
+    const size_t positions = work->blocks * TN_LINEAR_BLOCK;
+    struct task task = task_open(work, index % (work->call->plan->B * work->groups), thread);
+    struct tn_linear_group *const a = &task.group;
+
+    a->sizes.chunk = 0; /* as steps */
+    a->sums = (struct tn_linear_numbers){work->sums + (a->b * a->plan->H + a->h) * positions,
+                                         positions, block_from(a, blocks->first)};
+    return task;
+}
+
+static void run_near(void *arg, size_t index, size_t thread)
+{
+    const struct blocks *const blocks = arg;
+    const struct work *const work = blocks->work;
+    const size_t i = index / (work->call->plan->B * work->groups), block = blocks->first + i;
+    struct task task = block_open(blocks, index, thread);
+    struct tn_linear_group *const a = &task.group;
+    const size_t from = block_from(a, block);
+
+    if (from == a->plan->N)
+        return;
+    if (count_at(a, from) < TN_LINEAR_BLOCK)
+        a->sums.at = NULL; /* there is no far to wait for */
+    start_near(a, block == 0 ? near_of(a, tn_call_state0(a->call, a->b)) : NULL);
+    run_block(&task, from, block_end(a, from), true);
+    tn_linear_sum_store(a, end_of(work, i, a), a->tiles->S, a->tiles->z);
+}
+
+static void scan_far(void *arg, size_t index, size_t thread)
+{
+    const struct blocks *const blocks = arg;
+    const struct work *const work = blocks->work;
+    const struct task task = task_open(work, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+    const float *const state0 = tn_call_state0(a->call, a->b);
+    float *const state1 = tn_call_state1(a->call, a->b), *const on =
+                                                             end_of(work, work->blocks, a);
+    size_t from = block_from(a, blocks->first);
+
+    if (from == a->plan->N)
+        return;
+    start_far(a, blocks->first > 0 ? on : far_of(a, state0, count_at(a, 0)));
+    for (size_t i = 0; i < work->blocks && from < a->plan->N; i++) {
+        start_near(a, end_of(work, i, a));
+        tn_linear_sum_store(a, end_of(work, i, a), a->tiles->R, a->tiles->far_z);
+        from = block_end(a, from);
+        if (is_block_end(a, from))
+            tn_linear_fold(a);
+    }
+    tn_linear_sum_store(a, on, a->tiles->R, a->tiles->far_z);
+    if (state1 && from == a->plan->N)
+        store_state(a, state1);
+}
+
+static void run_far(void *arg, size_t index, size_t thread)
+{
+    const struct blocks *const blocks = arg;
+    const struct work *const work = blocks->work;
+    const size_t i = index / (work->call->plan->B * work->groups);
+    struct task task = block_open(blocks, index, thread);
+    struct tn_linear_group *const a = &task.group;
+    const size_t from = block_from(a, blocks->first + i);
+
+    if (from == a->plan->N || count_at(a, from) < TN_LINEAR_BLOCK)
+        return;
+    a->far = true;
+    start_far(a, end_of(work, i, a));
+    run_block(&task, from, block_end(a, from), false);
+}
+
+static void forward_states(struct work *work)
+{
+    const tarn_attention *const plan = work->call->plan;
+    const size_t groups = plan->B * work->groups, all = plan->N / TN_LINEAR_BLOCK + 2;
+    struct blocks blocks = {work, 0};
+
+    if (work->blocks == 0)
+        tn_parallel(plan->host.threads, groups, run_blocks, work);
+    for (; work->blocks > 0 && blocks.first < all; blocks.first += work->blocks) {
+        tn_parallel(plan->host.threads, work->blocks * groups, run_near, &blocks);
+        tn_parallel(plan->host.threads, groups, scan_far, &blocks);
+        tn_parallel(plan->host.threads, work->blocks * groups, run_far, &blocks);
+    }
+}
+
 static void forward(const struct tn_attention_call *call)
 {
     struct work work = work_open(call);
 
+    if (tn_call_has_states(call)) {
+        forward_states(&work);
+        return;
+    }
     if (work.cut.shared)
         sum_all_keys(&work);
     tn_parallel(call->plan->host.threads, task_count(&work), run_forward, &work);
@@ -297,12 +580,78 @@ static void scan_queries(void *arg, size_t head, size_t thread)
                         work->call->plan->causal);
 }
 
+/* The gradient of state1 reaches the keys through the sums that they went to: near1 from the
+ * last end of a block on, before it far1. Rt has it added, that of near1 first. */
+static void add_dstate1(const struct tn_linear_group *a, bool near, float by)
+{
+    const float *const d = tn_call_dstate1(a->call, a->b);
+    const float *const sum = near ? near_of(a, d) : far_of(a, d, count_at(a, a->plan->N));
+
+    if (sum)
+        tn_linear_sum_add(a, a->tiles->Rt, sum, by);
+}
+
+/* Where near1 begins. */
+static size_t near_from(const struct tn_linear_group *a)
+{
+    const size_t over = count_at(a, a->length) % TN_LINEAR_BLOCK;
+
+    return over < a->length ? a->length - over : 0;
+}
+
+static void far_for_near(const struct tn_linear_group *a)
+{
+    add_dstate1(a, false, 1.0f);
+    add_dstate1(a, true, -1.0f);
+}
+
+static void key_gradients(const struct task *task, struct tn_linear_span span)
+{
+    const struct tn_linear_group *const a = &task->group;
+    const size_t from = near_from(a);
+    struct tn_linear_span late = span;
+
+    if (!a->call->arrays->dstate1 || from <= span.k_from || from > span.k_to) {
+        tn_linear_key_gradients(a, span);
+        return;
+    }
+    late.k_from = span.k_to = from;
+    tn_linear_key_gradients(a, late);
+    far_for_near(a);
+    tn_linear_key_gradients(a, span);
+}
+
+/* When Rt has gone over all positions it is the gradient of the sums before them: of near0, and
+ * of far0, which is in far1 even if near0 still is in near1. */
+static void store_dstate0(const struct tn_linear_group *a)
+{
+    float *const d = tn_call_dstate0(a->call, a->b);
+
+    if (!d)
+        return;
+    float *const far = tn_linear_far(a->plan, d, a->h);
+
+    tn_linear_sum_take(a, near_of(a, d), a->tiles->Rt);
+    if (near_from(a) == 0)
+        far_for_near(a);
+    if (far && count_at(a, 0) >= TN_LINEAR_BLOCK)
+        tn_linear_sum_take(a, far, a->tiles->Rt);
+    else if (far)
+        memset(far, 0, a->heads * tn_linear_sum_floats(a->plan) * sizeof(float));
+}
+
 static void run_keys(void *arg, size_t index, size_t thread)
 {
     const struct task task = task_open(arg, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_span span = span_of(&task, task.from);
 
     start_queries(&task, task.from);
-    tn_linear_key_gradients(&task.group, span_of(&task, task.from));
+    if (a->plan->causal)
+        add_dstate1(a, span.k_to >= near_from(a), 1.0f);
+    key_gradients(&task, span);
+    if (a->plan->causal && task.from == 0)
+        store_dstate0(a);
 }
 
 /* From the last segment to the first, Rt going on from each to the one before. */
@@ -312,14 +661,18 @@ static void run_backward(void *arg, size_t index, size_t thread)
     struct tn_linear_group *const a = &task.group;
 
     tn_linear_sums_load(a, a->tiles->Rt, NULL);
+    if (a->plan->causal)
+        add_dstate1(a, true, 1.0f);
     for (size_t segment = task.to; segment-- > task.from;) {
         const struct tn_linear_span span = span_of(&task, segment);
 
         a->slopes.from = span.q_from;
         start_keys(&task, known_keys(task.work), segment);
         tn_linear_query_gradients(a, span, !a->plan->causal);
-        tn_linear_key_gradients(a, span);
+        key_gradients(&task, span);
     }
+    if (a->plan->causal)
+        store_dstate0(a);
 }
 
 static void backward(const struct tn_attention_call *call)
@@ -371,7 +724,6 @@ const struct tn_attention_kind tn_attention_linear = {
     .state = tn_linear_state,
     .step_work = tn_linear_step_work,
     .step = tn_linear_step,
-    .parts = tn_linear_state_parts,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

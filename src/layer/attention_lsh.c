@@ -316,9 +316,9 @@ static tarn_status check(const tarn_attention *plan, tarn_error *err)
 
     if (buckets % 2 != 0)
         return tn_fail(err, TARN_EINVAL, "kind: buckets is %zu; it must be even", buckets);
-    if (plan->N != plan->Nk)
+    if (plan->N != plan->capacity)
         return tn_fail(err, TARN_EINVAL,
-                       "keys is %zu and queries is %zu; 'lsh' needs them equal", plan->Nk,
+                       "keys is %zu and queries is %zu; 'lsh' needs them equal", plan->capacity,
                        plan->N);
     if (plan->N >= INT32_MAX)
         return tn_fail(err, TARN_EINVAL, "queries is %zu; with 'lsh' it must be less than %d",

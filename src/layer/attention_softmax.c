@@ -45,6 +45,7 @@ struct work {
     const struct tn_attention_call *call;
     struct tn_softmax_tiles *tiles; /* one per thread */
     float *dq;                      /* per thread N x padded(D), where a head is one task */
+    size_t keys;                    /* of a sequence at most, those in its state among them */
 };
 
 static size_t head_dq_floats(const tarn_attention *plan)
@@ -78,6 +79,8 @@ static struct work work_open(const struct tn_attention_call *call)
     struct work work = lay_out(call->plan, &arena);
 
     work.call = call;
+    for (size_t b = 0; b < call->plan->B; b++)
+        work.keys = tn_max(work.keys, tn_call_count(call, b) + call->plan->Nk);
     return work;
 }
 
@@ -86,7 +89,7 @@ static struct work work_open(const struct tn_attention_call *call)
 /* Keys that any of the loaded queries sees. */
 static size_t keys_end(const struct tn_softmax_head *a, size_t last_query)
 {
-    return a->plan->causal ? tn_min(a->length, last_query) : a->length;
+    return a->plan->causal ? tn_min(a->length, a->past + last_query) : a->length;
 }
 
 static void forward_tiled(const struct tn_softmax_head *a, size_t end)
@@ -141,6 +144,10 @@ static void forward_task(void *arg, size_t task, size_t thread)
 
 static void forward(const struct tn_attention_call *call)
 {
+    if (tn_call_has_states(call)) {
+        tn_softmax_rows(call);
+        return;
+    }
     struct work work = work_open(call);
     const size_t spans = tn_blocks(call->plan->N, SPAN * BLOCK);
 
@@ -156,10 +163,11 @@ static void backward_keys(const struct tn_softmax_head *a, size_t first, float *
     const tarn_attention *const plan = a->plan;
     struct tn_softmax_tiles *const t = a->tiles;
     struct tn_softmax_queries *const queries = &t->queries[0];
+    const size_t from = plan->causal && first > a->past ? first - a->past : 0;
 
     for (size_t j = 0; j < SPAN; j++)
         tn_softmax_load_keys_backward(a, &t->keys[j], first + j * BLOCK, a->length);
-    for (size_t i = plan->causal ? first : 0; i < plan->N && first < a->length; i += BLOCK) {
+    for (size_t i = from; i < plan->N && first < a->length; i += BLOCK) {
         tn_softmax_load_queries(a, queries, i);
         tn_softmax_load_gradients(a, queries);
         for (size_t j = 0; j < SPAN; j++) {
@@ -171,14 +179,8 @@ static void backward_keys(const struct tn_softmax_head *a, size_t first, float *
                 tn_softmax_add_dq(a, dq + i * a->Dp, queries, &t->keys[j]);
         }
     }
-    for (size_t j = 0; j < SPAN && first + j * BLOCK < plan->Nk; j++) {
-        const size_t from = first + j * BLOCK, n = tn_min(BLOCK, plan->Nk - from);
-
-        tn_softmax_store_rows(a, a->call->arrays->din[TN_KEY], from, n, t->keys[j].dk, a->Dp,
-                              plan->D, 1.0f);
-        tn_softmax_store_rows(a, a->call->arrays->din[TN_VALUE], from, n, t->keys[j].dv, a->Mp,
-                              plan->M, 1.0f);
-    }
+    for (size_t j = 0; j < SPAN; j++)
+        tn_softmax_store_dkv(a, &t->keys[j], first + j * BLOCK, a->past + plan->Nk);
 }
 
 /* A span of queries meets all keys that it sees. */
@@ -201,8 +203,7 @@ static void backward_queries(const struct tn_softmax_head *a, size_t first)
         }
     }
     for (size_t i = 0; i < SPAN; i++)
-        tn_softmax_store_rows(a, a->call->arrays->din[TN_QUERY], t->queries[i].from,
-                              t->queries[i].n, t->queries[i].dq, a->Dp, a->plan->D, a->scale);
+        tn_softmax_store_dq(a, t->queries[i].from, t->queries[i].n, t->queries[i].dq);
 }
 
 /* A head as one task forms every tile once. */
@@ -215,10 +216,9 @@ static void head_task(void *arg, size_t task, size_t thread)
     float *const dq = work->dq + thread * head_dq_floats(plan);
 
     memset(dq, 0, head_dq_floats(plan) * sizeof(float));
-    for (size_t j = 0; j < plan->Nk; j += SPAN * BLOCK)
+    for (size_t j = 0; j < head.past + plan->Nk; j += SPAN * BLOCK)
         backward_keys(&head, j, dq);
-    tn_softmax_store_rows(&head, work->call->arrays->din[TN_QUERY], 0, plan->N, dq, head.Dp,
-                          plan->D, head.scale);
+    tn_softmax_store_dq(&head, 0, plan->N, dq);
 }
 
 /* Few heads are split into spans of keys and of queries, which forms every tile twice but lets
@@ -227,7 +227,7 @@ static void span_task(void *arg, size_t task, size_t thread)
 {
     const struct work *const work = arg;
     const tarn_attention *const plan = work->call->plan;
-    const size_t key_spans = tn_blocks(plan->Nk, SPAN * BLOCK);
+    const size_t key_spans = tn_blocks(work->keys, SPAN * BLOCK);
     const size_t spans = key_spans + tn_blocks(plan->N, SPAN * BLOCK);
     const size_t span = task % spans;
     const struct tn_softmax_head head =
@@ -243,9 +243,10 @@ static void backward(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
     const size_t heads = head_count(plan);
-    const size_t spans = tn_blocks(plan->Nk, SPAN * BLOCK) + tn_blocks(plan->N, SPAN * BLOCK);
     struct work work = work_open(call);
+    const size_t spans = tn_blocks(work.keys, SPAN * BLOCK) + tn_blocks(plan->N, SPAN * BLOCK);
 
+    tn_kv_cache_clear_gradient(call);
     if (heads >= HEADS_ENOUGH)
         tn_parallel(plan->host.threads, heads, head_task, &work);
     else
@@ -282,10 +283,10 @@ const struct tn_attention_kind tn_attention_softmax = {
     .work = work_size,
     .forward = forward,
     .backward = backward,
-    .state = tn_kv_cache_bytes,
+    .state = tn_kv_cache_floats,
     .step_work = tn_softmax_step_work,
     .step = tn_softmax_step,
-    .cached = tn_kv_cache_length,
+    .caches = true,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

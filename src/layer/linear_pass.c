@@ -148,6 +148,38 @@ static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
             den[i] = kernels->dot(q.rows + i * q.ld, z, a->sizes.C_ld);
 }
 
+/* As a step does it: (20) with s = near + far. */
+static void add_far(const struct tn_linear_group *a, size_t head, size_t n)
+{
+    const struct tn_kernels *const kernels = a->plan->host.kernels;
+    const struct packed q = packed_q(a, head);
+    const struct sum far = sum_of_head(a, a->tiles->R, head);
+    const float *const z = a->tiles->far_z + head * a->sizes.C_ld;
+
+    kernels->product(a->tiles->o + head * T * a->sizes.o_ld, (ptrdiff_t)a->sizes.o_ld, q.rows,
+                     (ptrdiff_t)q.ld, 1, far.at, (ptrdiff_t)far.ld, n, far.width, far.rows,
+                     true);
+    for (size_t i = 0; i < n && a->sizes.normalises; i++)
+        a->tiles->den[head * T + i] += kernels->dot(q.rows + i * q.ld, z, a->sizes.C);
+}
+
+void tn_linear_add_far(const struct tn_linear_group *a, struct tn_linear_span span)
+{
+    struct tn_linear_group whole = *a;
+
+    whole.sums.at = NULL;
+    for (size_t i = span.q_from; i < span.q_to; i += T) {
+        const size_t n = tn_min(T, span.q_to - i);
+
+        tn_linear_load_queries(a, i, n);
+        tn_linear_load_output(a, i, n);
+        for (size_t head = 0; head < a->heads; head++)
+            add_far(a, head, n);
+        tn_linear_store_output(&whole, i, n);
+    }
+    a->plan->host.kernels->settle();
+}
+
 void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span span)
 {
     struct tn_linear_ahead ahead = {0};
@@ -167,6 +199,8 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
                    packed_k(a, head), packed_v(a, head), n, FORWARDS, &ahead); /* (9), (10) */
             if (a->sizes.normalises)
                 denominators(a, head, n); /* (11) */
+            if (a->far)
+                add_far(a, head, n);
         }
         tn_linear_store_output(a, i, n); /* (12) */
     }

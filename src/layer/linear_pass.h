@@ -16,6 +16,9 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span s
 /* (8)-(12). Causal, S and z advance with the positions. */
 void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span span);
 
+/* The far sums added to outputs that a forward left in numerators and denominators. */
+void tn_linear_add_far(const struct tn_linear_group *a, struct tn_linear_span span);
+
 /* (13). Causal, St advances, and the slopes of the denominators stay. `sums`: adds the queries
  * to Rt. */
 void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear_span span,

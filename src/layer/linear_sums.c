@@ -78,6 +78,35 @@ void tn_linear_turn_Rt(const struct tn_linear_group *a)
     turn(a, a->tiles->R, a->tiles->Rt);
 }
 
+void tn_linear_turn_far(const struct tn_linear_group *a)
+{
+    const struct tn_linear_sizes *const s = &a->sizes;
+
+    for (size_t head = 0; head < a->heads; head++) {
+        float *const St = a->tiles->St + head * s->rows * s->St_ld;
+        const float *const R = a->tiles->R + head * s->C * s->S_ld;
+
+        for (size_t m = 0; m < s->M; m++)
+            for (size_t c = 0; c < s->C; c++)
+                St[m * s->St_ld + c] += R[c * s->S_ld + m];
+        if (s->normalises)
+            a->plan->host.kernels->axpy(ones_row(a, head), 1.0f,
+                                        a->tiles->far_z + head * s->C_ld, s->C);
+    }
+}
+
+void tn_linear_fold(const struct tn_linear_group *a)
+{
+    const size_t floats = a->heads * a->sizes.C * a->sizes.S_ld;
+    const size_t z_floats = a->heads * a->sizes.C_ld;
+    const struct tn_linear_tiles *const t = a->tiles;
+
+    a->plan->host.kernels->add(t->R, t->R, t->S, floats);
+    a->plan->host.kernels->add(t->far_z, t->far_z, t->z, z_floats);
+    memset(t->S, 0, floats * sizeof(float));
+    memset(t->z, 0, z_floats * sizeof(float));
+}
+
 void tn_linear_sums_scan(const tarn_attention *plan, float *kept, size_t head, size_t count,
                          bool backwards)
 {

@@ -18,6 +18,10 @@ void tn_linear_turn_St(const struct tn_linear_group *a);
 void tn_linear_turn_S(const struct tn_linear_group *a);
 void tn_linear_turn_Rt(const struct tn_linear_group *a);
 
+/* Far sums: St += those, transposed; and near added to them, which then is zero. */
+void tn_linear_turn_far(const struct tn_linear_group *a);
+void tn_linear_fold(const struct tn_linear_group *a);
+
 /* The `count` sums of one head, among those of all B x H: each becomes the sum of those up to
  * it, or with `backwards` of those from it on. */
 void tn_linear_sums_scan(const tarn_attention *plan, float *kept, size_t head, size_t count,

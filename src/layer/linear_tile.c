@@ -66,6 +66,7 @@ struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t h
         .S = tn_arena_floats(arena, heads * s.C * s.S_ld),
         .R = tn_arena_floats(arena, heads * s.C * s.S_ld),
         .z = tn_arena_floats(arena, heads * s.C_ld),
+        .far_z = tn_arena_floats(arena, heads * s.C_ld),
         .St = tn_arena_floats(arena, heads * s.rows * s.St_ld),
         .Rt = tn_arena_floats(arena, heads * s.rows * s.St_ld),
         .slopes = tn_arena_floats(arena, heads * slopes),
@@ -319,9 +320,27 @@ static void store_rows(const struct tn_linear_group *a, tarn_output out, float *
 /* (12) */
 void tn_linear_store_output(const struct tn_linear_group *a, size_t from, size_t n)
 {
-    if (a->sizes.normalises)
+    const bool divides = a->sizes.normalises && !a->sums.at;
+
+    if (divides)
         invert(a, from, n);
-    store_rows(a, a->call->arrays->y, a->sizes.normalises ? a->tiles->den : NULL, from, n);
+    store_rows(a, a->call->arrays->y, divides ? a->tiles->den : NULL, from, n);
+    for (size_t head = 0; head < a->heads && a->sums.at; head++)
+        memcpy(a->sums.at + head * a->sums.ld + from - a->sums.from, a->tiles->den + head * T,
+               n * sizeof(float));
+}
+
+/* What was stored with `sums`. */
+void tn_linear_load_output(const struct tn_linear_group *a, size_t from, size_t n)
+{
+    for (size_t head = 0; head < a->heads; head++) {
+        for (size_t i = 0; i < n; i++)
+            memcpy(a->tiles->o + (head * T + i) * a->sizes.o_ld,
+                   tn_out(a->call->arrays->y, a->b, a->h + head, from + i),
+                   a->sizes.M * sizeof(float));
+        memcpy(a->tiles->den + head * T, a->sums.at + head * a->sums.ld + from - a->sums.from,
+               n * sizeof(float));
+    }
 }
 
 static void clear_gradients(const struct tn_linear_group *a, tarn_output dx, struct rows rows)

@@ -36,21 +36,22 @@ struct tn_linear_sizes {
 /* What a thread works in: for each head of a group, TILE packed rows and its running sums.
  * Forward advances S and z, backward St, Rt and R. */
 struct tn_linear_tiles {
-    float *q, *k;  /* C_ld apart */
-    float *v, *g;  /* M_ld apart: v', g' */
-    float *o;      /* o_ld apart: results */
-    float *den;    /* 1 apart: denominators; in backward, dy . y */
-    float *S, *R;  /* C x S_ld      sum phi(k) v^T (10); sum phi(q) g^T, of (15) */
-    float *z;      /* C_ld          sum phi(k)     (11) */
-    float *St;     /* rows x St_ld  sum v' phi(k)^T, of (13) */
-    float *Rt;     /* rows x St_ld  sum g' phi(q)^T, of (14) */
+    float *q, *k;     /* C_ld apart */
+    float *v, *g;     /* M_ld apart: v', g' */
+    float *o;         /* o_ld apart: results */
+    float *den;       /* 1 apart: denominators; in backward, dy . y */
+    float *S, *R;     /* C x S_ld      sum phi(k) v^T (10); sum phi(q) g^T, of (15), or with a
+                                       state in forward, the far sums */
+    float *z, *far_z; /* C_ld       sum phi(k)     (11) */
+    float *St;        /* rows x St_ld  sum v' phi(k)^T, of (13) */
+    float *Rt;        /* rows x St_ld  sum g' phi(q)^T, of (14) */
     float *slopes; /* of the denominators of a segment, where backward passes over it twice */
     float *chunk;  /* scratch of the chunked recurrence */
 };
 
-/* Slopes of the denominators from one pass of backward to the next: that of the group's head h
- * at position i is at[h * ld + i - from]. */
-struct tn_linear_slopes {
+/* A number per position of each head of a group: that of its head h at position i is
+ * at[h * ld + i - from]. */
+struct tn_linear_numbers {
     float *at;
     size_t ld, from;
 };
@@ -60,9 +61,13 @@ struct tn_linear_group {
     const tarn_attention *plan;
     const struct tn_attention_call *call;
     const struct tn_linear_tiles *tiles;
-    struct tn_linear_slopes slopes;
+    struct tn_linear_numbers
+        slopes; /* of denominators, from one pass of backward to the next */
     size_t b, h, heads;
-    size_t length; /* keys that exist */
+    size_t length;                 /* keys that exist */
+    bool far;                      /* forward adds the far sums, R and far_z */
+    struct tn_linear_numbers sums; /* forward leaves numerators in y, and denominators here;
+                                      NULL: it divides */
     struct tn_linear_sizes sizes;
 };
 
@@ -82,6 +87,7 @@ void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n)
 void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size_t n,
                               bool again);
 void tn_linear_store_output(const struct tn_linear_group *a, size_t from, size_t n);
+void tn_linear_load_output(const struct tn_linear_group *a, size_t from, size_t n);
 void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, tarn_input x,
                                const float *phi, size_t from, size_t n, size_t length);
 void tn_linear_store_dv(const struct tn_linear_group *a, size_t from, size_t n);

@@ -9,4 +9,7 @@
 void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
 void tn_softmax_step(const struct tn_attention_call *call);
 
+/* A forward with states: what steps give, for all positions at once. */
+void tn_softmax_rows(const struct tn_attention_call *call);
+
 #endif

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "layer/kv_cache.h"
+
 enum { BLOCK = TN_SOFTMAX_BLOCK };
 
 /* ---- Memory ------------------------------------------------------------- */
@@ -18,7 +20,7 @@ float tn_softmax_scale(const tarn_attention *plan)
 /* Whole blocks: a tile can be written in place. */
 size_t tn_softmax_stored_ld(const tarn_attention *plan)
 {
-    return tn_round_up(plan->Nk, BLOCK);
+    return tn_round_up(plan->capacity, BLOCK);
 }
 
 static struct tn_softmax_queries queries_take(size_t Dp, size_t Mp, struct tn_arena *arena)
@@ -70,15 +72,18 @@ struct tn_softmax_head tn_softmax_head_open(const struct tn_attention_call *call
     const tarn_attention *const plan = call->plan;
     const bool stores = plan->options.value[TN_SOFTMAX_STORE] != 0.0;
     const size_t row = index * plan->N, ld = tn_softmax_stored_ld(plan);
+    const size_t b = index / plan->H, past = tn_call_count(call, b);
 
     return (struct tn_softmax_head){
         .plan = plan,
         .kernels = plan->host.kernels,
         .call = call,
         .tiles = tiles,
-        .b = index / plan->H,
+        .b = b,
         .h = index % plan->H,
-        .length = tn_key_length(call, index / plan->H),
+        .past = past,
+        .length = past + tn_key_length(call, b),
+        .cached = (float *)(uintptr_t)tn_call_state0(call, b),
         .Dp = tn_padded(plan->host.kernels, plan->D),
         .Mp = tn_padded(plan->host.kernels, plan->M),
         .scale = tn_softmax_scale(plan),
@@ -100,6 +105,18 @@ static void pack(const struct tn_softmax_head *a, float *tile, size_t ld, tarn_i
         a->kernels->scale(row, tn_in(x, a->b, a->h, from + i), by, width);
         memset(row + width, 0, (ld - width) * sizeof(float));
     }
+}
+
+/* The same of keys or values, of which those before `past` are in the state. */
+static void pack_keys(const struct tn_softmax_head *a, float *tile, size_t ld,
+                      const float *cached, size_t input, size_t from, size_t n, size_t width)
+{
+    const size_t before = from < a->past ? tn_min(n, a->past - from) : 0;
+    const tarn_input rows = {cached, 0, (ptrdiff_t)width, 0};
+
+    pack(a, tile, ld, rows, from, before, width, 1.0f);
+    pack(a, tile + before * ld, ld, a->call->arrays->in[input], from + before - a->past,
+         n - before, width, 1.0f);
 }
 
 /* columns (width x BLOCK) = the transpose of n rows, zero up to whole vectors. */
@@ -150,11 +167,15 @@ void tn_softmax_load_gradients(const struct tn_softmax_head *a,
 void tn_softmax_load_keys(const struct tn_softmax_head *a, struct tn_softmax_keys *keys,
                           size_t from, size_t end)
 {
+    const tarn_attention *const plan = a->plan;
+    float *const k = a->cached ? tn_kv_cache_keys(plan, a->cached, a->h) : NULL;
+    float *const v = a->cached ? tn_kv_cache_values(plan, a->cached, a->h) : NULL;
+
     keys->from = from;
     keys->n = block_size(from, end);
-    pack(a, keys->k, a->Dp, a->call->arrays->in[TN_KEY], from, keys->n, a->plan->D, 1.0f);
-    pack(a, keys->v, a->Mp, a->call->arrays->in[TN_VALUE], from, keys->n, a->plan->M, 1.0f);
-    turn(a, keys->kt, keys->k, a->Dp, keys->n, a->plan->D);
+    pack_keys(a, keys->k, a->Dp, k, TN_KEY, from, keys->n, plan->D);
+    pack_keys(a, keys->v, a->Mp, v, TN_VALUE, from, keys->n, plan->M);
+    turn(a, keys->kt, keys->k, a->Dp, keys->n, plan->D);
 }
 
 void tn_softmax_load_keys_backward(const struct tn_softmax_head *a,
@@ -172,7 +193,7 @@ bool tn_softmax_sees(const struct tn_softmax_head *a, const struct tn_softmax_qu
                      const struct tn_softmax_keys *keys)
 {
     return queries->n > 0 && keys->n > 0 &&
-           (!a->plan->causal || keys->from < queries->from + queries->n);
+           (!a->plan->causal || keys->from < a->past + queries->from + queries->n);
 }
 
 /* -inf where a query must not look: later keys, and the padding up to whole vectors. */
@@ -184,7 +205,7 @@ static void scores(const struct tn_softmax_head *a, float *s, size_t ld,
     a->kernels->product(s, (ptrdiff_t)ld, queries->q, (ptrdiff_t)a->Dp, 1, keys->kt, BLOCK,
                         queries->n, width, a->plan->D, false);
     for (size_t i = 0; i < queries->n; i++) {
-        const size_t before = queries->from + i + 1; /* keys that causality allows */
+        const size_t before = a->past + queries->from + i + 1; /* keys that causality allows */
         const size_t seen = !a->plan->causal       ? keys->n
                             : before <= keys->from ? 0
                                                    : tn_min(keys->n, before - keys->from);
@@ -338,9 +359,46 @@ void tn_softmax_add_dkv(const struct tn_softmax_head *a,
                         (ptrdiff_t)a->Mp, keys->n, a->Mp, queries->n, true);
 }
 
-void tn_softmax_store_rows(const struct tn_softmax_head *a, tarn_output out, size_t from,
-                           size_t n, const float *rows, size_t ld, size_t width, float by)
+/* ---- Gradients out ------------------------------------------------------ */
+
+void tn_softmax_store_dq(const struct tn_softmax_head *a, size_t from, size_t n,
+                         const float *rows)
 {
     for (size_t i = 0; i < n; i++)
-        a->kernels->scale(tn_out(out, a->b, a->h, from + i), rows + i * ld, by, width);
+        a->kernels->scale(tn_out(a->call->arrays->din[TN_QUERY], a->b, a->h, from + i),
+                          rows + i * a->Dp, a->scale, a->plan->D);
+}
+
+/* Row j of dk or dv, one of the state or of the call; and of the gradients of states, both
+ * NULL if they are not wanted. */
+static void store_key_row(const struct tn_softmax_head *a, size_t input, size_t j,
+                          const float *row, size_t width, const float *given, float *before)
+{
+    const bool cached = j < a->past;
+    float *const to =
+        cached ? before : tn_out(a->call->arrays->din[input], a->b, a->h, j - a->past);
+
+    if (!to)
+        return;
+    memcpy(to, row, width * sizeof(float));
+    if (given && j < a->length)
+        a->kernels->axpy(to, 1.0f, given, width);
+}
+
+void tn_softmax_store_dkv(const struct tn_softmax_head *a, const struct tn_softmax_keys *keys,
+                          size_t from, size_t end)
+{
+    const tarn_attention *const plan = a->plan;
+    const size_t D = plan->D, M = plan->M;
+    float *const given = (float *)(uintptr_t)tn_call_dstate1(a->call, a->b);
+    float *const before = tn_call_dstate0(a->call, a->b);
+
+    for (size_t j = from; j < tn_min(end, from + BLOCK); j++) {
+        store_key_row(a, TN_KEY, j, keys->dk + (j - from) * a->Dp, D,
+                      given ? tn_kv_cache_keys(plan, given, a->h) + j * D : NULL,
+                      before ? tn_kv_cache_keys(plan, before, a->h) + j * D : NULL);
+        store_key_row(a, TN_VALUE, j, keys->dv + (j - from) * a->Mp, M,
+                      given ? tn_kv_cache_values(plan, given, a->h) + j * M : NULL,
+                      before ? tn_kv_cache_values(plan, before, a->h) + j * M : NULL);
+    }
 }

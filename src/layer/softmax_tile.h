@@ -53,7 +53,9 @@ struct tn_softmax_head {
     const struct tn_attention_call *call;
     struct tn_softmax_tiles *tiles;
     size_t b, h;
+    size_t past; /* keys of a state before those of the call: all are counted from its first */
     size_t length; /* keys that exist */
+    float *cached; /* the floats of that state, which are only read; NULL: none */
     size_t Dp, Mp; /* padded widths */
     float scale;
     float *lse;    /* N, or NULL */
@@ -113,8 +115,13 @@ void tn_softmax_add_dkv(const struct tn_softmax_head *a,
 void tn_softmax_finish(const struct tn_softmax_head *a,
                        const struct tn_softmax_queries *queries);
 
-/* n packed rows, times `by`, to the caller's array. */
-void tn_softmax_store_rows(const struct tn_softmax_head *a, tarn_output out, size_t from,
-                           size_t n, const float *rows, size_t ld, size_t width, float by);
+/* n packed rows of dq, times the scale, to the caller's array. */
+void tn_softmax_store_dq(const struct tn_softmax_head *a, size_t from, size_t n,
+                         const float *rows);
+
+/* dk and dv of a block, for those of its keys that are before `end`: to the caller's array, or
+ * to the gradient of the state that they were in, with that of the state that they went to. */
+void tn_softmax_store_dkv(const struct tn_softmax_head *a, const struct tn_softmax_keys *keys,
+                          size_t from, size_t end);
 
 #endif

@@ -29,7 +29,7 @@ static struct tensor sizes_of(const struct attention_run *run, enum array array)
         .B = desc->batch, .n = desc->queries, .H = desc->heads, .width = desc->value_width};
 
     if (in) {
-        t.n = in->at_keys ? desc->keys : desc->queries;
+        t.n = in->at_keys && !desc->causal ? desc->keys : desc->queries;
         t.width = in->width == TARN_QUERY_WIDTH   ? desc->query_width
                   : in->width == TARN_VALUE_WIDTH ? desc->value_width
                                                   : 1;

@@ -72,6 +72,10 @@ def empty(shape: Tuple[int, ...]) -> Floats:
         raise OutOfMemory(f"not enough memory for an output array of shape {shape}") from None
 
 
+def address_of(a: Optional[npt.NDArray[Any]]) -> Optional[int]:
+    return None if a is None else a.ctypes.data
+
+
 def heads_first(a: Floats) -> Strided:
     """An array (B, H, N, D)."""
     return Strided(a.ctypes.data, a.strides[0] // 4, a.strides[2] // 4, a.strides[1] // 4)

@@ -37,6 +37,13 @@ def scratch(size: int) -> Bytes:
         raise OutOfMemory(f"not enough memory for a workspace of {size} bytes") from None
 
 
+class States(NamedTuple):
+    """Addresses of B states, or of their gradients, before and after a call; None: none."""
+
+    before: Optional[int] = None
+    after: Optional[int] = None
+
+
 class Desc(NamedTuple):
     """tarn_attention_desc as a hashable tuple."""
 
@@ -72,12 +79,16 @@ class Plan:
             call(name, plan, c.byref(arrays), memory, work.ctypes.data)
 
     def forward(self, y: Strided, inputs: Sequence[Strided], lengths: Lengths,
-                saved: Optional[int]) -> None:
-        self._call("tarn_attention_forward", self._arrays(inputs, y, lengths), saved)
+                saved: Optional[int], states: States = States()) -> None:
+        arrays = self._arrays(inputs, y, lengths)
+        arrays.state0, arrays.state1 = states
+        self._call("tarn_attention_forward", arrays, saved)
 
     def backward(self, gradients: Sequence[Strided], inputs: Sequence[Strided], y: Strided,
-                 dy: Strided, lengths: Lengths, saved: int) -> None:
+                 dy: Strided, lengths: Lengths, saved: int, state: Optional[int] = None,
+                 dstates: States = States()) -> None:
         arrays = self._arrays(inputs, y, lengths)
+        arrays.state0, arrays.dstate0, arrays.dstate1 = state, dstates.before, dstates.after
         arrays.dy = dy.input()
         for i, gradient in enumerate(gradients):
             arrays.din[i] = gradient.output()

@@ -63,6 +63,10 @@ class tarn_attention_arrays(c.Structure):
         ("dy", tarn_input),
         ("din", tarn_output * ATTENTION_INPUTS),
         ("key_lengths", c.c_void_p),
+        ("state0", c.c_void_p),
+        ("state1", c.c_void_p),
+        ("dstate1", c.c_void_p),
+        ("dstate0", c.c_void_p),
     ]
 
 

@@ -135,3 +135,66 @@ def test_steps_are_the_parallel_form(kind):
     state.reset()
     np.testing.assert_allclose(state.step(q[:, :, 0], k[:, :, 0], v[:, :, 0]), y[:, :, 0],
                                rtol=1e-4, atol=1e-5)
+
+
+# ---- In pieces ------------------------------------------------------------------
+
+KINDS = [("linear", 0), ("softmax", 40), ("kernel", 40)]
+
+
+def cut(a, *places):
+    """Pieces of the positions of arrays (B, H, N, D)."""
+    ends = (0,) + places + (a.shape[2],)
+    return [a[:, :, first:last] for first, last in zip(ends, ends[1:])]
+
+
+@pytest.mark.parametrize("kind, longest", KINDS)
+def test_pieces_are_steps_to_the_bit(kind, longest):
+    q, k, v = (random(2, 3, 20, width, seed=i) for i, width in enumerate((4, 4, 5)))
+    steps = tarn.AttentionState(2, 3, 4, 5, kind=kind, longest=longest)
+    pieces = tarn.AttentionState(2, 3, 4, 5, kind=kind, longest=longest)
+    wanted = np.stack([steps.step(q[:, :, n], k[:, :, n], v[:, :, n]) for n in range(20)], 2)
+    found = [pieces.forward(*three) for three in zip(*(cut(x, 1, 8, 8, 19) for x in (q, k, v)))]
+    np.testing.assert_array_equal(np.concatenate(found, 2), wanted)
+    assert pieces.to_bytes() == steps.to_bytes()
+    state, found = None, []
+    for three in zip(*(cut(x, 7, 12) for x in (q, k, v))):
+        y, state = tarn.attention(*three, kind=kind, state=state, return_state=True,
+                                  longest=longest)
+        found.append(y)
+    np.testing.assert_array_equal(np.concatenate(found, 2), wanted)
+    assert state.tobytes() == steps.to_bytes()
+    assert np.isfinite(state).all()
+
+
+@pytest.mark.parametrize("kind, longest", KINDS)
+def test_gradients_flow_through_states(kind, longest):
+    q, k, v, dy = (random(2, 3, 20, width, seed=i) for i, width in enumerate((4, 4, 5, 5)))
+    wanted = tarn.attention_backward(dy, q, k, v, kind=kind)
+    state, calls = None, []
+    for three in zip(*(cut(x, 7, 12) for x in (q, k, v))):
+        (_, state), backward = tarn.attention_vjp(*three, kind=kind, state=state,
+                                                  return_state=True, longest=longest)
+        calls.append(backward)
+    found, dstate = [], None
+    for backward, g in zip(calls[::-1], cut(dy, 7, 12)[::-1]):
+        dq, dk, dv, dstate = backward(g, dstate)
+        found.append((dq, dk, dv))
+    for one, pieces in zip(wanted, zip(*found[::-1])):
+        np.testing.assert_allclose(np.concatenate(pieces, 2), one, rtol=1e-4, atol=1e-5)
+
+
+def test_states_that_cannot_be_used_are_refused():
+    q = random(2, 3, 6, 4)
+    _, state = tarn.attention(q, q, q, return_state=True)
+    with pytest.raises(tarn.InvalidArgument, match="state: has shape"):
+        tarn.attention(q[:1], q[:1], q[:1], state=state)
+    with pytest.raises(tarn.InvalidArgument, match="a state of another"):
+        tarn.attention(q, q, q, feature_map="relu", state=state)
+    with pytest.raises(tarn.InvalidArgument, match="no recurrent form"):
+        tarn.attention(q, q, q, causal=False, return_state=True)
+    with pytest.raises(tarn.InvalidArgument, match="no recurrent form"):
+        tarn.attention(q, None, q, kind="lsh", return_state=True)
+    _, full = tarn.attention(q, q, q, kind="softmax", return_state=True)
+    with pytest.raises(tarn.InvalidArgument, match="is full"):
+        tarn.attention(q, q, q, kind="softmax", state=full, return_state=True)

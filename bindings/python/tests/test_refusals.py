@@ -258,7 +258,7 @@ def test_hostile_snapshots_leave_a_state_as_it_was(model):
     with pytest.raises(tarn.FormatError, match="data has 0 bytes; it must have"):
         layer.load_bytes(b"")
     layer.load_bytes(b"\xff" * len(layer.to_bytes()))
-    with pytest.raises(tarn.InvalidArgument, match="positions"):
+    with pytest.raises(tarn.InvalidArgument, match="a state of another attention"):
         layer.step(ones(1, 1, 4), ones(1, 1, 4), ones(1, 1, 4))
 
 

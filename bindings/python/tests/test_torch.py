@@ -174,6 +174,22 @@ def test_only_what_is_asked_for_has_a_gradient():
         assert not tt.attention(q, k, v).requires_grad
 
 
+@pytest.mark.parametrize("kind, longest", [("linear", 0), ("softmax", 30)])
+def test_gradients_flow_through_states(kind, longest):
+    q, k, v = (torch.randn(2, 20, 3, width, requires_grad=True) for width in (4, 4, 5))
+    y = tt.attention(q, k, v, kind=kind)
+    wanted = torch.autograd.grad(y.square().sum(), (q, k, v))
+    state, pieces = None, []
+    for first, last in ((0, 7), (7, 12), (12, 20)):
+        piece, state = tt.attention(q[:, first:last], k[:, first:last], v[:, first:last],
+                                    kind=kind, state=state, return_state=True, longest=longest)
+        pieces.append(piece)
+    found = torch.autograd.grad(torch.cat(pieces, 1).square().sum(), (q, k, v))
+    for a, b in zip(found, wanted):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+
 @pytest.mark.parametrize("loss", [  # the gradient of the first depends on the outputs
     lambda y: y.pow(2).sum(), lambda y: y.sum(),
     lambda y: (y * torch.arange(float(y.numel())).view(y.shape)).mean()])
@@ -410,7 +426,7 @@ def test_recurrent_modules_refuse_what_they_cannot_do():
     q, k, v = (t.detach()[:, 0] for t in tensors())
     linear, full = tt.RecurrentLinearAttention(E), tt.RecurrentFullAttention(max_length=1)
     _, state = full(q, k, v)
-    with pytest.raises(tarn.InvalidArgument, match="state is full: it has 1 positions"):
+    with pytest.raises(tarn.InvalidArgument, match="is full: it has 1 positions"):
         full(q, k, v, state)
     with pytest.raises(tarn.InvalidArgument, match="another kind of attention"):
         linear(q, k, v, state)

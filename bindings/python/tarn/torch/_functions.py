@@ -9,8 +9,9 @@ import torch
 from .._attention import _kind
 from .._arrays import lengths_of, positions_of
 from .._errors import InvalidArgument, UnsupportedError
-from .._library import seed_of, text, threads_of
-from .._plan import Bytes, Desc, DotProduct, Lengths, Plan, inputs_of, plan_of, scratch
+from .._library import count, seed_of, text, threads_of
+from .._plan import (Bytes, Desc, DotProduct, Lengths, Plan, States, inputs_of, plan_of,
+                     scratch)
 from ._tensors import floats, heads_first, placed, positions_first
 
 
@@ -31,41 +32,54 @@ def no_second_derivatives() -> NoReturn:
                            "loss that does not depend on gradients")
 
 
+def _address(t: Optional[torch.Tensor]) -> Optional[int]:
+    return None if t is None else t.data_ptr()
+
+
 class _Attention(torch.autograd.Function):
-    """Tensors are placed(), so that what is saved is what the graph knows."""
+    """Tensors are placed(), so that what is saved is what the graph knows. The states are f32
+    (N, S), or None."""
 
     @staticmethod
     def forward(ctx: Any, q: torch.Tensor, k: Optional[torch.Tensor], v: torch.Tensor,
-                plan: Plan, lengths: Lengths, keep: bool) -> torch.Tensor:
+                state: Optional[torch.Tensor], plan: Plan, lengths: Lengths, keep: bool,
+                return_state: bool) -> Any:
         d = plan.desc
         y = torch.empty((d.batch, d.queries, d.heads, d.value_width), dtype=torch.float32)
+        after = torch.empty((d.batch, plan.state_size // 4)) if return_state else None
         saved = scratch(plan.saved_size) if keep else None
         plan.forward(positions_first(y),
                      [positions_first(x) for x in (q, k, v) if x is not None], lengths,
-                     None if saved is None else saved.ctypes.data)
+                     None if saved is None else saved.ctypes.data,
+                     States(_address(state), _address(after)))
         ctx.plan, ctx.lengths, ctx.saved = plan, lengths, saved
-        ctx.save_for_backward(q, k, v, y)
-        return y
+        ctx.save_for_backward(q, k, v, y, state)
+        return (y, after) if return_state else y
 
     @staticmethod
-    def backward(ctx: Any, dy: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
-        q, k, v, y = ctx.saved_tensors
-        dq, dk, dv = _AttentionGradients.apply(q, k, v, y, placed(dy), ctx.plan, ctx.lengths,
-                                               ctx.saved)
-        return dq, dk, dv, None, None, None
+    def backward(ctx: Any, dy: torch.Tensor,
+                 dstate: Optional[torch.Tensor] = None) -> Tuple[Optional[torch.Tensor], ...]:
+        q, k, v, y, state = ctx.saved_tensors
+        given = None if dstate is None else dstate.contiguous()
+        dq, dk, dv, before = _AttentionGradients.apply(q, k, v, y, placed(dy), state, given,
+                                                       ctx.plan, ctx.lengths, ctx.saved)
+        return dq, dk, dv, before, None, None, None, None
 
 
 class _AttentionGradients(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, q: torch.Tensor, k: Optional[torch.Tensor], v: torch.Tensor,
-                y: torch.Tensor, dy: torch.Tensor, plan: Plan, lengths: Lengths,
+                y: torch.Tensor, dy: torch.Tensor, state: Optional[torch.Tensor],
+                dstate: Optional[torch.Tensor], plan: Plan, lengths: Lengths,
                 saved: Bytes) -> Tuple[Optional[torch.Tensor], ...]:
         dq, dv = torch.empty(q.shape), torch.empty(v.shape)
         dk = None if k is None else torch.empty(k.shape)
+        before = None if state is None else torch.empty(state.shape)
         plan.backward([positions_first(x) for x in (dq, dk, dv) if x is not None],
                       [positions_first(x) for x in (q, k, v) if x is not None],
-                      positions_first(y), positions_first(dy), lengths, saved.ctypes.data)
-        return dq, dk, dv
+                      positions_first(y), positions_first(dy), lengths, saved.ctypes.data,
+                      _address(state), States(_address(before), _address(dstate)))
+        return dq, dk, dv, before
 
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> NoReturn:
@@ -74,9 +88,12 @@ class _AttentionGradients(torch.autograd.Function):
 
 def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch.Tensor,
               kind: str = "linear", causal: bool = True, feature_map: Optional[str] = None,
-              lengths: Any = None, *, seed: int = 0,
-              threads: Optional[int] = None) -> torch.Tensor:
-    """tarn.attention() with gradients, for tensors (N, L, H, E). Returns (N, L, H, D)."""
+              lengths: Any = None, *, state: Optional[torch.Tensor] = None,
+              return_state: bool = False, longest: int = 0, seed: int = 0,
+              threads: Optional[int] = None) -> Any:
+    """tarn.attention() with gradients, for tensors (N, L, H, E). Returns (N, L, H, D), or with
+    return_state=True that and the states (N, S). Gradients flow through both states, so that a
+    long sequence can be trained in pieces: state.detach() cuts them off."""
     named = _kind(kind)
     q = floats("queries", queries, "NLHE")
     N, L, H, E = q.shape
@@ -92,12 +109,23 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
                               "keys")
     v = placed(floats("values", v, "NSHD", (N, S, H, D)))
     q = placed(q)
+    if causal and S != L:
+        raise InvalidArgument(f"keys is {S} and queries is {L}; causal attention needs "
+                              "them equal")
     counted = lengths_of("lengths", _listed(lengths), N, S)
-    plan = plan_of(Desc(named, text("feature_map", feature_map), bool(causal), N, H, L, S, E, D,
-                        seed_of(seed),
+    plan = plan_of(Desc(named, text("feature_map", feature_map), bool(causal), N, H, L,
+                        count("longest", longest) or S, E, D, seed_of(seed),
                         threads_of(default_threads() if threads is None else threads)))
-    y: torch.Tensor = _Attention.apply(q, k, v, plan, counted, wants_grad(q, k, v))
-    return y if y.dtype == queries.dtype else y.to(queries.dtype)
+    if return_state and plan.state_size == 0:
+        raise InvalidArgument(f"kind: '{kind}' has no recurrent form, and no state, unless it is "
+                              "causal; use \"linear\" or \"softmax\"")
+    if state is not None:
+        state = floats("state", state, "NS", (N, plan.state_size // 4)).contiguous()
+    found = _Attention.apply(q, k, v, state, plan, counted, wants_grad(q, k, v, state),
+                             return_state)
+    y: torch.Tensor = found[0] if return_state else found
+    y = y if y.dtype == queries.dtype else y.to(queries.dtype)
+    return (y, found[1]) if return_state else y
 
 
 def _listed(lengths: Any) -> Any:
