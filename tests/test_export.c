@@ -20,11 +20,7 @@ static void an_exported_model_comes_back(void **state)
 {
     struct folder folder = folder_open();
     const struct model_variant *variant;
-#ifdef TN_HAVE_ARCHIVE
     const char *const names[] = {"model.safetensors", "model.npz"};
-#else
-    const char *const names[] = {"model.safetensors"};
-#endif
 
     (void)state;
     for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)

@@ -13,11 +13,7 @@
 #include "support/model_case.h"
 #include "tarn/tarn.h"
 
-#ifdef TN_HAVE_ARCHIVE
 static const char checkpoint[] = TEST_VECTORS "image.pth";
-#else
-static const char checkpoint[] = TEST_VECTORS "image_old.pth";
-#endif
 static const char old_checkpoint[] = TEST_VECTORS "image_old.pth";
 
 enum { LENGTH = 5, OUTPUTS = 6 };
@@ -292,10 +288,8 @@ static void an_encoder_alone_is_refused(void **state)
     tn_safetensors_free(&r.file);
     check_refused(path, &desc, TARN_EFORMAT, "is only an encoder");
     assert_int_equal(told.count[TARN_IMPORT_MISSING], 3);
-#ifdef TN_HAVE_ARCHIVE
     check_refused(TEST_VECTORS "encoder.pth", NULL, TARN_EFORMAT, "is only an encoder");
     check_refused(TEST_VECTORS "views.pth", NULL, TARN_EFORMAT, "not a supported model");
-#endif
     folder_close(&folder);
 }
 

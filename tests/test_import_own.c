@@ -61,12 +61,10 @@ static void check_variant(const struct model_variant *variant, const struct fold
     check_ok(tn_model_note(model, note, &err), &err);
     check_ok(tarn_model_save(model, path, &err), &err);
     check_same(model, path);
-#ifdef TN_HAVE_ARCHIVE
     const char *const archive = folder_file(folder, "model.npz");
 
     check_ok(tarn_model_export(model, archive, NULL, 0, &err), &err);
     check_same(model, archive);
-#endif
     tarn_model_free(model);
 }
 

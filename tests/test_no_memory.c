@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include "file/file_bytes.h"
+#include "file/unpack.h"
 #include "support/count_calls.h"
 #include "support/folder.h"
 #include "support/model_case.h"
+#include "support/tar_maker.h"
+#include "support/zip_maker.h"
 #include "tarn/tarn.h"
 
 #ifdef COUNTS_CALLS
@@ -26,7 +29,7 @@ struct world {
     unsigned char *state, *loaded; /* the second is room for another */
     size_t packed;                 /* bytes of a state */
     unsigned char *pack;           /* memory for them */
-    const char *path;              /* of the file that a call writes */
+    char path[FOLDER_PATH];        /* of the file that a call writes */
 };
 
 struct call {
@@ -34,6 +37,11 @@ struct call {
     const char *file; /* that it writes; NULL: none */
     tarn_status (*run)(struct world *w, tarn_error *err);
 };
+
+static void set_path(struct world *w, const char *file)
+{
+    strcpy(w->path, folder_file(&w->folder, file));
+}
 
 /* ---- Calls -------------------------------------------------------------- */
 
@@ -131,15 +139,53 @@ static tarn_status open_file(struct world *w, tarn_error *err)
     return TARN_OK;
 }
 
-static tarn_status import_old_pth(struct world *w, tarn_error *err)
+static tarn_status export_npz(struct world *w, tarn_error *err)
+{
+    return tarn_model_export(w->model, w->path, NULL, 9, err);
+}
+
+static tarn_status import(const char *path, tarn_error *err)
 {
     tarn_model *model;
-    const tarn_status status =
-        tarn_model_import(&model, TEST_VECTORS "image_old.pth", &(tarn_import_desc){0}, err);
+    const tarn_status status = tarn_model_import(&model, path, &(tarn_import_desc){0}, err);
 
-    (void)w;
+    assert_true((status == TARN_OK) == (model != NULL));
     tarn_model_free(model);
     return status;
+}
+
+static tarn_status import_old_pth(struct world *w, tarn_error *err)
+{
+    (void)w;
+    return import(TEST_VECTORS "image_old.pth", err);
+}
+
+static tarn_status import_pth(struct world *w, tarn_error *err)
+{
+    (void)w;
+    return import(TEST_VECTORS "image.pth", err);
+}
+
+static tarn_status import_npz(struct world *w, tarn_error *err)
+{
+    return import(folder_file(&w->folder, "model.npz"), err);
+}
+
+/* Its members are deflated, as NumPy may have them. */
+static tarn_status open_deflated(struct world *w, tarn_error *err)
+{
+    tarn_file *file;
+    const tarn_status status = tarn_file_open(&file, folder_file(&w->folder, "deflated"), err);
+
+    tarn_file_free(file);
+    return status;
+}
+
+static tarn_status unpack(struct world *w, tarn_error *err)
+{
+    const struct tn_unpack wanted = {"one", w->path, 700};
+
+    return tn_unpack_tar(folder_file(&w->folder, "archive"), &wanted, 1, err);
 }
 
 static const struct call calls_made[] = {
@@ -153,19 +199,35 @@ static const struct call calls_made[] = {
     {"pack and unpack a state", NULL, pack_state},
     {"inspect a state", NULL, inspect_state},
     {"open a file of tensors", NULL, open_file},
+    {"export a NumPy file", "model.npz", export_npz},
     {"import an old PyTorch file", NULL, import_old_pth},
+    {"import a PyTorch file", NULL, import_pth},
+    {"import a NumPy file", NULL, import_npz},
+    {"read a deflated NumPy file", NULL, open_deflated},
+    {"unpack a tar archive", "unpacked", unpack},
 };
 
 /* ---- The world ---------------------------------------------------------- */
 
 static struct world world_open(void)
 {
+    static const char array[] = "\x93NUMPY\1\0\x3b\0"
+                                "{'descr': '|i1', 'fortran_order': False, 'shape': (1,), } \n";
     struct world w = {.folder = access("/dev/shm", W_OK) == 0 ? folder_open_in("/dev/shm")
                                                               : folder_open(),
                       .model = model_of(model_variant_at(0))};
     const float *outputs;
+    char data[700];
     tarn_error err;
 
+    memset(data, 'x', sizeof data);
+    tar_make(folder_file(&w.folder, "archive"),
+             (const struct tar_member[]){{"one", data, sizeof data, 0}, {0}});
+    struct tn_bytes zip =
+        zip_make_as((struct zip_made[]){{"a.npy", array, sizeof array, 0}}, 1, ZIP_DEFLATED);
+
+    file_put(folder_file(&w.folder, "deflated"), zip.data, zip.size);
+    tn_bytes_free(&zip);
     check_ok(tarn_generator_create(
                  &w.generator, w.model,
                  &(tarn_generator_desc){.batch = B, .longest = LONGEST, .host.threads = 1},
@@ -182,11 +244,11 @@ static struct world world_open(void)
         &err);
     check_ok(tarn_state_pack(w.generator, NULL, &w.packed, w.state, NULL, &err), &err);
     w.pack = take(w.packed, 1);
-    w.path = folder_file(&w.folder, "model");
+    set_path(&w, "model");
     check_ok(save_model(&w, &err), &err);
-    w.path = folder_file(&w.folder, "checkpoint");
+    set_path(&w, "checkpoint");
     check_ok(save_checkpoint(&w, &err), &err);
-    w.path = folder_file(&w.folder, "state");
+    set_path(&w, "state");
     check_ok(save_state(&w, &err), &err);
     return w;
 }
@@ -246,7 +308,7 @@ static void check_call(struct world *w, const struct call *call)
     tarn_error err;
 
     if (call->file) {
-        w->path = folder_file(&w->folder, call->file);
+        set_path(w, call->file);
         check_ok(call->run(w, &err), &err);
         check_ok(tn_bytes_read(&whole, w->path, SIZE_MAX, &err), &err);
     }

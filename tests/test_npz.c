@@ -1,38 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* test_npz.c - NumPy's archives: written and read again, and refused where they are not whole.
  * */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "file/npz.h"
 #include "file/tensor_file.h"
 #include "support/folder.h"
 #include "support/zip_maker.h"
 #include "tarn/file.h"
-
-#ifndef TN_HAVE_ARCHIVE
-
-static void it_is_said_that_archives_cannot_be_read(void **state)
-{
-    const float one = 1.0f;
-    const struct tn_safetensor tensor = {.name = "a", .dtype = TN_DTYPE_F32, .data = &one};
-    tarn_error err;
-
-    (void)state;
-    assert_int_equal(tn_npz_write("/nowhere/a.npz", &tensor, 1, NULL, 0, &err), TARN_EMACHINE);
-    assert_non_null(strstr(err.text, "this build has no libarchive"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_is_said_that_archives_cannot_be_read)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
-
-#else
 
 static tarn_status parse(struct tn_safetensors *s, const void *data, size_t size,
                          tarn_error *err)
@@ -285,6 +264,165 @@ static void headers_are_those_of_numpy(void **state)
     assert_int_equal(parse_header(right[0], 4, &err), TARN_EFORMAT);
 }
 
+/* ---- Archives ----------------------------------------------------------- */
+
+/* An array of six floats. */
+static const char array[] = "\x93NUMPY\1\0\x3b\0"
+                            "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), } \n"
+                            "\1\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
+
+static void check_array(const struct tn_bytes *zip)
+{
+    struct tn_safetensors s;
+    tarn_error err;
+
+    check_ok(parse(&s, zip->data, zip->size, &err), &err);
+    assert_int_equal(s.count, 2);
+    const struct tn_safetensor *const t = tn_safetensors_find(&s, "x");
+
+    assert_non_null(t);
+    assert_memory_equal(t->data, array + sizeof array - 24, 24);
+    tn_safetensors_free(&s);
+}
+
+static struct tn_bytes make_arrays(unsigned how)
+{
+    return zip_make_as((struct zip_made[]){{"x.npy", array, sizeof array, 0},
+                                           {"folder/", "", 0, 0},
+                                           {"folder/y.npy", array, sizeof array, 0},
+                                           {"empty", "", 0, 0}},
+                       4, how);
+}
+
+static void entries_are_stored_or_deflated_small_or_large(void **state)
+{
+    (void)state;
+    for (unsigned how = 0; how <= (ZIP_DEFLATED | ZIP_64); how++) {
+        struct tn_bytes zip = make_arrays(how);
+
+        check_array(&zip);
+        tn_bytes_free(&zip);
+    }
+}
+
+/* A change is found, or means nothing: times, versions, comments. */
+static void every_change_is_found_or_means_nothing(void **state)
+{
+    size_t found = 0, all = 0;
+
+    (void)state;
+    for (unsigned how = 0; how <= (ZIP_DEFLATED | ZIP_64); how++) {
+        struct tn_bytes zip = make_arrays(how);
+
+        for (size_t bit = 0; bit < 8 * zip.size; bit++) {
+            struct tn_safetensors s;
+            tarn_error err = {0};
+
+            zip.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+            const tarn_status status = parse(&s, zip.data, zip.size, &err);
+
+            if (status == TARN_OK) {
+                const struct tn_safetensor *const t = tn_safetensors_find(&s, "x");
+
+                assert_true(!t || memcmp(t->data, array + sizeof array - 24, 24) == 0);
+            } else
+                assert_int_equal(status, TARN_EFORMAT);
+            found += status != TARN_OK;
+            all++;
+            tn_safetensors_free(&s);
+            zip.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        }
+        for (size_t size = 0; size < zip.size; size++) {
+            struct tn_safetensors s;
+
+            assert_int_equal(parse(&s, zip.data, size, NULL), TARN_EFORMAT);
+        }
+        tn_bytes_free(&zip);
+    }
+    assert_true(found > all / 2);
+}
+
+/* What one program takes for an entry is what every program does. */
+static void entries_are_what_the_directory_says(void **state)
+{
+    struct tn_bytes zip = make_arrays(ZIP_PLAIN);
+    struct tn_bytes longer =
+        zip_make((struct zip_made[]){{"x.npy", array, sizeof array, 1000}}, 1);
+    struct tn_safetensors s;
+    tarn_error err = {0};
+
+    (void)state;
+    zip.data[30] = 'z'; /* the first letter of the first local header's name */
+    assert_int_equal(parse(&s, zip.data, zip.size, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "'x.npy': has another name before its data"));
+    assert_int_equal(parse(&s, longer.data, longer.size, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "'x.npy': extends past the end of the data"));
+    tn_bytes_free(&zip);
+    tn_bytes_free(&longer);
+}
+
+/* More entries than 16 bits count. */
+static void an_archive_may_have_many_entries(void **state)
+{
+    enum { MANY = 65600 };
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "many.npz");
+    struct tn_safetensor *const many = take(MANY, sizeof *many);
+    char(*const names)[8] = take(MANY, sizeof *names);
+    const unsigned char byte = 7;
+    struct tn_bytes bytes;
+    struct tn_safetensors s;
+    tarn_error err;
+
+    (void)state;
+    for (size_t i = 0; i < MANY; i++) {
+        snprintf(names[i], sizeof names[i], "%zu", i);
+        many[i] = (struct tn_safetensor){
+            .name = names[i], .dtype = TN_DTYPE_U8, .rank = 2, .shape = {1, 1}, .data = &byte};
+    }
+    check_ok(tn_npz_write(path, many, MANY, NULL, 0, &err), &err);
+    check_ok(tn_bytes_read(&bytes, path, SIZE_MAX, &err), &err);
+    check_ok(parse(&s, bytes.data, bytes.size, &err), &err);
+    assert_int_equal(s.count, MANY);
+    assert_non_null(tn_safetensors_find(&s, "65599"));
+    tn_safetensors_free(&s);
+    tn_bytes_free(&bytes);
+    free(names);
+    free(many);
+    folder_close(&folder);
+}
+
+/* As on a full disk: the archive is not there, and what was there is. */
+static void an_archive_that_does_not_fit_is_not_there(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "some.npz");
+    struct tn_bytes whole = written(&folder);
+    struct rlimit before;
+    tarn_error err = {0};
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    file_put(path, "old", 3);
+    for (size_t size = 0; size < whole.size; size += 50) {
+        const struct rlimit small = {size, before.rlim_max};
+
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        const tarn_status status = tn_npz_write(path, tensors, TENSORS, NULL, 0, &err);
+
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        if (status == TARN_OK)
+            break;
+        assert_int_equal(status, TARN_EIO);
+        assert_non_null(strstr(err.text, "File too large"));
+        file_check(path, "old", 3);
+        assert_int_equal(folder_count(&folder), 1);
+    }
+    tn_bytes_free(&whole);
+    folder_close(&folder);
+}
+
 /* 1 MB and 64 times the file is what may be unpacked. */
 static void a_bomb_is_refused(void **state)
 {
@@ -329,11 +467,14 @@ int main(void)
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(what_numpy_has_not_is_refused),
         cmocka_unit_test(headers_are_those_of_numpy),
+        cmocka_unit_test(entries_are_stored_or_deflated_small_or_large),
+        cmocka_unit_test(every_change_is_found_or_means_nothing),
+        cmocka_unit_test(entries_are_what_the_directory_says),
+        cmocka_unit_test(an_archive_may_have_many_entries),
+        cmocka_unit_test(an_archive_that_does_not_fit_is_not_there),
         cmocka_unit_test(a_bomb_is_refused),
         cmocka_unit_test(programs_see_the_format),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
-
-#endif

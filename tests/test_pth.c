@@ -129,8 +129,6 @@ static void the_old_format_goes_on_as_it_begins(void **state)
     tn_bytes_free(&bytes);
 }
 
-#ifdef TN_HAVE_ARCHIVE
-
 /* ---- What torch wrote --------------------------------------------------- */
 
 static void check_floats(const struct tn_safetensors *s, const char *name, size_t rank,
@@ -400,15 +398,12 @@ static void names_that_are_no_text_are_refused(void **state)
         2, "not UTF-8");
 }
 
-#endif
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_truncation_of_the_old_format_is_refused),
         cmocka_unit_test(changes_of_the_old_format_stay_within),
         cmocka_unit_test(the_old_format_goes_on_as_it_begins),
-#ifdef TN_HAVE_ARCHIVE
         cmocka_unit_test(tensors_are_read_as_they_are_meant),
         cmocka_unit_test(both_formats_hold_the_same),
         cmocka_unit_test(every_truncation_is_refused),
@@ -418,7 +413,6 @@ int main(void)
         cmocka_unit_test(dicts_that_are_too_deep_are_refused),
         cmocka_unit_test(a_dict_in_itself_ends),
         cmocka_unit_test(names_that_are_no_text_are_refused),
-#endif
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,10 +7,9 @@
  *     for (size_t i = 0; tarn_file_tensor_at(file, i, &tensor); i++)
  *         printf("%zu bytes of %s\n", tensor.bytes, tensor.dtype);
  *
- * Supported are safetensors, PyTorch files (torch.save()) and NumPy .npz files. The last two
- * need a build with libarchive, except PyTorch files from before version 1.6. Tensors in nested
- * dicts of a PyTorch file are named by all keys, joined with dots. Pickles are parsed safely:
- * no code is ever executed.
+ * Supported are safetensors, PyTorch files (torch.save()) and NumPy .npz files. Tensors in
+ * nested dicts of a PyTorch file are named by all keys, joined with dots. Pickles are parsed
+ * safely: no code is ever executed.
  *
  * Files may come from untrusted sources: damaged and malicious files are refused. Names and
  * metadata are valid UTF-8, but may contain control characters: escape them before printing. */

@@ -1,140 +1,222 @@
 /* SPDX-License-Identifier: MIT */
+/* unpack.c - a tar archive is a header of 512 bytes, the data of a member up to a multiple of
+ * that, and so on; a header of zeros is the end. The archive is read once, front to back, by
+ * zlib, which takes what is not gzip as it is. */
+#define _POSIX_C_SOURCE 200809L
+#define _FILE_OFFSET_BITS 64
 #include "file/unpack.h"
 
-#include "file/file_bytes.h"
-
-#ifndef TN_HAVE_ARCHIVE
-
-tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, size_t count,
-                          tarn_error *err)
-{
-    (void)wanted;
-    (void)count;
-    return tn_fail(
-        err, TARN_EMACHINE,
-        "%s: cannot unpack: this build has no libarchive; unpack it there with tar -xzf",
-        tn_path_shown(archive));
-}
-
-#else
-
-#include <archive.h>
-#include <archive_entry.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include <zlib.h>
 
+#include "file/file_bytes.h"
 #include "file/file_writer.h"
 
-enum { BLOCK = 1 << 16 };
+enum { BLOCK = 512, BUFFER = 1 << 16, SUM = 148, SUM_BYTES = 8, NAME = 256 };
 
-static tarn_status refuse(const char *path, struct archive *from, tarn_error *err)
+struct reading {
+    gzFile file;
+    const char *path;
+    tarn_error *err;
+};
+
+static tarn_status refuse(const struct reading *r, const char *what)
 {
-    const char *const text = archive_error_string(from);
-
-    return tn_fail(err, TARN_EFORMAT, "%s: %.100s", tn_path_shown(path),
-                   text ? text : "not an archive that libarchive can read");
+    return tn_fail(r->err, TARN_EFORMAT, "%s: %s", tn_path_shown(r->path), what);
 }
 
-static tarn_status copy(struct tn_file_writer *writer, struct archive *from,
-                        const struct tn_unpack *want, const char *archive, tarn_error *err)
+/* Exactly so many bytes. */
+static tarn_status take(const struct reading *r, void *out, size_t bytes)
 {
-    unsigned char block[BLOCK];
-    uint64_t bytes = 0;
+    const int got = gzread(r->file, out, (unsigned)bytes);
+    int code = Z_OK;
+
+    if (got >= 0 && (size_t)got == bytes)
+        return TARN_OK;
+    const char *const text = gzerror(r->file, &code);
+
+    if (code == Z_ERRNO)
+        return tn_fail(r->err, TARN_EIO, "%s: %s", tn_path_shown(r->path), strerror(errno));
+    if (code == Z_MEM_ERROR)
+        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory to unpack it",
+                       tn_path_shown(r->path));
+    return refuse(r, got < 0 && code != Z_BUF_ERROR
+                         ? text
+                         : "ends too early; truncated, or not a tar archive");
+}
+
+/* ---- Headers ------------------------------------------------------------ */
+
+/* One member. */
+struct member {
+    char name[NAME + 1]; /* "" behind the last */
+    uint64_t bytes;
+    bool is_file;
+};
+
+/* Octal digits between blanks; false: something else. */
+static bool octal(uint64_t *number, const unsigned char *text, size_t width)
+{
+    size_t i = 0;
+
+    while (i < width && text[i] == ' ')
+        i++;
+    for (*number = 0; i < width && text[i] >= '0' && text[i] <= '7'; i++)
+        *number = *number << 3 | (uint64_t)(text[i] - '0');
+    return i == width || text[i] == ' ' || text[i] == '\0';
+}
+
+/* The sum of all bytes, with blanks in the place of the sum itself. */
+static bool sum_is_right(const unsigned char header[BLOCK])
+{
+    uint64_t sum = SUM_BYTES * ' ', claimed;
+
+    for (size_t i = 0; i < BLOCK; i++)
+        sum += i >= SUM && i < SUM + SUM_BYTES ? 0 : header[i];
+    return octal(&claimed, header + SUM, SUM_BYTES) && claimed == sum;
+}
+
+/* "prefix/name", neither of which ends in a zero byte if it fills its field. */
+static void read_name(char name[NAME + 1], const unsigned char header[BLOCK])
+{
+    const bool ustar = memcmp(header + 257, "ustar", 5) == 0;
+    const size_t prefix = ustar ? strnlen((const char *)header + 345, 155) : 0;
+    const size_t length = strnlen((const char *)header, 100);
+
+    memcpy(name, header + 345, prefix);
+    name[prefix] = '/';
+    memcpy(name + prefix + (prefix > 0), header, length);
+    name[prefix + (prefix > 0) + length] = '\0';
+}
+
+static tarn_status next_member(struct member *member, const struct reading *r)
+{
+    static const unsigned char zeros[BLOCK];
+    unsigned char header[BLOCK];
+    const tarn_status status = take(r, header, BLOCK);
+
+    *member = (struct member){.bytes = 0};
+    if (status != TARN_OK || memcmp(header, zeros, BLOCK) == 0)
+        return status;
+    if (!sum_is_right(header) || !octal(&member->bytes, header + 124, 12))
+        return refuse(r, "not a tar archive, or damaged");
+    read_name(member->name, header);
+    member->is_file = header[156] == '0' || header[156] == '\0';
+    return *member->name ? TARN_OK : refuse(r, "has a member without a name");
+}
+
+/* ---- Members ------------------------------------------------------------ */
+
+/* The data of a member into a file, or nowhere, and what fills its last block. */
+static tarn_status copy(const struct reading *r, const struct member *member,
+                        struct tn_file_writer *writer)
+{
+    unsigned char buffer[BUFFER];
+    const size_t filling = (size_t)(-member->bytes & (BLOCK - 1));
     tarn_status status = TARN_OK;
 
-    while (status == TARN_OK) {
-        const la_ssize_t got = archive_read_data(from, block, BLOCK);
+    for (uint64_t left = member->bytes; left > 0 && status == TARN_OK;) {
+        const size_t some = left < BUFFER ? (size_t)left : BUFFER;
 
-        if (got < 0)
-            return refuse(archive, from, err);
-        bytes += (uint64_t)got;
-        if (bytes > want->bytes || (got == 0 && bytes < want->bytes))
-            return tn_fail(err, TARN_EFORMAT, "%s: %s has %s bytes than the expected %ju",
-                           tn_path_shown(archive), want->member, got == 0 ? "fewer" : "more",
-                           (uintmax_t)want->bytes);
-        if (got == 0)
-            return TARN_OK;
-        status = tn_file_writer_put(writer, block, (size_t)got, err);
+        if ((status = take(r, buffer, some)) == TARN_OK && writer)
+            status = tn_file_writer_put(writer, buffer, some, r->err);
+        left -= some;
     }
-    return status;
+    return status == TARN_OK ? take(r, buffer, filling) : status;
 }
 
-static tarn_status write_member(struct archive *from, const struct tn_unpack *want,
-                                const char *archive, tarn_error *err)
+static tarn_status write_member(const struct reading *r, const struct member *member,
+                                const struct tn_unpack *want)
 {
     struct tn_file_writer writer;
-    tarn_status status = tn_file_writer_open(&writer, want->path, err);
+    tarn_status status;
 
-    if (status != TARN_OK)
+    if (member->bytes != want->bytes)
+        return tn_fail(r->err, TARN_EFORMAT, "%s: %s has %s bytes than the expected %ju",
+                       tn_path_shown(r->path), want->member,
+                       member->bytes < want->bytes ? "fewer" : "more", (uintmax_t)want->bytes);
+    if ((status = tn_file_writer_open(&writer, want->path, r->err)) != TARN_OK)
         return status;
-    if ((status = copy(&writer, from, want, archive, err)) == TARN_OK)
-        return tn_file_writer_commit(&writer, err);
+    if ((status = copy(r, member, &writer)) == TARN_OK)
+        return tn_file_writer_commit(&writer, r->err);
     tn_file_writer_discard(&writer);
     return status;
 }
 
 static const struct tn_unpack *find(const struct tn_unpack *wanted, size_t count,
-                                    struct archive_entry *entry)
+                                    const struct member *member)
 {
-    const char *const name = archive_entry_pathname(entry);
-
-    if (!name || archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry))
-        return NULL;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(name, wanted[i].member) == 0)
+    for (size_t i = 0; i < count && member->is_file; i++)
+        if (strcmp(member->name, wanted[i].member) == 0)
             return &wanted[i];
     return NULL;
 }
 
 /* Where a member is there twice, the first is taken. */
-static tarn_status walk(struct archive *from, const char *archive,
-                        const struct tn_unpack *wanted, size_t count, bool *taken,
-                        tarn_error *err)
+static tarn_status walk(const struct reading *r, const struct tn_unpack *wanted, size_t count,
+                        bool *taken)
 {
-    struct archive_entry *entry;
-    tarn_status status = TARN_OK;
+    struct member member;
     size_t found = 0;
 
-    while (status == TARN_OK && found < count) {
-        const int code = archive_read_next_header(from, &entry);
+    while (found < count) {
+        tarn_status status = next_member(&member, r);
 
-        if (code == ARCHIVE_EOF)
-            return tn_fail(err, TARN_EFORMAT, "%s: contains only %zu of the %zu expected files",
-                           tn_path_shown(archive), found, count);
-        if (code < ARCHIVE_WARN)
-            return refuse(archive, from, err);
-        const struct tn_unpack *const want = find(wanted, count, entry);
+        if (status != TARN_OK)
+            return status;
+        if (!*member.name)
+            return tn_fail(r->err, TARN_EFORMAT,
+                           "%s: contains only %zu of the %zu expected files",
+                           tn_path_shown(r->path), found, count);
+        const struct tn_unpack *const want = find(wanted, count, &member);
 
-        if (!want || taken[want - wanted])
-            continue;
-        status = write_member(from, want, archive, err);
-        taken[want - wanted] = true;
-        found++;
+        if (!want || taken[want - wanted]) {
+            status = copy(r, &member, NULL);
+        } else {
+            status = write_member(r, &member, want);
+            taken[want - wanted] = true;
+            found++;
+        }
+        if (status != TARN_OK)
+            return status;
     }
-    return status;
+    return TARN_OK;
+}
+
+/* ---- All of it ---------------------------------------------------------- */
+
+/* zlib closes the descriptor with its file. */
+static tarn_status open_archive(struct reading *r)
+{
+    const int file = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+    if (file < 0)
+        return tn_fail(r->err, TARN_EIO, "%s: %s", tn_path_shown(r->path), strerror(errno));
+    r->file = gzdopen(file, "rb");
+    if (r->file)
+        return TARN_OK;
+    close(file);
+    return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory to unpack it",
+                   tn_path_shown(r->path));
 }
 
 tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, size_t count,
                           tarn_error *err)
 {
-    struct archive *const from = archive_read_new();
+    struct reading r = {.path = archive, .err = err};
     bool *const taken = calloc(count + 1, sizeof *taken);
     tarn_status status;
 
-    if (!from || !taken) {
-        status = tn_fail(err, TARN_ENOMEM, "not enough memory for libarchive");
-        goto done;
-    }
-    archive_read_support_format_tar(from);
-    archive_read_support_filter_gzip(from);
-    if (archive_read_open_filename(from, archive, BLOCK) != ARCHIVE_OK)
-        status = refuse(archive, from, err);
-    else
-        status = walk(from, archive, wanted, count, taken, err);
-done:
+    if (!taken)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to unpack %zu files", count);
+    if ((status = open_archive(&r)) == TARN_OK)
+        status = walk(&r, wanted, count, taken);
+    if (r.file)
+        gzclose(r.file);
     free(taken);
-    archive_read_free(from);
     return status;
 }
-
-#endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unpack.h - single files out of an archive, by libarchive. */
+/* unpack.h - single files out of a tar archive, plain or in gzip. */
 #ifndef TN_UNPACK_H
 #define TN_UNPACK_H
 
@@ -13,8 +13,8 @@ struct tn_unpack {
     uint64_t bytes;
 };
 
-/* All of them, from a tar file in gzip. An archive's names are never used as paths, so that
- * nothing is written but what is wanted. */
+/* All of them. An archive's names are never used as paths, so that nothing is written but what
+ * is wanted. Names that need an extension of the format (more than 255 bytes) are not found. */
 tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, size_t count,
                           tarn_error *err);
 

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* zip.h - a zip archive in memory, and one written to a file, by libarchive.
+/* zip.h - a zip archive in memory, and one written to a file.
  *
- * An archive's names are keys here and nothing else: no file is ever made of one. */
+ *     local header, NAME, data    for each entry
+ *     central header, NAME        for each entry: sizes, checksum, where the local header is
+ *     end                         where the central headers are; at the end of the file
+ *
+ * Numbers are little-endian. Sizes and places beyond 32 bits are in an extra field of a header
+ * and in a second end record before the end (zip64). Data is stored or deflated.
+ *
+ * The names of an archive are keys here and nothing else: no file is ever named by one. */
 #ifndef TN_ZIP_H
 #define TN_ZIP_H
 
@@ -10,6 +17,25 @@
 enum {
     TN_ZIP_NAME = 512,        /* bytes of a name at most */
     TN_ZIP_ENTRIES = 1 << 20, /* likewise */
+};
+
+/* The records of the format. */
+enum {
+    TN_ZIP_LOCAL = 0x04034b50,
+    TN_ZIP_CENTRAL = 0x02014b50,
+    TN_ZIP_END = 0x06054b50,
+    TN_ZIP_END_64 = 0x06064b50,
+    TN_ZIP_LOCATOR_64 = 0x07064b50,
+    TN_ZIP_EXTRA_64 = 1, /* kind of an extra field */
+    TN_ZIP_LOCAL_BYTES = 30,
+    TN_ZIP_CENTRAL_BYTES = 46,
+    TN_ZIP_END_BYTES = 22,
+    TN_ZIP_END_64_BYTES = 56,
+    TN_ZIP_LOCATOR_64_BYTES = 20,
+    TN_ZIP_ENCRYPTED = 1, /* flags of an entry */
+    TN_ZIP_UTF8 = 1 << 11,
+    TN_ZIP_STORED = 0, /* methods */
+    TN_ZIP_DEFLATED = 8,
 };
 
 struct tn_zip_entry {
@@ -28,9 +54,9 @@ struct tn_zip {
 bool tn_is_zip(const struct tn_bytes *bytes);
 
 /* Unpacks everything, if that is `most` bytes at most: the sizes that entries claim decide
- * before anything is unpacked. Refuses names that are absolute, lead upwards or come twice, and
- * checksums that are wrong. `name` is the file, for messages. On failure *out is empty.
- * TARN_EMACHINE: tarn was built without libarchive. */
+ * before anything is unpacked. Refuses names that are absolute, lead upwards or come twice,
+ * links, and checksums that are wrong. `name` is the file, for messages. On failure *out is
+ * empty. */
 tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t most,
                         const char *name, tarn_error *err);
 

@@ -14,6 +14,10 @@ struct zip_made {
 };
 
 /* Stored entries, the directory and its end. The caller frees it by tn_bytes_free(). */
+/* How entries are written, and the end. */
+enum { ZIP_PLAIN = 0, ZIP_DEFLATED = 1, ZIP_64 = 2 };
+
+struct tn_bytes zip_make_as(const struct zip_made *entries, size_t count, unsigned how);
 struct tn_bytes zip_make(const struct zip_made *entries, size_t count);
 
 /* `levels` entries NAME0, NAME1, ... each of which holds the next one, header and all, and the
