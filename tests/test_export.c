@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_export.c - models in files for other programs come back as they were, or rounded as was
  * asked for. */
-#include "model/transformer.h"
+#include "model/model_data.h"
 #include "support/folder.h"
 #include "support/model_case.h"
 #include "tarn/tarn.h"

@@ -8,7 +8,7 @@
 
 #include "file/npz.h"
 #include "file/tensor_file.h"
-#include "model/transformer.h"
+#include "model/model_data.h"
 #include "support/folder.h"
 #include "support/model_case.h"
 #include "tarn/tarn.h"

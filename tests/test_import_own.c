@@ -3,7 +3,7 @@
  * task must know. */
 #include <string.h>
 
-#include "model/transformer.h"
+#include "model/model_data.h"
 #include "support/folder.h"
 #include "support/model_case.h"
 #include "tarn/tarn.h"

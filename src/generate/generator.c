@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "model/body.h"
+
 #define TN_METHOD(name) extern const struct tn_method tn_method_##name;
 #include "generate/methods.def"
 #undef TN_METHOD
@@ -33,9 +35,10 @@ static tarn_status choose(tarn_generator *g, const char *name, tarn_error *err)
         &table, NULL, name ? name : (arch->has_step ? "recurrent" : "recompute"), &status, err);
     if (!g->method)
         return status;
-    if (arch->lstm)
+    if (!arch->body->steps)
         return tn_fail(err, TARN_EINVAL,
-                       "model: its body is an lstm; only a transformer can generate");
+                       "model: its body is %s; only a transformer can generate",
+                       arch->body->about.name);
     if (!arch->config.causal)
         return tn_fail(
             err, TARN_EINVAL,

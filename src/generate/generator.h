@@ -5,6 +5,8 @@
 #ifndef TN_GENERATOR_H
 #define TN_GENERATOR_H
 
+#include "layer/attention_kind.h"
+#include "model/block.h"
 #include "model/run.h"
 #include "tarn/generate.h"
 

@@ -31,7 +31,7 @@ static tarn_status check(const tarn_recognizer *r, tarn_error *err)
 {
     const struct tn_arch *const arch = &r->model->arch;
 
-    if (!arch->config.causal || arch->lstm || !arch->has_step)
+    if (!arch->config.causal || !arch->has_step)
         return tn_fail(err, TARN_EINVAL,
                        "model: is not causal or has no recurrent form; streaming needs both");
     if (r->profile.normalise == TN_NORMALISE_SPEAKER)

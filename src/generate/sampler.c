@@ -9,7 +9,7 @@
  * log-probabilities of symbols (sampling.c). A head that has a faster way to draw a symbol just
  * as likely as it says is asked for that where nothing of this is wanted. */
 #include "generate/sampling.h"
-#include "model/transformer.h"
+#include "model/model_data.h"
 #include "tarn/generate.h"
 
 struct tarn_sampler {

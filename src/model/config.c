@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "layer/attention_kind.h"
-#include "layer/lstm.h"
+#include "model/body.h"
 
 #define FIELD(kind, name, least, most, ...)                                                    \
     TN_FIELD(tarn_config, kind, name, least, most, __VA_ARGS__)
@@ -20,10 +20,8 @@
 
 enum { POST, PRE };
 enum { RELU, GELU };
-enum { TRANSFORMER, LSTM };
 static const char *const norms[] = {[POST] = "post", [PRE] = "pre", NULL};
 static const char *const activations[] = {[RELU] = "relu", [GELU] = "gelu", NULL};
-static const char *const bodies[] = {[TRANSFORMER] = "transformer", [LSTM] = "lstm", NULL};
 
 static tarn_status check_attention(const char *value, tarn_error *err)
 {
@@ -70,9 +68,7 @@ static tarn_status check_activation(const char *value, tarn_error *err)
 
 static tarn_status check_body(const char *value, tarn_error *err)
 {
-    size_t index;
-
-    return tn_option_word(&index, bodies, "body", value, err);
+    return tn_table_check(&tn_bodies, value, err);
 }
 
 /* ---- The table ---------------------------------------------------------- */
@@ -208,7 +204,7 @@ static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
         return status;
     if ((status = tn_attention_init(&plan, &desc, &host, err)) == TARN_OK) {
         arch->inputs = plan.kind->inputs;
-        arch->has_step = plan.kind->step != NULL;
+        arch->has_step = arch->body->steps && plan.kind->step;
     }
     tn_attention_clear(&plan);
     return status;
@@ -232,27 +228,15 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
     return TARN_OK;
 }
 
-/* An LSTM has a direction more unless it is causal, and knows its place without being told. */
 static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
 {
-    const tarn_config *const config = &arch->config;
-    size_t index = 0;
-    const tarn_status status = tn_option_word(&index, bodies, "body", config->body, err);
+    struct tn_options none_has_any;
+    tarn_status status;
 
-    arch->lstm = index == LSTM;
-    if (!arch->lstm)
+    arch->body = tn_table_find(&tn_bodies, &none_has_any, arch->config.body, &status, err);
+    if (!arch->body)
         return status;
-    if (!config->causal && config->width % TN_LSTM_WAYS != 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "width is %zu; it must be even for a bidirectional lstm", config->width);
-    if (config->frames > 0 && strcmp(config->position, "none") != 0)
-        return tn_fail(err, TARN_EINVAL,
-                       "position is '%s'; it must be none for an lstm that reads frames",
-                       config->position);
-    if (config->dropout != 0.0)
-        return tn_fail(err, TARN_EINVAL, "dropout is %g; it must be 0 with an lstm",
-                       config->dropout);
-    return TARN_OK;
+    return arch->body->check ? arch->body->check(arch, err) : TARN_OK;
 }
 
 static tarn_status check_inputs(const tarn_config *config, tarn_error *err)

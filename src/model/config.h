@@ -17,13 +17,13 @@ extern const struct tn_field tn_config_fields[];
 /* A checked configuration with its names looked up. */
 struct tn_arch {
     tarn_config config;
+    const struct tn_body *body; /* see body.h */
     struct tn_position position;
     struct tn_context context;
     struct tn_head head;
     enum tn_activation activation;
     bool norm_first; /* pre-norm */
-    bool lstm;       /* the body is an LSTM */
-    bool has_step;   /* the attention has a recurrent form */
+    bool has_step;   /* body and attention have a recurrent form */
     size_t D;        /* width of a head */
 
     const tarn_attention_input *inputs; /* of the attention, ended by a NULL name */

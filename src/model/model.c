@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/transformer.h"
+#include "model/model_data.h"
 
 /* ---- Memory ------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 
 #include "file/safetensors.h"
 #include "kernel/matmul.h"
-#include "model/transformer.h"
+#include "model/model_data.h"
 
 extern const char tn_model_key[]; /* of the configuration */
 extern const char tn_note_key[];  /* of the task's note, if there is one */

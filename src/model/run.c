@@ -6,52 +6,7 @@
 #include <string.h>
 
 #include "layer/embed.h"
-
-/* ---- Attention within a block ------------------------------------------- */
-
-struct mixing {
-    tarn_run *run;
-    size_t layer;
-};
-
-static void mix(void *arg, const struct tn_block *block)
-{
-    const struct mixing *const m = arg;
-    tarn_attention_arrays arrays = tn_block_arrays(block, m->run->N);
-
-    arrays.key_lengths = m->run->lengths;
-    tarn_attention_forward(&m->run->attentions[m->layer], &arrays, m->run->saved[m->layer],
-                           m->run->attention_work, NULL);
-}
-
-static void mix_backward(void *arg, const struct tn_block *block,
-                         const struct tn_block_gradients *g)
-{
-    const struct mixing *const m = arg;
-    tarn_attention_arrays arrays = tn_block_arrays(block, m->run->N);
-
-    arrays.key_lengths = m->run->lengths;
-    tn_block_gradient_arrays(&arrays, block, g);
-    tarn_attention_backward(&m->run->attentions[m->layer], &arrays, m->run->saved[m->layer],
-                            m->run->attention_work, NULL);
-}
-
-static struct tn_block block_of(const tarn_run *run, struct mixing *mixing)
-{
-    const uint64_t place = 2 * mixing->layer;
-
-    return (struct tn_block){
-        .plan = &run->block,
-        .weights = &run->model->weights.blocks[mixing->layer],
-        .tape = &run->tapes[mixing->layer],
-        .dropout = (float)run->dropout,
-        .attention_seed = tn_dropout_seed(run->dropout_seed, 0, place),
-        .feed_seed = tn_dropout_seed(run->dropout_seed, 0, place + 1),
-        .mix = mix,
-        .mix_backward = mix_backward,
-        .arg = mixing,
-    };
-}
+#include "model/body.h"
 
 /* ---- Forward ------------------------------------------------------------ */
 
@@ -65,7 +20,7 @@ static void embed(const tarn_run *run, float *x, const int32_t *symbols)
     const struct tn_context *const context = &run->model->arch.context;
     const struct tn_position *const position = &run->model->arch.position;
     const struct tn_weights *const w = &run->model->weights;
-    struct tn_rows values = run->block.rows;
+    struct tn_rows values = run->rows;
 
     values.width = position->embedding;
     if (w->frames) {
@@ -77,7 +32,7 @@ static void embed(const tarn_run *run, float *x, const int32_t *symbols)
                         &(struct tn_context_place){symbols, run->B, run->N, NULL, 0});
         tn_context_forward(context, &values, x, position->F, w->context, run->context);
     }
-    tn_position_apply(position, &run->block.rows, x, position->F,
+    tn_position_apply(position, &run->rows, x, position->F,
                       w->positions ? w->positions : run->positions, run->N);
 }
 
@@ -111,41 +66,19 @@ static void stack_sequence(void *arg, size_t b, size_t thread)
     memset(to + there, 0, (all - there) * sizeof *to);
 }
 
-static void layer_forward(tarn_run *run, size_t layer)
-{
-    struct mixing mixing = {run, layer};
-    const struct tn_block block = block_of(run, &mixing);
-
-    tn_block_forward(&block, run->inputs[layer + 1], run->inputs[layer]);
-}
-
-static void blocks_forward(tarn_run *run)
-{
-    const struct tn_weights *const w = &run->model->weights;
-    const size_t layers = run->model->arch.config.layers;
-
-    for (size_t layer = 0; layer < layers; layer++)
-        layer_forward(run, layer);
-    tn_norm_forward(&run->block.rows, run->normed, run->stats, run->inputs[layers],
-                    w->norm_gain, w->norm_bias, TN_NORM_EPS);
-}
-
 void tn_run_forward(tarn_run *run, const int32_t *symbols)
 {
     const struct tn_weights *const w = &run->model->weights;
 
-    embed(run, run->inputs[0], symbols);
-    if (run->model->arch.lstm)
-        tn_run_lstm_forward(run);
-    else
-        blocks_forward(run);
-    tn_dense_forward(&run->predictor, run->outputs, run->normed, w->predictor,
-                     w->predictor_bias, run->scratch);
+    embed(run, run->x, symbols);
+    run->model->arch.body->forward(run);
+    tn_dense_forward(&run->predictor, run->outputs, run->y, w->predictor, w->predictor_bias,
+                     run->scratch);
 }
 
 void tn_run_forward_frames(tarn_run *run, const float *frames)
 {
-    tn_parallel(run->block.rows.threads, run->B, stack_sequence, &(struct frames){run, frames});
+    tn_parallel(run->host.threads, run->B, stack_sequence, &(struct frames){run, frames});
     tn_run_forward(run, NULL);
 }
 
@@ -153,7 +86,7 @@ void tn_run_forward_frames(tarn_run *run, const float *frames)
 
 static struct tn_rows output_rows(const tarn_run *run)
 {
-    struct tn_rows rows = run->block.rows;
+    struct tn_rows rows = run->rows;
 
     rows.width = run->model->arch.head.outputs;
     return rows;
@@ -198,7 +131,7 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
                            const int32_t *symbols)
 {
     const struct tn_position *const position = &run->model->arch.position;
-    struct tn_rows values = run->block.rows;
+    struct tn_rows values = run->rows;
 
     values.width = position->embedding;
     if (gradients->frames) {
@@ -210,37 +143,15 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
                             position->F, run->context);
     }
     if (gradients->positions)
-        tn_position_backward(position, &run->block.rows, gradients->positions, run->d,
-                             position->F, run->N);
-}
-
-static void blocks_backward(tarn_run *run, const struct tn_weights *gradients)
-{
-    const struct tn_weights *const w = &run->model->weights;
-    const size_t layers = run->model->arch.config.layers;
-
-    tn_norm_backward(&run->block.rows, run->d, false, gradients->norm_gain,
-                     gradients->norm_bias, run->d, run->inputs[layers], run->stats,
-                     w->norm_gain, run->scratch);
-    for (size_t layer = layers; layer-- > 0;) {
-        struct mixing mixing = {run, layer};
-        const struct tn_block block = block_of(run, &mixing);
-
-        if (run->recompute)
-            layer_forward(run, layer);
-        tn_block_backward(&block, run->d, &run->gradients, &gradients->blocks[layer],
-                          run->inputs[layer]);
-    }
+        tn_position_backward(position, &run->rows, gradients->positions, run->d, position->F,
+                             run->N);
 }
 
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
 {
     tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
-                      run->outputs, run->normed, run->model->weights.predictor, run->scratch);
-    if (run->model->arch.lstm)
-        tn_run_lstm_backward(run, gradients);
-    else
-        blocks_backward(run, gradients);
+                      run->outputs, run->y, run->model->weights.predictor, run->scratch);
+    run->model->arch.body->backward(run, gradients);
     embed_backward(run, gradients, symbols);
 }
 

@@ -8,10 +8,9 @@
 #ifndef TN_RUN_H
 #define TN_RUN_H
 
-#include "layer/attention_kind.h"
 #include "layer/head.h"
-#include "model/block.h"
-#include "model/transformer.h"
+#include "layer/dense.h"
+#include "model/model_data.h"
 
 struct tn_run_desc {
     size_t B, N; /* N: of symbols or frames */
@@ -26,28 +25,20 @@ struct tarn_run {
     size_t B, N, R; /* N positions; R = B N rows */
     size_t T;       /* symbols or frames of a sequence, at most */
     bool trains, recompute;
-    struct tn_block_plan block;
+    struct tn_rows rows; /* R x F */
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */
-    struct tn_lstm lstms[2];    /* of the first layer, and of all others; zeros: no such body */
-    tarn_attention *attentions; /* one per layer: random features and hashes are its own */
+    void *body;                 /* the body's part; see body.h */
 
     /* Memory, laid out once. */
-    float **inputs;              /* of each layer, and behind them the last one's output */
-    struct tn_block_tape *tapes; /* of each layer, or one for all */
-    float **saved;               /* attention's */
-    struct tn_lstm_tape *lstm_tapes;
-    struct tn_block_gradients gradients;
-    float *d;      /* R x F, the gradient that walks back */
-    float *lstm_d; /* another, with an LSTM */
-    struct tn_norm_stats *stats;
-    float *normed, *outputs; /* R x F, R x outputs */
+    float *x, *y;            /* R x F: into the body and out of it, in its memory */
+    float *d;                /* R x F, the gradient on its way back through it */
+    float *outputs;          /* R x outputs */
     float *positions;        /* a sequence's sinusoid */
     int32_t *context;        /* rows of its tables */
     float *stacked;          /* R x floats of a stack of frames */
     size_t *given, *rounded; /* B lengths, of symbols or frames and of positions */
     void *scratch;
-    void *attention_work;
 
     /* Of the forward under way. */
     size_t given_T;        /* frames from one sequence to the next; by tn_run_sizes() */
@@ -97,16 +88,6 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
-
-/* ---- run_lstm.c --------------------------------------------------------- */
-
-/* An LSTM in the place of blocks: planned, laid out, from run->inputs or frames to run->normed,
- * and from run->d back to run->d. */
-tarn_status tn_run_lstm_plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err);
-void tn_run_lstm_take(tarn_run *run, struct tn_arena *arena);
-size_t tn_run_lstm_scratch(const tarn_run *run);
-void tn_run_lstm_forward(tarn_run *run);
-void tn_run_lstm_backward(tarn_run *run, const struct tn_weights *gradients);
 
 /* ---- Checks ------------------------------------------------------------- */
 

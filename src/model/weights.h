@@ -10,12 +10,6 @@
 #include "layer/lstm.h"
 #include "model/config.h"
 
-/* Sizes of layer i of an LSTM: directions, units of each, and inputs, which are frames as they
- * are in the first layer of a model of these. */
-size_t tn_lstm_ways(const struct tn_arch *arch);
-size_t tn_lstm_units(const struct tn_arch *arch);
-size_t tn_lstm_inputs(const struct tn_arch *arch, size_t layer);
-
 /* One block. The projections to the attention's inputs follow each other without gaps, and so
  * do their biases: one product serves all. */
 struct tn_block_weights {
@@ -65,5 +59,25 @@ size_t tn_weights_count(const struct tn_arch *arch, size_t *tensors);
 
 /* Points the weights into `floats`. */
 void tn_weights_carve(struct tn_weights *weights, const struct tn_arch *arch, float *floats);
+
+/* ---- For bodies --------------------------------------------------------- */
+
+/* A visit under way. */
+struct tn_tensor_walk {
+    tn_tensor_visitor *visit;
+    void *arg;
+    char prefix[64]; /* of the next names */
+};
+
+void tn_visit_tensor(const struct tn_tensor_walk *walk, float **at, const char *name,
+                     size_t rows, size_t columns, enum tn_start start, size_t fan_in);
+
+/* A linear layer's; and a norm's, NAME.weight and NAME.bias. */
+void tn_visit_matrix(const struct tn_tensor_walk *walk, float **at, const char *name,
+                     size_t out, size_t in);
+void tn_visit_bias(const struct tn_tensor_walk *walk, float **at, const char *name, size_t out,
+                   size_t in);
+void tn_visit_norm(const struct tn_tensor_walk *walk, float **gain, float **shift,
+                   const char *name, size_t F);
 
 #endif

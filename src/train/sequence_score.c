@@ -12,7 +12,7 @@ struct part {
 
 static struct tn_ctc_frames frames_of(const struct tn_sequence_score *s, const tarn_run *run)
 {
-    return (struct tn_ctc_frames){run->block.rows.kernels, s->N, run->model->arch.head.outputs};
+    return (struct tn_ctc_frames){run->host.kernels, s->N, run->model->arch.head.outputs};
 }
 
 static struct part part_take(const struct tn_sequence_score *s,

@@ -5,6 +5,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "layer/dropout.h"
+#include "model/body.h"
+
 /* ---- Memory ------------------------------------------------------------- */
 
 static void lay_out(tarn_trainer *t, struct tn_arena *arena)
@@ -308,11 +311,7 @@ double tarn_trainer_flops(const tarn_trainer *t)
                                       arch->position.embedding;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
     const tarn_run *const run = t->pass.ladder.runs[0];
-    const tarn_attention *const attention = &run->attentions[0];
 
-    if (arch->lstm)
-        return 6.0 * (double)(t->model->count - looked_up) * (double)run->R;
     return 6.0 * (double)(t->model->count - looked_up) * (double)run->R +
-           (double)arch->config.layers * (tarn_attention_forward_flops(attention) +
-                                          tarn_attention_backward_flops(attention));
+           (arch->body->flops ? arch->body->flops(run) : 0.0);
 }

@@ -7,6 +7,7 @@
 #include "file/fields_json.h"
 #include "file/safetensors.h"
 #include "kernel/matmul.h"
+#include "model/body.h"
 #include "model/model_file.h"
 #include "train/evaluate.h"
 #include "train/pace.h"
@@ -521,7 +522,9 @@ static tarn_status count_updates(struct training *t, tarn_error *err)
  * anything is written. */
 static void choose_precision(tarn_settings *settings, const tarn_config *config)
 {
-    const bool narrow = tn_matmul_prefers_bf16() && strcmp(config->body, "lstm") != 0;
+    const struct tn_body *const body =
+        tn_table_find(&tn_bodies, NULL, config->body, NULL, NULL);
+    const bool narrow = tn_matmul_prefers_bf16() && body && body->takes_bf16;
 
     if (strcmp(settings->precision, "auto") == 0)
         tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* transformer.h - the model: `tarn_model` is this. */
-#ifndef TN_TRANSFORMER_H
-#define TN_TRANSFORMER_H
+/* model_data.h - `tarn_model` is this: a configuration that was looked up, and its weights. */
+#ifndef TN_MODEL_DATA_H
+#define TN_MODEL_DATA_H
 
 #include "model/weights.h"
 

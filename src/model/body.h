@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* body.h - what is between the inputs of a model and its predictor: layers that turn R rows of
+ * F floats into as many others.
+ *
+ * A body is one file that defines one row, listed here and in body.c. The rest of a run
+ * (run.h), embedding, positions, predictor and head, is the same for all. */
+#ifndef TN_BODY_H
+#define TN_BODY_H
+
+#include "model/run.h"
+
+struct tn_body {
+    tarn_table_row about;
+    bool takes_frames; /* frames go in as they are, without a projection to the width */
+    bool takes_bf16;   /* its products can have elements TN_BF16 */
+    bool steps;        /* has a recurrent form, with attentions that have one */
+
+    /* Refuses what it cannot be beyond the ranges of the fields. NULL: nothing more. */
+    tarn_status (*check)(const struct tn_arch *arch, tarn_error *err);
+
+    /* Visits the tensors of weights->blocks, and others that are the body's own. */
+    void (*tensors)(struct tn_tensor_walk *walk, struct tn_weights *weights,
+                    const struct tn_arch *arch);
+
+    /* Its part of a run, run->body, zeros: laid out, twice; see tn_arena. */
+    void *(*take)(const struct tn_arch *arch, struct tn_arena *arena);
+    tarn_status (*plan)(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err);
+    void (*clear)(tarn_run *run); /* accepts what plan() left when it failed */
+
+    /* Activations, run->x and run->y among them, laid out likewise; and bytes of scratch. */
+    void (*lay_out)(tarn_run *run, struct tn_arena *arena);
+    size_t (*scratch)(const tarn_run *run);
+
+    /* From run->x, or run->stacked where frames go in as they are, to run->y; and run->d from
+     * the gradient of y to that of x. Gradients of the weights are added. */
+    void (*forward)(tarn_run *run);
+    void (*backward)(tarn_run *run, const struct tn_weights *gradients);
+
+    /* Operations of both, beside 6 for each parameter and position. NULL: none. */
+    double (*flops)(const tarn_run *run);
+};
+
+extern const struct tn_body tn_body_transformer, tn_body_lstm;
+extern const struct tn_table tn_bodies;
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* body_transformer.c - blocks (block.h), and one more norm behind the last of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "layer/attention_kind.h"
+#include "model/block.h"
+#include "model/body.h"
+
+struct transformer {
+    struct tn_block_plan block;
+    tarn_attention *attentions; /* one per layer: random features and hashes are its own */
+
+    float **inputs;              /* of each layer, then the last one's output */
+    struct tn_block_tape *tapes; /* of each layer, or one for all */
+    float **saved;               /* attention's, likewise */
+    struct tn_block_gradients gradients;
+    struct tn_norm_stats *stats; /* of the last norm */
+    void *attention_work;
+};
+
+static size_t layers_of(const tarn_run *run)
+{
+    return run->model->arch.config.layers;
+}
+
+/* ---- Tensors ------------------------------------------------------------ */
+
+static const char *projection_name(char name[64], const tarn_attention_input *input,
+                                   const char *what)
+{
+    snprintf(name, 64, "attention.%.24s_projection.%s", input->name, what);
+    return name;
+}
+
+static void attention_tensors(const struct tn_tensor_walk *w, struct tn_block_weights *b,
+                              const struct tn_arch *arch)
+{
+    const size_t F = arch->config.width;
+    char name[64];
+
+    for (size_t i = 0; arch->inputs[i].name; i++)
+        tn_visit_matrix(w, &b->in[i], projection_name(name, &arch->inputs[i], "weight"),
+                        tn_arch_input_width(arch, i), F);
+    for (size_t i = 0; arch->inputs[i].name; i++)
+        tn_visit_bias(w, &b->in_bias[i], projection_name(name, &arch->inputs[i], "bias"),
+                      tn_arch_input_width(arch, i), F);
+    tn_visit_matrix(w, &b->out, "attention.out_projection.weight", F, F);
+    tn_visit_bias(w, &b->out_bias, "attention.out_projection.bias", F, F);
+}
+
+static void block_tensors(const struct tn_tensor_walk *w, struct tn_block_weights *b,
+                          const struct tn_arch *arch)
+{
+    const size_t F = arch->config.width, feed = arch->config.feed;
+
+    attention_tensors(w, b, arch);
+    tn_visit_norm(w, &b->norm1_gain, &b->norm1_bias, "norm1", F);
+    tn_visit_matrix(w, &b->feed_in, "linear1.weight", feed, F);
+    tn_visit_bias(w, &b->feed_in_bias, "linear1.bias", feed, F);
+    tn_visit_matrix(w, &b->feed_out, "linear2.weight", F, feed);
+    tn_visit_bias(w, &b->feed_out_bias, "linear2.bias", F, feed);
+    tn_visit_norm(w, &b->norm2_gain, &b->norm2_bias, "norm2", F);
+}
+
+static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,
+                    const struct tn_arch *arch)
+{
+    for (size_t i = 0; i < arch->config.layers; i++) {
+        snprintf(walk->prefix, sizeof walk->prefix, "transformer.layers.%zu.", i);
+        block_tensors(walk, &weights->blocks[i], arch);
+    }
+    snprintf(walk->prefix, sizeof walk->prefix, "transformer.");
+    tn_visit_norm(walk, &weights->norm_gain, &weights->norm_bias, "norm", arch->config.width);
+}
+
+/* ---- Plans -------------------------------------------------------------- */
+
+static void *take(const struct tn_arch *arch, struct tn_arena *arena)
+{
+    const size_t layers = arch->config.layers;
+    struct transformer *const own = tn_arena_take(arena, 1, sizeof *own);
+    tarn_attention *const attentions = tn_arena_take(arena, layers, sizeof *attentions);
+    float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
+    struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
+    float **const saved = tn_arena_take(arena, layers, sizeof *saved);
+
+    if (own) {
+        memset(attentions, 0, layers * sizeof *attentions);
+        *own = (struct transformer){
+            .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
+    }
+    return own;
+}
+
+static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+    const struct tn_block_desc block = {
+        .rows = run->R,
+        .trains = desc->trains,
+        .elements = desc->elements,
+    };
+    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
+    struct transformer *const own = run->body;
+    tarn_status status = tn_block_init(&own->block, arch, &block, &run->host, err);
+
+    for (size_t layer = 0; layer < arch->config.layers && status == TARN_OK; layer++) {
+        attention.seed = tn_arch_seed(arch, layer);
+        status = tn_attention_init(&own->attentions[layer], &attention, &run->host, err);
+    }
+    return status;
+}
+
+static void clear(tarn_run *run)
+{
+    struct transformer *const own = run->body;
+
+    for (size_t layer = 0; layer < layers_of(run); layer++)
+        tn_attention_clear(&own->attentions[layer]);
+    tn_block_clear(&own->block);
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+/* Outside of training a block's input becomes its output. */
+static void lay_out_inputs(tarn_run *run, struct tn_arena *arena)
+{
+    struct transformer *const own = run->body;
+
+    for (size_t i = 0; i <= layers_of(run); i++)
+        own->inputs[i] = i == 0 || run->trains
+                             ? tn_arena_floats(arena, run->R * run->rows.width)
+                             : own->inputs[0];
+}
+
+static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
+{
+    struct transformer *const own = run->body;
+    const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
+
+    for (size_t i = 0; i < layers_of(run); i++) {
+        const bool apart = i == 0 || (run->trains && !run->recompute);
+
+        own->tapes[i] = apart ? tn_block_tape_take(&own->block, arena) : own->tapes[0];
+        own->saved[i] = !run->trains ? NULL
+                        : apart      ? tn_arena_take(arena, saved, 1)
+                                     : own->saved[0];
+    }
+}
+
+static void lay_out(tarn_run *run, struct tn_arena *arena)
+{
+    struct transformer *const own = run->body;
+
+    lay_out_inputs(run, arena);
+    lay_out_tapes(run, arena);
+    run->x = own->inputs[0];
+    run->y = tn_arena_floats(arena, run->R * run->rows.width);
+    if (run->trains) {
+        own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
+        own->gradients = tn_block_gradients_take(&own->block, arena);
+    }
+    own->attention_work =
+        tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+}
+
+static size_t scratch(const tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+
+    return tn_block_scratch_size(&own->block);
+}
+
+/* ---- A layer ------------------------------------------------------------ */
+
+struct layer {
+    tarn_run *run;
+    size_t index;
+};
+
+static void mix(void *arg, const struct tn_block *block)
+{
+    const struct layer *const layer = arg;
+    const struct transformer *const own = layer->run->body;
+    tarn_attention_arrays arrays = tn_block_arrays(block, layer->run->N);
+
+    arrays.key_lengths = layer->run->lengths;
+    tarn_attention_forward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
+                           own->attention_work, NULL);
+}
+
+static void mix_backward(void *arg, const struct tn_block *block,
+                         const struct tn_block_gradients *g)
+{
+    const struct layer *const layer = arg;
+    const struct transformer *const own = layer->run->body;
+    tarn_attention_arrays arrays = tn_block_arrays(block, layer->run->N);
+
+    arrays.key_lengths = layer->run->lengths;
+    tn_block_gradient_arrays(&arrays, block, g);
+    tarn_attention_backward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
+                            own->attention_work, NULL);
+}
+
+static struct tn_block block_of(struct layer *layer)
+{
+    tarn_run *const run = layer->run;
+    struct transformer *const own = run->body;
+    const uint64_t place = 2 * layer->index;
+
+    own->block.scratch = run->scratch;
+    return (struct tn_block){
+        .plan = &own->block,
+        .weights = &run->model->weights.blocks[layer->index],
+        .tape = &own->tapes[layer->index],
+        .dropout = (float)run->dropout,
+        .attention_seed = tn_dropout_seed(run->dropout_seed, 0, place),
+        .feed_seed = tn_dropout_seed(run->dropout_seed, 0, place + 1),
+        .mix = mix,
+        .mix_backward = mix_backward,
+        .arg = layer,
+    };
+}
+
+/* ---- Use ---------------------------------------------------------------- */
+
+static void forward(tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+    const struct tn_weights *const w = &run->model->weights;
+    const size_t layers = layers_of(run);
+
+    for (size_t i = 0; i < layers; i++) {
+        const struct tn_block block = block_of(&(struct layer){run, i});
+
+        tn_block_forward(&block, own->inputs[i + 1], own->inputs[i]);
+    }
+    tn_norm_forward(&run->rows, run->y, own->stats, own->inputs[layers], w->norm_gain,
+                    w->norm_bias, TN_NORM_EPS);
+}
+
+static void backward(tarn_run *run, const struct tn_weights *gradients)
+{
+    const struct transformer *const own = run->body;
+    const size_t layers = layers_of(run);
+
+    tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
+                     run->d, own->inputs[layers], own->stats, run->model->weights.norm_gain,
+                     run->scratch);
+    for (size_t i = layers; i-- > 0;) {
+        const struct tn_block block = block_of(&(struct layer){run, i});
+
+        if (run->recompute)
+            tn_block_forward(&block, own->inputs[i + 1], own->inputs[i]);
+        tn_block_backward(&block, run->d, &own->gradients, &gradients->blocks[i],
+                          own->inputs[i]);
+    }
+}
+
+static double flops(const tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+    const tarn_attention *const attention = &own->attentions[0];
+
+    return (double)layers_of(run) *
+           (tarn_attention_forward_flops(attention) + tarn_attention_backward_flops(attention));
+}
+
+const struct tn_body tn_body_transformer = {
+    .about = {"transformer", "blocks of attention and feed-forward layers", tn_no_options},
+    .takes_bf16 = true,
+    .steps = true,
+    .tensors = tensors,
+    .take = take,
+    .plan = plan,
+    .clear = clear,
+    .lay_out = lay_out,
+    .scratch = scratch,
+    .forward = forward,
+    .backward = backward,
+    .flops = flops,
+};
