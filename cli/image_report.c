@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench_memory.h"
 #include "hardware.h"
@@ -93,34 +94,39 @@ static void print_head(const struct image_bench *b)
     hardware_name(processor, sizeof processor);
     printf("%s, instruction set %s, %zu thread%s, peak %.1f GFLOP/s\n", processor,
            b->cpu ? b->cpu : tarn_cpu_name(0), b->threads, b->threads == 1 ? "" : "s", b->peak);
-    printf("%s with random weights, %s, images of %zu bytes. Time includes sampling.\n\n",
-           b->preset, b->precision, b->length);
-    printf("%-16s %6s %11s %11s %11s %8s %9s %10s %11s %11s\n", "method", "batch", "images/s",
-           "s/batch", "s/image", "of peak", "of linear", "steps", "state first", "state last");
+    printf("%s with random weights, %s, images of %zu bytes\n\n", b->preset, b->precision,
+           b->length);
+    printf("%-16s %5s %9s %8s %7s %9s %20s\n", "method", "batch", "images/s", "s/image",
+           "of peak", "steps", "state");
 }
 
-static void print_fraction(int width, double value)
-{
-    if (isfinite(value))
-        printf(" %*.3g", width, value);
-    else
-        printf(" %*s", width, "-");
-}
+enum { SIZE_TEXT = 16, STATE_TEXT = 2 * SIZE_TEXT + 4 };
 
-static void print_row(const struct image_bench *b, const struct image_row *row)
+static void describe_state(char text[STATE_TEXT], const struct image_row *row)
 {
-    const double seconds = image_timing_seconds(&row->timing);
-    char steps[48], first[32], last[32];
+    char first[SIZE_TEXT], last[SIZE_TEXT];
 
-    snprintf(steps, sizeof steps, "%zu/%zu", image_timing_measured(&row->timing),
-             row->timing.steps);
     words_bytes(first, sizeof first, state_first(row));
     words_bytes(last, sizeof last, state_last(row));
-    printf("%-16s %6zu %11.4g %11.4g %11.4g", image_methods[row->method].about.name, row->batch,
-           images_per_s(row), seconds, seconds / (double)row->batch);
-    print_fraction(8, 1e-9 * flops(row) * images_per_s(row) / b->peak);
-    print_fraction(9, of_linear(b, row));
-    printf(" %10s %11s %11s\n", steps, first, last);
+    if (strcmp(first, last) == 0)
+        snprintf(text, STATE_TEXT, "%s", first);
+    else
+        snprintf(text, STATE_TEXT, "%s to %s", first, last);
+}
+
+/* Within 80 columns; JSON has all numbers. */
+static void print_row(const struct image_bench *b, const struct image_row *row)
+{
+    const double of_peak = 1e-9 * flops(row) * images_per_s(row) / b->peak;
+    char peak[16] = "-", steps[48], state[STATE_TEXT];
+
+    if (isfinite(of_peak))
+        snprintf(peak, sizeof peak, "%.3f", of_peak);
+    snprintf(steps, sizeof steps, "%zu/%zu", image_timing_measured(&row->timing),
+             row->timing.steps);
+    describe_state(state, row);
+    printf("%-16s %5zu %9.4g %8.4g %7s %9s %20s\n", image_methods[row->method].about.name,
+           row->batch, images_per_s(row), 1.0 / images_per_s(row), peak, steps, state);
 }
 
 static void print_tail(void)
@@ -128,7 +134,9 @@ static void print_tail(void)
     char bytes[32];
 
     words_bytes(bytes, sizeof bytes, bench_resident_bytes());
-    printf("\nState sizes are per image. Peak memory of this process: %s.\n", bytes);
+    printf("\nTime includes sampling; the state is that of one image, first to last byte.\n"
+           "Peak memory of this process: %s.\n",
+           bytes);
 }
 
 void image_report(const struct image_bench *b)
