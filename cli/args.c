@@ -190,6 +190,23 @@ static bool read_count(size_t *count, const struct args_option *option, const ch
     return true;
 }
 
+/* "1,64" */
+static bool read_counts(struct args_counts *counts, const struct args_option *option,
+                        const char *text)
+{
+    uintmax_t number;
+
+    for (counts->count = 0; counts->count < ARGS_COUNTS_MOST; text++) {
+        if (!read_digits(&number, &text) || number < option->minimum ||
+            number > option->maximum)
+            return false;
+        counts->numbers[counts->count++] = (size_t)number;
+        if (*text != ',')
+            return !*text;
+    }
+    return false;
+}
+
 /* "4G", "4GB" and "4GiB" are the same. */
 static bool read_bytes(size_t *bytes, const struct args_option *option, const char *text)
 {
@@ -250,6 +267,8 @@ static bool read_value(void *values, const struct args_option *option, const cha
             return read_count(value, option, text);
         *(size_t *)value = 0;
         return true;
+    case ARGS_COUNTS:
+        return read_counts(value, option, text);
     case ARGS_BYTES:
         return read_bytes(value, option, text);
     case ARGS_HOST:
@@ -277,6 +296,7 @@ static int wrong_value(const struct command *command, const struct args_option *
     static const char *const expected[] = {
         [ARGS_COUNT] = "a whole number",
         [ARGS_HOST] = "a whole number",
+        [ARGS_COUNTS] = "up to 16 whole numbers, separated by commas, each",
         [ARGS_BYTES] = "a size such as 512M or 8G",
         [ARGS_NUMBER] = "a number",
     };

@@ -20,6 +20,7 @@
 enum args_type {
     ARGS_FLAG,    /* bool */
     ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
+    ARGS_COUNTS,  /* struct args_counts: some of these, separated by commas */
     ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
     ARGS_HOST,    /* tarn_host: a number of threads; the instruction set is that of TARN_CPU */
     ARGS_SECONDS, /* double: above 0 */
@@ -27,6 +28,13 @@ enum args_type {
     ARGS_TEXT,    /* const char *: not copied; NULL if not given; required if minimum is 1 */
     ARGS_OPERAND, /* likewise, a word without dashes, in the order of the table */
     ARGS_OPERANDS /* struct args_words: all remaining such words, at least `minimum` */
+};
+
+enum { ARGS_COUNTS_MOST = 16 };
+
+struct args_counts {
+    size_t numbers[ARGS_COUNTS_MOST];
+    size_t count;
 };
 
 /* In argv. */

@@ -1,320 +1,386 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_attention.c - time and memory of every attention at growing lengths: Figure 1.
- *
- * Each length runs all methods before the next, so that what slows the machine for a while
- * slows all of them; with --rounds, all of it once more, and the best of each row counts. The
- * machine's limits are measured first, in the same process. */
-#include <errno.h>
+/* bench_attention.c - time and memory of every attention at growing lengths: Figure 1. All
+ * methods run at one length before the next. */
+#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "attention_timing.h"
+#include "bench.h"
+#include "bench_demo.h"
 #include "bench_memory.h"
 #include "bench_methods.h"
-#include "bench_options.h"
-#include "bench_plot.h"
-#include "bench_report.h"
-#include "command.h"
-#include "hardware.h"
-#include "plot.h"
-#include "progress_line.h"
 
-/* What a method needed at the length before: a guess at the next. */
-struct history {
-    double seconds, work;
+/* ---- Options ------------------------------------------------------------ */
+
+enum { LENGTHS_MAX = 64, TOKENS = 65536 }; /* TOKENS: batch times length in the figure */
+
+#define LENGTH_MAX ((size_t)1 << 40)
+#define WIDTH_MAX ((size_t)1 << 20)
+
+struct values {
+    struct bench_options common;
+    const char *attention, *feature_map, *lengths, *layout;
+    bool causal, forward_only, demo;
+    size_t length, batch, heads, head_width, value_width, memory_limit, rounds, seed;
+    double time_limit;
 };
 
-/* Results so far, and where they go. */
-struct bench {
-    const struct bench_options *options;
-    struct bench_machine machine;
-    struct history history[METHODS_MAX];
-    struct bench_row *rows;             /* one per length and method */
-    size_t count;                       /* of those reported */
-    FILE *csv;                          /* NULL: none */
-    char temporary[PATH_MAX_CHARS + 8]; /* that becomes the CSV; "": it is written itself */
+#define AT(field) offsetof(struct values, field)
+
+static const struct args_option options[] = {
+    {"attention", "SPEC[;SPEC...]", ARGS_TEXT, bench_methods_figure, AT(attention), 0, 0,
+     "attention methods to compare, listed below"},
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
+     "feature map of the methods that use one [elu]"},
+    {"causal", NULL, ARGS_FLAG, NULL, AT(causal), 0, 0,
+     "causal attention: a position attends only to itself and earlier ones"},
+    {"length", "N", ARGS_COUNT, "0", AT(length), 0, LENGTH_MAX,
+     "a single sequence length; 0: those of --lengths"},
+    {"lengths", "LO..HI", ARGS_TEXT, "512..65536", AT(lengths), 0, 0,
+     "sequence lengths: LO, doubled up to HI"},
+    {"batch", "B", ARGS_COUNT, "0", AT(batch), 0, LENGTH_MAX,
+     "batch size; 0: 65536 / length, so that the number of tokens stays the same"},
+    {"heads", "H", ARGS_COUNT, "8", AT(heads), 1, WIDTH_MAX, "number of attention heads"},
+    {"head-width", "D", ARGS_COUNT, "32", AT(head_width), 1, WIDTH_MAX,
+     "width of queries and keys per head"},
+    {"value-width", "M", ARGS_COUNT, "0", AT(value_width), 0, WIDTH_MAX,
+     "width of values per head; 0: as --head-width"},
+    {"layout", "bnhd|bhnd", ARGS_TEXT, "bhnd", AT(layout), 0, 0,
+     "memory layout of the arrays: batch, length, heads, width or batch, heads, length, "
+     "width"},
+    {"memory-limit", "BYTES", ARGS_BYTES, "0", AT(memory_limit), 0, (size_t)1 << 50,
+     "skip what needs more memory; 0: half of the installed memory"},
+    {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
+     "skip what is expected to take longer per forward and backward pass"},
+    BENCH_REPEAT(struct values, "0", 0, 1000000,
+                 "repetitions; the fastest counts; 0: for a second, at least 3, or 2 if they "
+                 "take over 10 s"),
+    {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
+     "repetitions of the whole table; the fastest of each row counts, so that a busy minute "
+     "does not distort single rows"},
+    {"forward-only", NULL, ARGS_FLAG, NULL, AT(forward_only), 0, 0,
+     "measure only the forward pass"},
+    {"seed", "S", ARGS_COUNT, "1", AT(seed), 0, SIZE_MAX,
+     "random seed of arrays, features and hashes"},
+    {"demo", NULL, ARGS_FLAG, NULL, AT(demo), 0, 0,
+     "a short demonstration: softmax and linear attention up to length 8192"},
+    BENCH_THREADS(struct values, THREADS_HELP),
+    BENCH_JSON(struct values, "row"),
+    BENCH_CSV(struct values),
+    BENCH_PLOT(struct values),
+    {0},
 };
 
-/* ---- one row ------------------------------------------------------------ */
+static const struct args_group groups[] = {
+    {"most used options", "attention lengths length causal threads demo plot csv json"},
+    {"sizes", "batch heads head-width value-width layout feature-map seed"},
+    {"measurement", "repeat rounds forward-only memory-limit time-limit"},
+    {0},
+};
 
-static struct bench_row make_row(const struct bench *bench, size_t length, size_t method)
+static const struct args_table tables[] = {
+    {"attention, with options as in lsh:rounds=4,chunk=32 (lsh-4 is short for lsh:rounds=4, "
+     "softmax-stored for softmax:store=1)",
+     tarn_attention_kind, "attention"},
+    {"feature maps", tarn_feature_map, "feature-map"},
+    {0},
+};
+
+static const struct values *values_of(const struct bench_run *run)
 {
-    const struct bench_options *const o = bench->options;
-    const struct bench_method *const m = &o->methods[method];
+    return (const void *)run->options;
+}
 
-    return (struct bench_row){
-        .label = m->label,
-        .desc = {.kind = m->spec,
-                 .feature_map = m->has_map ? o->feature_map : NULL,
-                 .causal = o->causal,
-                 .batch = bench_options_batch(o, length),
-                 .heads = o->heads,
+static int refuse(const char *option, const char *text, const char *expected)
+{
+    return command_refuse(&bench_attention, "--%s is '%.80s'; it must be %s", option, text,
+                          expected);
+}
+
+/* Replaces zeros by the actual defaults. */
+static void fill_in(struct values *v)
+{
+    if (v->demo) {
+        v->attention = demo_methods;
+        v->lengths = "512..8192";
+        v->length = 0;
+        v->batch = 1;
+        v->causal = true;
+    }
+    if (v->value_width == 0)
+        v->value_width = v->head_width;
+    if (v->memory_limit == 0)
+        v->memory_limit = hardware_memory() / 2;
+}
+
+static bool read_length(size_t *length, const char **text)
+{
+    char *end;
+    const uintmax_t number = **text >= '0' && **text <= '9' ? strtoumax(*text, &end, 10) : 0;
+
+    if (number < 1 || number > LENGTH_MAX)
+        return false;
+    *length = (size_t)number;
+    *text = end;
+    return true;
+}
+
+/* "512..8192" */
+static bool read_lengths(size_t *first, size_t *last, const char *text)
+{
+    if (!read_length(first, &text))
+        return false;
+    *last = *first;
+    if (strncmp(text, "..", 2) == 0) {
+        text += 2;
+        if (!read_length(last, &text))
+            return false;
+    }
+    return !*text && *last >= *first;
+}
+
+/* ---- Cases -------------------------------------------------------------- */
+
+/* For all cases: the methods, and what each needed at the length before, a guess at the next.
+ */
+struct shared {
+    struct bench_method methods[METHODS_MAX];
+    size_t count;
+    struct {
+        double seconds, work;
+    } before[METHODS_MAX];
+    double read_gbps;
+};
+
+static struct attention_timing timing_of(const struct values *v,
+                                         const struct bench_method *method, size_t length)
+{
+    const size_t fitting = length < TOKENS ? TOKENS / length : 1;
+
+    return (struct attention_timing){
+        .label = method->label,
+        .desc = {.kind = method->spec,
+                 .feature_map = method->has_map ? v->feature_map : NULL,
+                 .causal = v->causal,
+                 .batch = v->batch > 0 ? v->batch : fitting,
+                 .heads = v->heads,
                  .queries = length,
                  .keys = length,
-                 .query_width = o->head_width,
-                 .value_width = o->value_width,
-                 .seed = o->seed,
-                 .host = {.threads = o->threads, .cpu = o->cpu}},
-        .forward_only = o->forward_only,
-        .heads_first = o->heads_first,
-        .repeat = o->repeat,
+                 .query_width = v->head_width,
+                 .value_width = v->value_width,
+                 .seed = v->seed,
+                 .host = v->common.host},
+        .forward_only = v->forward_only,
+        .heads_first = strcmp(v->layout, "bhnd") == 0,
+        .repeat = v->common.repeat,
         .forward_s = (double)NAN,
         .backward_s = (double)NAN,
     };
 }
 
-/* Flops where they are known, else tokens: a hash table's work grows little faster. */
-static double work_of(const struct bench_row *row)
-{
-    return row->flops > 0.0 ? row->flops : (double)row->desc.batch * (double)row->desc.queries;
-}
-
-/* Sets `skipped` where the row would ask too much of the machine or of the user's patience. At
- * the first length there is no guess: 0 / 0, which is not above the limit. */
-static tarn_status decide(const struct bench *bench, struct bench_row *row,
-                          const struct history *before, tarn_error *err)
-{
-    row->array_bytes = bench_row_array_bytes(row);
-    if (row->array_bytes > bench->options->memory_limit) {
-        row->skipped = "over --memory-limit";
-        return TARN_OK;
-    }
-    const tarn_status status = bench_row_measure_sizes(row, err);
-
-    if (bench_row_peak_bytes(row) > bench->options->memory_limit)
-        row->skipped = "over --memory-limit";
-    else if (before->seconds * work_of(row) / before->work > bench->options->time_limit)
-        row->skipped = "over --time-limit";
-    return status;
-}
-
-/* On a terminal a line that the result replaces; in a log, where only results matter, none. */
-static void show_progress(struct progress_line *line, const struct bench_row *row)
-{
-    struct progress_parts parts = {0};
-
-    if (!line->on_terminal)
-        return;
-    progress_part(&parts, 0, "%s at length %zu ...", row->label, row->desc.queries);
-    progress_line_show(line, &parts, 0.0);
-}
-
-static void report(struct bench *bench, const struct bench_row *row)
-{
-    const struct bench_options *const o = bench->options;
-
-    if (o->json)
-        report_json_row(&bench->machine, row);
-    else if (!o->demo)
-        report_table_row(&bench->machine, row, o->label_width);
-    else if (bench->count % DEMO_METHODS == 0)
-        demo_row(row - (DEMO_METHODS - 1));
-    if (bench->csv)
-        report_csv_row(bench->csv, &bench->machine, row);
-}
-
-/* Row i, which is made in the first round and reported after the last. */
-static tarn_status measure(struct bench *bench, size_t i, size_t round, tarn_error *err)
-{
-    const struct bench_options *const o = bench->options;
-    const size_t method = i % o->method_count;
-    struct history *const history = &bench->history[method];
-    struct bench_row *const row = &bench->rows[i];
-    struct progress_line line = progress_line_of(0.0);
-    tarn_status status = TARN_OK;
-
-    if (round == 0) {
-        *row = make_row(bench, o->lengths[i / o->method_count], method);
-        status = decide(bench, row, history, err);
-    }
-    if (status == TARN_OK && !row->skipped) {
-        show_progress(&line, row);
-        status = bench_row_run(row, err);
-        progress_line_erase(&line);
-        *history = (struct history){bench_row_seconds(row), work_of(row)};
-    }
-    if (status == TARN_OK && round + 1 == o->rounds) {
-        bench->count++;
-        report(bench, row);
-    }
-    return status;
-}
-
-/* ---- all rows ----------------------------------------------------------- */
-
-static tarn_status measure_machine(struct bench_machine *machine, const struct bench_options *o,
-                                   tarn_error *err)
-{
-    const size_t bytes = (size_t)256 << 20;
-    float *const memory = bench_block_new(bytes);
-    tarn_status status;
-
-    hardware_name(machine->processor, sizeof machine->processor);
-    machine->cpu = o->cpu ? o->cpu : tarn_cpu_name(0);
-    machine->threads = o->threads;
-    machine->read_gbps = (double)NAN;
-    status = tarn_measure_fma_f32(&machine->fma_gflops, o->cpu, o->threads, err);
-    if (status == TARN_OK && memory)
-        status = tarn_measure_read(&machine->read_gbps, memory, bytes, o->cpu, o->threads, err);
-    free(memory);
-    return status;
-}
-
-static void print_head(const struct bench *bench)
-{
-    const struct bench_row row = make_row(bench, bench->options->lengths[0], 0);
-
-    if (bench->csv)
-        report_csv_head(bench->csv);
-    if (bench->options->json)
-        return;
-    if (bench->options->demo)
-        demo_head(&bench->machine, &row);
-    else
-        report_table_head(&bench->machine, &row, bench->options->label_width);
-}
-
-static tarn_status measure_all(struct bench *bench, tarn_error *err)
-{
-    const struct bench_options *const o = bench->options;
-    tarn_status status = measure_machine(&bench->machine, o, err);
-
-    if (status == TARN_OK)
-        print_head(bench);
-    for (size_t round = 0; round < o->rounds; round++)
-        for (size_t i = 0; status == TARN_OK && i < o->length_count * o->method_count; i++)
-            status = measure(bench, i, round, err);
-    return status;
-}
-
 /* Names, options and widths that the library refuses, before anything takes time. */
-static bool check_methods(const struct bench *bench)
+static int check_methods(const struct values *v, const struct shared *shared)
 {
-    const struct bench_options *const o = bench->options;
     bool has_map = false;
     tarn_error err;
 
-    for (size_t i = 0; i < o->method_count; i++) {
-        struct bench_row row = make_row(bench, 1, i);
+    for (size_t i = 0; i < shared->count; i++) {
+        struct attention_timing timing = timing_of(v, &shared->methods[i], 1);
 
-        row.desc.batch = 1;
-        if (bench_row_measure_sizes(&row, &err) != TARN_OK) {
-            fprintf(stderr, "%s: method '%s': %s\n", bench_attention.name, row.label, err.text);
-            return false;
-        }
-        has_map = has_map || o->methods[i].has_map;
+        timing.desc.batch = 1;
+        if (attention_timing_measure_sizes(&timing, &err) != TARN_OK)
+            return command_refuse(&bench_attention, "method '%s': %s", timing.label, err.text);
+        has_map = has_map || shared->methods[i].has_map;
     }
-    if (o->feature_map && !has_map)
-        fprintf(stderr, "%s: --feature-map: none of the methods in --attention uses one\n",
-                bench_attention.name);
-    return has_map || !o->feature_map;
+    if (v->feature_map && !has_map)
+        return command_refuse(&bench_attention,
+                              "--feature-map: none of the methods in --attention uses one");
+    return ARGS_GO_ON;
 }
 
-/* ---- files and the command ---------------------------------------------- */
-
-/* Rows go beside the CSV until all are there: those of an earlier run stay until then. A device
- * is written itself. */
-static FILE *open_csv(struct bench *bench)
+static int list_cases(struct bench_run *run, size_t first, size_t last)
 {
-    const char *const path = bench->options->csv;
-    struct stat about;
+    const struct shared *const shared = run->shared;
+    size_t lengths = 0, i = 0;
 
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-        return fopen(path, "w");
-    snprintf(bench->temporary, sizeof bench->temporary, "%s.tmp", path);
-    return fopen(bench->temporary, "w");
-}
+    for (size_t length = first; length <= last; length *= 2)
+        lengths++;
+    struct attention_timing *const cases = bench_cases(run, lengths * shared->count);
 
-/* Opens the CSV and tries the picture, so that a wrong folder is known before hours of work. */
-static bool open_files(struct bench *bench)
-{
-    const struct bench_options *const o = bench->options;
-    const char *wrong = NULL;
-
-    if (o->csv && !(bench->csv = open_csv(bench)))
-        wrong = o->csv;
-    else if (o->plot && !plot_is_writable(o->plot))
-        wrong = o->plot;
-    if (wrong)
-        fprintf(stderr, "%s: %s: %s\n", bench_attention.name, wrong, strerror(errno));
-    return !wrong;
-}
-
-/* With all rows, or as if there had been none. */
-static bool close_csv(struct bench *bench, bool whole)
-{
-    const char *const temporary = bench->temporary;
-
-    if (!bench->csv)
-        return true;
-    const bool written = !ferror(bench->csv);
-    bool good = fclose(bench->csv) == 0 && written;
-
-    bench->csv = NULL;
-    if (whole && good && *temporary)
-        good = rename(temporary, bench->options->csv) == 0;
-    if (!good)
-        fprintf(stderr, "%s: cannot write %s\n", bench_attention.name, bench->options->csv);
-    if (*temporary && !(whole && good))
-        remove(temporary);
-    return good;
-}
-
-static size_t count_runs(const struct bench *bench)
-{
-    size_t runs = 0;
-
-    for (size_t i = 0; i < bench->count; i++)
-        runs += !bench->rows[i].skipped;
-    return runs;
-}
-
-/* The files, and whether the whole can be called done. */
-static bool finish(struct bench *bench)
-{
-    const struct bench_options *const o = bench->options;
-
-    if (count_runs(bench) == 0) {
-        fprintf(stderr, "%s: everything was skipped; raise the limits or reduce the length\n",
-                bench_attention.name);
-        return false;
-    }
-    return close_csv(bench, true) &&
-           (!o->plot || plot_write(o->plot, &bench->machine, bench->rows, bench->count));
-}
-
-static int measure_and_report(const struct bench_options *options)
-{
-    struct bench bench = {.options = options};
-    tarn_error err;
-    int code = EXIT_FAILED;
-
-    if (!check_methods(&bench))
-        return EXIT_USAGE;
-    bench.rows = calloc(options->length_count * options->method_count, sizeof *bench.rows);
-    if (!bench.rows) {
-        perror(bench_attention.name);
+    if (!cases)
         return EXIT_FAILED;
-    }
-    if (open_files(&bench)) {
-        if (measure_all(&bench, &err) != TARN_OK)
-            bench_options_refused(&err);
-        else if (finish(&bench))
-            code = EXIT_DONE;
-    }
-    close_csv(&bench, false); /* unless it is there */
-    free(bench.rows);
-    return code;
+    for (size_t length = first; length <= last; length *= 2)
+        for (size_t m = 0; m < shared->count; m++)
+            cases[i++] = timing_of(values_of(run), &shared->methods[m], length);
+    return ARGS_GO_ON;
 }
 
-static int run(void *given)
+static void name(struct bench_run *run)
 {
-    const int code = bench_options_read(given);
+    const struct values *const v = values_of(run);
+    char width[32] = "";
 
-    return code == ARGS_GO_ON ? measure_and_report(given) : code;
+    if (v->value_width != v->head_width)
+        snprintf(width, sizeof width, " and %zu", v->value_width);
+    snprintf(run->title, sizeof run->title,
+             "Attention, %s, %s, %zu head%s of width %zu%s, arrays %s",
+             v->forward_only ? "forward" : "forward and backward",
+             v->causal ? "causal" : "non-causal", v->heads, v->heads == 1 ? "" : "s",
+             v->head_width, width,
+             strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
+}
+
+static void measure_read(const struct bench_run *run, struct shared *shared)
+{
+    const tarn_host *const host = &run->options->host;
+    const size_t bytes = (size_t)256 << 20;
+    float *const memory = bench_block_new(bytes);
+
+    shared->read_gbps = (double)NAN;
+    if (memory)
+        tarn_measure_read(&shared->read_gbps, memory, bytes, host->cpu, host->threads, NULL);
+    free(memory);
+}
+
+static int list(struct bench_run *run)
+{
+    struct values *const v = (void *)run->options;
+    struct shared *const shared = run->shared = calloc(1, sizeof *shared);
+    size_t first, last;
+    int code;
+
+    if (!shared)
+        return command_fail(&bench_attention, "not enough memory");
+    fill_in(v);
+    first = last = v->length;
+    if (v->length == 0 && !read_lengths(&first, &last, v->lengths))
+        return refuse("lengths", v->lengths, "LO..HI, such as 512..65536");
+    if (strcmp(v->layout, "bhnd") != 0 && strcmp(v->layout, "bnhd") != 0)
+        return refuse("layout", v->layout, "bnhd or bhnd");
+    if (!bench_methods_read(shared->methods, &shared->count, v->attention))
+        return EXIT_USAGE;
+    if ((code = check_methods(v, shared)) != ARGS_GO_ON)
+        return code;
+    measure_read(run, shared);
+    name(run);
+    run->rounds = v->rounds;
+    run->quiet = v->demo;
+    return list_cases(run, first, last);
+}
+
+static void free_shared(struct bench_run *run)
+{
+    free(run->shared);
+}
+
+/* ---- Measuring ---------------------------------------------------------- */
+
+/* Flops where they are known, else tokens: a hash table's work grows little faster. */
+static double work_of(const struct attention_timing *t)
+{
+    return t->flops > 0.0 ? t->flops : (double)t->desc.batch * (double)t->desc.queries;
+}
+
+/* Sets `skipped` if the case would ask too much of the machine or of the user's patience. At
+ * the first length there is no guess: 0 / 0, which is not above the limit. */
+static tarn_status decide(const struct bench_run *run, struct attention_timing *t,
+                          double seconds_before, double work_before, tarn_error *err)
+{
+    const struct values *const v = values_of(run);
+    tarn_status status = TARN_OK;
+
+    t->array_bytes = attention_timing_array_bytes(t);
+    if (t->array_bytes <= v->memory_limit)
+        status = attention_timing_measure_sizes(t, err);
+    if (attention_timing_peak_bytes(t) > v->memory_limit)
+        t->skipped = "over --memory-limit";
+    else if (seconds_before * work_of(t) / work_before > v->time_limit)
+        t->skipped = "over --time-limit";
+    return status;
+}
+
+static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+{
+    struct shared *const shared = run->shared;
+    struct attention_timing *const t = one;
+    const size_t method = bench_case_index(run, one) % shared->count;
+    tarn_status status = TARN_OK;
+
+    if (round == 0)
+        status =
+            decide(run, t, shared->before[method].seconds, shared->before[method].work, err);
+    if (status != TARN_OK || t->skipped)
+        return status;
+    status = attention_timing_run(t, err);
+    shared->before[method].seconds = attention_timing_seconds(t);
+    shared->before[method].work = work_of(t);
+    return status;
+}
+
+static void report(struct bench_run *run, const void *one)
+{
+    const struct shared *const shared = run->shared;
+    const struct attention_timing *const t = one;
+    const tarn_attention_desc *const d = &t->desc;
+    const double batch = (double)d->batch, seconds = attention_timing_seconds(t);
+    const double gflops = t->flops > 0.0 ? 1e-9 * t->flops / seconds : (double)NAN;
+    const double bytes = (double)attention_timing_peak_bytes(t);
+    struct bench_record r = {0};
+
+    bench_text(&r, "attention", "attention", t->label);
+    bench_bool(&r, "causal", d->causal);
+    bench_count(&r, "length", "length", d->queries);
+    bench_count(&r, "batch", "batch", d->batch);
+    bench_count(&r, "heads", NULL, d->heads);
+    bench_count(&r, "head_width", NULL, d->query_width);
+    bench_count(&r, "value_width", NULL, d->value_width);
+    bench_count(&r, "threads", NULL, run->threads);
+    bench_scaled(&r, "forward_s", t->forward_s, "forward ms", 1e3);
+    bench_scaled(&r, "backward_s", t->backward_s, "backward ms", 1e3);
+    bench_number(&r, "us_per_token", "us/token", 1e6 * seconds / batch / (double)d->queries);
+    bench_number(&r, "seconds_per_sample", NULL, seconds / batch);
+    bench_count(&r, "peak_bytes", NULL, attention_timing_peak_bytes(t));
+    bench_count(&r, "extra_bytes", NULL, t->extra_bytes);
+    bench_scaled(&r, "peak_bytes_per_sample", bytes / batch, "MiB/sample", 1.0 / 1048576.0);
+    bench_number(&r, "gflops", "GFLOP/s", gflops);
+    bench_number(&r, "of_peak", "of peak", gflops / run->fma_gflops);
+    bench_text(&r, "kind", NULL, d->kind);
+    bench_text(&r, "feature_map", NULL, d->feature_map);
+    bench_text(&r, "layout", NULL, t->heads_first ? "bhnd" : "bnhd");
+    bench_text(&r, "cpu", NULL, run->cpu);
+    bench_number(&r, "fma_f32_gflops", NULL, run->fma_gflops);
+    bench_number(&r, "read_gbps", NULL, shared->read_gbps);
+    bench_skipped(&r, t->skipped);
+    bench_report(run, &r);
+    if (run->quiet && !run->options->json)
+        demo_put(run, t);
+}
+
+/* ---- The row ------------------------------------------------------------ */
+
+static int run(void *values)
+{
+    static const struct bench bench = {
+        .command = &bench_attention,
+        .case_size = sizeof(struct attention_timing),
+        .note = "Memory includes all arrays and buffers.",
+        .plot = {.x = "length",
+                 .x_label = "sequence length N",
+                 .series = "attention",
+                 .panels = {{"seconds_per_sample", "time per sample, milliseconds", 1e3},
+                            {"peak_bytes_per_sample", "peak memory per sample, MiB",
+                             1.0 / 1048576.0}}},
+        .has_peak = true,
+        .open_in_turn = true,
+        .list = list,
+        .measure = measure,
+        .report = report,
+        .free = free_shared,
+    };
+
+    return bench_run(&bench, values);
 }
 
 const struct command bench_attention = {
@@ -324,13 +390,13 @@ const struct command bench_attention = {
         "Measure the forward and backward pass of attention against the sequence length: time, "
         "peak memory, and speed as a fraction of the machine's peak. The defaults are those of "
         "Figure 1 of the paper.",
-    .options = bench_option_rows,
-    .tables = bench_option_tables,
+    .options = options,
+    .tables = tables,
     .notes = CPU_NOTE,
-    .groups = bench_option_groups,
+    .groups = groups,
     .examples = "tarn bench attention --demo\n"
                 "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
                 "tarn bench attention --plot fig1.svg\n",
-    .values = sizeof(struct bench_options),
+    .values = sizeof(struct values),
     .run = run,
 };

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_demo.c - the paper's point in one small table. */
+#include "bench_demo.h"
+
 #include <stdio.h>
 
-#include "bench_report.h"
 #include "words.h"
 
 const char demo_methods[] = "softmax;softmax-stored;linear";
 
-enum { TILED, STORED, LINEAR };
+enum { TILED, STORED, LINEAR, METHODS };
 
-void demo_head(const struct bench_machine *machine, const struct bench_row *row)
+static void print_head(const struct bench_run *run)
 {
-    char subject[128];
-
-    report_subject(subject, sizeof subject, row);
-    printf("One sequence through attention, %s,\non %zu thread%s of %s.\n\n", subject,
-           machine->threads, machine->threads == 1 ? "" : "s", machine->processor);
+    printf("%s:\none sequence on %zu thread%s of %s.\n\n", run->title, run->threads,
+           run->threads == 1 ? "" : "s", run->processor);
     printf("%8s | %21s | %21s | %21s | %s\n", "", "softmax, stored  ", "softmax, tiled   ",
            "linear        ", "   linear is");
     printf("%8s | %10s %10s | %10s %10s | %10s %10s | %9s %9s\n", "length", "time", "memory",
@@ -24,29 +21,34 @@ void demo_head(const struct bench_machine *machine, const struct bench_row *row)
            "--------------------\n");
 }
 
-static void print_method(const struct bench_row *row)
+static void print_method(const struct attention_timing *t)
 {
     char memory[32];
 
-    words_bytes(memory, sizeof memory, (double)bench_row_peak_bytes(row));
-    if (row->skipped)
+    words_bytes(memory, sizeof memory, (double)attention_timing_peak_bytes(t));
+    if (t->skipped)
         printf(" %10s %10s |", "-", memory);
     else
-        printf(" %7.1f ms %10s |", 1e3 * bench_row_seconds(row), memory);
+        printf(" %7.1f ms %10s |", 1e3 * attention_timing_seconds(t), memory);
 }
 
 /* Faster than the faster softmax, smaller than the one that stores its matrix. */
-void demo_row(const struct bench_row rows[DEMO_METHODS])
+void demo_put(const struct bench_run *run, const struct attention_timing *t)
 {
-    const struct bench_row *const linear = &rows[LINEAR];
-    const double faster = bench_row_seconds(&rows[TILED]) / bench_row_seconds(linear);
-    const double smaller =
-        (double)bench_row_peak_bytes(&rows[STORED]) / (double)bench_row_peak_bytes(linear);
+    const size_t index = bench_case_index(run, t);
+    const struct attention_timing *const methods = t - LINEAR;
 
-    printf("%8zu |", linear->desc.queries);
-    print_method(&rows[STORED]);
-    print_method(&rows[TILED]);
-    print_method(linear);
-    printf(" %8.1fx %8.1fx\n", faster, smaller);
+    if (index == 0)
+        print_head(run);
+    if (index % METHODS != LINEAR)
+        return;
+    printf("%8zu |", t->desc.queries);
+    print_method(&methods[STORED]);
+    print_method(&methods[TILED]);
+    print_method(t);
+    printf(" %8.1fx %8.1fx\n",
+           attention_timing_seconds(&methods[TILED]) / attention_timing_seconds(t),
+           (double)attention_timing_peak_bytes(&methods[STORED]) /
+               (double)attention_timing_peak_bytes(t));
     fflush(stdout);
 }

@@ -2,31 +2,36 @@
 /* bench_kernels.c - every vector loop at many widths with every instruction set of this
  * machine, to find those that are slow: a row that takes longer than a wider one, or an
  * instruction set slower than a narrower one. */
-#include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "hardware.h"
-#include "json_line.h"
-#include "tarn/tarn.h"
+#include "bench.h"
+#include "words.h"
 
 struct values {
+    struct bench_options common;
     const char *loop;
     size_t width;
-    bool json;
 };
 
+#define AT(field) offsetof(struct values, field)
+
 static const struct args_option options[] = {
-    {"loop", "NAME", ARGS_TEXT, NULL, offsetof(struct values, loop), 0, 0,
+    {"loop", "NAME", ARGS_TEXT, NULL, AT(loop), 0, 0,
      "measure only this loop and print every width"},
-    {"width", "N", ARGS_COUNT, "0", offsetof(struct values, width), 0, TARN_LOOP_WIDTH_MAX,
+    {"width", "N", ARGS_COUNT, "0", AT(width), 0, TARN_LOOP_WIDTH_MAX,
      "measure only this width; 0: widths from 1 to 1024"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
-     "print one JSON object per loop, width and instruction set"},
+    BENCH_JSON(struct values, "loop, width and instruction set"),
     {0},
 };
 
-enum { SETS_MAX = 8, WIDTHS_MAX = 64 };
+static const struct values *values_of(const struct bench_run *run)
+{
+    return (const void *)run->options;
+}
+
+/* ---- Cases -------------------------------------------------------------- */
+
+enum { SETS_MAX = 8, WIDTHS_MAX = 64, TEXT = 128 };
 
 static const double tolerance = 1.3; /* of a machine that does other things, too */
 
@@ -35,26 +40,58 @@ static const size_t all_widths[] = {1,   2,   3,   4,   5,   7,   8,   9,   12, 
                                     48,  49,  56,  63,  64,  65,  80,  96,  100,  112,
                                     127, 128, 130, 160, 200, 256, 300, 512, 1000, 1024};
 
-/* Of one loop: nanoseconds per float for each width and instruction set. */
-struct table {
-    size_t loop, widths, sets;
+/* A loop: nanoseconds per float for each width and instruction set. */
+struct loop {
+    size_t index, widths, sets;
     const size_t *width;
     double ns[WIDTHS_MAX][SETS_MAX];
+    char slow[WIDTHS_MAX][TEXT]; /* with which sets, and why */
 };
 
-static tarn_status measure(struct table *t, tarn_error *err)
+static const char *loop_name(const void *table, size_t index)
 {
-    tarn_status status = TARN_OK;
+    (void)table;
+    return tarn_loop_name(index);
+}
 
-    for (size_t i = 0; i < t->widths; i++)
-        for (size_t set = 0; status == TARN_OK && set < t->sets; set++)
-            status = tarn_measure_loop(&t->ns[i][set], t->loop, t->width[i], tarn_cpu_name(set),
-                                       err);
-    return status;
+static size_t count_loops(void)
+{
+    size_t count = 0;
+
+    while (tarn_loop_name(count))
+        count++;
+    return count;
+}
+
+static int list(struct bench_run *run)
+{
+    const struct values *const v = values_of(run);
+    struct loop *const cases = bench_cases(run, count_loops());
+
+    if (!cases)
+        return EXIT_FAILED;
+    run->count = 0;
+    for (size_t i = 0; tarn_loop_name(i); i++) {
+        if (v->loop && strcmp(v->loop, tarn_loop_name(i)) != 0)
+            continue;
+        cases[run->count] = (struct loop){
+            .index = i,
+            .widths = v->width ? 1 : sizeof all_widths / sizeof all_widths[0],
+            .width = v->width ? &v->width : all_widths,
+        };
+        while (tarn_cpu_name(cases[run->count].sets) && cases[run->count].sets < SETS_MAX)
+            cases[run->count].sets++;
+        run->count++;
+    }
+    snprintf(run->title, sizeof run->title, "Nanoseconds per float on one thread");
+    if (run->count > 0)
+        return ARGS_GO_ON;
+    words_unknown(bench_kernels.name, "loop", v->loop, loop_name, NULL);
+    return EXIT_USAGE;
 }
 
 /* A row of this width takes longer than one that is wider, at most twice as wide. */
-static bool is_gap(const struct table *t, size_t i, size_t set)
+static bool is_gap(const struct loop *t, size_t i, size_t set)
 {
     const double row = t->ns[i][set] * (double)t->width[i];
 
@@ -65,7 +102,7 @@ static bool is_gap(const struct table *t, size_t i, size_t set)
 }
 
 /* Instruction sets are in order, the best first. */
-static bool is_slower(const struct table *t, size_t i, size_t set)
+static bool is_slower(const struct loop *t, size_t i, size_t set)
 {
     for (size_t j = set + 1; j < t->sets; j++)
         if (t->ns[i][set] > tolerance * t->ns[i][j])
@@ -73,116 +110,103 @@ static bool is_slower(const struct table *t, size_t i, size_t set)
     return false;
 }
 
-static bool is_slow(const struct table *t, size_t i)
+/* "avx512: gap, avx2: > portable" */
+static void describe_slow(struct loop *t, size_t i)
 {
+    size_t used = 0;
+
     for (size_t set = 0; set < t->sets; set++)
         if (is_gap(t, i, set) || is_slower(t, i, set))
-            return true;
-    return false;
+            used +=
+                (size_t)snprintf(t->slow[i] + used, TEXT - used, "%s%s: %s", used ? ", " : "",
+                                 tarn_cpu_name(set), is_gap(t, i, set) ? "gap" : ">");
 }
 
-/* ---- output ------------------------------------------------------------- */
-
-static void print_head(size_t sets)
+static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
 {
-    char name[128];
+    struct loop *const t = one;
+    tarn_status status = TARN_OK;
 
-    hardware_name(name, sizeof name);
-    printf("%s, one thread, nanoseconds per float\n\n%-16s %6s", name, "loop", "width");
-    for (size_t set = 0; set < sets; set++)
-        printf(" %10s     ", tarn_cpu_name(set));
-    printf("\n");
+    (void)run;
+    (void)round;
+    for (size_t i = 0; i < t->widths; i++)
+        for (size_t set = 0; status == TARN_OK && set < t->sets; set++)
+            status = tarn_measure_loop(&t->ns[i][set], t->index, t->width[i],
+                                       tarn_cpu_name(set), err);
+    for (size_t i = 0; i < t->widths; i++)
+        describe_slow(t, i);
+    return status;
 }
 
-static void print_row(const struct table *t, size_t i)
+/* ---- Report ------------------------------------------------------------- */
+
+static void put_object(struct bench_run *run, const struct loop *t, size_t i, size_t set)
 {
-    printf("%-16s %6zu", tarn_loop_name(t->loop), t->width[i]);
+    struct bench_record r = {0};
+
+    bench_text(&r, "loop", NULL, tarn_loop_name(t->index));
+    bench_count(&r, "width", NULL, t->width[i]);
+    bench_text(&r, "cpu", NULL, tarn_cpu_name(set));
+    bench_number(&r, "nanoseconds_per_float", NULL, t->ns[i][set]);
+    bench_bool(&r, "gap", is_gap(t, i, set));
+    bench_bool(&r, "slower_than_narrower", is_slower(t, i, set));
+    bench_report(run, &r);
+}
+
+static void put_row(struct bench_run *run, const struct loop *t, size_t i)
+{
+    struct bench_record r = {0};
+
+    bench_text(&r, NULL, "loop", tarn_loop_name(t->index));
+    bench_count(&r, NULL, "width", t->width[i]);
     for (size_t set = 0; set < t->sets; set++)
-        printf(" %10.3f %s%s", t->ns[i][set], is_slower(t, i, set) ? ">" : " ",
-               is_gap(t, i, set) ? "gap" : "   ");
-    printf("\n");
+        bench_number(&r, NULL, tarn_cpu_name(set), t->ns[i][set]);
+    bench_text(&r, NULL, "slow", t->slow[i]);
+    bench_report(run, &r);
 }
 
-static void print_json(const struct table *t, size_t i, size_t set)
+/* In the table the last width and those that are slow, unless a loop was asked for. */
+static void report(struct bench_run *run, const void *one)
 {
-    json_t *const object = json_object();
-
-    json_put_text(object, "loop", tarn_loop_name(t->loop));
-    json_put_count(object, "width", t->width[i]);
-    json_put_text(object, "cpu", tarn_cpu_name(set));
-    json_put_number(object, "nanoseconds_per_float", t->ns[i][set]);
-    json_put_bool(object, "gap", is_gap(t, i, set));
-    json_put_bool(object, "slower_than_narrower", is_slower(t, i, set));
-    json_print_line(object);
-}
-
-/* Without `everything` the last width and those that are slow. Returns how many are. */
-static size_t print_table(const struct table *t, bool everything, bool json)
-{
-    size_t slow = 0;
+    const struct loop *const t = one;
 
     for (size_t i = 0; i < t->widths; i++) {
-        slow += is_slow(t, i);
-        for (size_t set = 0; json && set < t->sets; set++)
-            print_json(t, i, set);
-        if (!json && (everything || is_slow(t, i) || i + 1 == t->widths))
-            print_row(t, i);
+        for (size_t set = 0; run->options->json && set < t->sets; set++)
+            put_object(run, t, i, set);
+        if (!run->options->json && (values_of(run)->loop || *t->slow[i] || i + 1 == t->widths))
+            put_row(run, t, i);
     }
-    return slow;
 }
 
-/* ---- the command -------------------------------------------------------- */
-
-static int measure_and_report(const struct values *values)
+static void conclude(const struct bench_run *run)
 {
-    struct table t = {.widths = sizeof all_widths / sizeof all_widths[0], .width = all_widths};
-    size_t slow = 0, measured = 0;
-    tarn_error err;
+    size_t slow = 0, rows = 0;
 
-    if (values->width > 0) {
-        t.widths = 1;
-        t.width = &values->width;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct loop *const t = bench_case_at(run, i);
+
+        rows += t->widths;
+        for (size_t k = 0; k < t->widths; k++)
+            slow += *t->slow[k] != '\0';
     }
-    while (t.sets < SETS_MAX && tarn_cpu_name(t.sets))
-        t.sets++;
-    if (!values->json)
-        print_head(t.sets);
-    for (; tarn_loop_name(t.loop); t.loop++) {
-        if (values->loop && strcmp(values->loop, tarn_loop_name(t.loop)) != 0)
-            continue;
-        if (measure(&t, &err) != TARN_OK) {
-            fprintf(stderr, "tarn bench kernels: %s\n", err.text);
-            return EXIT_FAILED;
-        }
-        slow += print_table(&t, values->loop != NULL, values->json);
-        measured += t.widths;
-    }
-    if (!values->json)
-        printf("\n%zu of %zu rows are slow with some instruction set\n", slow, measured);
-    return EXIT_DONE;
+    printf("\n%zu of %zu rows are slow with some instruction set\n", slow, rows);
 }
 
-static bool loop_exists(const char *name)
-{
-    for (size_t i = 0; tarn_loop_name(i); i++)
-        if (strcmp(name, tarn_loop_name(i)) == 0)
-            return true;
-    return false;
-}
+/* ---- The row ------------------------------------------------------------ */
 
-static int run(void *given)
+static int run(void *values)
 {
-    const struct values *const values = given;
+    static const struct bench bench = {
+        .command = &bench_kernels,
+        .case_size = sizeof(struct loop),
+        .open_in_turn = true,
+        .list = list,
+        .measure = measure,
+        .report = report,
+        .conclude = conclude,
+    };
 
-    if (values->loop && !loop_exists(values->loop)) {
-        fprintf(stderr, "%s: unknown loop '%.80s'; available:", bench_kernels.name,
-                values->loop);
-        for (size_t i = 0; tarn_loop_name(i); i++)
-            fprintf(stderr, " %s", tarn_loop_name(i));
-        fprintf(stderr, "\n");
-        return EXIT_USAGE;
-    }
-    return measure_and_report(values);
+    return bench_run(&bench, values);
 }
 
 const struct command bench_kernels = {

@@ -15,19 +15,25 @@ static tarn_status start(tarn_config *config, const struct bench_model *which, t
     return status;
 }
 
+tarn_status bench_model_config(tarn_config *config, const struct bench_model *which,
+                               tarn_error *err)
+{
+    const char *const fields[][2] = {{"attention", which->attention},
+                                     {"feature_map", which->feature_map},
+                                     {"head", which->head}};
+    tarn_status status = start(config, which, err);
+
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0] && status == TARN_OK; i++)
+        if (fields[i][1])
+            status = tarn_config_set(config, fields[i][0], fields[i][1], err);
+    return status;
+}
+
 tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
                             tarn_error *err)
 {
     tarn_config config;
-    tarn_status status;
+    const tarn_status status = bench_model_config(&config, which, err);
 
-    if ((status = start(&config, which, err)) != TARN_OK ||
-        (status = tarn_config_set(&config, "attention", which->attention, err)) != TARN_OK ||
-        (which->feature_map &&
-         (status = tarn_config_set(&config, "feature_map", which->feature_map, err)) !=
-             TARN_OK) ||
-        (which->head &&
-         (status = tarn_config_set(&config, "head", which->head, err)) != TARN_OK))
-        return status;
-    return tarn_model_create(model, &config, NULL, err);
+    return status == TARN_OK ? tarn_model_create(model, &config, NULL, err) : status;
 }

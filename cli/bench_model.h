@@ -7,10 +7,13 @@
 
 /* Which model, as options say. */
 struct bench_model {
-    const char *preset, *attention;
-    const char *like;               /* a file: the model in it instead of the preset */
-    const char *feature_map, *head; /* NULL: the model's own */
+    const char *preset;
+    const char *like;                           /* a file: the model in it instead */
+    const char *attention, *feature_map, *head; /* NULL: the model's own */
 };
+
+tarn_status bench_model_config(tarn_config *config, const struct bench_model *which,
+                               tarn_error *err);
 
 /* With random weights. */
 tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,

@@ -2,159 +2,184 @@
 #include "bench_plot.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "plot.h"
 
-/* ---- data --------------------------------------------------------------- */
+/* What is drawn. */
+struct drawing {
+    const struct bench_run *run;
+    const struct bench_plot *plot;
+    const struct bench_record *records;
+    size_t count;
+};
 
-static double milliseconds(const struct bench_row *row)
+/* ---- Data --------------------------------------------------------------- */
+
+static double number_at(const struct bench_record *record, const char *key)
 {
-    return 1e3 * bench_row_seconds_per_sample(row);
+    const struct bench_cell *const cell = bench_cell(record, key);
+
+    return cell && !record->skipped ? cell->number : (double)NAN;
 }
 
-static double mebibytes(const struct bench_row *row)
+static const char *series_of(const struct drawing *d, size_t i)
 {
-    return bench_row_bytes_per_sample(row) / 1048576.0;
+    return bench_cell(&d->records[i], d->plot->series)->text;
 }
 
-static bool is_first_of_label(const struct bench_row *rows, size_t i)
+static bool is_first_of_series(const struct drawing *d, size_t i)
 {
     for (size_t j = 0; j < i; j++)
-        if (strcmp(rows[j].label, rows[i].label) == 0)
+        if (strcmp(series_of(d, j), series_of(d, i)) == 0)
             return false;
     return true;
 }
 
-/* $m0, $m1, ...: length, milliseconds and MiB of one method's rows. Returns how many. */
-static size_t put_data(FILE *gnuplot, const struct bench_row *rows, size_t count)
+static void put_point(FILE *gnuplot, const struct drawing *d, const struct bench_record *record)
 {
-    size_t methods = 0;
+    if (record->skipped)
+        return;
+    fprintf(gnuplot, "%g", number_at(record, d->plot->x));
+    for (size_t p = 0; p < BENCH_PANELS && d->plot->panels[p].key; p++)
+        fprintf(gnuplot, " %g",
+                d->plot->panels[p].scale * number_at(record, d->plot->panels[p].key));
+    fputc('\n', gnuplot);
+}
 
-    for (size_t i = 0; i < count; i++) {
-        if (!is_first_of_label(rows, i))
+/* $m0, $m1, ...: x and the value of every panel. Returns how many. */
+static size_t put_data(FILE *gnuplot, const struct drawing *d)
+{
+    size_t series = 0;
+
+    for (size_t i = 0; i < d->count; i++) {
+        if (!is_first_of_series(d, i))
             continue;
-        fprintf(gnuplot, "$m%zu << EOD\n", methods++);
-        for (size_t j = i; j < count; j++)
-            if (strcmp(rows[j].label, rows[i].label) == 0 && !rows[j].skipped)
-                fprintf(gnuplot, "%zu %g %g\n", rows[j].desc.queries, milliseconds(&rows[j]),
-                        mebibytes(&rows[j]));
+        fprintf(gnuplot, "$m%zu << EOD\n", series++);
+        for (size_t j = i; j < d->count; j++)
+            if (strcmp(series_of(d, j), series_of(d, i)) == 0)
+                put_point(gnuplot, d, &d->records[j]);
         fprintf(gnuplot, "EOD\n");
     }
-    return methods;
+    return series;
 }
 
-/* ---- looks -------------------------------------------------------------- */
+/* ---- Looks -------------------------------------------------------------- */
 
-static void put_axes(FILE *gnuplot, const struct bench_row *rows, size_t count)
+/* The numbers that there are on the axis, each once. */
+static void put_axes(FILE *gnuplot, const struct drawing *d)
 {
-    const size_t least = rows[0].desc.queries, most = rows[count - 1].desc.queries;
+    const char *const x = d->plot->x;
+    double least = (double)NAN, most = (double)NAN;
 
     plot_frame(gnuplot);
-    fprintf(gnuplot,
-            "set logscale x 2\nset logscale y 10\n"
-            "set format y '%%g'\nset mytics 10\n"
-            "set xlabel 'sequence length N'\nset xrange [%g:%g]\nset xtics (",
-            (double)least / 1.15, (double)most * 1.15);
-    for (size_t i = 0; i < count; i++)
-        if (i == 0 || rows[i].desc.queries != rows[i - 1].desc.queries)
-            fprintf(gnuplot, "%s%zu", i ? ", " : "", rows[i].desc.queries);
+    fprintf(gnuplot, "set logscale y 10\nset format y '%%g'\nset mytics 10\nset xlabel ");
+    plot_quoted(gnuplot, d->plot->x_label);
+    fprintf(gnuplot, "\nset xtics (");
+    for (size_t i = 0; i < d->count; i++) {
+        const double here = number_at(&d->records[i], x);
+
+        if (isfinite(here) && (i == 0 || here != number_at(&d->records[i - 1], x)))
+            fprintf(gnuplot, "%s%.0f", isfinite(least) ? ", " : "", here);
+        least = fmin(least, here);
+        most = fmax(most, here);
+    }
     fprintf(gnuplot, ")\n");
+    if (least > 0.0)
+        fprintf(gnuplot, "set logscale x 2\nset xrange [%g:%g]\n", least / 1.15, most * 1.15);
 }
 
-static void put_title(FILE *gnuplot, const struct bench_machine *machine,
-                      const struct bench_row *row)
+static void put_title(FILE *gnuplot, const struct bench_run *run)
 {
-    char subject[128], title[320];
+    char title[480];
 
-    report_subject(subject, sizeof subject, row);
-    snprintf(title, sizeof title, "Attention, %s (%s, %zu thread%s)", subject,
-             machine->processor, machine->threads, machine->threads == 1 ? "" : "s");
+    snprintf(title, sizeof title, "%s (%s, %zu thread%s)", run->title, run->processor,
+             run->threads, run->threads == 1 ? "" : "s");
     fprintf(gnuplot, "set multiplot title ");
     plot_quoted(gnuplot, title);
     fprintf(gnuplot, "\nunset key\n");
 }
 
-/* Where the next panel stands, in fractions of the picture. */
+/* Where the next panel is, in fractions of the picture. */
 static void put_place(FILE *gnuplot, double left, double right, double bottom, double top)
 {
     fprintf(gnuplot, "set lmargin at screen %g\nset rmargin at screen %g\n", left, right);
     fprintf(gnuplot, "set bmargin at screen %g\nset tmargin at screen %g\n", bottom, top);
 }
 
-/* gnuplot finds the range, but for values all alike, as of a single row. */
-static void put_range(FILE *gnuplot, const struct bench_row *rows, size_t count,
-                      double (*value)(const struct bench_row *row))
+/* gnuplot finds the range, except for values that are all alike, as of a single row. */
+static void put_range(FILE *gnuplot, const struct drawing *d, size_t panel)
 {
-    double least = (double)NAN, largest = (double)NAN;
+    double least = (double)NAN, most = (double)NAN;
 
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].skipped)
-            continue;
-        least = fmin(least, value(&rows[i]));
-        largest = fmax(largest, value(&rows[i]));
+    for (size_t i = 0; i < d->count; i++) {
+        const double value = d->plot->panels[panel].scale *
+                             number_at(&d->records[i], d->plot->panels[panel].key);
+
+        least = fmin(least, value);
+        most = fmax(most, value);
     }
-    if (largest < 1.01 * least)
-        fprintf(gnuplot, "set yrange [%g:%g]\n", least / 2.0, largest * 2.0);
+    if (most < 1.01 * least)
+        fprintf(gnuplot, "set yrange [%g:%g]\n", least / 2.0, most * 2.0);
     else
         fprintf(gnuplot, "set yrange [*:*]\n");
 }
 
-static void put_panel(FILE *gnuplot, size_t methods, int column, const char *label)
+static void put_panel(FILE *gnuplot, const struct drawing *d, size_t panel, size_t series)
 {
-    fprintf(gnuplot, "set ylabel '%s' offset 1\nplot", label);
-    for (size_t i = 0; i < methods; i++)
-        fprintf(gnuplot, "%s $m%zu using 1:%d with linespoints lt %zu", i ? "," : "", i, column,
-                i + 1);
+    put_range(gnuplot, d, panel);
+    fprintf(gnuplot, "set ylabel '%s' offset 1\nplot", d->plot->panels[panel].label);
+    for (size_t i = 0; i < series; i++)
+        fprintf(gnuplot, "%s $m%zu using 1:%zu with linespoints lt %zu", i ? "," : "", i,
+                panel + 2, i + 1);
     fprintf(gnuplot, "\n");
 }
 
 /* A panel of its own, whose lines run outside it: gnuplot fits a legend to the panel it is in,
  * and this one is as wide as the picture. */
-static void put_legend(FILE *gnuplot, const struct bench_row *rows, size_t count)
+static void put_legend(FILE *gnuplot, const struct drawing *d)
 {
-    size_t methods = 0;
+    size_t series = 0;
 
     fprintf(gnuplot, "unset logscale\nunset tics\nunset border\nunset grid\nunset xlabel\n"
                      "unset ylabel\nset key center center horizontal Left reverse maxrows 1 "
                      "samplen 2.5\nplot [0:1][0:1]");
-    for (size_t i = 0; i < count; i++) {
-        if (!is_first_of_label(rows, i))
+    for (size_t i = 0; i < d->count; i++) {
+        if (!is_first_of_series(d, i))
             continue;
-        fprintf(gnuplot, "%s 2 with linespoints lt %zu title ", i ? "," : "", methods + 1);
-        plot_quoted(gnuplot, rows[i].label);
-        methods++;
+        fprintf(gnuplot, "%s 2 with linespoints lt %zu title ", i ? "," : "", series + 1);
+        plot_quoted(gnuplot, series_of(d, i));
+        series++;
     }
     fprintf(gnuplot, "\n");
 }
 
-static void put_script(FILE *gnuplot, const struct bench_machine *machine,
-                       const struct bench_row *rows, size_t count)
+static void put_script(FILE *gnuplot, const struct drawing *d)
 {
-    const size_t methods = put_data(gnuplot, rows, count);
+    const size_t series = put_data(gnuplot, d);
 
-    plot_styles(gnuplot, methods);
-    put_axes(gnuplot, rows, count);
-    put_title(gnuplot, machine, &rows[0]);
-    put_place(gnuplot, 0.085, 0.48, 0.23, 0.9);
-    put_range(gnuplot, rows, count, milliseconds);
-    put_panel(gnuplot, methods, 2, "time per sample, milliseconds");
-    put_place(gnuplot, 0.575, 0.975, 0.23, 0.9);
-    put_range(gnuplot, rows, count, mebibytes);
-    put_panel(gnuplot, methods, 3, "peak memory per sample, MiB");
+    plot_styles(gnuplot, series);
+    put_axes(gnuplot, d);
+    put_title(gnuplot, d->run);
+    for (size_t p = 0; p < BENCH_PANELS && d->plot->panels[p].key; p++) {
+        put_place(gnuplot, p == 0 ? 0.085 : 0.575, p == 0 ? 0.48 : 0.975, 0.23, 0.9);
+        put_panel(gnuplot, d, p, series);
+    }
     put_place(gnuplot, 0.02, 0.98, 0.01, 0.09);
-    put_legend(gnuplot, rows, count);
+    put_legend(gnuplot, d);
     fprintf(gnuplot, "unset multiplot\n");
 }
 
-bool plot_write(const char *path, const struct bench_machine *machine,
-                const struct bench_row *rows, size_t count)
+bool bench_plot_write(const char *path, const struct bench_run *run,
+                      const struct bench_record *records, size_t count)
 {
+    const struct drawing drawing = {run, &run->bench->plot, records, count};
     FILE *const gnuplot = plot_open(path, 1100, 480);
 
     if (!gnuplot)
         return true;
-    put_script(gnuplot, machine, rows, count);
+    put_script(gnuplot, &drawing);
     return plot_close(gnuplot, path);
 }

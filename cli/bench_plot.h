@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_plot.h - time and memory per sample against the length, as in Figure 1 of the paper. */
+/* bench_plot.h - results against a number, one line per method, as in Figure 1 of the paper. */
 #ifndef BENCH_PLOT_H
 #define BENCH_PLOT_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "bench_record.h"
 
-#include "bench_report.h"
+struct bench_run;
 
-/* False if gnuplot could not write the picture. Where there is no gnuplot that is said, and
- * true: the numbers are in the CSV. Skipped rows are left out; one at least was run. */
-bool plot_write(const char *path, const struct bench_machine *machine,
-                const struct bench_row *rows, size_t count);
+enum { BENCH_PANELS = 2 };
+
+/* Which cells of the records are drawn. */
+struct bench_plot {
+    const char *x, *x_label; /* a number */
+    const char *series;      /* a text: one line for each */
+    struct {
+        const char *key, *label;
+        double scale;       /* of the axis: label units per unit of the cell */
+    } panels[BENCH_PANELS]; /* side by side; a NULL key ends them */
+};
+
+/* False if gnuplot could not write the picture. Without gnuplot a message, and true: the
+ * numbers are in the CSV. Skipped records are left out; one at least is not. */
+bool bench_plot_write(const char *path, const struct bench_run *run,
+                      const struct bench_record *records, size_t count);
 
 #endif

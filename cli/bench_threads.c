@@ -1,143 +1,170 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_threads.c - what is left of the speed when other processes want the cores: training and
- * generation, on one thread and on all, alone and beside processes that never sleep. */
+/* bench_threads.c - how much speed is left when other processes use the cores: training and
+ * generation, on one thread and on several, alone and beside busy processes. */
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench.h"
 #include "bench_memory.h"
 #include "bench_model.h"
-#include "command.h"
-#include "hardware.h"
-#include "json_line.h"
-#include "model_open.h"
+#include "bench_update.h"
 #include "stopwatch.h"
-#include "tarn/tarn.h"
 
 enum { BUSY_MOST = 256 };
 
 struct values {
-    size_t threads, busy;
+    struct bench_options common;
+    size_t busy;
     double seconds;
-    bool json;
 };
 
+#define AT(field) offsetof(struct values, field)
+
 static const struct args_option options[] = {
-    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024,
-     "threads to compare with one; 0: all"},
-    {"busy", "N", ARGS_COUNT, "0", offsetof(struct values, busy), 0, BUSY_MOST,
-     "busy processes to start; 0: as many as tarn uses threads by default"},
-    {"seconds", "S", ARGS_SECONDS, "2", offsetof(struct values, seconds), 0, 0,
-     "time of each measurement"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
-     "one object per row instead of a table"},
+    {"busy", "N", ARGS_COUNT, "0", AT(busy), 0, BUSY_MOST,
+     "number of busy processes; 0: one per core"},
+    {"seconds", "S", ARGS_SECONDS, "2", AT(seconds), 0, 0, "duration of each measurement"},
+    BENCH_THREADS(struct values, "number of threads to compare with one; 0: all cores"),
+    BENCH_JSON(struct values, "row"),
+    BENCH_CSV(struct values),
+    BENCH_PLOT(struct values),
     {0},
 };
 
-/* ---- Work --------------------------------------------------------------- */
+static const struct values *values_of(const struct bench_run *run)
+{
+    return (const void *)run->options;
+}
 
-static const struct subject {
+/* ---- Cases -------------------------------------------------------------- */
+
+static const struct work {
     const char *name, *preset;
     bool trains;
     size_t batch, length;
-} subjects[] = {
+} works[] = {
     {"train", "tiny", true, 16, 32},
     {"generate", "mnist-paper", false, 1, 784},
     {"generate", "mnist-paper", false, 64, 784},
 };
-enum { SUBJECTS = sizeof subjects / sizeof subjects[0] };
 
-struct work {
-    const struct subject *is;
-    tarn_model *model;
-    tarn_trainer *trainer;     /* or */
-    tarn_generator *generator; /* with its state */
+enum { WORKS = sizeof works / sizeof works[0] };
+
+/* A kind of work on a number of threads: an update at a time, or a step of all streams. */
+struct worker {
+    const struct work *work;
+    size_t threads, steps;
+    struct bench_update update;
+    tarn_generator *generator;
     void *state;
     int32_t *symbols;
+    double alone, beside; /* tokens/s */
 };
 
-static tarn_status make_trainer(struct work *w, const char *cpu, size_t threads,
-                                tarn_error *err)
+static int list(struct bench_run *run)
 {
-    const tarn_trainer_desc desc = {.batch = w->is->batch,
-                                    .length = w->is->length,
-                                    .optimizer = "radam",
-                                    .precision = "f32",
-                                    .lr = 1e-4,
-                                    .host = {.threads = threads, .cpu = cpu}};
+    struct values *const v = (void *)run->options;
+    const size_t kinds = run->threads > 1 ? 2 : 1, cores = tarn_threads_default();
+    struct worker *const cases = bench_cases(run, kinds * WORKS);
 
-    return tarn_trainer_create(&w->trainer, w->model, &desc, err);
+    for (size_t i = 0; i < run->count; i++) {
+        cases[i].work = &works[i / kinds];
+        cases[i].threads = i % kinds == 0 ? 1 : run->threads;
+    }
+    if (v->busy == 0)
+        v->busy = cores < BUSY_MOST ? cores : BUSY_MOST;
+    snprintf(run->title, sizeof run->title, "Tokens per second alone and beside %zu busy %s",
+             v->busy, v->busy == 1 ? "process" : "processes");
+    return cases ? ARGS_GO_ON : EXIT_FAILED;
 }
 
-static tarn_status make_generator(struct work *w, const char *cpu, size_t threads,
-                                  tarn_error *err)
+static tarn_status open_trainer(struct worker *w, const tarn_config *config,
+                                const tarn_host *host, tarn_error *err)
 {
-    const tarn_generator_desc desc = {.batch = w->is->batch,
-                                      .longest = w->is->length,
-                                      .precision = "f32",
-                                      .host = {.threads = threads, .cpu = cpu}};
-    const tarn_status status = tarn_generator_create(&w->generator, w->model, &desc, err);
+    const tarn_trainer_desc desc = {
+        .batch = w->work->batch, .length = w->work->length, .lr = 1e-4, .host = *host};
 
-    if (status != TARN_OK)
+    return bench_update_open(&w->update, config, &desc, err);
+}
+
+static tarn_status open_generator(struct worker *w, const tarn_config *config,
+                                  const tarn_host *host, tarn_error *err)
+{
+    const tarn_generator_desc desc = {
+        .batch = w->work->batch, .longest = w->work->length, .host = *host};
+    tarn_status status;
+
+    if ((status = tarn_model_create(&w->update.model, config, NULL, err)) != TARN_OK ||
+        (status = tarn_generator_create(&w->generator, w->update.model, &desc, err)) != TARN_OK)
         return status;
     w->state = bench_block_new(tarn_generator_state_size(w->generator));
     return w->state ? TARN_OK : bench_no_memory(err, "a state");
 }
 
-static tarn_status work_create(struct work *w, const char *cpu, size_t threads, tarn_error *err)
+static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
 {
-    const struct bench_model which = {.preset = w->is->preset, .attention = "linear"};
-    tarn_status status = bench_model_new(&w->model, &which, err);
+    struct worker *const w = one;
+    const struct bench_model which = {.preset = w->work->preset};
+    const tarn_host host = {.threads = w->threads, .cpu = run->options->host.cpu};
+    tarn_config config;
+    tarn_status status = bench_model_config(&config, &which, err);
 
     if (status == TARN_OK)
-        status = (w->is->trains ? make_trainer : make_generator)(w, cpu, threads, err);
+        status = (w->work->trains ? open_trainer : open_generator)(w, &config, &host, err);
     if (status != TARN_OK)
         return status;
-    w->symbols = calloc(w->is->batch * w->is->length, sizeof *w->symbols);
+    w->symbols = calloc(w->work->batch * w->work->length, sizeof *w->symbols);
     return w->symbols ? TARN_OK : bench_no_memory(err, "the symbols");
 }
 
-static void work_free(struct work *w)
+static void close_one(struct bench_run *run, void *one)
 {
+    struct worker *const w = one;
+
+    (void)run;
     free(w->symbols);
     free(w->state);
     tarn_generator_free(w->generator);
-    tarn_trainer_free(w->trainer);
-    tarn_model_free(w->model);
+    bench_update_close(&w->update);
 }
 
-/* One update, or one step of every sequence. Returns how many tokens that is. */
-static size_t work_once(struct work *w, size_t at, tarn_status *status, tarn_error *err)
+static tarn_status work_once(struct worker *w, size_t *tokens, tarn_error *err)
 {
     const tarn_batch batch = {.inputs = w->symbols, .targets = w->symbols};
     const float *outputs;
-    tarn_report report;
 
-    if (w->is->trains) {
-        *status = tarn_trainer_update(w->trainer, &report, &batch, 1, err);
-        return w->is->batch * w->is->length;
+    if (w->work->trains) {
+        *tokens += w->work->batch * w->work->length;
+        return bench_update_run(&w->update, &batch, true, err);
     }
-    if (at % w->is->length == 0)
+    *tokens += w->work->batch;
+    if (w->steps++ % w->work->length == 0)
         memset(w->state, 0, tarn_generator_state_size(w->generator));
-    *status = tarn_generator_step(w->generator, w->state, &outputs, w->symbols, err);
-    return w->is->batch;
+    return tarn_generator_step(w->generator, w->state, &outputs, w->symbols, err);
 }
 
-/* The mean over all that time: the best stretch would be one without the others. */
-static tarn_status measure(struct work *w, double seconds, double *tokens_per_s,
-                           tarn_error *err)
+/* The mean over all that time, after a quarter of it to warm up: the best moment would be one
+ * without the other processes. */
+static tarn_status measure_speed(struct worker *w, double seconds, double *tokens_per_s,
+                                 tarn_error *err)
 {
-    tarn_status status = TARN_OK;
-    const double start = stopwatch_seconds();
-    double passed = 0.0;
+    double start = stopwatch_seconds(), passed = 0.0;
+    bool warm = false;
     size_t tokens = 0;
+    tarn_status status = TARN_OK;
 
-    for (size_t i = 0; passed < seconds && status == TARN_OK; i++) {
-        tokens += work_once(w, i, &status, err);
+    while (status == TARN_OK && !(warm && passed >= seconds)) {
+        status = work_once(w, &tokens, err);
         passed = stopwatch_seconds() - start;
+        if (!warm && passed >= seconds / 4.0) {
+            warm = true;
+            tokens = 0;
+            passed = 0.0;
+            start = stopwatch_seconds();
+        }
     }
     *tokens_per_s = (double)tokens / passed;
     return status;
@@ -186,123 +213,70 @@ static bool crowd_start(struct crowd *crowd, size_t count)
     return true;
 }
 
-/* ---- Rows --------------------------------------------------------------- */
-
-struct row {
-    const struct subject *is;
-    size_t threads;
-    double alone, beside; /* tokens/s */
-};
-
-static tarn_status measure_beside(struct work *w, const struct values *v, double *tokens_per_s,
-                                  tarn_error *err)
+static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
 {
+    const struct values *const v = values_of(run);
+    struct worker *const w = one;
     struct crowd crowd;
-    double warm_up;
+    tarn_status status = measure_speed(w, v->seconds, &w->alone, err);
 
+    (void)round;
+    if (status != TARN_OK)
+        return status;
     if (!crowd_start(&crowd, v->busy))
         return bench_no_memory(err, "%zu processes", v->busy);
-    tarn_status status = measure(w, v->seconds / 4.0, &warm_up, err);
-
-    if (status == TARN_OK)
-        status = measure(w, v->seconds, tokens_per_s, err);
+    status = measure_speed(w, v->seconds, &w->beside, err);
     crowd_stop(&crowd);
     return status;
 }
 
-static tarn_status measure_row(struct row *row, const struct values *v, const char *cpu,
-                               tarn_error *err)
+static void report(struct bench_run *run, const void *one)
 {
-    struct work w = {.is = row->is};
-    tarn_status status = work_create(&w, cpu, row->threads, err);
-    double warm_up;
+    const struct worker *const w = one, *const single = w->threads == 1 ? w : w - 1;
+    struct bench_record r = {0};
 
-    if (status == TARN_OK)
-        status = measure(&w, v->seconds / 4.0, &warm_up, err);
-    if (status == TARN_OK)
-        status = measure(&w, v->seconds, &row->alone, err);
-    if (status == TARN_OK)
-        status = measure_beside(&w, v, &row->beside, err);
-    work_free(&w);
-    return status;
+    bench_text(&r, "work", "work", w->work->name);
+    bench_text(&r, "preset", "preset", w->work->preset);
+    bench_count(&r, "batch", "batch", w->work->batch);
+    bench_count(&r, "threads", "threads", w->threads);
+    bench_count(&r, "busy", NULL, values_of(run)->busy);
+    bench_number(&r, "alone_tokens_per_s", "alone", w->alone);
+    bench_number(&r, "beside_tokens_per_s", "beside", w->beside);
+    bench_number(&r, "ratio", "beside/alone", w->beside / w->alone);
+    bench_number(&r, "of_one_thread", "of one thread", w->beside / single->beside);
+    bench_report(run, &r);
 }
 
-static void print_head(const struct values *v)
+/* ---- The row ------------------------------------------------------------ */
+
+static int run(void *values)
 {
-    char processor[128];
+    static const struct bench bench = {
+        .command = &bench_threads,
+        .case_size = sizeof(struct worker),
+        .plot = {.x = "threads",
+                 .x_label = "threads",
+                 .series = "work",
+                 .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
+                            {"beside_tokens_per_s", "beside busy processes", 1.0}}},
+        .open_in_turn = true,
+        .list = list,
+        .open = open_one,
+        .measure = measure,
+        .close = close_one,
+        .report = report,
+    };
 
-    hardware_name(processor, sizeof processor);
-    printf("%s; tokens/s alone and beside %zu busy processes\n", processor, v->busy);
-    printf("  %-8s %-11s %5s %7s %11s %11s %6s %13s\n", "work", "preset", "batch", "threads",
-           "alone", "beside", "ratio", "of one thread");
-}
-
-static void print_row(const struct values *v, const struct row *row, const struct row *one)
-{
-    if (!v->json) {
-        printf("  %-8s %-11s %5zu %7zu %11.0f %11.0f %6.2f %13.2f\n", row->is->name,
-               row->is->preset, row->is->batch, row->threads, row->alone, row->beside,
-               row->beside / row->alone, row->beside / one->beside);
-        fflush(stdout);
-        return;
-    }
-    json_t *const object = json_object();
-
-    json_put_text(object, "work", row->is->name);
-    json_put_text(object, "preset", row->is->preset);
-    json_put_count(object, "batch", row->is->batch);
-    json_put_count(object, "threads", row->threads);
-    json_put_count(object, "busy", v->busy);
-    json_put_number(object, "alone_tokens_per_s", row->alone);
-    json_put_number(object, "beside_tokens_per_s", row->beside);
-    json_put_number(object, "ratio", row->beside / row->alone);
-    json_put_number(object, "of_one_thread", row->beside / one->beside);
-    json_print_line(object);
-}
-
-static tarn_status measure_and_report(const struct values *v, const char *cpu, tarn_error *err)
-{
-    tarn_status status = TARN_OK;
-
-    if (!v->json)
-        print_head(v);
-    for (size_t s = 0; s < SUBJECTS && status == TARN_OK; s++) {
-        struct row one = {&subjects[s], 1, 0.0, 0.0},
-                   many = {&subjects[s], v->threads, 0.0, 0.0};
-
-        status = measure_row(&one, v, cpu, err);
-        if (status == TARN_OK)
-            print_row(v, &one, &one);
-        if (status == TARN_OK && v->threads > 1)
-            status = measure_row(&many, v, cpu, err);
-        if (status == TARN_OK && v->threads > 1)
-            print_row(v, &many, &one);
-    }
-    return status;
-}
-
-static int run(void *given)
-{
-    struct values *const values = given;
-    const char *cpu;
-    tarn_error err;
-
-    if (!hardware_cpu(&cpu))
-        return EXIT_USAGE;
-    if (values->threads == 0)
-        values->threads = tarn_threads_default();
-    if (values->busy == 0)
-        values->busy = tarn_threads_default() < BUSY_MOST ? tarn_threads_default() : BUSY_MOST;
-    return measure_and_report(values, cpu, &err) == TARN_OK
-               ? EXIT_DONE
-               : command_error(&bench_threads, &err);
+    return bench_run(&bench, values);
 }
 
 const struct command bench_threads = {
     .name = "tarn bench threads",
     .summary = "speed alone and beside busy processes",
-    .help = "Speed of training and generation alone and beside busy processes, on one thread "
-            "and on all. With as many busy processes as cores, a fair share is 0.5.",
+    .help =
+        "Measure training and generation on one thread and on several, first alone and then "
+        "beside processes that keep the cores busy. With one busy process per core, half of "
+        "the speed is a fair share.",
     .options = options,
     .examples = "tarn bench threads\n"
                 "tarn bench threads --busy 12 --seconds 5\n",

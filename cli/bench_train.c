@@ -1,48 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_train.c - how fast a model trains, and what it keeps in memory: whole updates on random
- * symbols, the best of several beside the multiply-adds that this machine can do. */
-#include <math.h>
-#include <stdio.h>
+/* bench_train.c - how fast a model trains, and how much memory it takes: whole updates on
+ * random symbols. */
 #include <stdlib.h>
 
+#include "bench.h"
 #include "bench_memory.h"
 #include "bench_model.h"
-#include "command.h"
-#include "hardware.h"
-#include "json_line.h"
-#include "model_open.h"
-#include "stopwatch.h"
-#include "tarn/tarn.h"
-#include "words.h"
+#include "bench_update.h"
 
 struct values {
+    struct bench_options common;
     struct bench_model model;
     const char *optimizer, *precision;
-    size_t length, batch, threads, repeat;
-    bool recompute, json;
+    size_t length, batch;
+    bool recompute;
 };
 
+#define AT(field) offsetof(struct values, field)
+
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", offsetof(struct values, model.preset), 0, 0,
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
      "model preset, listed below; its weights are random"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", offsetof(struct values, model.attention), 0, 0,
+    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
      "kind of attention, with options as in tarn train"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, offsetof(struct values, model.feature_map), 0, 0,
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,
      "feature map of the attention [the default of its kind]"},
-    {"length", "N", ARGS_COUNT, "784", offsetof(struct values, length), 1, 1 << 28,
-     "sequence length"},
-    {"batch", "B", ARGS_COUNT, "10", offsetof(struct values, batch), 1, 1 << 20, "batch size"},
-    {"optimizer", "SPEC", ARGS_TEXT, "radam", offsetof(struct values, optimizer), 0, 0,
+    {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28, "sequence length"},
+    {"batch", "B", ARGS_COUNT, "10", AT(batch), 1, 1 << 20, "batch size"},
+    {"optimizer", "SPEC", ARGS_TEXT, "radam", AT(optimizer), 0, 0,
      "optimizer, with options as in tarn train"},
-    {"precision", "f32|bf16", ARGS_TEXT, "f32", offsetof(struct values, precision), 0, 0,
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of matrix products"},
-    {"recompute", NULL, ARGS_FLAG, NULL, offsetof(struct values, recompute), 0, 0,
+    {"recompute", NULL, ARGS_FLAG, NULL, AT(recompute), 0, 0,
      "recompute activations in the backward pass: less memory, more time"},
-    {"threads", "N", ARGS_COUNT, "0", offsetof(struct values, threads), 0, 1024, THREADS_HELP},
-    {"repeat", "N", ARGS_COUNT, "5", offsetof(struct values, repeat), 1, 1000,
-     "updates to measure, after one to warm up; the fastest counts"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
-     "print one JSON object"},
+    BENCH_REPEAT(struct values, "5", 1, 1000,
+                 "updates to measure, after one to warm up; the fastest counts"),
+    BENCH_THREADS(struct values, THREADS_HELP),
+    BENCH_JSON(struct values, "model"),
+    BENCH_CSV(struct values),
+    BENCH_PLOT(struct values),
     {0},
 };
 
@@ -54,20 +50,29 @@ static const struct args_table tables[] = {
     {0},
 };
 
-/* ---- One bench ---------------------------------------------------------- */
+/* ---- The case ----------------------------------------------------------- */
 
-struct bench {
-    const struct values *values;
-    const char *cpu;
-    tarn_model *model;
-    tarn_trainer *trainer;
+struct trained {
+    struct bench_update update;
     int32_t *symbols;
-    double seconds, peak; /* of the best update; GFLOP/s */
 };
 
-static tarn_status make_trainer(struct bench *b, tarn_error *err)
+static const struct values *values_of(const struct bench_run *run)
 {
-    const struct values *const v = b->values;
+    return (const void *)run->options;
+}
+
+static int list(struct bench_run *run)
+{
+    run->rounds++; /* the first warms up */
+    snprintf(run->title, sizeof run->title, "Training updates on random symbols");
+    return bench_cases(run, 1) ? ARGS_GO_ON : EXIT_FAILED;
+}
+
+static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+{
+    const struct values *const v = values_of(run);
+    struct trained *const t = one;
     const tarn_trainer_desc desc = {
         .batch = v->batch,
         .length = v->length,
@@ -75,124 +80,86 @@ static tarn_status make_trainer(struct bench *b, tarn_error *err)
         .precision = v->precision,
         .recompute = v->recompute,
         .lr = 1e-4,
-        .host = {.threads = v->threads, .cpu = b->cpu},
+        .host = v->common.host,
+    };
+    tarn_config config;
+    tarn_status status = bench_model_config(&config, &v->model, err);
+
+    if (status == TARN_OK)
+        status = bench_update_open(&t->update, &config, &desc, err);
+    if (status != TARN_OK)
+        return status;
+    t->symbols = bench_symbols(t->update.model, v->batch * v->length);
+    return t->symbols ? TARN_OK : bench_no_memory(err, "the random symbols");
+}
+
+static void close_one(struct bench_run *run, void *one)
+{
+    struct trained *const t = one;
+
+    (void)run;
+    bench_update_close(&t->update);
+    free(t->symbols);
+}
+
+static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+{
+    struct trained *const t = one;
+    const tarn_batch batch = {.inputs = t->symbols, .targets = t->symbols};
+
+    (void)run;
+    return bench_update_run(&t->update, &batch, round > 0, err);
+}
+
+static void report(struct bench_run *run, const void *one)
+{
+    const struct values *const v = values_of(run);
+    const struct bench_update *const u = &((const struct trained *)one)->update;
+    const double tokens = (double)v->batch * (double)v->length;
+    const double gflops = 1e-9 * tarn_trainer_flops(u->trainer) / u->seconds;
+    const size_t parameters = tarn_model_parameters(u->model);
+    struct bench_record r = {0};
+
+    bench_text(&r, "preset", "preset", v->model.preset);
+    bench_text(&r, "attention", "attention", v->model.attention);
+    bench_text(&r, "precision", NULL, v->precision);
+    bench_bool(&r, "recompute", v->recompute);
+    bench_count(&r, "batch", "batch", v->batch);
+    bench_count(&r, "length", "length", v->length);
+    bench_count(&r, "threads", NULL, run->threads);
+    bench_count(&r, "parameters", NULL, parameters);
+    bench_number(&r, "update_s", "s/update", u->seconds);
+    bench_number(&r, "tokens_per_s", "tokens/s", tokens / u->seconds);
+    bench_number(&r, "gflops", "GFLOP/s", gflops);
+    bench_number(&r, "of_peak", "of peak", gflops / run->fma_gflops);
+    bench_bytes(&r, "planned_bytes", "planned",
+                (double)tarn_trainer_bytes(u->trainer) +
+                    (double)parameters * (double)sizeof(float));
+    bench_bytes(&r, "peak_bytes", "resident", bench_resident_bytes());
+    bench_report(run, &r);
+}
+
+/* ---- The row ------------------------------------------------------------ */
+
+static int run(void *values)
+{
+    static const struct bench bench = {
+        .command = &bench_train,
+        .case_size = sizeof(struct trained),
+        .plot = {.x = "length",
+                 .x_label = "sequence length N",
+                 .series = "attention",
+                 .panels = {{"tokens_per_s", "tokens per second", 1.0},
+                            {"peak_bytes", "peak resident memory, MiB", 1.0 / 1048576.0}}},
+        .has_peak = true,
+        .list = list,
+        .open = open_one,
+        .measure = measure,
+        .close = close_one,
+        .report = report,
     };
 
-    return tarn_trainer_create(&b->trainer, b->model, &desc, err);
-}
-
-/* A simple generator: what the symbols are does not matter, that they vary does. */
-static bool make_symbols(struct bench *b)
-{
-    const size_t count = b->values->batch * b->values->length;
-    const uint32_t known = (uint32_t)tarn_model_config(b->model)->symbols;
-    uint32_t state = 1;
-
-    b->symbols = malloc(count * sizeof *b->symbols);
-    for (size_t i = 0; b->symbols && i < count; i++) {
-        state = state * 1664525u + 1013904223u;
-        b->symbols[i] = (int32_t)((state >> 8) % known);
-    }
-    return b->symbols != NULL;
-}
-
-static tarn_status measure(struct bench *b, tarn_error *err)
-{
-    const tarn_batch batch = {.inputs = b->symbols, .targets = b->symbols};
-    tarn_status status = tarn_measure_fma_f32(&b->peak, b->cpu, b->values->threads, err);
-
-    b->seconds = (double)INFINITY;
-    for (size_t i = 0; i <= b->values->repeat && status == TARN_OK; i++) {
-        const double start = stopwatch_seconds();
-        tarn_report report;
-
-        status = tarn_trainer_update(b->trainer, &report, &batch, 1, err);
-        if (i > 0)
-            b->seconds = fmin(b->seconds, stopwatch_seconds() - start);
-    }
-    return status;
-}
-
-/* ---- Report ------------------------------------------------------------- */
-
-static void print_json(const struct bench *b, double tokens, double gflops, double planned)
-{
-    const struct values *const v = b->values;
-    json_t *const object = json_object();
-
-    json_put_text(object, "preset", v->model.preset);
-    json_put_text(object, "attention", v->model.attention);
-    json_put_text(object, "precision", v->precision);
-    json_put_bool(object, "recompute", v->recompute);
-    json_put_count(object, "batch", v->batch);
-    json_put_count(object, "length", v->length);
-    json_put_count(object, "threads", v->threads ? v->threads : tarn_threads_default());
-    json_put_count(object, "parameters", tarn_model_parameters(b->model));
-    json_put_number(object, "update_s", b->seconds);
-    json_put_number(object, "tokens_per_s", tokens / b->seconds);
-    json_put_number(object, "gflops", gflops);
-    json_put_number(object, "of_peak", gflops / b->peak);
-    json_put_number(object, "planned_bytes", planned);
-    json_put_number(object, "peak_bytes", bench_resident_bytes());
-    json_print_line(object);
-}
-
-static void print_text(const struct bench *b, double tokens, double gflops, double planned)
-{
-    char plan[32], peak[32];
-
-    words_bytes(plan, sizeof plan, planned);
-    words_bytes(peak, sizeof peak, bench_resident_bytes());
-    printf("%s, %s, %s: batch %zu, length %zu\n", b->values->model.preset,
-           b->values->model.attention, b->values->precision, b->values->batch,
-           b->values->length);
-    printf("  %.3f s per update, %.0f tokens/s\n", b->seconds, tokens / b->seconds);
-    printf("  %.1f GFLOP/s, %.2f of the peak of %.1f\n", gflops, gflops / b->peak, b->peak);
-    printf("  %s planned, %s peak resident memory\n", plan, peak);
-}
-
-static void report(const struct bench *b)
-{
-    const double tokens = (double)b->values->batch * (double)b->values->length;
-    const double gflops = 1e-9 * tarn_trainer_flops(b->trainer) / b->seconds;
-    const double planned = (double)tarn_trainer_bytes(b->trainer) +
-                           (double)tarn_model_parameters(b->model) * (double)sizeof(float);
-
-    if (b->values->json)
-        print_json(b, tokens, gflops, planned);
-    else
-        print_text(b, tokens, gflops, planned);
-}
-
-static tarn_status measure_and_report(struct bench *b, tarn_error *err)
-{
-    tarn_status status;
-
-    if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
-        (status = make_trainer(b, err)) != TARN_OK)
-        return status;
-    if (!make_symbols(b))
-        return bench_no_memory(err, "the random symbols");
-    if ((status = measure(b, err)) == TARN_OK)
-        report(b);
-    return status;
-}
-
-static int run(void *given)
-{
-    struct bench bench = {.values = given};
-    tarn_error err;
-
-    if (!hardware_cpu(&bench.cpu))
-        return EXIT_USAGE;
-    const int code = measure_and_report(&bench, &err) == TARN_OK
-                         ? EXIT_DONE
-                         : command_error(&bench_train, &err);
-
-    tarn_trainer_free(bench.trainer);
-    tarn_model_free(bench.model);
-    free(bench.symbols);
-    return code;
+    return bench_run(&bench, values);
 }
 
 const struct command bench_train = {

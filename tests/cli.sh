@@ -41,7 +41,16 @@ expect 2 '--json does not take a value' bench peak --json=yes
 expect 2 "unexpected argument 'now'" bench peak now
 expect 0 'elu1 ' bench kernels --loop elu1 --width 32
 expect 0 '"loop":"elu1","width":32,"cpu":"portable"' bench kernels --loop elu1 --width 32 --json
-expect 2 "unknown loop 'elu2'; available: dot" bench kernels --loop elu2
+expect 2 "unknown loop 'elu2'; did you mean 'elu1'?" bench kernels --loop elu2
+expect 2 "unknown loop 'nothing'; available: dot" bench kernels --loop nothing
+# All benchmarks write the same kinds of files.
+expect 0 '^tiny  *linear  *2  *8 ' bench train --preset tiny --batch 2 --length 8 --threads 1 --repeat 1 \
+    --plot "$folder/train.svg"
+head -n 1 "$folder/train.csv" | grep -q '^preset,attention,.*,tokens_per_s,' || fail "the CSV of bench train"
+if command -v gnuplot >/dev/null; then
+    grep -q '</svg>' "$folder/train.svg" || fail "no plot of bench train"
+fi
+expect 0 '"of_peak":[0-9]' bench train --preset tiny --batch 2 --length 8 --threads 1 --repeat 1 --json
 
 attention() {
     code=$1
@@ -53,9 +62,9 @@ attention() {
 
 attention 0 'softmax-stored' --causal
 # Each run measures the machine for a second, so that one run answers several questions.
-attention 0 '"attention":"linear","kind":"linear"' --attention 'linear;lsh-4' --json \
+attention 0 '"attention":"linear",.*"kind":"linear"' --attention 'linear;lsh-4' --json \
     --layout bhnd --forward-only --rounds 3
-prints '"attention":"lsh-4","kind":"lsh:rounds=4"' '"layout":"bhnd"' '"backward_s":null'
+prints '"attention":"lsh-4",.*"kind":"lsh:rounds=4"' '"layout":"bhnd"' '"backward_s":null'
 attention 0 'lsh:chunk=4,rounds=2' --attention 'softmax;lsh:chunk=4,rounds=2' \
     --csv "$folder/rows.csv"
 [ "$(wc -l <"$folder/rows.csv")" -eq 3 ] &&
@@ -142,9 +151,10 @@ speech() {
     expect "$code" "$pattern" bench speech --preset speech-tiny --threads 1 --repeat 1 "$@"
 }
 
-speech 0 "^1 utterances of 24 frames; the CTC loss takes at most .* ms per update" --lengths 16,24 --frames 33
-prints '^2 utterances of 16 frames' '^  bi-lstm  .* [0-9]' '^  softmax ' '^  lsh-4 ' '^  linear '
-speech 0 '"method":"linear","precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
+speech 0 '^linear  *24  *1  ' --lengths 16,24 --frames 33 --csv "$folder/speech.csv"
+prints '^bi-lstm  *16  *2  .* [0-9]' '^softmax ' '^lsh-4 .* -$' '^method .* of CTC '
+[ "$(wc -l <"$folder/speech.csv")" -eq 9 ] || fail "the CSV of speech: $(cat "$folder/speech.csv")"
+speech 0 '"method":"linear",.*"precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
 prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
 for wrong in x 0 8, ,8 8.5 ''; do
     speech 2 "--lengths is '.*'; it must be up to 16 whole numbers" --lengths "$wrong"
@@ -153,8 +163,8 @@ expect 2 "speech: preset: unknown name 'foo'" bench speech --preset foo
 expect 0 'Table 3' bench speech --help
 
 # ---- bench threads: rows of one thread and of two, for each kind of work ----
-expect 0 'beside 1 busy processes' bench threads --threads 2 --busy 1 --seconds 0.02
-test "$(grep -cE '^  (train|generate) +(tiny|mnist-paper) +[0-9]+ +[12] ' "$out")" = 6 ||
+expect 0 'beside 1 busy process\.' bench threads --threads 2 --busy 1 --seconds 0.02
+test "$(grep -cE '^(train|generate) +(tiny|mnist-paper) +[0-9]+ +[12] ' "$out")" = 6 ||
     fail 'bench threads does not print six rows'
 expect 0 '"threads":1,"busy":1,"alone_tokens_per_s":[0-9]' bench threads --threads 1 --busy 1 \
     --seconds 0.02 --json

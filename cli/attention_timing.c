@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench_row.h"
+#include "attention_timing.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum { RUNS_MIN = 3, LONG_RUNS_MIN = 2 };
  * this the same position of every array would fall into the same set of every cache. */
 enum { GAP = 65 * 16, ARRAYS = 2 * (TARN_ATTENTION_INPUTS + 1) };
 
-/* Arrays of one row, one after the other in one block. */
+/* Arrays, one after the other in one block. */
 struct memory {
     float *block;
     void *saved, *work;
@@ -33,34 +33,34 @@ static size_t width_of(const tarn_attention_desc *desc, const tarn_attention_inp
 }
 
 /* Inputs and y, and as much again for gradients. */
-size_t bench_row_array_bytes(const struct bench_row *row)
+size_t attention_timing_array_bytes(const struct attention_timing *t)
 {
-    const tarn_attention_desc *const d = &row->desc;
+    const tarn_attention_desc *const d = &t->desc;
     double width = (double)d->value_width;
 
     for (const tarn_attention_input *in = tarn_attention_inputs(d->kind); in && in->name; in++)
         width += (double)width_of(d, in);
-    const double bytes = (row->forward_only ? 1.0 : 2.0) * (double)d->batch *
-                         (double)d->queries * (double)d->heads * width * (double)sizeof(float);
+    const double bytes = (t->forward_only ? 1.0 : 2.0) * (double)d->batch * (double)d->queries *
+                         (double)d->heads * width * (double)sizeof(float);
 
     /* Below 2^53 a double counts exactly. */
     return bytes < 0x1p53 ? (size_t)bytes : SIZE_MAX;
 }
 
-tarn_status bench_row_measure_sizes(struct bench_row *row, tarn_error *err)
+tarn_status attention_timing_measure_sizes(struct attention_timing *t, tarn_error *err)
 {
     tarn_attention *attention;
-    const tarn_status status = tarn_attention_create(&attention, &row->desc, err);
+    const tarn_status status = tarn_attention_create(&attention, &t->desc, err);
 
     if (status != TARN_OK)
         return status;
-    const size_t saved = row->forward_only ? 0 : tarn_attention_saved_size(attention);
+    const size_t saved = t->forward_only ? 0 : tarn_attention_saved_size(attention);
     const size_t work = tarn_attention_workspace_size(attention);
 
-    row->array_bytes = bench_row_array_bytes(row);
-    row->extra_bytes = saved > SIZE_MAX - work ? SIZE_MAX : saved + work;
-    row->flops = tarn_attention_forward_flops(attention) +
-                 (row->forward_only ? 0.0 : tarn_attention_backward_flops(attention));
+    t->array_bytes = attention_timing_array_bytes(t);
+    t->extra_bytes = saved > SIZE_MAX - work ? SIZE_MAX : saved + work;
+    t->flops = tarn_attention_forward_flops(attention) +
+               (t->forward_only ? 0.0 : tarn_attention_backward_flops(attention));
     tarn_attention_free(attention);
     return TARN_OK;
 }
@@ -80,15 +80,15 @@ static float draw(uint64_t *state)
     return ((float)sum / 65536.0f - 2.0f) * 1.7320508f;
 }
 
-static tarn_output lay_out(const struct bench_row *row, float **at, size_t width)
+static tarn_output lay_out(const struct attention_timing *t, float **at, size_t width)
 {
-    const tarn_attention_desc *const d = &row->desc;
+    const tarn_attention_desc *const d = &t->desc;
     const ptrdiff_t N = (ptrdiff_t)d->queries, H = (ptrdiff_t)d->heads, W = (ptrdiff_t)width;
     float *const data = *at;
 
     *at += d->batch * d->queries * d->heads * width + GAP;
-    return row->heads_first ? (tarn_output){data, H * N * W, W, N * W}
-                            : (tarn_output){data, N * H * W, H * W, W};
+    return t->heads_first ? (tarn_output){data, H * N * W, W, N * W}
+                          : (tarn_output){data, N * H * W, H * W, W};
 }
 
 static tarn_input as_input(tarn_output a)
@@ -97,22 +97,22 @@ static tarn_input as_input(tarn_output a)
 }
 
 /* Inputs first, so that one loop fills them; returns where the outputs start. */
-static float *lay_out_arrays(const struct bench_row *row, struct memory *memory)
+static float *lay_out_arrays(const struct attention_timing *t, struct memory *memory)
 {
-    const tarn_attention_input *const in = tarn_attention_inputs(row->desc.kind);
-    const size_t M = row->desc.value_width;
+    const tarn_attention_input *const in = tarn_attention_inputs(t->desc.kind);
+    const size_t M = t->desc.value_width;
     tarn_attention_arrays *const a = &memory->arrays;
     float *at = memory->block;
 
     for (size_t i = 0; in[i].name; i++)
-        a->in[i] = as_input(lay_out(row, &at, width_of(&row->desc, &in[i])));
-    if (!row->forward_only)
-        a->dy = as_input(lay_out(row, &at, M));
+        a->in[i] = as_input(lay_out(t, &at, width_of(&t->desc, &in[i])));
+    if (!t->forward_only)
+        a->dy = as_input(lay_out(t, &at, M));
     float *const outputs = at;
 
-    a->y = lay_out(row, &at, M);
-    for (size_t i = 0; in[i].name && !row->forward_only; i++)
-        a->din[i] = lay_out(row, &at, width_of(&row->desc, &in[i]));
+    a->y = lay_out(t, &at, M);
+    for (size_t i = 0; in[i].name && !t->forward_only; i++)
+        a->din[i] = lay_out(t, &at, width_of(&t->desc, &in[i]));
     return outputs;
 }
 
@@ -123,21 +123,20 @@ static void memory_clear(struct memory *memory)
     free(memory->work);
 }
 
-static tarn_status memory_init(struct memory *memory, const struct bench_row *row,
+static tarn_status memory_init(struct memory *memory, const struct attention_timing *t,
                                const tarn_attention *attention, tarn_error *err)
 {
-    uint64_t state = row->desc.seed;
+    uint64_t state = t->desc.seed;
 
     *memory = (struct memory){
-        .block = bench_block_new(row->array_bytes + ARRAYS * GAP * sizeof(float)),
-        .saved =
-            row->forward_only ? NULL : bench_block_new(tarn_attention_saved_size(attention)),
+        .block = bench_block_new(t->array_bytes + ARRAYS * GAP * sizeof(float)),
+        .saved = t->forward_only ? NULL : bench_block_new(tarn_attention_saved_size(attention)),
         .work = bench_block_new(tarn_attention_workspace_size(attention)),
     };
-    if (!memory->block || !memory->work || (!memory->saved && !row->forward_only))
+    if (!memory->block || !memory->work || (!memory->saved && !t->forward_only))
         return bench_no_memory(err, "the %zu bytes of %s at length %zu",
-                               bench_row_peak_bytes(row), row->label, row->desc.queries);
-    const float *const outputs = lay_out_arrays(row, memory);
+                               attention_timing_peak_bytes(t), t->label, t->desc.queries);
+    const float *const outputs = lay_out_arrays(t, memory);
     for (float *x = memory->block; x < outputs; x++)
         *x = draw(&state);
     return TARN_OK;
@@ -145,7 +144,7 @@ static tarn_status memory_init(struct memory *memory, const struct bench_row *ro
 
 /* ---- time --------------------------------------------------------------- */
 
-static tarn_status run_once(struct bench_row *row, const tarn_attention *attention,
+static tarn_status run_once(struct attention_timing *t, const tarn_attention *attention,
                             const struct memory *memory, double *seconds, tarn_error *err)
 {
     const double start = stopwatch_seconds();
@@ -153,20 +152,20 @@ static tarn_status run_once(struct bench_row *row, const tarn_attention *attenti
         tarn_attention_forward(attention, &memory->arrays, memory->saved, memory->work, err);
     const double middle = stopwatch_seconds();
 
-    if (status == TARN_OK && !row->forward_only)
+    if (status == TARN_OK && !t->forward_only)
         status = tarn_attention_backward(attention, &memory->arrays, memory->saved,
                                          memory->work, err);
     const double end = stopwatch_seconds();
 
-    row->forward_s = fmin(row->forward_s, middle - start); /* of NAN and a number, the number */
-    if (!row->forward_only)
-        row->backward_s = fmin(row->backward_s, end - middle);
+    t->forward_s = fmin(t->forward_s, middle - start); /* of NAN and a number, the number */
+    if (!t->forward_only)
+        t->backward_s = fmin(t->backward_s, end - middle);
     *seconds = end - start;
     return status;
 }
 
 /* The fastest of several runs: noise only ever slows one down. */
-static tarn_status run_often(struct bench_row *row, const tarn_attention *attention,
+static tarn_status run_often(struct attention_timing *t, const tarn_attention *attention,
                              const struct memory *memory, tarn_error *err)
 {
     double total = 0.0, seconds = 0.0;
@@ -174,10 +173,10 @@ static tarn_status run_often(struct bench_row *row, const tarn_attention *attent
     bool enough = false;
 
     for (size_t runs = 1; status == TARN_OK && !enough; runs++) {
-        status = run_once(row, attention, memory, &seconds, err);
+        status = run_once(t, attention, memory, &seconds, err);
         total += seconds;
-        if (row->repeat > 0)
-            enough = runs >= row->repeat;
+        if (t->repeat > 0)
+            enough = runs >= t->repeat;
         else
             enough = total >= enough_seconds &&
                      runs >= (seconds > long_run ? LONG_RUNS_MIN : RUNS_MIN);
@@ -185,16 +184,16 @@ static tarn_status run_often(struct bench_row *row, const tarn_attention *attent
     return status;
 }
 
-tarn_status bench_row_run(struct bench_row *row, tarn_error *err)
+tarn_status attention_timing_run(struct attention_timing *t, tarn_error *err)
 {
     tarn_attention *attention;
     struct memory memory = {0};
-    tarn_status status = tarn_attention_create(&attention, &row->desc, err);
+    tarn_status status = tarn_attention_create(&attention, &t->desc, err);
 
     if (status == TARN_OK)
-        status = memory_init(&memory, row, attention, err);
+        status = memory_init(&memory, t, attention, err);
     if (status == TARN_OK)
-        status = run_often(row, attention, &memory, err);
+        status = run_often(t, attention, &memory, err);
     memory_clear(&memory);
     tarn_attention_free(attention);
     return status;
@@ -202,33 +201,13 @@ tarn_status bench_row_run(struct bench_row *row, tarn_error *err)
 
 /* ---- derived ------------------------------------------------------------ */
 
-double bench_row_seconds(const struct bench_row *row)
+double attention_timing_seconds(const struct attention_timing *t)
 {
-    return row->forward_s + (row->forward_only ? 0.0 : row->backward_s);
+    return t->forward_s + (t->forward_only ? 0.0 : t->backward_s);
 }
 
-double bench_row_gflops(const struct bench_row *row)
+size_t attention_timing_peak_bytes(const struct attention_timing *t)
 {
-    return row->flops > 0.0 ? 1e-9 * row->flops / bench_row_seconds(row) : (double)NAN;
-}
-
-double bench_row_us_per_token(const struct bench_row *row)
-{
-    return 1e6 * bench_row_seconds_per_sample(row) / (double)row->desc.queries;
-}
-
-double bench_row_seconds_per_sample(const struct bench_row *row)
-{
-    return bench_row_seconds(row) / (double)row->desc.batch;
-}
-
-size_t bench_row_peak_bytes(const struct bench_row *row)
-{
-    return row->extra_bytes > SIZE_MAX - row->array_bytes ? SIZE_MAX
-                                                          : row->array_bytes + row->extra_bytes;
-}
-
-double bench_row_bytes_per_sample(const struct bench_row *row)
-{
-    return (double)bench_row_peak_bytes(row) / (double)row->desc.batch;
+    return t->extra_bytes > SIZE_MAX - t->array_bytes ? SIZE_MAX
+                                                      : t->array_bytes + t->extra_bytes;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_row.h - one measurement of one attention at one length: what to run, what came out. */
-#ifndef BENCH_ROW_H
-#define BENCH_ROW_H
+/* attention_timing.h - the time and memory of one attention at one length: what to run, what
+ * came out. */
+#ifndef ATTENTION_TIMING_H
+#define ATTENTION_TIMING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +10,7 @@
 
 #include "tarn/tarn.h"
 
-struct bench_row {
+struct attention_timing {
     /* what to run */
     const char *label; /* "lsh-4" */
     tarn_attention_desc desc;
@@ -24,24 +25,20 @@ struct bench_row {
     size_t extra_bytes;           /* saved and workspace: all that a call needs besides */
 };
 
-/* ---- bench_row.c -------------------------------------------------------- */
-
 /* Bytes of the arrays, or SIZE_MAX if they cannot be counted. Needs no plan. */
-size_t bench_row_array_bytes(const struct bench_row *row);
+size_t attention_timing_array_bytes(const struct attention_timing *timing);
 
 /* Fills flops and bytes from a plan, without running it. */
-tarn_status bench_row_measure_sizes(struct bench_row *row, tarn_error *err);
+tarn_status attention_timing_measure_sizes(struct attention_timing *timing, tarn_error *err);
 
 /* Runs forward and backward on random arrays; the seconds become those of the best run, of this
  * call and those before. */
-tarn_status bench_row_run(struct bench_row *row, tarn_error *err);
+tarn_status attention_timing_run(struct attention_timing *timing, tarn_error *err);
 
 /* Seconds per forward and backward; NAN if it was not run. */
-double bench_row_seconds(const struct bench_row *row);
-double bench_row_gflops(const struct bench_row *row); /* NAN: not run, or no count is agreed */
-double bench_row_us_per_token(const struct bench_row *row);
-double bench_row_seconds_per_sample(const struct bench_row *row);
-size_t bench_row_peak_bytes(const struct bench_row *row);
-double bench_row_bytes_per_sample(const struct bench_row *row);
+double attention_timing_seconds(const struct attention_timing *timing);
+
+/* Of arrays and all else; SIZE_MAX: cannot be counted. */
+size_t attention_timing_peak_bytes(const struct attention_timing *timing);
 
 #endif
