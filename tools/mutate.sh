@@ -237,6 +237,10 @@ mutations() {
         's/await_workers(pool, loop.count - ran);/(void)await_workers;/' test_parallel
     mutate "parallel: a forked child counts on threads it does not have" $parallel \
         's/pools\[i\].threads = 0;//' test_parallel
+    mutate "cores: a thread forgets where it might run" src/base/cores.c \
+        's/!CPU_EQUAL(&now, &cores.left)/true/' test_cores
+    mutate "cores: what the user allows does not count" src/base/cores.c \
+        's/ || !CPU_EQUAL(&now, &cores.left)//' test_cores
     few=src/kernel/kernel_body_few.h
     mutate "few: halves of a word exchanged" $few \
         's/narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16/narrow_bits(load(x + LANES)) | narrow_bits(load(x)) << 16/' \

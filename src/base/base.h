@@ -105,6 +105,15 @@ enum { TN_THREADS_MAX = 1024 };
  * process may use. As it was when first asked, so that sizes asked for once stay true. */
 size_t tn_threads_available(void);
 
+/* ---- cores.c ------------------------------------------------------------ */
+
+/* The core that the calling thread runs on; -1 where the system does not say. */
+int tn_core(void);
+
+/* Moves the calling thread away from a core, to which it does not come back before it leaves
+ * another one. False if it may run nowhere else. */
+bool tn_core_leave(int core);
+
 /* ---- parallel.c --------------------------------------------------------- */
 
 /* Calls work(arg, i, t) for every i < count from up to `threads` threads; t, which is below

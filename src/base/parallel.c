@@ -13,7 +13,12 @@
  * done, so what the range says about it stays true until then.
  *
  * Threads that wait look at one word for a while, then they sleep: where other processes want
- * the cores, a thread that keeps looking takes them from the very thread it waits for. */
+ * the cores, a thread that keeps looking takes them from the very thread it waits for.
+ *
+ * A worker on the caller's core only takes it from the caller. The system puts it there beside
+ * busy processes, because two threads of which one sleeps count as one, and then leaves it
+ * there: so a worker that is woken on the caller's core moves to another one, or, if it may run
+ * on no other, sleeps again and is not woken before the caller has moved. */
 #define _POSIX_C_SOURCE 200809L
 #include <math.h>
 #include <pthread.h>
@@ -158,7 +163,8 @@ struct worker {
     struct pool *pool;
     size_t thread;
     struct patience patience;
-    bool slept; /* when it was given the loop; only the caller looks at it */
+    _Atomic(int) kept_by; /* the caller's core, which it could not leave, or -1 */
+    bool slept;           /* and was not woken since; only the caller looks at it */
 };
 
 /* The threads that one caller uses at a time; the caller is the first of them. */
@@ -168,6 +174,7 @@ struct pool {
     size_t threads; /* with the caller; 0: nobody has used it yet */
     struct worker *workers[TN_THREADS_MAX];
     _Alignas(TN_ALIGN) _Atomic(uint64_t) done; /* indices, by workers */
+    _Atomic(int) core;                         /* of the caller */
     pthread_mutex_t lock;
     pthread_cond_t finished;
     struct patience patience; /* of the caller */
@@ -187,13 +194,20 @@ static _Thread_local bool inside;
 
 /* ---- Workers ------------------------------------------------------------ */
 
+/* Signals when the lock is free again: the thread may run at once, on this very core, and would
+ * have to wait for it. */
+static void wake(pthread_mutex_t *lock, pthread_cond_t *sleeping)
+{
+    pthread_mutex_lock(lock);
+    pthread_mutex_unlock(lock);
+    pthread_cond_signal(sleeping);
+}
+
 static void report(struct pool *pool, size_t ran)
 {
     if (!(atomic_fetch_add_explicit(&pool->done, ran, memory_order_acq_rel) & waiting))
         return;
-    pthread_mutex_lock(&pool->lock);
-    pthread_cond_signal(&pool->finished);
-    pthread_mutex_unlock(&pool->lock);
+    wake(&pool->lock, &pool->finished);
 }
 
 static bool is_posted(uint64_t word, uint64_t unused)
@@ -202,13 +216,11 @@ static bool is_posted(uint64_t word, uint64_t unused)
     return has_indices(word);
 }
 
-/* Returns the word of a range that may have been emptied by others since. */
-static uint64_t await_work(struct worker *self)
+/* Sleeps unless the range has changed from `word`. Returns the word of a range that may have
+ * been emptied by others since. */
+static uint64_t sleep_on(struct worker *self, uint64_t word)
 {
-    uint64_t word = look(&self->range.word, is_posted, 0, &self->patience);
-
-    if (has_indices(word) ||
-        !atomic_compare_exchange_strong_explicit(&self->range.word, &word, word | asleep,
+    if (!atomic_compare_exchange_strong_explicit(&self->range.word, &word, word | asleep,
                                                  memory_order_acq_rel, memory_order_acquire))
         return word;
     pthread_mutex_lock(&self->lock);
@@ -218,23 +230,50 @@ static uint64_t await_work(struct worker *self)
     return word;
 }
 
+static uint64_t await_work(struct worker *self)
+{
+    const uint64_t word = look(&self->range.word, is_posted, 0, &self->patience);
+
+    return has_indices(word) ? word : sleep_on(self, word);
+}
+
+/* False if this thread runs on the caller's core and may run on no other. */
+static bool leave_to_caller(struct worker *self)
+{
+    const int core = atomic_load_explicit(&self->pool->core, memory_order_relaxed);
+
+    return core < 0 || tn_core() != core || tn_core_leave(core);
+}
+
+static void run_loop(struct worker *self, size_t threads)
+{
+    struct pool *const pool = self->pool;
+    size_t ran = run_own(&self->range, self->thread);
+
+    if (ran)
+        report(pool, ran);
+    for (size_t i = 1; i < threads; i++) {
+        ran = run_others(&pool->workers[(self->thread + i) % threads]->range, self->thread);
+        if (ran)
+            report(pool, ran);
+    }
+}
+
 static void *serve(void *arg)
 {
     struct worker *const self = arg;
-    struct pool *const pool = self->pool;
 
     inside = true;
     for (;;) {
-        const size_t threads = threads_of(await_work(self));
-        size_t ran = run_own(&self->range, self->thread);
+        const uint64_t word = await_work(self);
 
-        if (ran)
-            report(pool, ran);
-        for (size_t i = 1; i < threads; i++) {
-            ran = run_others(&pool->workers[(self->thread + i) % threads]->range, self->thread);
-            if (ran)
-                report(pool, ran);
+        if (leave_to_caller(self)) {
+            run_loop(self, threads_of(word));
+            continue;
         }
+        atomic_store_explicit(&self->kept_by, tn_core(), memory_order_relaxed);
+        sleep_on(self, word);
+        atomic_store_explicit(&self->kept_by, -1, memory_order_relaxed);
     }
     return NULL;
 }
@@ -270,6 +309,8 @@ static bool add_worker(struct pool *pool)
     worker->pool = pool;
     worker->thread = pool->threads;
     worker->patience = (struct patience){patience_most, 0};
+    worker->slept = false;
+    atomic_init(&worker->kept_by, -1);
     atomic_init(&worker->range.word, 0);
     if (pool->threads == 0)
         return true;
@@ -349,15 +390,17 @@ static void post(struct worker *worker, const struct loop *loop)
 
     worker->range.work = loop->work;
     worker->range.arg = loop->arg;
-    worker->slept =
-        atomic_exchange_explicit(&worker->range.word, word, memory_order_acq_rel) & asleep;
+    if (atomic_exchange_explicit(&worker->range.word, word, memory_order_acq_rel) & asleep)
+        worker->slept = true;
 }
 
-static void wake(struct worker *worker)
+static void wake_worker(struct worker *worker, int core)
 {
-    pthread_mutex_lock(&worker->lock);
-    pthread_cond_signal(&worker->woken);
-    pthread_mutex_unlock(&worker->lock);
+    if (!worker->slept ||
+        (core >= 0 && atomic_load_explicit(&worker->kept_by, memory_order_relaxed) == core))
+        return;
+    worker->slept = false;
+    wake(&worker->lock, &worker->woken);
 }
 
 static bool is_done(uint64_t word, uint64_t wanted)
@@ -380,15 +423,17 @@ static void await_workers(struct pool *pool, uint64_t wanted)
 
 static void run_in_pool(struct pool *pool, struct loop loop)
 {
+    const int core = tn_core();
+
     loop.threads = tn_min(loop.threads, pool->threads);
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    atomic_store_explicit(&pool->core, core, memory_order_relaxed);
     /* The caller's first, and all before the first wake-up: a worker looks at each of the
      * others once. */
     for (size_t i = 0; i < loop.threads; i++)
         post(pool->workers[i], &loop);
     for (size_t i = 1; i < loop.threads; i++)
-        if (pool->workers[i]->slept)
-            wake(pool->workers[i]);
+        wake_worker(pool->workers[i], core);
     size_t ran = run_own(&pool->workers[0]->range, 0);
 
     for (size_t i = 1; i < loop.threads; i++)
