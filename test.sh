@@ -34,6 +34,7 @@ long_stages() {
         [ -e "$fuzzer" ] || continue
         stage "fuzz: $(basename "$fuzzer" .c), 60 s" fuzz "$(basename "$fuzzer" .c)"
     done
+    stage "every I/O call fails" build/release-gcc/tests/test_io_errors all
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "Python wheel" tools/make_wheel.sh

@@ -181,7 +181,38 @@ static void models_without_checkpoints_are_not_written_over(void **state)
     assert_int_equal(unlink(folder_file(&out, "model.safetensors")), 0);
     check_refused(&lesson, out.path, "best.safetensors: already exists");
     assert_int_equal(unlink(folder_file(&out, "best.safetensors")), 0);
+    check_refused(&lesson, out.path, "log.jsonl: already exists");
+    assert_int_equal(unlink(folder_file(&out, "log.jsonl")), 0);
     check_ok(lesson_train(&lesson, out.path, false, &err), &err);
+    folder_close(&out);
+}
+
+/* Neither a new run nor one that is resumed writes to what is not its own log. */
+static void logs_of_others_stay_as_they_are(void **state)
+{
+    struct folder out = folder_open();
+    const char *const log = folder_file(&out, "log.jsonl");
+    const char *const other = folder_file(&out, "other");
+    struct lesson lesson = lesson_of("copy", NULL);
+    tarn_error err = {0};
+
+    (void)state;
+    file_put(other, "precious\n", 9);
+    assert_int_equal(symlink(other, log), 0);
+    check_refused(&lesson, out.path, "log.jsonl: already exists");
+    assert_int_equal(unlink(log), 0);
+    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
+    lesson.settings.steps = 5;
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(unlink(log), 0);
+        assert_int_equal(i == 0 ? symlink(other, log) : i == 1 ? link(other, log) : 0, 0);
+        if (i == 2)
+            file_put(log, "precious\n", 9);
+        assert_int_not_equal(lesson_train(&lesson, out.path, true, &err), TARN_OK);
+        assert_non_null(strstr(err.text, "log.jsonl: "));
+        file_check(other, "precious\n", 9);
+        file_check(log, "precious\n", 9);
+    }
     folder_close(&out);
 }
 
@@ -264,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
         cmocka_unit_test(models_without_checkpoints_are_not_written_over),
+        cmocka_unit_test(logs_of_others_stay_as_they_are),
         cmocka_unit_test(what_was_learnt_before_the_data_went_away_is_kept),
         cmocka_unit_test(utterances_that_went_away_are_told_of),
     };

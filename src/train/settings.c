@@ -22,7 +22,7 @@
     TN_FIELD_SINCE(struct tn_training, kind, name, least, most, before, "")
 #define NAME(name, ...) TN_FIELD_NAME(tarn_settings, name, NULL, check_##name, __VA_ARGS__)
 
-enum { PROGRESS_FIELDS = 4 };
+enum { PROGRESS_FIELDS = 5 };
 
 /* ---- Names -------------------------------------------------------------- */
 
@@ -97,6 +97,7 @@ const struct tn_field tn_training_fields[] = {
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),
     PROGRESS_SINCE(COUNT, validations, 0, TN_FIELD_MOST, "0"),
+    PROGRESS_SINCE(COUNT, due, TN_DUE_NONE, TN_DUE_REGULAR, "0"),
     {.about = {.name = NULL}},
 };
 

@@ -15,6 +15,16 @@ struct tn_training {
     /* Of a run that is fitted to a time; see also tn_schedule_state. */
     double schedule_end; /* where its last update is on the schedule; 0: it is not fitted */
     size_t validations;  /* evenly over the run; 0: by settings.eval_every */
+
+    size_t due; /* the validation after the last update, an enum tn_due */
+};
+
+/* A checkpoint that was saved because something failed may lack a validation: it is done before
+ * the next update. */
+enum tn_due {
+    TN_DUE_NONE,
+    TN_DUE_LAST,    /* because the run ends, which is no reason to learn otherwise later */
+    TN_DUE_REGULAR, /* the schedule learns of it */
 };
 
 /* Of a struct tn_training, whose first member the settings are; ended by a NULL name. */

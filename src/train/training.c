@@ -48,30 +48,37 @@ static tarn_status save_model(const struct training *t, const char *name, tarn_e
     return tarn_model_save(t->model, path, err);
 }
 
+/* The trainer, and how far the run is. */
+static tarn_status write_checkpoint(const struct training *t, const char *path, tarn_error *err)
+{
+    char *json;
+    tarn_status status = tn_fields_write(&json, tn_training_fields, &t->state, "settings", err);
+
+    if (status == TARN_OK)
+        status = tn_checkpoint_write(t->trainer, path,
+                                     &(struct tn_safetensors_entry){settings_key, json}, err);
+    free(json);
+    return status;
+}
+
 /* The log first: a checkpoint never knows more than the log does. */
 static tarn_status save(struct training *t, tarn_error *err)
 {
     const uint64_t updates = tarn_trainer_updates(t->trainer);
-    char *json, path[TN_FOLDER_PATH];
-    tarn_status status = tn_fields_write(&json, tn_training_fields, &t->state, "settings", err);
-
-    if (status != TARN_OK)
-        return status;
     const double begin = tn_seconds();
+    char path[TN_FOLDER_PATH];
+    tarn_status status;
 
     tn_folder_checkpoint(path, t->desc->out, updates);
-    if ((status = tn_log_sync(&t->log, err)) == TARN_OK &&
-        (status = tn_checkpoint_write(t->trainer, path,
-                                      &(struct tn_safetensors_entry){settings_key, json},
-                                      err)) == TARN_OK &&
-        (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
-        t->saved = updates;
-        tn_folder_prune(t->desc->out, t->state.settings.keep);
-        tell_saved(t, path);
-        tn_pace_saved(&t->pace, tn_seconds() - begin);
-    }
-    free(json);
-    return status;
+    if ((status = tn_log_sync(&t->log, err)) != TARN_OK ||
+        (status = write_checkpoint(t, path, err)) != TARN_OK ||
+        (status = save_model(t, "model.safetensors", err)) != TARN_OK)
+        return status;
+    t->saved = updates;
+    tn_folder_prune(t->desc->out, t->state.settings.keep);
+    tell_saved(t, path);
+    tn_pace_saved(&t->pace, tn_seconds() - begin);
+    return TARN_OK;
 }
 
 static tarn_status read_training(struct tn_training *state, const struct tn_safetensors *file,
@@ -121,6 +128,7 @@ static tarn_status resume(struct training *t, tarn_error *err)
         t->state.best_update = before.best_update;
         t->state.schedule_end = before.schedule_end;
         t->state.validations = before.validations;
+        t->state.due = before.due;
         t->saved = tarn_trainer_updates(t->trainer);
     }
     tn_safetensors_free(&file);
@@ -140,36 +148,40 @@ static double judged(const struct training *t, const tarn_validation *now)
     return tn_task_metric(t->lesson.task)->decides ? now->metric : now->loss;
 }
 
+/* What is remembered as the best is in its file. */
 static tarn_status keep_best(struct training *t, const tarn_validation *now, tarn_error *err)
 {
     const double value = judged(t, now);
 
     if (!isfinite(value) || (t->state.best_update > 0 && value >= t->state.best))
         return TARN_OK;
-    t->state.best = value;
-    t->state.best_update = now->update;
-    return save_model(t, "best.safetensors", err);
+    const tarn_status status = save_model(t, "best.safetensors", err);
+
+    if (status == TARN_OK) {
+        t->state.best = value;
+        t->state.best_update = now->update;
+    }
+    return status;
 }
 
-/* `regular`: not only because the run ends, which is no reason to learn otherwise when it goes
- * on. */
-static tarn_status validate(struct training *t, bool regular, tarn_error *err)
+/* It is due until all of it is done. Its line comes last: a line that cannot be written now is
+ * before the next checkpoint. */
+static tarn_status validate(struct training *t, tarn_error *err)
 {
     const double begin = tn_seconds();
     tarn_validation now = {.update = tarn_trainer_updates(t->trainer)};
     tarn_status status =
         tn_lesson_validate(&t->lesson, &now, &t->state.settings, score, t->trainer, err);
 
-    if (status != TARN_OK)
+    if (status != TARN_OK || (status = keep_best(t, &now, err)) != TARN_OK)
         return status;
     tn_pace_validated(&t->pace, tn_seconds() - begin);
-    if (regular)
+    if (t->state.due == TN_DUE_REGULAR)
         tarn_trainer_observe(t->trainer, judged(t, &now));
+    t->state.due = TN_DUE_NONE;
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
-    if ((status = tn_log_validation(&t->log, &now, err)) != TARN_OK)
-        return status;
-    return keep_best(t, &now, err);
+    return tn_log_validation(&t->log, &now, err);
 }
 
 /* ---- Fitting a run to a time -------------------------------------------- */
@@ -269,6 +281,7 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
         return status;
     const double seconds = tn_seconds() - begin, tokens = (double)report->tokens;
 
+    t->state.due = validates_by_update(t, report->update) ? TN_DUE_REGULAR : TN_DUE_NONE;
     if (t->desc->events.update)
         t->desc->events.update(t->desc->events.context, report);
     return tn_log_update(&t->log, report, tokens / seconds, err);
@@ -295,12 +308,12 @@ static tarn_status go_on(struct training *t, bool *stop, tarn_error *err)
 
     if ((status = update(t, &report, err)) != TARN_OK)
         return status;
-    const bool regular = validates_by_update(t, report.update);
     const bool planned = plan(t, report.update), last = report.update == s->steps;
     const bool saves = s->save_every > 0 && report.update % s->save_every == 0;
 
-    if ((regular || (last && validates_at_all(t))) &&
-        (status = validate(t, regular, err)) != TARN_OK)
+    if (last && validates_at_all(t))
+        t->state.due = tn_max(t->state.due, TN_DUE_LAST);
+    if (t->state.due != TN_DUE_NONE && (status = validate(t, err)) != TARN_OK)
         return status;
     *stop = must_stop(t);
     return *stop || last || planned || saves ? save(t, err) : TARN_OK;
@@ -313,6 +326,8 @@ static tarn_status loop(struct training *t, tarn_error *err)
     tarn_status status = TARN_OK;
     bool stop = false;
 
+    if (t->state.due != TN_DUE_NONE && (status = validate(t, err)) == TARN_OK)
+        status = save(t, err);
     while (!stop && status == TARN_OK &&
            tarn_trainer_updates(t->trainer) < t->state.settings.steps)
         status = go_on(t, &stop, err);
@@ -437,17 +452,26 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
 
 static tarn_status open_folder(struct training *t, tarn_error *err)
 {
-    char path[TN_FOLDER_PATH];
     tarn_status status;
 
     if ((status = tn_folder_make(t->desc->out, err)) != TARN_OK ||
         (status = tn_folder_lock(&t->lock, t->desc->out, err)) != TARN_OK)
         return status;
-    status = t->desc->resume ? resume(t, err) : tn_folder_check_new(t->desc->out, err);
-    if (status != TARN_OK)
+    return t->desc->resume ? resume(t, err) : tn_folder_check_new(t->desc->out, err);
+}
+
+/* A run that begins has a checkpoint before anything else is in its folder: whenever it is
+ * interrupted, it can be resumed. */
+static tarn_status open_log(struct training *t, tarn_error *err)
+{
+    char path[TN_FOLDER_PATH];
+    tarn_status status;
+
+    tn_folder_checkpoint(path, t->desc->out, 0);
+    if (!t->desc->resume && (status = write_checkpoint(t, path, err)) != TARN_OK)
         return status;
     tn_folder_path(path, t->desc->out, "log.jsonl");
-    return tn_log_open(&t->log, path, tarn_trainer_updates(t->trainer), err);
+    return tn_log_open(&t->log, path, t->desc->resume, tarn_trainer_updates(t->trainer), err);
 }
 
 /* What the data said becomes part of a model that is of the same task. */
@@ -545,6 +569,8 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
         (status = open_folder(t, err)) != TARN_OK)
         return status;
     start_planning(t);
+    if ((status = open_log(t, err)) != TARN_OK)
+        return status;
     if (t->desc->events.started)
         t->desc->events.started(t->desc->events.context, &t->state.settings,
                                 tarn_trainer_updates(t->trainer),
@@ -558,6 +584,8 @@ tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
     if (!config || !settings || !desc || !desc->out)
         return tn_fail(err, TARN_EINVAL, "config, settings, desc and its out must not be NULL");
     struct training t = {.state = {.settings = *settings}, .desc = desc, .lock = -1};
+
+    t.log.file = -1;
     const tarn_status status = run(&t, config, err);
 
     tn_log_close(&t.log);

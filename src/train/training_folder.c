@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file/file_bytes.h"
@@ -42,11 +43,13 @@ tarn_status tn_folder_make(const char *folder, tarn_error *err)
     return tn_make_folder(folder, err);
 }
 
-/* Models outlive checkpoints that somebody removed to save room. */
+/* Models outlive checkpoints that somebody removed to save room, and a log may be of another
+ * program. */
 tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
 {
-    static const char *const models[] = {"model.safetensors", "best.safetensors"};
+    static const char *const models[] = {"model.safetensors", "best.safetensors", "log.jsonl"};
     char path[TN_FOLDER_PATH];
+    struct stat about;
     uint64_t update;
 
     if (tn_folder_last(folder, &update))
@@ -56,7 +59,7 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
                        tn_path_shown(folder), update);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         tn_folder_path(path, folder, models[i]);
-        if (access(path, F_OK) == 0)
+        if (lstat(path, &about) == 0)
             return tn_fail(err, TARN_EINVAL, "%s: already exists; choose another folder",
                            tn_path_shown(path));
     }
@@ -126,7 +129,7 @@ void tn_folder_prune(const char *folder, size_t keep)
         char path[TN_FOLDER_PATH];
 
         tn_folder_checkpoint(path, folder, update);
-        if (kept >= keep)
+        if (kept >= keep || (kept > 0 && update == 0))
             unlink(path);
     }
 }

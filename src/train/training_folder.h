@@ -17,7 +17,7 @@ void tn_folder_checkpoint(char path[TN_FOLDER_PATH], const char *folder, uint64_
 /* Makes it if it is not there; its parent must be. */
 tarn_status tn_folder_make(const char *folder, tarn_error *err);
 
-/* Refuses a folder with a checkpoint or a model. */
+/* Refuses a folder with a checkpoint, a model or a log. */
 tarn_status tn_folder_check_new(const char *folder, tarn_error *err);
 
 /* Keeps others out until tn_folder_unlock(), or until this process ends, however it does.
@@ -28,7 +28,7 @@ void tn_folder_unlock(int lock); /* accepts -1 */
 /* The most updates that there is a checkpoint of; false: none. */
 bool tn_folder_last(const char *folder, uint64_t *update);
 
-/* Removes all checkpoints but the last `keep`. */
+/* Removes all checkpoints but the last `keep`; that of update 0 if there is any other. */
 void tn_folder_prune(const char *folder, size_t keep);
 
 #endif

@@ -4,8 +4,10 @@
 #include "train/training_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "file/file_bytes.h"
@@ -19,79 +21,103 @@ static tarn_status failed(const struct tn_log *log, tarn_error *err)
 
 /* ---- Opening ------------------------------------------------------------ */
 
-/* Whether a line is of an update that counts. A line that was cut off is not. */
-static tarn_status counts(bool *is, const char *line, size_t length, uint64_t updates,
-                          tarn_error *err)
+/* The update of a line, -1: it is not a line of a log, or was cut off. */
+static tarn_status read_line(int64_t *update, const char *line, size_t length, tarn_error *err)
 {
     struct tn_json json;
-    int64_t update = -1;
     const tarn_status status = tn_json_parse(&json, line, length, err);
 
-    *is = status == TARN_OK && tn_json_whole(tn_json_get(json.root, "update"), &update) &&
-          update >= 0 && (uint64_t)update <= updates;
+    if (status != TARN_OK || !tn_json_whole(tn_json_get(json.root, "update"), update))
+        *update = -1;
     tn_json_free(&json);
     return status == TARN_ENOMEM ? status : TARN_OK;
 }
 
-/* Bytes of the lines in front that count. */
+/* Bytes of the lines in front that count. What does not begin with a line of a log is not one.
+ */
 static tarn_status measure(size_t *kept, const struct tn_bytes *bytes, uint64_t updates,
-                           tarn_error *err)
+                           const char *path, tarn_error *err)
 {
-    tarn_status status = TARN_OK;
-
     for (*kept = 0; *kept < bytes->size;) {
         const char *const line = (const char *)bytes->data + *kept;
         const char *const end = memchr(line, '\n', bytes->size - *kept);
-        bool is = false;
+        int64_t update = -1;
+        const tarn_status status =
+            end ? read_line(&update, line, (size_t)(end - line), err) : TARN_OK;
 
-        if (end)
-            status = counts(&is, line, (size_t)(end - line), updates, err);
-        if (!is)
+        if (status != TARN_OK)
+            return status;
+        if (end && update < 0 && *kept == 0)
+            return tn_fail(err, TARN_EFORMAT,
+                           "%s: is not the log of a training run; move it away to resume",
+                           tn_path_shown(path));
+        if (!end || update < 0 || (uint64_t)update > updates)
             break;
         *kept += (size_t)(end - line) + 1;
-    }
-    return status;
-}
-
-static tarn_status cut(const char *path, uint64_t updates, tarn_error *err)
-{
-    struct tn_bytes bytes;
-    size_t kept;
-    tarn_status status = tn_bytes_read(&bytes, path, SIZE_MAX / 2, err);
-
-    if (status == TARN_OK)
-        status = measure(&kept, &bytes, updates, err);
-    if (status == TARN_OK && truncate(path, (off_t)kept) != 0)
-        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
-    tn_bytes_free(&bytes);
-    return status;
-}
-
-tarn_status tn_log_open(struct tn_log *log, const char *path, uint64_t updates, tarn_error *err)
-{
-    tarn_status status;
-
-    *log = (struct tn_log){.start = tn_seconds(), .cpu_start = tn_cpu_seconds()};
-    if (access(path, F_OK) == 0 && (status = cut(path, updates, err)) != TARN_OK)
-        return status;
-    log->path = strdup(path);
-    if (!log->path)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its name", path);
-    log->file = fopen(path, "ab");
-    if (!log->file) {
-        status = failed(log, err);
-        tn_log_close(log);
-        return status;
     }
     return TARN_OK;
 }
 
+/* What is written to, or cut, has no other name. */
+static tarn_status check_file(const struct tn_log *log, tarn_error *err)
+{
+    struct stat about;
+
+    if (fstat(log->file, &about) != 0)
+        return failed(log, err);
+    if (!S_ISREG(about.st_mode) || about.st_nlink != 1)
+        return tn_fail(err, TARN_EIO, "%s: is a link or not a file; move it away to resume",
+                       tn_path_shown(log->path));
+    return TARN_OK;
+}
+
+static tarn_status cut(const struct tn_log *log, uint64_t updates, tarn_error *err)
+{
+    struct tn_bytes bytes = {0};
+    size_t kept = 0;
+    tarn_status status = check_file(log, err);
+
+    if (status == TARN_OK &&
+        (status = tn_bytes_read(&bytes, log->path, SIZE_MAX / 2, err)) == TARN_OK &&
+        (status = measure(&kept, &bytes, updates, log->path, err)) == TARN_OK &&
+        ftruncate(log->file, (off_t)kept) != 0)
+        status = failed(log, err);
+    tn_bytes_free(&bytes);
+    return status;
+}
+
+tarn_status tn_log_open(struct tn_log *log, const char *path, bool resumes, uint64_t updates,
+                        tarn_error *err)
+{
+    const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    tarn_status status = TARN_OK;
+
+    *log = (struct tn_log){
+        .file = -1,
+        .path = strdup(path),
+        .start = tn_seconds(),
+        .cpu_start = tn_cpu_seconds(),
+    };
+    if (!log->path)
+        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its name",
+                       tn_path_shown(path));
+    log->file = open(path, resumes ? flags : flags | O_EXCL, 0666);
+    if (log->file < 0)
+        status = failed(log, err);
+    else if (resumes)
+        status = cut(log, updates, err);
+    if (status != TARN_OK)
+        tn_log_close(log);
+    return status;
+}
+
 void tn_log_close(struct tn_log *log)
 {
-    if (log->file)
-        fclose(log->file);
+    if (log->file >= 0)
+        close(log->file);
+    free(log->waiting);
     free(log->path);
-    *log = (struct tn_log){0};
+    *log = (struct tn_log){.file = -1};
 }
 
 /* ---- Writing ------------------------------------------------------------ */
@@ -109,20 +135,50 @@ static void begin(struct tn_json_writer *w, uint64_t update)
     tn_json_put_whole(w, (int64_t)update);
 }
 
+/* What waits, as far as it can be written. */
+static tarn_status flush(struct tn_log *log, tarn_error *err)
+{
+    while (log->waits > 0) {
+        const ssize_t put = write(log->file, log->waiting, log->waits);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return failed(log, err);
+        log->waits -= (size_t)put;
+        memmove(log->waiting, log->waiting + put, log->waits);
+    }
+    return TARN_OK;
+}
+
+/* Takes `line`. */
+static bool add(struct tn_log *log, char *line)
+{
+    const size_t length = strlen(line);
+    char *const longer = realloc(log->waiting, log->waits + length + 1);
+
+    if (longer) {
+        memcpy(longer + log->waits, line, length);
+        longer[log->waits + length] = '\n';
+        log->waiting = longer;
+        log->waits += length + 1;
+    }
+    free(line);
+    return longer != NULL;
+}
+
 static tarn_status end(struct tn_log *log, struct tn_json_writer *w, tarn_error *err)
 {
-    char *text;
-    tarn_status status;
+    char *line;
 
     put_number(w, "seconds", tn_seconds() - log->start);
     put_number(w, "cpu_seconds", tn_cpu_seconds() - log->cpu_start);
     tn_json_close(w, '}');
-    if ((status = tn_json_writer_end(w, &text, "a line of the log", err)) == TARN_OK &&
-        (fputs(text, log->file) == EOF || fputc('\n', log->file) == EOF ||
-         fflush(log->file) != 0))
-        status = failed(log, err);
-    free(text);
-    return status;
+    if (tn_json_writer_end(w, &line, "a line of the log", NULL) == TARN_OK && add(log, line))
+        return flush(log, err);
+    log->lost = true;
+    return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for a line",
+                   tn_path_shown(log->path));
 }
 
 tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double tokens_per_s,
@@ -156,5 +212,12 @@ tarn_status tn_log_validation(struct tn_log *log, const tarn_validation *validat
 
 tarn_status tn_log_sync(struct tn_log *log, tarn_error *err)
 {
-    return fsync(fileno(log->file)) == 0 ? TARN_OK : failed(log, err);
+    const tarn_status status = flush(log, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (log->lost)
+        return tn_fail(err, TARN_ENOMEM, "%s: a line is missing: there was no memory for it",
+                       tn_path_shown(log->path));
+    return fsync(log->file) == 0 ? TARN_OK : failed(log, err);
 }
