@@ -13,6 +13,7 @@
 #include "json_line.h"
 #include "model_open.h"
 #include "stopwatch.h"
+#include "stream_block.h"
 #include "tarn/tarn.h"
 
 enum { PLACES = 8 }; /* at most */
@@ -71,7 +72,7 @@ static const struct args_table tables[] = {
 /* A position from which steps are measured. */
 struct place {
     size_t from;
-    void *before;              /* the state there */
+    void *before;              /* the streams there */
     size_t stretch, steps;     /* that are measured at a time; in all */
     double *stretch_s;         /* each the best of its runs */
     double step_s, multiply_s; /* of a step; its limit */
@@ -81,12 +82,11 @@ struct bench {
     const struct values *values;
     const char *cpu;
     tarn_model *model;
-    tarn_generator *generator;
+    struct stream_block streams;
     struct place places[PLACES];
     size_t count, last; /* of the places; the farthest */
-    void *state;
-    void *block;      /* as large as the weights */
-    int32_t *symbols; /* one per sequence */
+    void *block;        /* as large as the weights */
+    int32_t *symbols;   /* one per sequence */
     double read_s;
     size_t runs;
 };
@@ -111,10 +111,10 @@ static bool read_places(struct bench *b, const char *text)
     return false;
 }
 
-static bool make_places(struct bench *b, size_t state_bytes)
+static bool make_places(struct bench *b)
 {
     for (struct place *at = b->places; at < b->places + b->count; at++) {
-        at->before = bench_block_new(state_bytes);
+        at->before = bench_block_new(b->streams.n * b->streams.size);
         at->stretch_s = calloc(b->values->length, sizeof *at->stretch_s);
         if (!at->before || !at->stretch_s)
             return false;
@@ -125,45 +125,50 @@ static bool make_places(struct bench *b, size_t state_bytes)
     return true;
 }
 
-static tarn_status make_generator(struct bench *b, tarn_error *err)
+static tarn_status make_streams(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
-    const tarn_generator_desc desc = {
-        .batch = v->batch,
+    const tarn_engine_desc desc = {
         .longest = b->last + v->length,
         .method = v->method,
         .precision = v->precision,
         .host = {.threads = v->threads, .cpu = b->cpu},
     };
-    const tarn_status status = tarn_generator_create(&b->generator, b->model, &desc, err);
+    const tarn_status status = stream_block_open(&b->streams, b->model, &desc, v->batch, err);
 
     if (status != TARN_OK)
         return status;
-    const size_t bytes = tarn_generator_state_size(b->generator);
-    const size_t weights = tarn_generator_weight_bytes(b->generator);
+    const size_t weights = tarn_engine_weight_bytes(b->streams.engine);
 
-    b->state = bench_block_new(bytes);
     b->block = bench_block_new(weights);
     b->symbols = calloc(v->batch, sizeof *b->symbols);
-    if (b->state && b->block && b->symbols && make_places(b, bytes))
+    if (b->block && b->symbols && make_places(b))
         return TARN_OK;
-    return bench_no_memory(err, "%zu states of %zu bytes and %zu bytes of weights",
-                           b->count + 1, bytes, weights);
+    return bench_no_memory(err,
+                           "%zu copies of %zu streams of %zu bytes and %zu bytes of weights",
+                           b->count + 1, v->batch, b->streams.size, weights);
 }
 
 /* Symbols vary, so that branches cannot be predicted. */
-static tarn_status steps(struct bench *b, void *state, size_t count, tarn_error *err)
+static tarn_status steps(struct bench *b, size_t count, tarn_error *err)
 {
     const int32_t known = (int32_t)tarn_model_config(b->model)->symbols;
     tarn_status status = TARN_OK;
 
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
-        const float *outputs;
-
         for (size_t s = 0; s < b->values->batch; s++)
             b->symbols[s] = (int32_t)((7 * i + 3 * s) % (size_t)known);
-        status = tarn_generator_step(b->generator, state, &outputs, b->symbols, err);
+        status = stream_block_step(&b->streams, b->symbols, err);
     }
+    return status;
+}
+
+static tarn_status run_up_to(struct bench *b, struct place *place, tarn_error *err)
+{
+    stream_block_restart(&b->streams);
+    const tarn_status status = steps(b, place->from, err);
+
+    memcpy(place->before, b->streams.memory, b->streams.n * b->streams.size);
     return status;
 }
 
@@ -172,13 +177,13 @@ static tarn_status measure_run(struct bench *b, struct place *place, tarn_error 
 {
     tarn_status status = TARN_OK;
 
-    memcpy(b->state, place->before, tarn_generator_state_size(b->generator));
+    memcpy(b->streams.memory, place->before, b->streams.n * b->streams.size);
     for (size_t at = 0; at < place->steps && status == TARN_OK; at += place->stretch) {
         const size_t left = place->steps - at;
         double *const best = &place->stretch_s[at / place->stretch];
         const double start = stopwatch_seconds();
 
-        status = steps(b, b->state, left < place->stretch ? left : place->stretch, err);
+        status = steps(b, left < place->stretch ? left : place->stretch, err);
         *best = fmin(*best, stopwatch_seconds() - start);
     }
     return status;
@@ -189,7 +194,7 @@ static tarn_status measure_run(struct bench *b, struct place *place, tarn_error 
 static tarn_status measure_limits(struct bench *b, tarn_error *err)
 {
     const struct values *const v = b->values;
-    const size_t bytes = tarn_generator_weight_bytes(b->generator);
+    const size_t bytes = tarn_engine_weight_bytes(b->streams.engine);
     double gbps, gflops;
     tarn_status status;
 
@@ -199,7 +204,8 @@ static tarn_status measure_limits(struct bench *b, tarn_error *err)
         return status;
     b->read_s = fmin(b->read_s, 1e-9 * (double)bytes / gbps);
     for (struct place *at = b->places; at < b->places + b->count; at++) {
-        const double flops = tarn_generator_flops(b->generator, at->from + v->length / 2);
+        const double flops =
+            (double)v->batch * tarn_engine_flops(b->streams.engine, at->from + v->length / 2);
 
         at->multiply_s = fmin(at->multiply_s, 1e-9 * flops / gflops);
     }
@@ -216,8 +222,8 @@ static double limit_of(const struct bench *b, const struct place *at)
 static void choose_steps(const struct bench *b, struct place *at)
 {
     const size_t length = b->values->length;
-    const bool grows = tarn_generator_flops(b->generator, at->from + length - 1) >
-                       tarn_generator_flops(b->generator, at->from);
+    const bool grows = tarn_engine_flops(b->streams.engine, at->from + length - 1) >
+                       tarn_engine_flops(b->streams.engine, at->from);
 
     at->stretch = (size_t)fmax(1.0, look_s / limit_of(b, at));
     at->steps = !grows && LOOKS * at->stretch < length ? LOOKS * at->stretch : length;
@@ -237,7 +243,7 @@ static tarn_status measure(struct bench *b, tarn_error *err)
 
     b->read_s = (double)INFINITY;
     for (size_t p = 0; p < b->count && status == TARN_OK; p++)
-        status = steps(b, b->places[p].before, b->places[p].from, err);
+        status = run_up_to(b, &b->places[p], err);
     const double start = stopwatch_seconds();
 
     for (; status == TARN_OK &&
@@ -276,7 +282,7 @@ static void print_json(const struct bench *b, const struct place *at)
 
     json_put_text(object, "preset", v->model.preset);
     json_put_text(object, "attention", v->model.attention);
-    json_put_text(object, "method", tarn_generator_method(b->generator));
+    json_put_text(object, "method", tarn_engine_method(b->streams.engine));
     json_put_text(object, "precision", v->precision);
     json_put_count(object, "batch", v->batch);
     json_put_count(object, "from", at->from);
@@ -287,8 +293,8 @@ static void print_json(const struct bench *b, const struct place *at)
     json_put_number(object, "ms_per_step", 1e3 * at->step_s);
     json_put_number(object, "sequences_per_s",
                     (double)v->batch / (at->step_s * (double)v->length));
-    json_put_count(object, "state_bytes", tarn_generator_state_size(b->generator));
-    json_put_count(object, "weight_bytes", tarn_generator_weight_bytes(b->generator));
+    json_put_count(object, "state_bytes", b->streams.n * b->streams.size);
+    json_put_count(object, "weight_bytes", tarn_engine_weight_bytes(b->streams.engine));
     json_put_number(object, "read_ms", 1e3 * b->read_s);
     json_put_number(object, "multiply_ms", 1e3 * at->multiply_s);
     json_put_text(object, "limit", limit_name(b, at));
@@ -301,13 +307,13 @@ static void print_text(const struct bench *b, const struct place *at)
     const struct values *const v = b->values;
 
     printf("%s, %s, %s, %s: batch %zu, %zu steps from position %zu\n", v->model.preset,
-           v->model.attention, tarn_generator_method(b->generator), v->precision, v->batch,
+           v->model.attention, tarn_engine_method(b->streams.engine), v->precision, v->batch,
            v->length, at->from);
     printf("  %.4f ms per step, %.4g sequences/s; best of %zu runs of %zu steps\n",
            1e3 * at->step_s, (double)v->batch / (at->step_s * (double)v->length), b->runs,
            at->steps);
-    printf("  state %zu bytes, weights %zu bytes\n", tarn_generator_state_size(b->generator),
-           tarn_generator_weight_bytes(b->generator));
+    printf("  state %zu bytes, weights %zu bytes\n", b->streams.n * b->streams.size,
+           tarn_engine_weight_bytes(b->streams.engine));
     printf("  limits: %.4f ms to read the weights, %.4f ms to multiply: %.2f of the limit "
            "(%s)\n",
            1e3 * b->read_s, 1e3 * at->multiply_s, of_limit(b, at), limit_name(b, at));
@@ -318,7 +324,7 @@ static tarn_status measure_and_report(struct bench *b, tarn_error *err)
     tarn_status status;
 
     if ((status = bench_model_new(&b->model, &b->values->model, err)) != TARN_OK ||
-        (status = make_generator(b, err)) != TARN_OK || (status = measure(b, err)) != TARN_OK)
+        (status = make_streams(b, err)) != TARN_OK || (status = measure(b, err)) != TARN_OK)
         return status;
     for (const struct place *at = b->places; at < b->places + b->count; at++)
         (b->values->json ? print_json : print_text)(b, at);
@@ -348,8 +354,7 @@ static int run(void *given)
     }
     free(bench.symbols);
     free(bench.block);
-    free(bench.state);
-    tarn_generator_free(bench.generator);
+    stream_block_close(&bench.streams);
     tarn_model_free(bench.model);
     return code;
 }

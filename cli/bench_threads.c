@@ -12,6 +12,7 @@
 #include "bench_model.h"
 #include "bench_update.h"
 #include "stopwatch.h"
+#include "stream_block.h"
 
 enum { BUSY_MOST = 256 };
 
@@ -58,8 +59,7 @@ struct worker {
     const struct work *work;
     size_t threads, steps;
     struct bench_update update;
-    tarn_generator *generator;
-    void *state;
+    struct stream_block streams;
     int32_t *symbols;
     double alone, beside; /* tokens/s */
 };
@@ -90,18 +90,15 @@ static tarn_status open_trainer(struct worker *w, const tarn_config *config,
     return bench_update_open(&w->update, config, &desc, err);
 }
 
-static tarn_status open_generator(struct worker *w, const tarn_config *config,
-                                  const tarn_host *host, tarn_error *err)
+static tarn_status open_streams(struct worker *w, const tarn_config *config,
+                                const tarn_host *host, tarn_error *err)
 {
-    const tarn_generator_desc desc = {
-        .batch = w->work->batch, .longest = w->work->length, .host = *host};
-    tarn_status status;
+    const tarn_engine_desc desc = {.longest = w->work->length, .host = *host};
+    const tarn_status status = tarn_model_create(&w->update.model, config, NULL, err);
 
-    if ((status = tarn_model_create(&w->update.model, config, NULL, err)) != TARN_OK ||
-        (status = tarn_generator_create(&w->generator, w->update.model, &desc, err)) != TARN_OK)
-        return status;
-    w->state = bench_block_new(tarn_generator_state_size(w->generator));
-    return w->state ? TARN_OK : bench_no_memory(err, "a state");
+    return status == TARN_OK ? stream_block_open(&w->streams, w->update.model, &desc,
+                                                 w->work->batch, err)
+                             : status;
 }
 
 static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
@@ -113,7 +110,7 @@ static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
     tarn_status status = bench_model_config(&config, &which, err);
 
     if (status == TARN_OK)
-        status = (w->work->trains ? open_trainer : open_generator)(w, &config, &host, err);
+        status = (w->work->trains ? open_trainer : open_streams)(w, &config, &host, err);
     if (status != TARN_OK)
         return status;
     w->symbols = calloc(w->work->batch * w->work->length, sizeof *w->symbols);
@@ -126,15 +123,13 @@ static void close_one(struct bench_run *run, void *one)
 
     (void)run;
     free(w->symbols);
-    free(w->state);
-    tarn_generator_free(w->generator);
+    stream_block_close(&w->streams);
     bench_update_close(&w->update);
 }
 
 static tarn_status work_once(struct worker *w, size_t *tokens, tarn_error *err)
 {
     const tarn_batch batch = {.inputs = w->symbols, .targets = w->symbols};
-    const float *outputs;
 
     if (w->work->trains) {
         *tokens += w->work->batch * w->work->length;
@@ -142,8 +137,8 @@ static tarn_status work_once(struct worker *w, size_t *tokens, tarn_error *err)
     }
     *tokens += w->work->batch;
     if (w->steps++ % w->work->length == 0)
-        memset(w->state, 0, tarn_generator_state_size(w->generator));
-    return tarn_generator_step(w->generator, w->state, &outputs, w->symbols, err);
+        stream_block_restart(&w->streams);
+    return stream_block_step(&w->streams, w->symbols, err);
 }
 
 /* The mean over all that time, after a quarter of it to warm up: the best moment would be one

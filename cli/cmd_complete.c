@@ -168,7 +168,7 @@ static int draw(struct job *j)
                      .top_p = o->top_p,
                      .greedy = o->greedy || o->temperature <= 0.0,
                      .seed = o->seed,
-                     .stream = o->first * o->samples},
+                     .number = o->first * o->samples},
         .how = {.method = o->method, .precision = o->precision, .host = o->host},
         .pixels = j->drawn,
         .count = j->count * o->samples,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_generate.c - tarn generate: reads the prompt, then samples symbol after symbol.
  *
- * A saved state has not yet read the symbols chosen last, which are saved with it: continuing
- * begins by reading them, exactly as without the interruption. */
+ * Saved streams have not yet read the symbols chosen last, which are saved with them:
+ * continuing begins by reading them, exactly as without the interruption. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +16,7 @@
 #include "model_open.h"
 #include "output.h"
 #include "stopwatch.h"
+#include "stream_block.h"
 #include "terminal.h"
 #include "words.h"
 
@@ -26,13 +27,11 @@ struct session {
     char spec[TARN_NAME_SIZE]; /* of the task */
     tarn_task *task;
     tarn_model *model;
-    tarn_generator *generator;
-    tarn_sampler *sampler;
-    void *state;
+    struct stream_block streams;
     int32_t *prompt; /* read first by every stream, count of them */
     size_t prompt_count;
-    int32_t *next;         /* B symbols: chosen, and not yet read */
-    tarn_state_about from; /* of --load-state; position 0 without */
+    int32_t *chosen;         /* symbols of all streams */
+    tarn_streams_about from; /* of --load-state; position 0 without */
     struct sink sink;
     double seconds;
 };
@@ -160,14 +159,14 @@ static int read_about(struct session *s)
     struct generate_options *const o = &s->o;
     tarn_error err;
 
-    if (o->load && tarn_state_inspect(&s->from, o->load, &err) != TARN_OK)
+    if (o->load && tarn_streams_inspect(&s->from, o->load, &err) != TARN_OK)
         return failed("--load-state", err.text);
     if (o->load && !s->from.has_next)
         return failed(o->load, "is not a state saved by --save-state: it has no next symbols");
     if (o->load && !o->method)
         o->method = s->from.method;
     if (o->streams == 0)
-        o->streams = o->load ? s->from.batch : 1;
+        o->streams = o->load ? s->from.count : 1;
     return ARGS_GO_ON;
 }
 
@@ -185,12 +184,11 @@ static int check_length(const struct session *s, size_t longest)
         longest - 1, learned);
 }
 
-static int make_generator(struct session *s)
+static int make_streams(struct session *s)
 {
     const struct generate_options *const o = &s->o;
-    const tarn_sampling sampling = generate_options_sampling(o);
-    const tarn_generator_desc desc = {
-        .batch = o->streams,
+    struct stream_block *const streams = &s->streams;
+    const tarn_engine_desc desc = {
         .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
         .method = o->method,
         .precision = o->precision,
@@ -201,14 +199,13 @@ static int make_generator(struct session *s)
 
     if (code != ARGS_GO_ON)
         return code;
-    if (tarn_sampler_create(&s->sampler, s->model, &sampling, &desc.host, &err) != TARN_OK ||
-        tarn_generator_create(&s->generator, s->model, &desc, &err) != TARN_OK)
+    if (stream_block_open(streams, s->model, &desc, o->streams, &err) != TARN_OK)
         return refused(&err);
-    s->state = calloc(1, tarn_generator_state_size(s->generator));
-    s->next = calloc(o->streams, sizeof *s->next);
-    if (!s->state || !s->next)
-        return failed("state", "not enough memory");
-    if (o->load && tarn_state_load(s->generator, s->state, s->next, o->load, &err) != TARN_OK)
+    s->chosen = calloc(o->streams, sizeof *s->chosen);
+    if (!s->chosen)
+        return failed("streams", "not enough memory");
+    if (o->load &&
+        tarn_streams_load(streams->engine, streams->at, streams->n, o->load, &err) != TARN_OK)
         return failed("--load-state", err.text);
     return ARGS_GO_ON;
 }
@@ -246,7 +243,7 @@ static int set_up(struct session *s)
         return EXIT_FAILED;
     if (s->o.count == 0)
         s->o.count = USUAL;
-    if ((code = read_about(s)) != ARGS_GO_ON || (code = make_generator(s)) != ARGS_GO_ON)
+    if ((code = read_about(s)) != ARGS_GO_ON || (code = make_streams(s)) != ARGS_GO_ON)
         return code;
     s->sink = (struct sink){.task = s->task, .path = s->o.out, .json = s->o.json};
     return ARGS_GO_ON;
@@ -255,55 +252,60 @@ static int set_up(struct session *s)
 static void tear_down(struct session *s)
 {
     sink_close(&s->sink);
-    free(s->next);
+    free(s->chosen);
     free(s->prompt);
-    free(s->state);
-    tarn_sampler_free(s->sampler);
-    tarn_generator_free(s->generator);
+    stream_block_close(&s->streams);
     tarn_task_free(s->task);
     tarn_model_free(s->model);
 }
 
 /* ---- Running ------------------------------------------------------------ */
 
-/* Feeds the symbols that a loaded state has not read yet, then the prompt: (B, n). */
-static int feed_first(struct session *s, const float **outputs)
+/* Feeds the symbol that a loaded stream has not read yet, then the prompt. */
+static tarn_status feed_first(struct session *s, size_t i, tarn_error *err)
 {
-    const size_t B = s->o.streams, pending = s->o.load ? 1 : 0;
-    const size_t n = pending + s->prompt_count;
-    int32_t *const all = n <= SIZE_MAX / sizeof *all / B ? malloc(B * n * sizeof *all) : NULL;
+    const struct stream_block *const streams = &s->streams;
+    float *const outputs = streams->outputs + i * streams->width;
+    tarn_status status = TARN_OK;
+
+    if (s->o.load)
+        status = tarn_engine_step(streams->engine, &streams->at[i], outputs, NULL, 1, err);
+    if (status == TARN_OK && s->prompt_count > 0)
+        status = tarn_engine_prefill(streams->engine, streams->at[i], outputs, s->prompt,
+                                     s->prompt_count, err);
+    return status;
+}
+
+/* New streams fork after the prompt. */
+static int begin(struct session *s)
+{
+    const tarn_sampling sampling = generate_options_sampling(&s->o);
     tarn_error err;
+    tarn_status status = feed_first(s, 0, &err);
 
-    if (!all)
-        return failed("prompt", "not enough memory to copy it to every stream");
-    for (size_t b = 0; b < B; b++) {
-        int32_t *const row = all + b * n;
-
-        if (pending)
-            row[0] = s->next[b];
-        if (s->prompt_count > 0)
-            memcpy(row + pending, s->prompt, s->prompt_count * sizeof *all);
-    }
-    const tarn_status status =
-        tarn_generator_prefill(s->generator, s->state, outputs, all, n, &err);
-
-    free(all);
+    for (size_t i = 1; i < s->streams.n && status == TARN_OK; i++)
+        if (s->o.load)
+            status = feed_first(s, i, &err);
+        else
+            stream_block_fork(&s->streams, i, 0);
+    if (status == TARN_OK)
+        status = stream_block_sampling(&s->streams, &sampling, &err);
     return status == TARN_OK ? ARGS_GO_ON : refused(&err);
 }
 
-static int step(struct session *s, const float **outputs)
+static int choose(struct session *s, bool steps)
 {
     tarn_error err;
 
-    return tarn_generator_step(s->generator, s->state, outputs, s->next, &err) == TARN_OK
-               ? ARGS_GO_ON
-               : refused(&err);
+    if ((steps && stream_block_step(&s->streams, NULL, &err) != TARN_OK) ||
+        stream_block_draw(&s->streams, s->chosen, &err) != TARN_OK)
+        return refused(&err);
+    return ARGS_GO_ON;
 }
 
 static int run_steps(struct session *s)
 {
-    const float *outputs;
-    int code = feed_first(s, &outputs);
+    int code = begin(s);
 
     if (code != ARGS_GO_ON)
         return code;
@@ -311,13 +313,11 @@ static int run_steps(struct session *s)
         return EXIT_FAILED;
     const double start = stopwatch_seconds();
 
-    /* At least one step, so that `next` always holds symbols chosen but not yet read. */
+    /* At least one, so that every stream has a symbol that is chosen but not yet read. */
     for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
-        if (i > 0 && (code = step(s, &outputs)) != ARGS_GO_ON)
+        if ((code = choose(s, i > 0)) != ARGS_GO_ON)
             return code;
-        tarn_sampler_draw(s->sampler, s->next, outputs, s->o.streams,
-                          tarn_state_position(s->state));
-        if (!sink_put(&s->sink, s->next))
+        if (!sink_put(&s->sink, s->chosen))
             return EXIT_FAILED;
     }
     s->seconds = stopwatch_seconds() - start;
@@ -326,10 +326,11 @@ static int run_steps(struct session *s)
 
 static int save(const struct session *s)
 {
+    const struct stream_block *const streams = &s->streams;
     tarn_error err;
 
     if (s->o.save &&
-        tarn_state_save(s->generator, s->state, s->next, s->o.save, &err) != TARN_OK)
+        tarn_streams_save(streams->engine, streams->at, streams->n, s->o.save, &err) != TARN_OK)
         return failed("--save-state", err.text);
     return EXIT_DONE;
 }
@@ -340,7 +341,7 @@ static void print_statistics(const struct session *s)
 
     if (!isatty(STDERR_FILENO))
         return;
-    words_bytes(bytes, sizeof bytes, (double)tarn_generator_state_size(s->generator));
+    words_bytes(bytes, sizeof bytes, (double)s->streams.n * (double)s->streams.size);
     fprintf(stderr, "%zu steps, %zu stream%s, %.3g s: %.4g steps/s; state %s\n", s->sink.count,
             s->o.streams, s->o.streams == 1 ? "" : "s", s->seconds,
             (double)s->sink.count / s->seconds, bytes);

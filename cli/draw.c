@@ -9,17 +9,15 @@
 #include "model_open.h"
 #include "progress_line.h"
 #include "stopwatch.h"
+#include "stream_block.h"
 #include "words.h"
 
-/* Images first .. first + B - 1. If fewer are left, the last one is repeated and the copies are
- * discarded, so that all matrix products have the same shape. */
+/* Images first .. first + streams.n - 1. */
 struct group {
     struct draw *draw;
-    tarn_generator *generator;
-    tarn_sampler *sampler;
-    void *state;
-    int32_t *symbols; /* B x given */
-    size_t first, B;
+    struct stream_block streams;
+    int32_t *symbols; /* of an image that are given, or one of each */
+    size_t first;
     struct progress_line line;
     double begin; /* seconds: when the first was begun */
 };
@@ -50,45 +48,48 @@ tarn_image_size draw_size(const struct command *command, const char *path,
 
 static unsigned char *image_at(const struct group *g, size_t b)
 {
-    const struct draw *const d = g->draw;
-    const size_t i = g->first + b;
-
-    return d->pixels + (i < d->count ? i : d->count - 1) * draw_bytes(d->size);
+    return g->draw->pixels + (g->first + b) * draw_bytes(g->draw->size);
 }
 
-static int start(struct group *g, const float **outputs)
+/* Images that begin alike are read once. */
+static int start(struct group *g)
 {
-    struct draw *const d = g->draw;
+    const struct draw *const d = g->draw;
+    struct stream_block *const s = &g->streams;
     tarn_sampling sampling = d->sampling;
     tarn_error err;
 
-    sampling.stream += g->first;
-    tarn_sampler_free(g->sampler);
-    if (tarn_sampler_create(&g->sampler, d->model, &sampling, &d->how.host, &err) != TARN_OK)
-        return command_error(d->command, &err);
-    memset(g->state, 0, tarn_generator_state_size(g->generator));
-    for (size_t b = 0; b < g->B; b++)
+    s->n = d->count - g->first < s->n ? d->count - g->first : s->n;
+    stream_block_restart(s);
+    for (size_t b = 0; b < s->n; b++) {
+        if (b > 0 && memcmp(image_at(g, b), image_at(g, b - 1), d->given) == 0) {
+            stream_block_fork(s, b, b - 1);
+            continue;
+        }
         for (size_t i = 0; i < d->given; i++)
-            g->symbols[b * d->given + i] = image_at(g, b)[i];
-    if (tarn_generator_prefill(g->generator, g->state, outputs, g->symbols, d->given, &err) !=
-        TARN_OK)
-        return command_error(d->command, &err);
-    return ARGS_GO_ON;
+            g->symbols[i] = image_at(g, b)[i];
+        if (tarn_engine_prefill(s->engine, s->at[b], s->outputs + b * s->width, g->symbols,
+                                d->given, &err) != TARN_OK)
+            return command_error(d->command, &err);
+    }
+    sampling.number += g->first;
+    return stream_block_sampling(s, &sampling, &err) == TARN_OK
+               ? ARGS_GO_ON
+               : command_error(d->command, &err);
 }
 
 /* Byte `at` of all images of the group. */
-static void put(const struct group *g, const int32_t *symbols, size_t at)
+static void put(const struct group *g, size_t at)
 {
-    for (size_t b = 0; b < g->B && g->first + b < g->draw->count; b++)
-        image_at(g, b)[at] = (unsigned char)symbols[b];
+    for (size_t b = 0; b < g->streams.n; b++)
+        image_at(g, b)[at] = (unsigned char)tarn_stream_next(g->streams.at[b]);
 }
 
 /* Whose first `at` bytes are there, as are all images before. */
 static void show_progress(struct group *g, size_t at)
 {
     const struct draw *const d = g->draw;
-    const size_t there = d->count - g->first < g->B ? d->count - g->first : g->B;
-    const double images = (double)g->first + (double)there * (double)(at - d->given) /
+    const double images = (double)g->first + (double)g->streams.n * (double)(at - d->given) /
                                                  (double)(draw_bytes(d->size) - d->given);
     const double now = stopwatch_seconds(), speed = images / (now - g->begin);
     struct progress_parts parts = {0};
@@ -108,17 +109,16 @@ static int draw_group(struct group *g)
 {
     const struct draw *const d = g->draw;
     const size_t bytes = draw_bytes(d->size);
-    const float *outputs;
     tarn_error err;
-    const int code = start(g, &outputs);
+    const int code = start(g);
 
     for (size_t at = d->given; code == ARGS_GO_ON && at < bytes; at++) {
-        tarn_sampler_draw(g->sampler, g->symbols, outputs, g->B, at);
-        put(g, g->symbols, at);
-        show_progress(g, at + 1);
-        if (at + 1 < bytes &&
-            tarn_generator_step(g->generator, g->state, &outputs, g->symbols, &err) != TARN_OK)
+        if (at > d->given && stream_block_step(&g->streams, NULL, &err) != TARN_OK)
             return command_error(d->command, &err);
+        if (stream_block_draw(&g->streams, NULL, &err) != TARN_OK)
+            return command_error(d->command, &err);
+        put(g, at);
+        show_progress(g, at + 1);
     }
     return code;
 }
@@ -127,45 +127,37 @@ static int draw_group(struct group *g)
 
 static size_t at_once(const struct draw *d)
 {
-    if (d->how.batch > 0)
-        return d->how.batch;
-    return d->count > DRAW_AT_ONCE ? DRAW_AT_ONCE : d->count;
+    if (d->at_once > 0 && d->at_once < d->count)
+        return d->at_once;
+    return d->at_once == 0 && d->count > DRAW_AT_ONCE ? DRAW_AT_ONCE : d->count;
 }
 
 static int set_up(struct group *g)
 {
     struct draw *const d = g->draw;
-    tarn_generator_desc how = d->how;
+    tarn_engine_desc how = d->how;
     tarn_error err;
 
-    how.batch = g->B;
     how.longest = draw_bytes(d->size) - 1; /* the last is not read */
-    if (tarn_generator_create(&g->generator, d->model, &how, &err) != TARN_OK)
+    if (stream_block_open(&g->streams, d->model, &how, at_once(d), &err) != TARN_OK)
         return command_error(d->command, &err);
-    g->state = malloc(tarn_generator_state_size(g->generator));
-    g->symbols = d->given <= SIZE_MAX / sizeof *g->symbols / g->B
-                     ? malloc(g->B * d->given * sizeof *g->symbols)
-                     : NULL;
-    if (g->state && g->symbols)
+    g->symbols = malloc(d->given * sizeof *g->symbols);
+    if (g->symbols)
         return ARGS_GO_ON;
-    return command_fail(d->command,
-                        "not enough memory for %zu images at a time; reduce --streams", g->B);
+    return command_fail(d->command, "not enough memory for %zu bytes of an image", d->given);
 }
 
 int draw_images(struct draw *d)
 {
     const double begin = stopwatch_seconds();
-    struct group g = {
-        .draw = d, .B = at_once(d), .line = progress_line_of(begin), .begin = begin};
+    struct group g = {.draw = d, .line = progress_line_of(begin), .begin = begin};
     int code = set_up(&g);
 
-    for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.B)
+    for (; code == ARGS_GO_ON && g.first < d->count; g.first += g.streams.n)
         code = draw_group(&g);
     progress_line_erase(&g.line);
     d->seconds = stopwatch_seconds() - begin;
-    tarn_sampler_free(g.sampler);
-    tarn_generator_free(g.generator);
+    stream_block_close(&g.streams);
     free(g.symbols);
-    free(g.state);
     return code == ARGS_GO_ON ? EXIT_DONE : code;
 }

@@ -13,10 +13,10 @@ struct draw {
     const struct command *command; /* for messages */
     const tarn_model *model;
     tarn_image_size size;
-    tarn_sampling sampling;  /* image i is stream sampling.stream + i */
-    tarn_generator_desc how; /* batch: images at once, 0: up to DRAW_AT_ONCE; longest is
-                                filled in */
-    unsigned char *pixels;   /* count images, whose first `given` bytes are there, 1 at least */
+    tarn_sampling sampling; /* image i has number sampling.number + i */
+    tarn_engine_desc how;   /* longest is filled in */
+    size_t at_once;         /* images; 0: up to DRAW_AT_ONCE */
+    unsigned char *pixels;  /* count images, whose first `given` bytes are there, 1 at least */
     size_t count, given;
     double seconds; /* that it took */
 };

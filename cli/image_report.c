@@ -36,7 +36,7 @@ static double state_first(const struct image_row *row)
 
 static double state_last(const struct image_row *row)
 {
-    return (double)tarn_generator_state_size(row->timing.generator) / (double)row->batch;
+    return (double)row->timing.streams.size;
 }
 
 static void put_memory(json_t *object, const struct image_row *row)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "bench_memory.h"
-#include "hardware.h"
 #include "stopwatch.h"
 
 enum {
@@ -20,17 +19,18 @@ static const double turn_s = 0.25;
 
 /* ---- Steps -------------------------------------------------------------- */
 
-/* One byte of every image. */
+static uint64_t position(const struct image_timing *t)
+{
+    return tarn_stream_position(t->streams.at[0]);
+}
+
+/* One byte of every image; the first is 0, the others are drawn. */
 static tarn_status step(struct image_timing *t, tarn_error *err)
 {
-    const float *outputs;
-    const tarn_status status =
-        tarn_generator_step(t->generator, t->state, &outputs, t->symbols, err);
+    const bool drawn = tarn_stream_next(t->streams.at[0]) >= 0;
+    const tarn_status status = stream_block_step(&t->streams, drawn ? NULL : t->first, err);
 
-    if (status == TARN_OK)
-        tarn_sampler_draw(t->sampler, t->symbols, outputs, t->desc.batch,
-                          tarn_state_position(t->state));
-    return status;
+    return status == TARN_OK ? stream_block_draw(&t->streams, NULL, err) : status;
 }
 
 static tarn_status timed(struct image_timing *t, double *seconds, size_t count, tarn_error *err)
@@ -44,23 +44,26 @@ static tarn_status timed(struct image_timing *t, double *seconds, size_t count, 
     return status;
 }
 
-/* Bytes that vary, up to position `at`. */
+/* Bytes that vary, up to position `at`; the same ones for all images. */
 static tarn_status skip_to(struct image_timing *t, size_t at, tarn_error *err)
 {
-    const size_t B = t->desc.batch, n = at - (size_t)tarn_state_position(t->state);
-    const float *outputs;
+    const size_t n = at - (size_t)position(t);
+    tarn_status status;
 
     if (n == 0)
         return TARN_OK;
-    for (size_t i = 0; i < B * n; i++)
+    for (size_t i = 0; i < n; i++)
         t->skipped[i] = (int32_t)(7 * i % 256);
-    return tarn_generator_prefill(t->generator, t->state, &outputs, t->skipped, n, err);
+    status = tarn_engine_prefill(t->streams.engine, t->streams.at[0], t->streams.outputs,
+                                 t->skipped, n, err);
+    for (size_t b = 1; b < t->streams.n && status == TARN_OK; b++)
+        stream_block_fork(&t->streams, b, 0);
+    return status;
 }
 
 void image_timing_restart(struct image_timing *t)
 {
-    memset(t->state, 0, tarn_generator_state_size(t->generator));
-    memset(t->symbols, 0, t->desc.batch * sizeof *t->symbols);
+    stream_block_restart(&t->streams);
     t->done = 0;
 }
 
@@ -76,7 +79,7 @@ tarn_status image_timing_advance(struct image_timing *t, size_t until, tarn_erro
             (status = timed(t, &seconds, piece->count, err)) != TARN_OK)
             break;
         piece->seconds = fmin(piece->seconds, seconds);
-        t->held = (size_t)fmax((double)t->held, (double)tarn_generator_bytes(t->generator));
+        t->held = (size_t)fmax((double)t->held, (double)tarn_engine_bytes(t->streams.engine));
     }
     return status;
 }
@@ -93,7 +96,7 @@ static size_t least_of(size_t a, size_t b)
  * because they would have to run up to the middle first. */
 static tarn_status probe(struct image_timing *t, double *mean, tarn_error *err)
 {
-    const bool again = strcmp(tarn_generator_method(t->generator), "recompute") == 0;
+    const bool again = strcmp(tarn_engine_method(t->streams.engine), "recompute") == 0;
     const size_t middle = t->steps / 2, from = again ? middle : 0;
     const size_t count = t->steps - from < PROBED ? 1 : PROBED;
     tarn_status status;
@@ -101,15 +104,15 @@ static tarn_status probe(struct image_timing *t, double *mean, tarn_error *err)
     image_timing_restart(t);
     if ((status = step(t, err)) != TARN_OK)
         return status;
-    t->held_first = t->held = tarn_generator_bytes(t->generator);
+    t->held_first = t->held = tarn_engine_bytes(t->streams.engine);
     image_timing_restart(t);
     if ((status = skip_to(t, from, err)) != TARN_OK ||
         (status = timed(t, mean, again ? 1 : count, err)) != TARN_OK)
         return status;
     if (again)
         return TARN_OK;
-    *mean *= tarn_generator_flops(t->generator, middle) /
-             tarn_generator_flops(t->generator, 0) / (double)count;
+    *mean *= tarn_engine_flops(t->streams.engine, middle) /
+             tarn_engine_flops(t->streams.engine, 0) / (double)count;
     return TARN_OK;
 }
 
@@ -165,63 +168,55 @@ static bool choose_pieces(struct image_timing *t, double mean)
 
 static tarn_status no_memory(const struct image_timing *t, tarn_error *err)
 {
-    return bench_no_memory(err, "%zu images at a time, with a state of %zu bytes",
-                           t->desc.batch, tarn_generator_state_size(t->generator));
+    return bench_no_memory(err, "%zu images at a time", t->desc.batch);
 }
 
-static tarn_generator_desc generator_desc(const struct image_timing *t, size_t longest)
+static tarn_engine_desc engine_desc(const struct image_timing *t, size_t longest)
 {
     const struct image_timing_desc *const d = &t->desc;
 
-    return (tarn_generator_desc){.batch = d->batch,
-                                 .longest = longest,
-                                 .method = d->method,
-                                 .precision = d->precision,
-                                 .host = {.threads = d->threads, .cpu = d->cpu}};
+    return (tarn_engine_desc){.longest = longest,
+                              .method = d->method,
+                              .precision = d->precision,
+                              .host = {.threads = d->threads, .cpu = d->cpu}};
 }
 
 /* A growing state cannot be created for an endless stream; its size at the first step is that
  * of a stream of length 1. */
 static tarn_status find_first_state(struct image_timing *t, tarn_error *err)
 {
-    tarn_generator_desc desc = generator_desc(t, 0);
-    tarn_generator *other;
+    tarn_engine_desc desc = engine_desc(t, 0);
+    tarn_engine *other;
     tarn_status status;
 
-    t->state_first = tarn_generator_state_size(t->generator);
-    t->grows = tarn_generator_create(&other, t->desc.model, &desc, NULL) != TARN_OK;
+    t->state_first = t->streams.n * t->streams.size;
+    t->grows = tarn_engine_create(&other, t->desc.model, &desc, NULL) != TARN_OK;
     if (t->grows) {
         desc.longest = 1;
-        if ((status = tarn_generator_create(&other, t->desc.model, &desc, err)) != TARN_OK)
+        if ((status = tarn_engine_create(&other, t->desc.model, &desc, err)) != TARN_OK)
             return status;
-        t->state_first = tarn_generator_state_size(other);
+        t->state_first = t->streams.n * tarn_stream_size(other);
     }
-    tarn_generator_free(other);
-    return TARN_OK;
+    return tarn_engine_free(other, err);
 }
 
 static tarn_status make_parts(struct image_timing *t, tarn_error *err)
 {
-    const tarn_generator_desc desc = generator_desc(t, t->steps);
-    const tarn_sampling sampling = {0};
+    const tarn_engine_desc desc = engine_desc(t, t->steps);
     tarn_status status;
 
-    if ((status = tarn_generator_create(&t->generator, t->desc.model, &desc, err)) != TARN_OK ||
-        (status = tarn_sampler_create(&t->sampler, t->desc.model, &sampling, &desc.host,
-                                      err)) != TARN_OK ||
+    if ((status = stream_block_open(&t->streams, t->desc.model, &desc, t->desc.batch, err)) !=
+            TARN_OK ||
         (status = find_first_state(t, err)) != TARN_OK)
         return status;
-    const size_t bytes = tarn_generator_state_size(t->generator);
-
-    t->state = bytes < hardware_memory() ? bench_block_new(bytes) : NULL;
-    t->symbols = malloc(t->desc.batch * sizeof *t->symbols);
-    return t->state && t->symbols ? TARN_OK : no_memory(t, err);
+    t->first = calloc(t->desc.batch, sizeof *t->first);
+    return t->first ? TARN_OK : no_memory(t, err);
 }
 
 static bool make_skipped(struct image_timing *t, size_t most)
 {
     free(t->skipped);
-    t->skipped = malloc((most * t->desc.batch + 1) * sizeof *t->skipped);
+    t->skipped = malloc((most + 1) * sizeof *t->skipped);
     return t->skipped != NULL;
 }
 
@@ -246,10 +241,8 @@ void image_timing_close(struct image_timing *t)
 {
     free(t->pieces);
     free(t->skipped);
-    free(t->symbols);
-    free(t->state);
-    tarn_sampler_free(t->sampler);
-    tarn_generator_free(t->generator);
+    free(t->first);
+    stream_block_close(&t->streams);
 }
 
 /* ---- Results ------------------------------------------------------------ */
@@ -277,6 +270,6 @@ double image_timing_flops(const struct image_timing *t)
     double flops = 0.0;
 
     for (size_t i = 0; i < t->steps; i++)
-        flops += tarn_generator_flops(t->generator, i);
-    return flops / (double)t->desc.batch;
+        flops += tarn_engine_flops(t->streams.engine, i);
+    return flops;
 }

@@ -9,7 +9,7 @@
 #ifndef IMAGE_TIMING_H
 #define IMAGE_TIMING_H
 
-#include "tarn/tarn.h"
+#include "stream_block.h"
 
 struct image_timing_desc {
     const tarn_model *model;
@@ -28,15 +28,12 @@ struct image_piece {
 
 struct image_timing {
     struct image_timing_desc desc;
-    tarn_generator *generator;
-    tarn_sampler *sampler;
-    void *state;
-    int32_t *symbols;           /* B */
-    int32_t *skipped;           /* B x those that are fed at a time */
+    struct stream_block streams;
+    int32_t *first, *skipped;   /* B zeros; those that are fed at a time */
     size_t steps, most_skipped; /* of an image; between two pieces */
     bool grows;                 /* the state does, and with it what a step costs */
-    size_t state_first;         /* bytes of the whole batch's state at the first step */
-    size_t held_first, held;    /* bytes that the generator held then, and at most */
+    size_t state_first;         /* bytes of all streams at the first step */
+    size_t held_first, held;    /* bytes that the engine used then, and at most */
     struct image_piece *pieces;
     size_t count, done; /* of them; in this pass */
 };

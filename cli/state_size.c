@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "state_size.h"
 
-static size_t state_bytes(const tarn_model *model, size_t longest)
+static size_t stream_bytes(const tarn_model *model, size_t longest)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = longest, .host.threads = 1};
-    tarn_generator *generator;
+    const tarn_engine_desc desc = {.capacity = 1, .longest = longest, .host.threads = 1};
+    tarn_engine *engine;
 
-    if (tarn_generator_create(&generator, model, &desc, NULL) != TARN_OK)
+    if (tarn_engine_create(&engine, model, &desc, NULL) != TARN_OK)
         return 0;
-    const size_t bytes = tarn_generator_state_size(generator);
+    const size_t bytes = tarn_stream_size(engine);
 
-    tarn_generator_free(generator);
+    tarn_engine_free(engine, NULL);
     return bytes;
 }
 
@@ -19,9 +19,9 @@ static size_t state_bytes(const tarn_model *model, size_t longest)
  * stream without end; a short stream may need half of it. */
 struct state_size state_size(const tarn_model *model)
 {
-    const size_t one = state_bytes(model, 1), two = state_bytes(model, 2);
+    const size_t one = stream_bytes(model, 1), two = stream_bytes(model, 2);
     const size_t each = tarn_model_config(model)->positions == 1 ? 0 : two - one;
 
     return each > 0 || one == 0 ? (struct state_size){one > 0, one - each, each}
-                                : (struct state_size){true, state_bytes(model, 0), 0};
+                                : (struct state_size){true, stream_bytes(model, 0), 0};
 }

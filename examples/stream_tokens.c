@@ -10,13 +10,12 @@ int main(int argc, char **argv)
 {
     tarn_config config;
     tarn_model *model = NULL;
-    tarn_generator *generator = NULL;
-    tarn_sampler *sampler = NULL;
-    void *state = NULL;
+    tarn_engine *engine = NULL;
+    tarn_stream *stream = NULL;
+    float *outputs = NULL;
     int32_t symbol = 0; /* what is read first */
-    const float *outputs;
     tarn_error err = {TARN_ENOMEM, "not enough memory"};
-    const tarn_generator_desc desc = {.batch = 1, .longest = 64};
+    const tarn_engine_desc desc = {.capacity = 1, .longest = 64};
     const tarn_sampling sampling = {.temperature = 0.8, .top_k = 5, .seed = 7};
 
     tarn_status status = argc > 1 ? tarn_model_load(&model, argv[1], NULL, &err)
@@ -24,15 +23,18 @@ int main(int argc, char **argv)
     if (status == TARN_OK && !model)
         status = tarn_model_create(&model, &config, NULL, &err);
     if (status == TARN_OK)
-        status = tarn_generator_create(&generator, model, &desc, &err);
+        status = tarn_engine_create(&engine, model, &desc, &err);
     if (status == TARN_OK)
-        status = tarn_sampler_create(&sampler, model, &sampling, NULL, &err);
-    if (status == TARN_OK && !(state = calloc(1, tarn_generator_state_size(generator))))
+        status = tarn_stream_create(&stream, engine, &err);
+    if (status == TARN_OK)
+        status = tarn_stream_sampling(stream, &sampling, &err);
+    if (status == TARN_OK && !(outputs = malloc(tarn_model_outputs(model) * sizeof *outputs)))
         status = TARN_ENOMEM;
     for (int i = 0; i < 64 && status == TARN_OK; i++) {
-        status = tarn_generator_step(generator, state, &outputs, &symbol, &err);
+        status = tarn_engine_step(engine, &stream, outputs, &symbol, 1, &err);
+        if (status == TARN_OK)
+            status = tarn_engine_draw(engine, &stream, &symbol, outputs, 1, &err);
         if (status == TARN_OK) {
-            tarn_sampler_draw(sampler, &symbol, outputs, 1, tarn_state_position(state));
             printf("%d ", (int)symbol);
             fflush(stdout);
         }
@@ -40,9 +42,9 @@ int main(int argc, char **argv)
     printf("\n");
     if (status != TARN_OK)
         fprintf(stderr, "stream_tokens: %s\n", err.text);
-    free(state);
-    tarn_sampler_free(sampler);
-    tarn_generator_free(generator);
+    free(outputs);
+    tarn_stream_free(stream);
+    tarn_engine_free(engine, NULL);
     tarn_model_free(model);
     return status == TARN_OK ? 0 : 1;
 }

@@ -184,7 +184,7 @@ image 2 "--precision is 'f16'; it must be f32 or bf16" --precision f16
 image 2 '--budget' --budget 0
 image 2 "image: preset: unknown name 'foo'; available: copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper
-image 1 'not enough memory for 1048576 images at a time' --preset mnist-paper --method linear:1048576
+image 1 'not enough memory for 1048576 streams of' --preset mnist-paper --method linear:1048576
 
 # Without gnuplot the numbers are there and the picture is not.
 mkdir "$folder/empty"

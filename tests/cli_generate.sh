@@ -134,12 +134,12 @@ for options in 'linear' 'softmax' 'lsh' 'linear --method recompute' 'linear --st
 done
 make first "$linear" -n 20 --save-state "$folder/state"
 expect 0 '^' generate "$linear" --load-state "$folder/state" --prompt 'and then' -n 5
-refuse 1 "is a state of the model" generate "$folder/other.safetensors" --load-state "$folder/state"
-refuse 1 "is a state of 1 streams; expected 2" generate "$linear" --load-state "$folder/state" \
+refuse 1 "its streams are of the model" generate "$folder/other.safetensors" --load-state "$folder/state"
+refuse 1 "has 1 streams; expected 2" generate "$linear" --load-state "$folder/state" \
     --streams 2
-refuse 1 "is a state of the method 'recurrent'" generate "$linear" \
+refuse 1 "its streams are of the method 'recurrent'" generate "$linear" \
     --load-state "$folder/state" --method recompute
-refuse 1 'is not a saved generator state' generate "$linear" --load-state "$linear"
+refuse 1 'does not contain saved streams' generate "$linear" --load-state "$linear"
 refuse 1 'No such file' generate "$linear" --load-state "$folder/none"
 for size in 0 5 8 100 1000; do
     head -c $size "$folder/state" >"$folder/cut"

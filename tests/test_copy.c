@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "support/batches.h"
-#include "tarn/generate.h"
+#include "support/streams.h"
 #include "tarn/train.h"
 #include "task/task.h"
 
@@ -100,13 +100,8 @@ static size_t most_likely(const float *outputs, size_t n)
  * last is what it reads next. */
 static void check_writes_copies(struct pupil *p, double least)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = N, .host.cpu = forced_cpu()};
-    tarn_generator *generator;
+    struct streams s = streams_open(p->model, (tarn_engine_desc){.longest = N}, 1);
     size_t right = 0, counted = 0;
-    tarn_error err;
-
-    check_ok(tarn_generator_create(&generator, p->model, &desc, &err), &err);
-    void *const state = take(1, tarn_generator_state_size(generator));
 
     batch_of(p, TN_VALIDATION, 1);
     for (size_t b = 0; b < B; b++) {
@@ -115,32 +110,28 @@ static void check_writes_copies(struct pupil *p, double least)
         const float *const weights = p->batch.weights + b * N;
         int32_t said = inputs[0];
 
-        memset(state, 0, tarn_generator_state_size(generator));
+        streams_restart(&s);
         for (size_t n = 0; n < N; n++) {
             const bool writes = n > 0 && weights[n - 1] != 0.0f;
             const int32_t reads = writes ? said : inputs[n];
-            const float *outputs;
 
-            check_ok(tarn_generator_step(generator, state, &outputs, &reads, &err), &err);
-            said = (int32_t)most_likely(outputs, SYMBOLS + 1);
+            said = (int32_t)most_likely(streams_step(&s, &reads), SYMBOLS + 1);
             counted += weights[n] != 0.0f;
             right += weights[n] != 0.0f && said == targets[n];
         }
     }
     if (!((double)right >= least * (double)counted))
         fail_msg("%zu of %zu written right", right, counted);
-    free(state);
-    tarn_generator_free(generator);
+    streams_close(&s);
 }
 
 /* On trained weights, whose outputs are large and sure. */
 static void check_steps_equal_parallel(struct pupil *p)
 {
-    const tarn_generator_desc desc = {.batch = B, .longest = N, .host.cpu = forced_cpu()};
+    struct streams s = streams_open(p->model, (tarn_engine_desc){.longest = N}, B);
     const tarn_batch batch = batch_of(p, TN_VALIDATION, 2);
     const size_t O = SYMBOLS + 1;
-    const float *all, *outputs;
-    tarn_generator *generator;
+    const float *all;
     tarn_run *run;
     int32_t now[B];
     tarn_error err;
@@ -150,13 +141,11 @@ static void check_steps_equal_parallel(struct pupil *p)
                  &(tarn_run_desc){.batch = B, .length = N, .host.cpu = forced_cpu()}, &err),
              &err);
     check_ok(tarn_run_forward(run, &all, batch.inputs, NULL, &err), &err);
-    check_ok(tarn_generator_create(&generator, p->model, &desc, &err), &err);
-    void *const state = take(1, tarn_generator_state_size(generator));
-
     for (size_t n = 0; n < N; n++) {
         for (size_t b = 0; b < B; b++)
             now[b] = batch.inputs[b * N + n];
-        check_ok(tarn_generator_step(generator, state, &outputs, now, &err), &err);
+        const float *const outputs = streams_step(&s, now);
+
         for (size_t i = 0; i < B * O; i++) {
             const double want = (double)all[(i / O * N + n) * O + i % O];
 
@@ -165,8 +154,7 @@ static void check_steps_equal_parallel(struct pupil *p)
                          want);
         }
     }
-    free(state);
-    tarn_generator_free(generator);
+    streams_close(&s);
     tarn_run_free(run);
 }
 

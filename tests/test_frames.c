@@ -7,8 +7,7 @@
 
 #include "model/run.h"
 #include "support/layer_case.h"
-#include "support/model_case.h"
-#include "tarn/generate.h"
+#include "support/streams.h"
 
 enum { B = 3, T = 14, LABELS = 2 };
 
@@ -265,14 +264,13 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
 {
     const struct model_variant variant = {"", {{"body", "lstm"}, {0}}};
     tarn_model *const model = model_of(&variant);
-    tarn_generator *generator;
+    tarn_engine *engine;
     tarn_run *run;
     tarn_error err;
 
     (void)state;
-    assert_int_equal(
-        tarn_generator_create(&generator, model, &(tarn_generator_desc){.batch = 1}, &err),
-        TARN_EINVAL);
+    assert_int_equal(tarn_engine_create(&engine, model, &(tarn_engine_desc){0}, &err),
+                     TARN_EINVAL);
     assert_non_null(strstr(err.text, "lstm"));
     assert_int_equal(tn_run_create(&run, model,
                                    &(struct tn_run_desc){.B = 1, .N = 2, .elements = TN_BF16},
@@ -283,29 +281,24 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
 }
 
 /* Steps on frames are those of test_recognizer.c; symbols are none, and only steps hear. */
-static void a_generator_of_frames_takes_no_symbols(void **state)
+static void an_engine_of_frames_takes_no_symbols(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
-    tarn_generator_desc desc = {.batch = 1, .method = "recompute", .host.cpu = forced_cpu()};
-    tarn_generator *generator;
-    const float *outputs;
+    tarn_engine_desc desc = {.method = "recompute", .host.cpu = forced_cpu()};
+    tarn_engine *engine;
     tarn_error err;
 
     (void)state;
-    assert_int_equal(tarn_generator_create(&generator, model, &desc, &err), TARN_EINVAL);
+    assert_int_equal(tarn_engine_create(&engine, model, &desc, &err), TARN_EINVAL);
+    assert_null(engine);
     assert_non_null(strstr(err.text, "inputs are frames"));
-    desc.method = NULL;
-    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
-    assert_string_equal(tarn_generator_method(generator), "recurrent");
-    void *const memory = take(tarn_generator_state_size(generator) + TN_ALIGN, 1);
-    void *const begin = (char *)memory + (TN_ALIGN - (uintptr_t)memory % TN_ALIGN);
+    struct streams s = streams_open(model, (tarn_engine_desc){0}, 1);
 
-    assert_int_equal(
-        tarn_generator_step(generator, begin, &outputs, (const int32_t[]){0}, &err),
-        TARN_EINVAL);
+    assert_string_equal(tarn_engine_method(s.engine), "recurrent");
+    assert_int_equal(tarn_engine_step(s.engine, s.at, s.outputs, (const int32_t[]){0}, 1, &err),
+                     TARN_EINVAL);
     assert_non_null(strstr(err.text, "its inputs are frames"));
-    free(memory);
-    tarn_generator_free(generator);
+    streams_close(&s);
     tarn_model_free(model);
 }
 
@@ -319,7 +312,7 @@ int main(void)
         cmocka_unit_test(a_model_of_symbols_takes_no_frames_and_no_stack),
         cmocka_unit_test(an_lstm_that_no_model_can_be_is_refused),
         cmocka_unit_test(an_lstm_runs_in_f32_and_generates_nothing),
-        cmocka_unit_test(a_generator_of_frames_takes_no_symbols),
+        cmocka_unit_test(an_engine_of_frames_takes_no_symbols),
     };
 
     return cmocka_run_group_tests_name("frames", tests, NULL, NULL);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "kernel/matmul.h"
-#include "support/model_case.h"
-#include "tarn/generate.h"
+#include "support/streams.h"
 
 enum { PROMPT = 70, STEPS = 5 };
 
@@ -26,50 +25,32 @@ static void round_matrices(const tarn_model *model)
                 tensor.values[e] = tn_bf16_to_f32(tn_bf16_from_f32(tensor.values[e]));
 }
 
-static tarn_generator *generator_of(const tarn_model *model, const char *precision,
-                                    size_t batch)
+static struct streams open_streams(const tarn_model *model, const char *precision, size_t n)
 {
-    const tarn_generator_desc desc = {.batch = batch,
-                                      .longest = PROMPT + STEPS,
-                                      .method = "recurrent",
-                                      .precision = precision,
-                                      .host.cpu = forced_cpu()};
-    tarn_generator *generator;
-    tarn_error err;
-
-    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
-    return generator;
+    return streams_open(model,
+                        (tarn_engine_desc){.longest = PROMPT + STEPS,
+                                           .method = "recurrent",
+                                           .precision = precision},
+                        n);
 }
 
 /* A prompt, then steps; outputs of all calls behind each other. */
-static float *outputs_of(tarn_generator *g, size_t batch, size_t O, size_t prompt)
+static float *run(const tarn_model *model, const char *precision, size_t n, size_t prompt)
 {
-    float *const all = take((STEPS + 1) * batch * O, sizeof *all);
-    int32_t *const symbols = take(batch * PROMPT, sizeof *symbols);
-    void *const state = take(1, tarn_generator_state_size(g));
+    struct streams s = open_streams(model, precision, n);
+    float *const all = take((STEPS + 1) * n * s.O, sizeof *all);
+    int32_t *const symbols = take(n * PROMPT, sizeof *symbols);
     struct tn_random random;
-    tarn_error err;
 
     tn_random_seed(&random, 8);
     for (size_t i = 0; i <= STEPS; i++) {
-        const float *outputs;
-        const size_t n = i == 0 ? prompt : 1;
-
-        draw_symbols(symbols, batch * n, &random);
-        check_ok(tarn_generator_prefill(g, state, &outputs, symbols, n, &err), &err);
-        memcpy(all + i * batch * O, outputs, batch * O * sizeof *all);
+        draw_symbols(symbols, n * (i == 0 ? prompt : 1), &random);
+        memcpy(all + i * n * s.O,
+               i == 0 ? streams_prefill(&s, symbols, prompt) : streams_step(&s, symbols),
+               n * s.O * sizeof *all);
     }
-    free(state);
     free(symbols);
-    return all;
-}
-
-static float *run(const tarn_model *model, const char *precision, size_t batch, size_t prompt)
-{
-    tarn_generator *const g = generator_of(model, precision, batch);
-    float *const all = outputs_of(g, batch, tarn_model_outputs(model), prompt);
-
-    tarn_generator_free(g);
+    streams_close(&s);
     return all;
 }
 
@@ -116,8 +97,8 @@ static void matrices_are_rounded_and_nothing_else(void **state)
 static void bf16_reads_half_the_bytes_of_matrices(void **state)
 {
     tarn_model *const model = model_of(model_variant_at(0));
-    tarn_generator *const narrow = generator_of(model, "bf16", 1);
-    tarn_generator *const wide = generator_of(model, "f32", 1);
+    struct streams narrow = open_streams(model, "bf16", 1);
+    struct streams wide = open_streams(model, "f32", 1);
     size_t matrices = 0;
     tarn_tensor tensor;
 
@@ -125,12 +106,31 @@ static void bf16_reads_half_the_bytes_of_matrices(void **state)
     for (size_t i = 0; tarn_model_tensor(model, i, &tensor); i++)
         if (tensor.columns > 0 && !is_table(tensor.name))
             matrices += tensor.rows * tensor.columns;
-    assert_int_equal(tarn_generator_weight_bytes(wide) - tarn_generator_weight_bytes(narrow),
+    assert_int_equal(tarn_engine_weight_bytes(wide.engine) -
+                         tarn_engine_weight_bytes(narrow.engine),
                      matrices * 2);
-    assert_true(tarn_generator_flops(wide, 7) == tarn_generator_flops(narrow, 7));
-    assert_int_equal(tarn_generator_state_size(wide), tarn_generator_state_size(narrow));
-    tarn_generator_free(narrow);
-    tarn_generator_free(wide);
+    assert_true(tarn_engine_flops(wide.engine, 7) == tarn_engine_flops(narrow.engine, 7));
+    assert_int_equal(wide.size, narrow.size);
+    streams_close(&narrow);
+    streams_close(&wide);
+    tarn_model_free(model);
+}
+
+/* A stream has no precision. */
+static void a_stream_can_change_its_precision(void **state)
+{
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct streams narrow = open_streams(model, "bf16", 1);
+    struct streams wide = open_streams(model, "f32", 1);
+    const int32_t symbol = 3;
+    tarn_error err;
+
+    (void)state;
+    streams_step(&wide, &symbol);
+    check_ok(tarn_engine_step(narrow.engine, wide.at, narrow.outputs, &symbol, 1, &err), &err);
+    assert_int_equal(tarn_stream_position(wide.at[0]), 2);
+    streams_close(&narrow);
+    streams_close(&wide);
     tarn_model_free(model);
 }
 
@@ -145,15 +145,13 @@ static void other_precisions_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        const tarn_generator_desc desc = {.batch = 1,
-                                          .longest = 10,
-                                          .method = cases[i].method,
-                                          .precision = cases[i].precision};
-        tarn_generator *g;
+        const tarn_engine_desc desc = {
+            .longest = 10, .method = cases[i].method, .precision = cases[i].precision};
+        tarn_engine *engine;
         tarn_error err;
 
-        assert_int_equal(tarn_generator_create(&g, model, &desc, &err), cases[i].status);
-        assert_null(g);
+        assert_int_equal(tarn_engine_create(&engine, model, &desc, &err), cases[i].status);
+        assert_null(engine);
         assert_non_null(strstr(err.text, "precision"));
         assert_non_null(strstr(err.text, cases[i].found));
     }
@@ -165,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_are_rounded_and_nothing_else),
         cmocka_unit_test(bf16_reads_half_the_bytes_of_matrices),
+        cmocka_unit_test(a_stream_can_change_its_precision),
         cmocka_unit_test(other_precisions_are_refused),
     };
 

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* test_generate_memory.c - generation takes no memory as it goes: a step allocates nothing, and
- * the state of linear attention is as large for a thousand positions as for ten, and for ten
+ * a stream of linear attention is as large for a thousand positions as for ten, and for ten
  * million as for 1024: from the first pixel of an image to the last it is the same block. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "support/count_calls.h"
 #include "support/ledger.h"
-#include "support/model_case.h"
-#include "tarn/generate.h"
-
-static tarn_generator *generator_of(const tarn_model *model, size_t longest)
-{
-    const tarn_generator_desc desc = {
-        .batch = 3, .longest = longest, .method = "recurrent", .host.cpu = forced_cpu()};
-    tarn_generator *generator;
-    tarn_error err;
-
-    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
-    return generator;
-}
+#include "support/streams.h"
 
 static bool is_recurrent(const struct model_variant *variant)
 {
@@ -28,12 +16,13 @@ static bool is_recurrent(const struct model_variant *variant)
     return config.causal && !strstr(config.attention, "lsh");
 }
 
-static size_t state_size(const tarn_model *model, size_t longest)
+static size_t stream_size(const tarn_model *model, size_t longest)
 {
-    tarn_generator *const g = generator_of(model, longest);
-    const size_t size = tarn_generator_state_size(g);
+    tarn_engine *const engine =
+        engine_of(model, (tarn_engine_desc){.longest = longest, .method = "recurrent"});
+    const size_t size = tarn_stream_size(engine);
 
-    tarn_generator_free(g);
+    engine_close(engine);
     return size;
 }
 
@@ -46,15 +35,15 @@ static void only_caches_grow_with_the_length(void **state)
         if (!is_recurrent(variant))
             continue;
         tarn_model *const model = model_of(variant);
-        const size_t few = state_size(model, 10), many = state_size(model, 30);
+        const size_t few = stream_size(model, 10), many = stream_size(model, 30);
 
         if (strstr(tarn_model_config(model)->attention, "linear")) {
             assert_int_equal(few, many);
-            const size_t endless = state_size(model, 0);
+            const size_t endless = stream_size(model, 0);
 
-            assert_int_equal(few, state_size(model, 1023));
-            assert_int_equal(endless, state_size(model, 1024));
-            assert_int_equal(endless, state_size(model, 10000000));
+            assert_int_equal(few, stream_size(model, 1023));
+            assert_int_equal(endless, stream_size(model, 1024));
+            assert_int_equal(endless, stream_size(model, 10000000));
             assert_true(few < endless && endless < 2 * few);
         } else {
             assert_true(few < many);
@@ -63,7 +52,7 @@ static void only_caches_grow_with_the_length(void **state)
     }
 }
 
-/* ---- What a generator holds --------------------------------------------- */
+/* ---- What an engine allocates ------------------------------------------- */
 
 struct meter {
     size_t bytes; /* asked for since it was last looked at */
@@ -81,65 +70,65 @@ static void give_back(void *context, void *memory)
     free(memory);
 }
 
-/* Structures and plans of products are left out: a few KiB. */
-static void check_held(const tarn_model *model, const char *method, size_t batch)
+/* Structures, plans of products and what is sampled with are left out: a few KiB. */
+static void check_bytes(const tarn_model *model, const char *method, size_t capacity)
 {
     enum { SMALL = 1 << 15 };
     struct meter meter = {0};
     const tarn_allocator allocator = {metered, give_back, &meter};
-    const tarn_generator_desc desc = {.batch = batch,
-                                      .longest = 30,
-                                      .method = method,
-                                      .host = {.cpu = forced_cpu(), .allocator = &allocator}};
-    int32_t symbols[100] = {0};
-    tarn_generator *g;
-    const float *outputs;
+    tarn_engine *const engine =
+        engine_of(model, (tarn_engine_desc){.longest = 30,
+                                            .capacity = capacity,
+                                            .method = method,
+                                            .host.allocator = &allocator});
+    float *const outputs = take(tarn_model_outputs(model), sizeof *outputs);
+    tarn_stream *const stream = take(tarn_stream_size(engine), 1);
+    const int32_t symbol = 0;
     tarn_error err;
 
-    check_ok(tarn_generator_create(&g, model, &desc, &err), &err);
-    void *const state = take(tarn_generator_state_size(g), 1);
-
-    check_ok(tarn_generator_step(g, state, &outputs, symbols, &err), &err);
-    assert_in_range(tarn_generator_bytes(g), 1, meter.bytes);
-    assert_in_range(meter.bytes - tarn_generator_bytes(g), 0, SMALL);
-    free(state);
-    tarn_generator_free(g);
+    check_ok(tarn_engine_step(engine, &stream, outputs, &symbol, 1, &err), &err);
+    assert_in_range(tarn_engine_bytes(engine), 1, meter.bytes);
+    assert_in_range(meter.bytes - tarn_engine_bytes(engine), 0, SMALL);
+    free(outputs);
+    free(stream);
+    engine_close(engine);
 }
 
-static void what_a_generator_holds_is_what_it_asked_for(void **state)
+static void the_bytes_of_an_engine_are_what_it_asked_for(void **state)
 {
     tarn_model *const model = model_of(model_variant_at(0));
 
     (void)state;
     for (size_t m = 0; tarn_method(m); m++) {
-        check_held(model, tarn_method(m)->name, 1);
-        check_held(model, tarn_method(m)->name, 100);
+        check_bytes(model, tarn_method(m)->name, 1);
+        check_bytes(model, tarn_method(m)->name, 100);
     }
     tarn_model_free(model);
 }
 
 /* ---- Memory that is not there ------------------------------------------- */
 
-/* Whether a generator could be made; nothing stays allocated either way. */
-static bool survives(const tarn_model *model, const char *method, size_t batch, size_t allowed)
+/* Whether an engine and a stream could be made; nothing stays allocated either way. */
+static bool survives(const tarn_model *model, const char *method, size_t capacity,
+                     size_t allowed)
 {
     struct ledger ledger = {.allowed = allowed};
     const tarn_allocator allocator = ledger_allocator(&ledger);
-    const tarn_generator_desc desc = {.batch = batch,
-                                      .longest = 30,
-                                      .method = method,
-                                      .host = {.cpu = forced_cpu(), .allocator = &allocator}};
-    tarn_generator *g = NULL;
+    const tarn_engine_desc desc = {.longest = 30,
+                                   .capacity = capacity,
+                                   .method = method,
+                                   .host = {.cpu = forced_cpu(), .allocator = &allocator}};
+    tarn_engine *engine = NULL;
+    tarn_stream *stream = NULL;
     tarn_error err = {0};
-    const tarn_status status = tarn_generator_create(&g, model, &desc, &err);
+    tarn_status status = tarn_engine_create(&engine, model, &desc, &err);
 
-    if (status == TARN_OK) {
-        tarn_generator_free(g);
-    } else {
-        assert_null(g);
-        assert_int_equal(status, TARN_ENOMEM);
-        assert_non_null(strstr(err.text, "memory"));
-    }
+    assert_true(engine || status != TARN_OK);
+    if (status == TARN_OK)
+        status = tarn_stream_create(&stream, engine, &err);
+    assert_true(status == TARN_OK || (status == TARN_ENOMEM && strstr(err.text, "memory")));
+    tarn_stream_free(stream);
+    engine_close(engine);
     assert_int_equal(ledger.out, 0);
     return status == TARN_OK;
 }
@@ -150,10 +139,10 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
     (void)state;
     for (size_t m = 0; tarn_method(m); m++)
-        for (size_t batch = 1; batch <= 200; batch += 199) {
+        for (size_t capacity = 1; capacity <= 200; capacity += 199) {
             size_t n = 0;
 
-            while (!survives(model, tarn_method(m)->name, batch, n))
+            while (!survives(model, tarn_method(m)->name, capacity, n))
                 assert_true(++n < 200);
             assert_true(n > 1);
         }
@@ -164,52 +153,55 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
 
 /* ---- Calls -------------------------------------------------------------- */
 
-/* Calls of malloc and its kin by some steps and draws. */
-static size_t allocations(tarn_generator *g, tarn_sampler *sampler, void *state)
-{
-    int32_t symbols[3] = {1, 2, 3};
-    const size_t before = atomic_load(&calls);
-    const float *outputs;
-    tarn_status status = TARN_OK;
+enum { MANY = 200 }; /* streams */
 
-    for (size_t i = 0; i < 10 && status == TARN_OK; i++) {
-        status = tarn_generator_step(g, state, &outputs, symbols, NULL);
+/* Calls of malloc and its kin by some steps and draws, and by a prompt. */
+static size_t allocations(struct streams *s)
+{
+    static const int32_t symbols[MANY] = {1, 2, 3};
+    const size_t before = atomic_load(&calls);
+    tarn_status status = tarn_engine_step(s->engine, s->at, s->outputs, symbols, s->n, NULL);
+
+    for (size_t i = 0; i < 9 && status == TARN_OK; i++) {
+        status = tarn_engine_draw(s->engine, s->at, NULL, s->outputs, s->n, NULL);
         if (status == TARN_OK)
-            tarn_sampler_draw(sampler, symbols, outputs, 3, tarn_state_position(state));
+            status = tarn_engine_step(s->engine, s->at, s->outputs, NULL, s->n, NULL);
     }
+    if (status == TARN_OK)
+        status = tarn_engine_prefill(s->engine, s->at[0], NULL, symbols, 3, NULL);
     const size_t made = atomic_load(&calls) - before;
 
     assert_int_equal(status, TARN_OK);
     return made;
 }
 
-/* After a round to warm up, in which the threads are started. */
+/* After a round to warm up, in which the threads are started; of few streams and of many. */
+static void check_no_allocation(const struct model_variant *variant, size_t n)
+{
+    const tarn_engine_desc desc = {.longest = 30, .method = "recurrent"};
+    tarn_model *const model = model_of(variant);
+    struct streams s = streams_open(model, desc, n);
+
+    streams_sampling(&s, (tarn_sampling){.top_k = 4, .top_p = 0.9});
+    allocations(&s);
+    assert_int_equal(allocations(&s), 0);
+    streams_close(&s);
+    tarn_model_free(model);
+}
+
 static void a_step_allocates_nothing(void **unused)
 {
-    const tarn_sampling sampling = {.top_k = 4, .top_p = 0.9};
     const struct model_variant *variant;
 
     (void)unused;
-    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++) {
-        if (!is_recurrent(variant) || strcmp(variant->name, "ctc") == 0) /* draws nothing */
-            continue;
-        tarn_model *const model = model_of(variant);
-        tarn_generator *const g = generator_of(model, 30);
-        void *const state = take(tarn_generator_state_size(g), 1);
-        tarn_sampler *sampler;
-        tarn_error err;
-
-        check_ok(tarn_sampler_create(&sampler, model, &sampling, NULL, &err), &err);
-        allocations(g, sampler, state);
-        assert_int_equal(allocations(g, sampler, state), 0);
-        tarn_sampler_free(sampler);
-        free(state);
-        tarn_generator_free(g);
-        tarn_model_free(model);
-    }
+    for (size_t i = 0; (variant = model_variant_at(i)) != NULL; i++)
+        if (is_recurrent(variant) && strcmp(variant->name, "ctc") != 0) { /* draws nothing */
+            check_no_allocation(variant, 3);
+            check_no_allocation(variant, MANY);
+        }
 }
 
-/* (16)-(20) with the head of the paper's images: bytes of memory behind the state stay as they
+/* (16)-(20) with the head of the paper's images: bytes of memory behind the stream stay as they
  * were, so that no pixel needs more of it than the first, and none allocates. */
 static void an_image_takes_no_memory_from_its_first_pixel_to_its_last(void **unused)
 {
@@ -217,35 +209,31 @@ static void an_image_takes_no_memory_from_its_first_pixel_to_its_last(void **unu
     const struct model_variant image = {"image",
                                         {{"head", "logistic"}, {"symbols", "256"}, {0}}};
     tarn_model *const model = model_of(&image);
-    tarn_generator *const g = generator_of(model, PIXELS - 1);
-    const size_t bytes = tarn_generator_state_size(g);
-    unsigned char *const state = take(bytes + BEHIND, 1);
-    int32_t symbols[3] = {0, 0, 0};
-    const float *outputs;
-    tarn_sampler *sampler;
-    tarn_error err;
+    struct streams s = streams_open(model, (tarn_engine_desc){.longest = PIXELS - 1}, 1);
+    unsigned char *const memory = take(s.size + BEHIND, 1);
+    tarn_stream *const stream = (tarn_stream *)(void *)memory;
+    const int32_t first = 0;
 
     (void)unused;
-    check_ok(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, NULL, &err), &err);
-    allocations(g, sampler, state);
-    memset(state, 0, bytes);
-    memset(state + bytes, 0xa5, BEHIND);
+    streams_step(&s, &first);
+    memset(memory + s.size, 0xa5, BEHIND);
     for (size_t pixel = 1; pixel < PIXELS; pixel++) {
         const size_t before = atomic_load(&calls);
-        const tarn_status status = tarn_generator_step(g, state, &outputs, symbols, NULL);
+        tarn_status status =
+            tarn_engine_step(s.engine, &stream, s.outputs, pixel == 1 ? &first : NULL, 1, NULL);
 
-        tarn_sampler_draw(sampler, symbols, outputs, 3, pixel);
+        if (status == TARN_OK)
+            status = tarn_engine_draw(s.engine, &stream, NULL, s.outputs, 1, NULL);
         const size_t made = atomic_load(&calls) - before;
 
         assert_int_equal(status, TARN_OK);
         assert_int_equal(made, 0);
-        assert_int_equal(tarn_generator_state_size(g), bytes);
+        assert_int_equal(tarn_stream_size(s.engine), s.size);
     }
     for (size_t i = 0; i < BEHIND; i++)
-        assert_int_equal(state[bytes + i], 0xa5);
-    tarn_sampler_free(sampler);
-    free(state);
-    tarn_generator_free(g);
+        assert_int_equal(memory[s.size + i], 0xa5);
+    free(memory);
+    streams_close(&s);
     tarn_model_free(model);
 }
 
@@ -265,7 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_caches_grow_with_the_length),
-        cmocka_unit_test(what_a_generator_holds_is_what_it_asked_for),
+        cmocka_unit_test(the_bytes_of_an_engine_are_what_it_asked_for),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
 #ifdef COUNTS_CALLS
         cmocka_unit_test(allocations_are_counted),

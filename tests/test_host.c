@@ -79,8 +79,7 @@ static void check_objects(const struct refusal *r, tarn_model *model)
 {
     tarn_attention *attention;
     tarn_run *run;
-    tarn_generator *generator;
-    tarn_sampler *sampler;
+    tarn_engine *engine;
     tarn_trainer *trainer;
     tarn_error err;
 
@@ -103,15 +102,10 @@ static void check_objects(const struct refusal *r, tarn_model *model)
                                   &err),
                   &err);
     assert_null(run);
-    check_refusal(r,
-                  tarn_generator_create(&generator, model,
-                                        &(tarn_generator_desc){.batch = 1, .host = r->host},
-                                        &err),
-                  &err);
-    assert_null(generator);
-    check_refusal(r, tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, &r->host, &err),
-                  &err);
-    assert_null(sampler);
+    check_refusal(
+        r, tarn_engine_create(&engine, model, &(tarn_engine_desc){.host = r->host}, &err),
+        &err);
+    assert_null(engine);
     check_refusal(r,
                   tarn_trainer_create(
                       &trainer, model,

@@ -6,6 +6,7 @@
 #include "file/safetensors.h"
 #include "support/folder.h"
 #include "support/model_case.h"
+#include "tarn/file.h"
 
 static void check_round_trip(const struct model_variant *variant, const char *path)
 {
@@ -184,9 +185,53 @@ static void a_failed_save_leaves_the_old_file(void **state)
     folder_close(&folder);
 }
 
+static void a_file_lists_what_it_holds(void **unused)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "model");
+    tarn_model *const model = model_of(model_variant_at(0));
+    tarn_file_tensor tensor;
+    tarn_file_entry entry;
+    tarn_tensor wanted;
+    tarn_file *file;
+    tarn_error err;
+    size_t i = 0;
+
+    (void)unused;
+    check_ok(tarn_model_save(model, path, &err), &err);
+    check_ok(tarn_file_open(&file, path, &err), &err);
+    for (; tarn_file_tensor_at(file, i, &tensor); i++) {
+        float *const values = take(tensor.count, sizeof *values);
+
+        assert_true(tarn_model_tensor(model, i, &wanted));
+        assert_string_equal(tensor.name, wanted.name);
+        assert_string_equal(tensor.dtype, "F32");
+        assert_int_equal(tensor.rank, wanted.columns ? 2 : 1);
+        assert_int_equal(tensor.shape[0], wanted.rows);
+        assert_int_equal(tensor.bytes, tensor.count * sizeof *values);
+        check_ok(tarn_file_floats(file, values, i, &err), &err);
+        assert_memory_equal(values, wanted.values, tensor.bytes);
+        free(values);
+    }
+    assert_false(tarn_model_tensor(model, i, &wanted));
+    assert_true(tarn_file_entry_at(file, 0, &entry));
+    assert_string_equal(entry.key, "tarn");
+    assert_ptr_equal(entry.text, tarn_file_text(file, "tarn"));
+    assert_false(tarn_file_entry_at(file, 1, &entry));
+    assert_null(tarn_file_text(file, "none"));
+    assert_int_equal(tarn_file_floats(file, NULL, i, &err), TARN_EINVAL);
+    tarn_file_free(file);
+    tarn_file_free(NULL);
+    assert_int_equal(tarn_file_open(&file, folder.path, &err), TARN_EIO);
+    assert_null(file);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_file_lists_what_it_holds),
         cmocka_unit_test(a_model_comes_back_as_it_was),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(edited_models_are_refused),

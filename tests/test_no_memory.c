@@ -11,7 +11,7 @@
 #include "file/unpack.h"
 #include "support/count_calls.h"
 #include "support/folder.h"
-#include "support/model_case.h"
+#include "support/streams.h"
 #include "support/tar_maker.h"
 #include "support/zip_maker.h"
 #include "tarn/tarn.h"
@@ -24,12 +24,11 @@ enum { B = 2, LONGEST = 20 };
 struct world {
     struct folder folder;
     tarn_model *model;
-    tarn_generator *generator;
     tarn_trainer *trainer;
-    unsigned char *state, *loaded; /* the second is room for another */
-    size_t packed;                 /* bytes of a state */
-    unsigned char *pack;           /* memory for them */
-    char path[FOLDER_PATH];        /* of the file that a call writes */
+    struct streams streams, loaded;
+    size_t packed;          /* bytes of the streams */
+    unsigned char *pack;    /* memory for them */
+    char path[FOLDER_PATH]; /* of the file that a call writes */
 };
 
 struct call {
@@ -60,9 +59,9 @@ static tarn_status save_checkpoint(struct world *w, tarn_error *err)
     return tarn_trainer_save(w->trainer, w->path, err);
 }
 
-static tarn_status save_state(struct world *w, tarn_error *err)
+static tarn_status save_streams(struct world *w, tarn_error *err)
 {
-    return tarn_state_save(w->generator, w->state, (const int32_t[B]){1, 2}, w->path, err);
+    return tarn_streams_save(w->streams.engine, w->streams.at, B, w->path, err);
 }
 
 static tarn_status load_model(struct world *w, tarn_error *err)
@@ -83,38 +82,44 @@ static tarn_status load_checkpoint(struct world *w, tarn_error *err)
     return tarn_trainer_load(w->trainer, folder_file(&w->folder, "checkpoint"), err);
 }
 
-static tarn_status load_state(struct world *w, tarn_error *err)
+static void check_loaded(const struct world *w)
 {
-    int32_t next[B];
-    const tarn_status status =
-        tarn_state_load(w->generator, w->loaded, next, folder_file(&w->folder, "state"), err);
+    for (size_t i = 0; i < B; i++)
+        assert_memory_equal(w->loaded.at[i], w->streams.at[i], w->streams.size);
+}
+
+static tarn_status load_streams(struct world *w, tarn_error *err)
+{
+    const tarn_status status = tarn_streams_load(w->loaded.engine, w->loaded.at, B,
+                                                 folder_file(&w->folder, "streams"), err);
 
     if (status == TARN_OK)
-        assert_memory_equal(w->loaded, w->state, tarn_generator_state_size(w->generator));
+        check_loaded(w);
     return status;
 }
 
-static tarn_status pack_state(struct world *w, tarn_error *err)
+static tarn_status pack_streams(struct world *w, tarn_error *err)
 {
     size_t size = w->packed;
 
     memset(w->pack, 0, size);
-    tarn_status status = tarn_state_pack(w->generator, w->pack, &size, w->state, NULL, err);
+    tarn_status status =
+        tarn_streams_pack(w->streams.engine, w->pack, &size, w->streams.at, B, err);
 
-    if (status == TARN_OK && (status = tarn_state_unpack(w->generator, w->loaded, NULL, w->pack,
-                                                         size, err)) == TARN_OK)
-        assert_memory_equal(w->loaded, w->state, tarn_generator_state_size(w->generator));
+    if (status == TARN_OK && (status = tarn_streams_unpack(w->loaded.engine, w->loaded.at, B,
+                                                           w->pack, size, err)) == TARN_OK)
+        check_loaded(w);
     return status;
 }
 
-static tarn_status inspect_state(struct world *w, tarn_error *err)
+static tarn_status inspect_streams(struct world *w, tarn_error *err)
 {
-    tarn_state_about about = {0};
+    tarn_streams_about about = {0};
     const tarn_status status =
-        tarn_state_inspect(&about, folder_file(&w->folder, "state"), err);
+        tarn_streams_inspect(&about, folder_file(&w->folder, "streams"), err);
 
     if (status == TARN_OK)
-        assert_int_equal(about.batch, B);
+        assert_int_equal(about.count, B);
     return status;
 }
 
@@ -192,12 +197,12 @@ static const struct call calls_made[] = {
     {"save a model", "model", save_model},
     {"export a model in bf16", "exported", export_bf16},
     {"save a checkpoint", "checkpoint", save_checkpoint},
-    {"save a state", "state", save_state},
+    {"save streams", "streams", save_streams},
     {"load a model", NULL, load_model},
     {"load a checkpoint", NULL, load_checkpoint},
-    {"load a state", NULL, load_state},
-    {"pack and unpack a state", NULL, pack_state},
-    {"inspect a state", NULL, inspect_state},
+    {"load streams", NULL, load_streams},
+    {"pack and unpack streams", NULL, pack_streams},
+    {"inspect streams", NULL, inspect_streams},
     {"open a file of tensors", NULL, open_file},
     {"export a NumPy file", "model.npz", export_npz},
     {"import an old PyTorch file", NULL, import_old_pth},
@@ -216,7 +221,6 @@ static struct world world_open(void)
     struct world w = {.folder = access("/dev/shm", W_OK) == 0 ? folder_open_in("/dev/shm")
                                                               : folder_open(),
                       .model = model_of(model_variant_at(0))};
-    const float *outputs;
     char data[700];
     tarn_error err;
 
@@ -228,38 +232,32 @@ static struct world world_open(void)
 
     file_put(folder_file(&w.folder, "deflated"), zip.data, zip.size);
     tn_bytes_free(&zip);
-    check_ok(tarn_generator_create(
-                 &w.generator, w.model,
-                 &(tarn_generator_desc){.batch = B, .longest = LONGEST, .host.threads = 1},
-                 &err),
-             &err);
+    w.streams =
+        streams_open(w.model, (tarn_engine_desc){.longest = LONGEST, .host.threads = 1}, B);
+    w.loaded =
+        streams_open(w.model, (tarn_engine_desc){.longest = LONGEST, .host.threads = 1}, B);
     check_ok(tarn_trainer_create(
                  &w.trainer, w.model,
                  &(tarn_trainer_desc){.batch = B, .length = LONGEST, .host.threads = 1}, &err),
              &err);
-    w.state = take(tarn_generator_state_size(w.generator), 1);
-    w.loaded = take(tarn_generator_state_size(w.generator), 1);
-    check_ok(
-        tarn_generator_step(w.generator, w.state, &outputs, (const int32_t[B]){3, 4}, &err),
-        &err);
-    check_ok(tarn_state_pack(w.generator, NULL, &w.packed, w.state, NULL, &err), &err);
+    streams_step(&w.streams, (const int32_t[B]){3, 4});
+    check_ok(tarn_streams_pack(w.streams.engine, NULL, &w.packed, w.streams.at, B, &err), &err);
     w.pack = take(w.packed, 1);
     set_path(&w, "model");
     check_ok(save_model(&w, &err), &err);
     set_path(&w, "checkpoint");
     check_ok(save_checkpoint(&w, &err), &err);
-    set_path(&w, "state");
-    check_ok(save_state(&w, &err), &err);
+    set_path(&w, "streams");
+    check_ok(save_streams(&w, &err), &err);
     return w;
 }
 
 static void world_close(struct world *w)
 {
     free(w->pack);
-    free(w->state);
-    free(w->loaded);
+    streams_close(&w->streams);
+    streams_close(&w->loaded);
     tarn_trainer_free(w->trainer);
-    tarn_generator_free(w->generator);
     tarn_model_free(w->model);
     folder_close(&w->folder);
 }

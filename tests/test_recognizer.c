@@ -13,8 +13,8 @@
 #include "support/batches.h"
 #include "support/folder.h"
 #include "support/layer_case.h"
-#include "support/model_case.h"
 #include "support/speech_folder.h"
+#include "support/streams.h"
 #include "support/tones.h"
 #include "tarn/train.h"
 
@@ -180,9 +180,8 @@ static void steps_give_the_outputs_of_a_run(void **state)
         tarn_config config = config_of(frame_variant_at(v));
         struct tn_arch arch;
         tarn_model *model;
-        tarn_generator *g;
         tarn_run *run;
-        const float *want, *outputs;
+        const float *want;
         float frames[2 * 12 * MODEL_FRAMES];
         struct tn_random random;
         tarn_error err;
@@ -205,36 +204,30 @@ static void steps_give_the_outputs_of_a_run(void **state)
                                  &err),
                  &err);
         check_ok(tarn_run_frames(run, &want, frames, NULL, &err), &err);
-        check_ok(tarn_generator_create(
-                     &g, model,
-                     &(tarn_generator_desc){
-                         .batch = 2, .longest = N, .host = {.threads = 1, .cpu = forced_cpu()}},
-                     &err),
-                 &err);
-        void *const states = aligned_alloc(64, (tarn_generator_state_size(g) + 63) / 64 * 64);
+        struct streams s =
+            streams_open(model, (tarn_engine_desc){.longest = N, .host.threads = 1}, 2);
 
-        memset(states, 0, tarn_generator_state_size(g));
         for (size_t n = 0; n < N; n++) {
             float *const step = take(2 * wide, sizeof *step);
 
             for (size_t b = 0; b < 2; b++)
                 memcpy(step + b * wide, frames + (b * N + n) * wide, wide * sizeof *step);
-            check_ok(tarn_generator_frames(g, states, &outputs, step, &err), &err);
+            check_ok(tarn_engine_frames(s.engine, s.at, s.outputs, step, 2, &err), &err);
             for (size_t b = 0; b < 2; b++) {
                 double *const exact = doubles_of(want + (b * N + n) * O, O);
 
-                check_floats(frame_variant_at(v)->name, outputs + b * O, exact, O, 1e-4);
+                check_floats(frame_variant_at(v)->name, s.outputs + b * O, exact, O, 1e-4);
                 free(exact);
             }
             free(step);
         }
-        assert_int_equal(tarn_generator_frames(g, states, &outputs, frames, &err), TARN_EINVAL);
+        assert_int_equal(tarn_engine_frames(s.engine, s.at, s.outputs, frames, 2, &err),
+                         TARN_EINVAL);
         assert_int_equal(
-            tarn_generator_step(g, states, &outputs, (const int32_t[]){0, 0}, &err),
+            tarn_engine_step(s.engine, s.at, s.outputs, (const int32_t[]){0, 0}, 2, &err),
             TARN_EINVAL);
         assert_non_null(strstr(err.text, "its inputs are frames"));
-        free(states);
-        tarn_generator_free(g);
+        streams_close(&s);
         tarn_run_free(run);
         tarn_model_free(model);
     }

@@ -12,6 +12,7 @@
 #include "support/folder.h"
 #include "support/image_bits.h"
 #include "support/image_files.h"
+#include "support/streams.h"
 #include "task/task.h"
 #include "tarn/tarn.h"
 
@@ -231,43 +232,16 @@ static void the_state_is_as_large_at_the_last_pixel(void **state)
     static const size_t longest[] = {1, 28 * 28 - 1, 1024, 32 * 32 * 3 - 1};
     tarn_model *const model = small_model();
     size_t sizes[4];
-    tarn_error err;
 
     (void)state;
     for (size_t i = 0; i < 4; i++) {
-        const tarn_generator_desc desc = {.batch = 3, .longest = longest[i]};
-        tarn_generator *generator;
+        tarn_engine *const engine = engine_of(model, (tarn_engine_desc){.longest = longest[i]});
 
-        check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
-        sizes[i] = tarn_generator_state_size(generator);
-        tarn_generator_free(generator);
+        sizes[i] = tarn_stream_size(engine);
+        engine_close(engine);
     }
     assert_int_equal(sizes[0], sizes[1]);
     assert_int_equal(sizes[2], sizes[3]);
-    tarn_model_free(model);
-}
-
-/* Streams 3 and 4 of a sampler that begins there are 3 and 4 of one that begins at 0. */
-static void a_stream_draws_by_its_number(void **state)
-{
-    tarn_model *const model = small_model();
-    float *const outputs = take(5 * 3 * MIXTURES, sizeof *outputs);
-    int32_t all[5], part[2];
-    tarn_error err;
-
-    (void)state;
-    for (size_t position = 0; position < 20; position++) {
-        for (size_t i = 0; i < 2; i++) {
-            const tarn_sampling sampling = {.seed = 9, .stream = i ? 3 : 0};
-            tarn_sampler *sampler;
-
-            check_ok(tarn_sampler_create(&sampler, model, &sampling, NULL, &err), &err);
-            tarn_sampler_draw(sampler, i ? part : all, outputs, i ? 2 : 5, position);
-            tarn_sampler_free(sampler);
-        }
-        assert_memory_equal(part, all + 3, sizeof part);
-    }
-    free(outputs);
     tarn_model_free(model);
 }
 
@@ -362,7 +336,6 @@ int main(void)
         cmocka_unit_test(bits_per_dim_is_what_steps_and_the_formula_give),
         cmocka_unit_test(a_trained_model_knows_the_size),
         cmocka_unit_test(the_state_is_as_large_at_the_last_pixel),
-        cmocka_unit_test(a_stream_draws_by_its_number),
         cmocka_unit_test(images_of_a_file_are_numbered),
         cmocka_unit_test(a_grid_has_gaps_between_images),
         cmocka_unit_test(mnist_gives_sequences_of_783),

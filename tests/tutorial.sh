@@ -18,14 +18,14 @@ block() { # FENCE FIRST: the block of code whose first line is FIRST
 }
 
 block c '#include <stdio.h>' >"$folder/repeat.c"
-grep -q tarn_generator_prefill "$folder/repeat.c"
+grep -q tarn_engine_prefill "$folder/repeat.c"
 "$cc" -Wall -Wextra -Werror "$folder/repeat.c" -o "$folder/repeat" -I"$root/include" -L"$lib" \
     -ltarn -Wl,-rpath,"$lib"
 "$train_copy" "$folder/model.safetensors" >"$folder/out"
 "$folder/repeat" "$folder/model.safetensors" >"$folder/out"
 cat "$folder/out"
 grep -Eqx '([0-9]+ ){8}' "$folder/out"
-grep -Eqx 'the state has [0-9]+ bytes' "$folder/out"
+grep -Eqx 'a stream has [0-9]+ bytes' "$folder/out"
 
 command -v python3 >/dev/null || { echo "no python3" && exit 77; }
 block python 'import torch' >"$folder/learn.py"

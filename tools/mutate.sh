@@ -254,14 +254,35 @@ mutations() {
         's/panels > 1 \&\& col < end/panels > 2 \&\& col < end/' test_kernel_few
     mutate "held: pieces of few rows and many are not the same" src/kernel/matmul_few.c \
         's/.piece = tn_held_piece(plan)/.piece = d->k/' test_matmul_few
-    mutate "context: the past of another stream" src/layer/context.c \
-        's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context test_generate
+    mutate "context: the past of another sequence" src/layer/context.c \
+        's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context
+    mutate "context: streams find the symbols of the first" src/generate/method_recurrent.c \
+        's/w->symbols + b \* p->length, 1, p->length/w->symbols, 1, p->length/' test_streams
     mutate "context: the beginning is symbol 0" src/layer/context.c \
         's/return (int32_t)context->symbols;/return 0;/' test_context
     mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
         's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
-    mutate "generate: shares step the first streams" src/generate/method_recurrent.c \
-        's/m->layer, turn->streams.first + b)/m->layer, b)/' test_generate_shares
+    recurrent=src/generate/method_recurrent.c
+    mutate "streams: every group steps the first ones" $recurrent \
+        's/p->feed->streams\[p->first + b\]/p->feed->streams[b]/' test_streams
+    mutate "streams: every group writes the first outputs" $recurrent \
+        's/p->feed->outputs + p->first \* O/p->feed->outputs/' test_streams
+    mutate "streams: all at the position of the first" $recurrent \
+        's/return stream_at(p, b)->head.position + p->from/return stream_at(p, 0)->head.position + p->from/' \
+        test_streams
+    mutate "streams: frames of the first ones" $recurrent \
+        's/p->feed->frames + p->first \* stack/p->feed->frames/' test_streams
+    engine=src/generate/engine.c
+    mutate "streams: one may appear twice" $engine \
+        's/marked < n \&\& !streams\[marked\]->marked/marked < n/' test_streams
+    mutate "streams: any form will do" $engine \
+        's/stream->form != e->form \&\& /false \&\& /' test_streams test_stream_file
+    mutate "streams: an engine is freed under them" $engine 's/e \&\& e->streams > 0/false/' \
+        test_streams
+    mutate "stream file: settings of a hostile file" src/generate/stream_file.c \
+        's/(status = tn_sampling_refuse(&stream->head, err)) != TARN_OK ||/false ||/' test_stream_file
+    mutate "stream file: old batches are the first stream" src/generate/stream_file.c \
+        's/common ? batch : batch + b \* bytes/batch/' test_stream_file
     mutate "linear: all sequences at the position of the first" src/layer/linear_state.c \
         's/tn_state_count(call->states\[b\]));/tn_state_count(call->states[0]));/' test_recurrent
     mutate "softmax: all sequences in the cache of the first" src/layer/softmax_step.c \
@@ -269,10 +290,8 @@ mutations() {
         test_recurrent
     mutate "states: only the first sequence is counted" src/layer/attention.c \
         '/i < n; i++)$/{N;/tn_state_set/s/i < n/i < 1/;}' test_recurrent
-    mutate "generate: a share has the first streams past" src/generate/method_recurrent.c \
-        's/ + turn->streams.first \* context->reach//' test_generate_shares
-    mutate "generate: f32 whatever the precision" src/generate/recurrent_lane.c \
-        's/        .elements = g->elements,//' test_generate_bf16
+    mutate "generate: f32 whatever the precision" src/generate/recurrent_plan.c \
+        's/, .elements = e->elements}/}/' test_generate_bf16
     mutate "dot: the last few elements" $body_rows \
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
         $rows
@@ -404,13 +423,15 @@ mutations() {
     mutate "sampling: a heap that looks at one child" $sampling \
         's/child += child + 1 < n \&\& /child += false \&\& /' test_sampling
 
-    sampler=src/generate/sampler.c
-    mutate "sampler: a head draws whatever was asked for" $sampler \
-        's/draw \&\& is_plain(&how, head->symbols)/draw != NULL/' test_sampler
-    mutate "sampler: streams a symbol apart" $sampler \
-        's/outputs + b \* s->head.outputs/outputs + b * s->head.symbols/' test_sampler
-    mutate "sampler: positions share their numbers" $sampler \
-        's/(0, s->seed), position)/(0, s->seed), 0 * position)/' test_sampler
+    draw=src/generate/stream_draw.c
+    mutate "draw: a head draws whatever was asked for" $draw \
+        's/row->draw \&\& is_plain(&sampling, s->head.symbols)/row->draw/' test_draw
+    mutate "draw: streams a symbol apart" $draw \
+        's/outputs + i \* s->head.outputs/outputs + i * s->head.symbols/' test_draw
+    mutate "draw: positions have the same numbers" $draw \
+        's/(0, stream->seed), stream->position)/(0, stream->seed), 0)/' test_draw
+    mutate "draw: streams have the same numbers" $draw \
+        's/absorb(here, stream->number)/absorb(here, 0)/' test_draw
 
     logistic=src/kernel/kernel_body_logistic.h
     mixture="test_head_logistic test_head"
@@ -631,8 +652,6 @@ mutations() {
         's/    memcpy(config->task, task->spec, sizeof config->task);//' test_task_image
     mutate "image: no gap in a row of the grid" src/file/png_grid.c \
         's/column \* (size.width + TARN_PNG_GAP)/column * size.width/' test_task_image
-    mutate "image: every group of streams is the first" src/generate/sampler.c \
-        's/absorb(here, s->stream + b)/absorb(here, b)/' test_task_image
     mutate "task: numbers above the symbols" src/task/numbers.c \
         's/begin \&\& value < most/begin/' test_tasks
     mutate "audio: samples are not looked at" src/file/audio.c \

@@ -120,7 +120,7 @@ TARN_API tarn_status tarn_model_load(tarn_model **model, const char *path,
 TARN_API tarn_status tarn_model_save(const tarn_model *model, const char *path,
                                      tarn_error *err);
 
-/* Accepts NULL. Free runs, trainers, generators and recognizers of the model first. */
+/* Accepts NULL. Free runs, trainers, engines and recognizers of the model first. */
 TARN_API void tarn_model_free(tarn_model *model);
 
 TARN_API const tarn_config *tarn_model_config(const tarn_model *model);

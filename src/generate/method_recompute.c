@@ -1,164 +1,145 @@
 /* SPDX-License-Identifier: MIT */
-/* method_recompute.c - the state is the symbols themselves, and every step runs the whole
- * sequence again: the paper's plain softmax and lsh. */
+/* method_recompute.c - a stream is its symbols, and every step runs the whole sequence again:
+ * the paper's softmax and lsh. One stream after the other, so that the bits of one do not
+ * depend on the others. */
 #include <string.h>
 
-#include "generate/generator.h"
+#include "generate/engine.h"
 
 enum { GROWTH = 32 }; /* positions between two plans */
 
-/* A run for a length that is a multiple of GROWTH; what it has too much is not looked at. */
+/* A run for a length that is a multiple of GROWTH; positions past a sequence's end are
+ * ignored. */
 struct recompute {
     tarn_run *run;
-    int32_t *symbols; /* B x the run's length */
-    size_t *lengths;  /* B */
-    float *outputs;   /* B x O */
-    void *memory;     /* that holds these */
-    size_t bytes;
+    int32_t *symbols; /* of the run's length */
+    size_t bytes;     /* of these */
 };
 
-static int32_t *history(struct tn_state *state)
+static int32_t *history(const tarn_stream *stream)
 {
-    return (int32_t *)(state + 1); /* B x longest */
+    return (int32_t *)(uintptr_t)(stream + 1); /* longest */
 }
 
-static void destroy_run(tarn_generator *g)
+static void destroy_run(tarn_engine *e)
 {
-    struct recompute *const own = g->own;
+    struct recompute *const own = e->own;
 
     tarn_run_free(own->run);
-    tn_release(&g->host.allocator, own->memory);
+    tn_release(&e->host.allocator, own->symbols);
     own->run = NULL;
-    own->memory = NULL;
-}
-
-static void lay_out(const tarn_generator *g, size_t length, struct tn_arena *arena)
-{
-    struct recompute *const own = g->own;
-
-    own->symbols = tn_arena_take(arena, g->B * length, sizeof *own->symbols);
-    own->lengths = tn_arena_take(arena, g->B, sizeof *own->lengths);
-    own->outputs = tn_arena_floats(arena, g->B * g->model->arch.head.outputs);
+    own->symbols = NULL;
+    own->bytes = 0;
 }
 
 /* A run for at least `length` positions and hardly more. */
-static tarn_status make_run(tarn_generator *g, size_t length, tarn_error *err)
+static tarn_status make_run(tarn_engine *e, size_t length, tarn_error *err)
 {
-    struct recompute *const own = g->own;
-    const size_t N = tn_min(tn_round_up(length, GROWTH), tn_generator_end(g));
-    const struct tn_run_desc desc = {.B = g->B, .N = N};
-    struct tn_arena measure = tn_arena_over(NULL);
+    struct recompute *const own = e->own;
+    const size_t N = tn_min(tn_round_up(length, GROWTH), tn_engine_end(e));
+    const struct tn_run_desc desc = {.B = 1, .N = N};
 
     if (own->run && own->run->N == N)
         return TARN_OK;
-    destroy_run(g);
-    lay_out(g, N, &measure);
-    own->bytes = tn_arena_bytes(&measure);
-    own->memory = tn_allocate(&g->host.allocator, own->bytes);
-    if (!own->memory)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu streams of %zu positions",
-                       g->B, N);
-    struct tn_arena arena = tn_arena_over(own->memory);
-
-    lay_out(g, N, &arena);
-    return tn_run_create(&own->run, g->model, &desc, &g->host, err);
+    destroy_run(e);
+    own->bytes = N * sizeof *own->symbols;
+    own->symbols = tn_allocate(&e->host.allocator, own->bytes);
+    if (!own->symbols)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu positions", N);
+    return tn_run_create(&own->run, e->model, &desc, &e->host, err);
 }
 
-/* The state's symbols, then zeros, which no position that counts sees. */
-static void load(tarn_generator *g, struct tn_state *state)
+/* The symbols are written behind those that the stream has, and do not count until its position
+ * has moved on. */
+static tarn_status feed_stream(tarn_engine *e, const struct tn_feed *feed, size_t b,
+                               tarn_error *err)
 {
-    struct recompute *const own = g->own;
-    const size_t N = own->run->N, n = (size_t)state->position;
+    struct recompute *const own = e->own;
+    const tarn_stream *const stream = feed->streams[b];
+    const size_t O = e->model->arch.head.outputs, from = (size_t)stream->head.position;
+    const size_t n = from + feed->length;
+    tarn_status status;
 
-    memset(own->symbols, 0, g->B * N * sizeof *own->symbols);
-    for (size_t b = 0; b < g->B; b++) {
-        memcpy(own->symbols + b * N, history(state) + b * g->longest, n * sizeof *own->symbols);
-        own->lengths[b] = n;
-    }
-}
-
-static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
-                        const int32_t *symbols, size_t n, tarn_error *err)
-{
-    struct recompute *const own = g->own;
-    const size_t O = g->model->arch.head.outputs, from = (size_t)state->position;
-    const tarn_status status = make_run(g, from + n, err);
-
-    if (status != TARN_OK)
+    for (size_t i = 0; i < feed->length; i++)
+        history(stream)[from + i] = tn_feed_symbol(feed, b, i);
+    if (!feed->outputs)
+        return TARN_OK;
+    if ((status = make_run(e, n, err)) != TARN_OK)
         return status;
-    for (size_t b = 0; b < g->B; b++)
-        memcpy(history(state) + b * g->longest + from, symbols + b * n, n * sizeof *symbols);
-    state->position += n;
-    load(g, state);
-    own->run->lengths = own->lengths;
+    memcpy(own->symbols, history(stream), n * sizeof *own->symbols);
+    memset(own->symbols + n, 0, (own->run->N - n) * sizeof *own->symbols);
+    tn_run_lengths(own->run, &n);
     tn_run_forward(own->run, own->symbols);
-    for (size_t b = 0; b < g->B; b++)
-        memcpy(own->outputs + b * O, own->run->outputs + (b * own->run->N + from + n - 1) * O,
-               O * sizeof(float));
-    *outputs = own->outputs;
+    memcpy(feed->outputs + b * O, own->run->outputs + (n - 1) * O, O * sizeof(float));
     return TARN_OK;
 }
 
-/* ---- Life --------------------------------------------------------------- */
-
-static tarn_status create(tarn_generator *g, tarn_error *err)
+static tarn_status feed(tarn_engine *e, const struct tn_feed *feed, tarn_error *err)
 {
-    size_t bytes;
+    tarn_status status = TARN_OK;
 
-    if (g->elements != TN_F32)
+    for (size_t b = 0; b < feed->n && status == TARN_OK; b++)
+        status = feed_stream(e, feed, b, err);
+    return status;
+}
+
+/* ---- Create and free ---------------------------------------------------- */
+
+static tarn_status create(tarn_engine *e, tarn_error *err)
+{
+    if (e->elements != TN_F32)
         return tn_fail(err, TARN_EINVAL,
                        "precision is bf16; it must be f32 with method recompute: use method "
                        "recurrent for bf16");
-    if (g->longest == 0)
+    if (e->longest == 0)
         return tn_fail(err, TARN_EINVAL,
                        "longest is 0; it must be the maximum sequence length, because method "
                        "recompute keeps the whole sequence");
-    if (!tn_size_product(&bytes, (size_t[]){g->B, g->longest, sizeof(int32_t)}, 3) ||
-        bytes > PTRDIFF_MAX)
-        return tn_fail(err, TARN_EINVAL,
-                       "longest is %zu; so many symbols of %zu streams do not fit in memory",
-                       g->longest, g->B);
-    g->own = tn_allocate(&g->host.allocator, sizeof(struct recompute));
-    if (!g->own)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
-    *(struct recompute *)g->own = (struct recompute){0};
+    e->own = tn_allocate(&e->host.allocator, sizeof(struct recompute));
+    if (!e->own)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an engine");
+    *(struct recompute *)e->own = (struct recompute){0};
     return TARN_OK;
 }
 
-static void destroy(tarn_generator *g)
+static void destroy(tarn_engine *e)
 {
-    if (!g->own)
+    if (!e->own)
         return;
-    destroy_run(g);
-    tn_release(&g->host.allocator, g->own);
+    destroy_run(e);
+    tn_release(&e->host.allocator, e->own);
 }
 
-static size_t state_size(const tarn_generator *g)
+static size_t stream_bytes(const tarn_engine *e)
 {
-    return sizeof(struct tn_state) + g->B * g->longest * sizeof(int32_t);
+    size_t bytes;
+
+    return tn_size_product(&bytes, (size_t[]){e->longest, sizeof(int32_t)}, 2) ? bytes
+                                                                               : SIZE_MAX;
 }
 
-static size_t bytes_held(const tarn_generator *g)
+static size_t bytes_used(const tarn_engine *e)
 {
-    const struct recompute *const own = g->own;
+    const struct recompute *const own = e->own;
 
     return own->run ? own->bytes + own->run->bytes : 0;
 }
 
-static size_t rows(const tarn_generator *g, uint64_t position)
+static size_t rows(const tarn_engine *e, uint64_t position)
 {
-    return g->B * ((size_t)position + 1);
+    (void)e;
+    return (size_t)position + 1;
 }
 
 /* Of a forward over all positions so far. */
-static double attention_flops(const tarn_generator *g, uint64_t position)
+static double attention_flops(const tarn_engine *e, uint64_t position)
 {
     const tarn_attention_desc desc =
-        tn_arch_attention(&g->model->arch, g->B, (size_t)position + 1);
+        tn_arch_attention(&e->model->arch, 1, (size_t)position + 1);
     tarn_attention plan;
     double flops = 0.0;
 
-    if (tn_attention_init(&plan, &desc, &g->host, NULL) == TARN_OK)
+    if (tn_attention_init(&plan, &desc, &e->host, NULL) == TARN_OK)
         flops = tarn_attention_forward_flops(&plan);
     tn_attention_clear(&plan);
     return flops;
@@ -166,39 +147,30 @@ static double attention_flops(const tarn_generator *g, uint64_t position)
 
 /* ---- Files -------------------------------------------------------------- */
 
-static size_t packed(const tarn_generator *g, size_t n)
+static size_t section(const tarn_engine *e, size_t n, size_t index, bool *common)
 {
-    return g->B * n * sizeof(int32_t);
+    (void)e;
+    *common = false;
+    return index == 0 ? n * sizeof(int32_t) : 0;
 }
 
-static void pack(const tarn_generator *g, void *out, const struct tn_state *state)
+static void pack(const tarn_engine *e, void *packed, const tarn_stream *stream)
 {
-    const size_t bytes = (size_t)state->position * sizeof(int32_t);
-    const int32_t *const all = (const int32_t *)(state + 1);
-
-    for (size_t b = 0; b < g->B; b++)
-        memcpy((char *)out + b * bytes, all + b * g->longest, bytes);
+    (void)e;
+    memcpy(packed, history(stream), (size_t)stream->head.position * sizeof(int32_t));
 }
 
-static void unpack(const tarn_generator *g, struct tn_state *state, const void *in)
+static void unpack(const tarn_engine *e, tarn_stream *stream, const void *packed)
 {
-    const size_t bytes = (size_t)state->position * sizeof(int32_t);
-
-    for (size_t b = 0; b < g->B; b++)
-        memcpy(history(state) + b * g->longest, (const char *)in + b * bytes, bytes);
+    (void)e;
+    memcpy(history(stream), packed, (size_t)stream->head.position * sizeof(int32_t));
 }
 
-/* From a file, symbols may be anything. */
-static tarn_status check(const tarn_generator *g, const struct tn_state *state,
-                         const char *path, tarn_error *err)
+static const int32_t *kept(const tarn_engine *e, const tarn_stream *stream, size_t *count)
 {
-    const int32_t *const all = (const int32_t *)(state + 1);
-    tarn_status status = TARN_OK;
-
-    for (size_t b = 0; b < g->B && status == TARN_OK; b++)
-        status = tn_symbols_check(g->model, all + b * g->longest, (size_t)state->position, path,
-                                  err);
-    return status;
+    (void)e;
+    *count = (size_t)stream->head.position;
+    return history(stream);
 }
 
 extern const struct tn_method tn_method_recompute;
@@ -210,13 +182,13 @@ const struct tn_method tn_method_recompute = {
          .options = options},
     .create = create,
     .free = destroy,
-    .state = state_size,
-    .bytes = bytes_held,
+    .stream = stream_bytes,
+    .bytes = bytes_used,
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
-    .packed = packed,
+    .section = section,
     .pack = pack,
     .unpack = unpack,
-    .check = check,
+    .kept = kept,
 };

@@ -2,371 +2,388 @@
 /* method_recurrent.c - each position is one step of every layer's attention: (18)-(20), or a
  * growing cache of keys and values for softmax.
  *
- * All else of the model works on rows, so that the products of many positions are formed
- * together: in a lane for several positions of a prompt, and in one for a single step. Only
- * attention goes from position to position, and held weights give a row the same bits in any
- * company, which makes a prompt and the same symbols one by one the same thing.
+ * All else of the model works on rows, one for each stream of a step or for each position of a
+ * prompt, so that their products are formed together. Packed weights give a row the same bits
+ * in any company, which makes a prompt and the same symbols one by one the same, and a stream
+ * among others the same as alone.
  *
- * Many streams are cut into shares, and a thread takes one through the whole model: there is
- * nothing to wait for between layers, activations stay with their core, and one core reads sums
- * from memory while another one multiplies. */
+ * Many streams are cut into groups, and a thread takes a group through the whole model: there
+ * is nothing to wait for between layers, activations stay with their core, and one core reads
+ * states from memory while another one multiplies. */
 #include <string.h>
 
 #include "generate/recurrent.h"
 #include "layer/embed.h"
 
 enum {
-    TOGETHER = 64,           /* positions */
-    ROWS_TOGETHER = 1 << 12, /* of all streams; more make products no faster */
-    SHARE = 64,              /* streams, about: their activations stay in a core's own cache */
-    SHARE_LEAST = 24         /* for a thread; fewer do not pay for reading all weights */
+    PIECE = 64,      /* positions of a prompt */
+    GROUP = 64,      /* streams, about: their activations stay in a core's own cache */
+    GROUP_LEAST = 24 /* for a thread; fewer do not pay for reading all weights */
 };
 
 /* ---- Forward ------------------------------------------------------------ */
 
-/* A share of the streams on its way through the model. */
-struct turn {
-    const tarn_generator *g;
-    const struct tn_lane *lane;
-    const struct tn_desk *desk;
-    struct tn_streams streams;
-    struct tn_state *state;
+/* Some streams of a feed, or some positions of its only one, on their way through the model. */
+struct pass {
+    const tarn_engine *e;
+    const struct tn_recurrent_plan *plan;
+    const struct tn_worker *worker;
+    const struct tn_feed *feed;
+    size_t first, streams; /* of the feed */
+    size_t from, length;   /* positions */
 };
 
+static const tarn_stream *stream_at(const struct pass *p, size_t b)
+{
+    return p->feed->streams[p->first + b];
+}
+
+static uint64_t position_at(const struct pass *p, size_t b)
+{
+    return stream_at(p, b)->head.position + p->from;
+}
+
+static size_t rows_of(const struct pass *p)
+{
+    return p->streams * p->length;
+}
+
+/* Rows of the tables of context: of the first table for all streams, then of the next. */
+static void find_context(const struct pass *p, size_t b)
+{
+    const struct tn_context *const context = &p->e->model->arch.context;
+    const struct tn_worker *const w = p->worker;
+    int32_t *const past = tn_recurrent_past(stream_at(p, b));
+    const struct tn_context_place place = {w->symbols + b * p->length, 1, p->length, past,
+                                           position_at(p, b)};
+    int32_t one[TN_CONTEXT_MOST]; /* position of one stream among others */
+
+    tn_context_find(context, p->streams == 1 ? w->context : one, &place);
+    for (size_t j = 0; j < context->count && p->streams > 1; j++)
+        w->context[j * p->streams + b] = one[j];
+    tn_context_remember(context, past, &place);
+}
+
+static void embed_symbols(const struct pass *p, struct tn_rows rows)
+{
+    const struct tn_worker *const w = p->worker;
+    const struct tn_arch *const arch = &p->e->model->arch;
+    const struct tn_weights *const weights = &p->e->model->weights;
+    const size_t n = p->length, F = arch->position.F;
+
+    for (size_t b = 0; b < p->streams; b++) {
+        for (size_t i = 0; i < n; i++)
+            w->symbols[b * n + i] = tn_feed_symbol(p->feed, p->first + b, p->from + i);
+        find_context(p, b);
+    }
+    rows.width = arch->position.embedding;
+    tn_embed_forward(&rows, w->x, F, weights->embedding, w->symbols);
+    tn_context_forward(&arch->context, &rows, w->x, F, weights->context, w->context);
+}
+
+static void embed_frames(const struct pass *p)
+{
+    const struct tn_recurrent *const own = p->e->own;
+    const struct tn_worker *const w = p->worker;
+    const tarn_config *const config = &p->e->model->arch.config;
+    const size_t stack = config->stack * config->frames;
+    const struct tn_dense projection = tn_dense_of_rows(&p->plan->projection, p->streams);
+
+    tn_dense_forward(&projection, w->x, p->feed->frames + p->first * stack, own->projection,
+                     p->e->model->weights.frames_bias, w->scratch);
+}
+
+/* Rows of the table of positions, one for each row of the pass. Streams that advance together
+ * are often at the same position. */
+static void fill_positions(const struct pass *p)
+{
+    const struct tn_position *const position = &p->e->model->arch.position;
+    const float *const learned = p->e->model->weights.positions;
+    const size_t width = position->table, floats = p->length * width;
+
+    for (size_t b = 0; b < p->streams; b++) {
+        float *const table = p->worker->positions + b * floats;
+        const uint64_t from = position_at(p, b);
+
+        if (learned)
+            memcpy(table, learned + from * width, floats * sizeof *table);
+        else if (b > 0 && from == position_at(p, b - 1))
+            memcpy(table, table - floats, floats * sizeof *table);
+        else
+            tn_position_fill(position, table, (size_t)from, p->length);
+    }
+}
+
+static void embed(const struct pass *p)
+{
+    const struct tn_position *const position = &p->e->model->arch.position;
+    struct tn_rows rows = p->worker->block.rows;
+
+    rows.rows = rows_of(p);
+    if (p->feed->frames)
+        embed_frames(p);
+    else
+        embed_symbols(p, rows);
+    fill_positions(p);
+    tn_position_apply(position, &rows, p->worker->x, position->F, p->worker->positions,
+                      rows.rows);
+}
+
 struct mixing {
-    const struct turn *turn;
+    const struct pass *pass;
     size_t layer;
 };
 
-/* One step per position; rows are (streams, n). */
+/* One step per position. */
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct mixing *const m = arg;
-    const struct turn *const turn = m->turn;
-    const struct tn_recurrent *const own = turn->g->own;
-    tarn_attention_arrays arrays = tn_block_arrays(block, turn->lane->n);
+    const struct pass *const p = m->pass;
+    const struct tn_recurrent *const own = p->e->own;
+    void **const states = p->worker->states;
+    tarn_attention_arrays arrays = tn_block_arrays(block, p->length);
 
-    for (size_t b = 0; b < turn->streams.count; b++)
-        turn->desk->states[b] =
-            tn_recurrent_layer(turn->g, turn->state, m->layer, turn->streams.first + b);
-    for (size_t n = 0; n < turn->lane->n; n++) {
-        tn_attention_step(&own->attentions[m->layer], &arrays, turn->desk->states,
-                          turn->streams.count, turn->lane->host.threads, turn->desk->work);
+    for (size_t b = 0; b < p->streams; b++)
+        states[b] = tn_recurrent_layer(p->e, stream_at(p, b), m->layer);
+    for (size_t n = 0; n < p->length; n++) {
+        tn_attention_step(&own->attentions[m->layer], &arrays, states, p->streams,
+                          p->plan->host.threads, p->worker->attention);
         for (size_t i = 0; i < TARN_ATTENTION_INPUTS && arrays.in[i].data; i++)
             arrays.in[i].data += arrays.in[i].position;
         arrays.y.data += arrays.y.position;
     }
 }
 
-static int32_t *past_of(const struct turn *turn)
+static void layers_forward(const struct pass *p)
 {
-    const struct tn_context *const context = &turn->g->model->arch.context;
+    const struct tn_recurrent *const own = p->e->own;
+    const struct tn_block_plan plan = tn_block_of_rows(&p->worker->block, rows_of(p));
 
-    return tn_recurrent_past(turn->g, turn->state) + turn->streams.first * context->reach;
-}
-
-static void embed_symbols(const struct turn *turn, const struct tn_rows *rows)
-{
-    const struct tn_desk *const desk = turn->desk;
-    const struct tn_context_place place = {desk->symbols, turn->streams.count, turn->lane->n,
-                                           past_of(turn), turn->state->position};
-    const struct tn_context *const context = &turn->g->model->arch.context;
-    const struct tn_position *const position = &turn->g->model->arch.position;
-    const struct tn_weights *const w = &turn->g->model->weights;
-    struct tn_rows values = *rows;
-
-    values.width = position->embedding;
-    tn_embed_forward(&values, desk->x, position->F, w->embedding, desk->symbols);
-    tn_context_find(context, desk->context, &place);
-    tn_context_remember(context, past_of(turn), &place);
-    tn_context_forward(context, &values, desk->x, position->F, w->context, desk->context);
-}
-
-/* The rows of a share that has fewer streams than others are zeros. */
-static void embed(const struct turn *turn)
-{
-    const struct tn_recurrent *const own = turn->g->own;
-    const struct tn_lane *const lane = turn->lane;
-    const struct tn_desk *const desk = turn->desk;
-    const uint64_t from = turn->state->position;
-    const struct tn_position *const position = &turn->g->model->arch.position;
-    const struct tn_weights *const w = &turn->g->model->weights;
-    const float *const table =
-        w->positions ? w->positions + from * position->F : desk->positions;
-    struct tn_rows rows = desk->block.rows;
-
-    rows.rows = turn->streams.count * lane->n;
-    if (desk->frames)
-        tn_dense_forward(&lane->projection, desk->x, desk->frames, own->projection,
-                         w->frames_bias, desk->scratch);
-    else
-        embed_symbols(turn, &rows);
-    tn_position_fill(position, desk->positions, (size_t)from, lane->n);
-    tn_position_apply(position, &rows, desk->x, position->F, table, lane->n);
-    memset(desk->x + rows.rows * rows.width, 0,
-           (desk->block.rows.rows - rows.rows) * rows.width * sizeof(float));
-}
-
-static void layers_forward(const struct turn *turn)
-{
-    const tarn_generator *const g = turn->g;
-    const struct tn_recurrent *const own = g->own;
-
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++) {
-        struct mixing mixing = {turn, layer};
+    for (size_t layer = 0; layer < p->e->model->arch.config.layers; layer++) {
+        struct mixing mixing = {p, layer};
         const struct tn_block block = {
-            .plan = &turn->desk->block,
+            .plan = &plan,
             .weights = &own->blocks[layer],
-            .tape = &turn->desk->tape,
+            .tape = &p->worker->tape,
             .mix = mix,
             .arg = &mixing,
         };
 
-        tn_block_forward(&block, turn->desk->x, turn->desk->x);
+        tn_block_forward(&block, p->worker->x, p->worker->x);
     }
 }
 
 /* Only the last position's outputs are wanted. */
-static void predict(const struct turn *turn)
+static void predict(const struct pass *p)
 {
-    const struct tn_lane *const lane = turn->lane;
-    const struct tn_desk *const desk = turn->desk;
-    const struct tn_recurrent *const own = turn->g->own;
-    const struct tn_weights *const w = &turn->g->model->weights;
-    const size_t F = desk->block.rows.width, O = turn->g->model->arch.head.outputs;
-    struct tn_rows last = desk->block.rows;
+    const struct tn_recurrent *const own = p->e->own;
+    const struct tn_worker *const w = p->worker;
+    const struct tn_weights *const weights = &p->e->model->weights;
+    const size_t F = w->block.rows.width, O = p->e->model->arch.head.outputs;
+    const struct tn_dense predictor = tn_dense_of_rows(&p->plan->predictor, p->streams);
+    struct tn_rows rows = w->block.rows;
 
-    last.rows = lane->streams;
-    for (size_t b = 0; b < lane->streams; b++)
-        memcpy(desk->normed + b * F, desk->x + ((b + 1) * lane->n - 1) * F, F * sizeof(float));
-    tn_norm_forward(&last, desk->normed, NULL, desk->normed, w->norm_gain, w->norm_bias,
+    rows.rows = p->streams;
+    for (size_t b = 0; b < p->streams; b++)
+        memcpy(w->last + b * F, w->x + ((b + 1) * p->length - 1) * F, F * sizeof(float));
+    tn_norm_forward(&rows, w->last, NULL, w->last, weights->norm_gain, weights->norm_bias,
                     TN_NORM_EPS);
-    tn_dense_forward(&lane->predictor, lane->outputs + turn->streams.first * O, desk->normed,
-                     own->predictor, w->predictor_bias, desk->scratch);
+    tn_dense_forward(&predictor, p->feed->outputs + p->first * O, w->last, own->predictor,
+                     weights->predictor_bias, w->scratch);
 }
 
-/* ---- Shares ------------------------------------------------------------- */
+static void run_pass(const struct pass *p)
+{
+    embed(p);
+    layers_forward(p);
+    if (p->feed->outputs && p->from + p->length == p->feed->length)
+        predict(p);
+}
 
-/* What all streams are given: n positions each of `symbols`, which has `stride` of a stream, or
- * of frames a stack. */
-struct inputs {
-    const int32_t *symbols;
-    size_t stride;
-    const float *frames;
+/* ---- Feeding ------------------------------------------------------------ */
+
+struct groups {
+    struct pass pass; /* of any of them */
+    size_t size;      /* streams; the last may have fewer */
 };
 
-struct round {
-    const tarn_generator *g;
-    const struct tn_lane *lane;
-    struct tn_state *state;
-    struct inputs inputs;
-    bool last;
-};
-
-static void take_inputs(const struct turn *turn, const struct inputs *inputs)
+static void run_group(void *arg, size_t index, size_t thread)
 {
-    const tarn_config *const config = &turn->g->model->arch.config;
-    const size_t stack = config->stack * config->frames, n = turn->lane->n;
-    const struct tn_streams s = turn->streams;
+    const struct groups *const groups = arg;
+    struct pass pass = groups->pass;
 
-    if (inputs->frames)
-        memcpy(turn->desk->frames, inputs->frames + s.first * stack,
-               s.count * stack * sizeof(float));
-    for (size_t b = 0; b < s.count && inputs->symbols; b++)
-        memcpy(turn->desk->symbols + b * n, inputs->symbols + (s.first + b) * inputs->stride,
-               n * sizeof(int32_t));
+    pass.worker = &pass.plan->workers[thread];
+    pass.first = index * groups->size;
+    pass.streams = tn_min(groups->size, pass.feed->n - pass.first);
+    run_pass(&pass);
 }
 
-static void take_turn(void *arg, size_t share, size_t thread)
+/* As many for each thread. */
+static void feed_apart(struct pass pass)
 {
-    const struct round *const round = arg;
-    const struct tn_lane *const lane = round->lane;
-    const size_t first = share * lane->streams;
-    const struct turn turn = {
-        .g = round->g,
-        .lane = lane,
-        .desk = &lane->desks[thread],
-        .streams = {first, tn_min(lane->streams, round->g->B - first)},
-        .state = round->state,
-    };
+    const size_t threads = pass.e->host.threads, n = pass.feed->n;
+    const size_t count = tn_round_up(tn_blocks(n, pass.plan->streams), threads);
+    struct groups groups = {pass, tn_blocks(n, count)};
 
-    take_inputs(&turn, &round->inputs);
-    embed(&turn);
-    layers_forward(&turn);
-    if (round->last)
-        predict(&turn);
+    tn_parallel(threads, tn_blocks(n, groups.size), run_group, &groups);
 }
 
-static void go(struct round *round, const float **outputs)
+static void feed_together(struct pass pass)
 {
-    const struct tn_lane *const lane = round->lane;
+    const size_t n = pass.feed->n, length = pass.feed->length;
 
-    if (!tn_lane_is_whole(lane))
-        tn_parallel(round->g->host.threads, lane->shares, take_turn, round);
-    else
-        take_turn(round, 0, 0);
-    round->state->position += lane->n;
-    *outputs = lane->outputs;
+    pass.worker = pass.plan->workers;
+    for (; pass.first < n; pass.first += pass.streams) {
+        pass.streams = tn_min(pass.plan->streams, n - pass.first);
+        for (pass.from = 0; pass.from < length; pass.from += pass.length) {
+            pass.length = tn_min(pass.plan->rows, length - pass.from);
+            run_pass(&pass);
+        }
+    }
 }
 
-static tarn_status feed(tarn_generator *g, struct tn_state *state, const float **outputs,
-                        const int32_t *symbols, size_t n, tarn_error *err)
+static tarn_status feed(tarn_engine *e, const struct tn_feed *feed, tarn_error *err)
 {
-    struct tn_recurrent *const own = g->own;
+    const struct tn_recurrent *const own = e->own;
+    const bool many = own->apart.rows > 0 && feed->n >= e->host.threads * GROUP_LEAST;
+    const struct pass pass = {
+        .e = e, .plan = many ? &own->apart : &own->together, .feed = feed, .length = 1};
 
     (void)err;
-    for (size_t at = 0; at < n;) {
-        const bool many = own->many.n > 0 && n - at >= own->many.n;
-        struct tn_lane *const lane = many ? &own->many : &own->one;
-        struct round round = {
-            g, lane, state, {.symbols = symbols + at, .stride = n}, at + lane->n == n};
-
-        go(&round, outputs);
-        at += lane->n;
-    }
+    (many ? feed_apart : feed_together)(pass);
     return TARN_OK;
 }
 
-static void hear(tarn_generator *g, struct tn_state *state, const float **outputs,
-                 const float *frames)
-{
-    struct tn_recurrent *const own = g->own;
-    struct round round = {g, &own->one, state, {.frames = frames}, true};
+/* ---- Create and free ---------------------------------------------------- */
 
-    go(&round, outputs);
-}
-
-/* ---- Life --------------------------------------------------------------- */
-
-static tarn_status attentions_create(const tarn_generator *g, struct tn_recurrent *own,
+static tarn_status attentions_create(const tarn_engine *e, struct tn_recurrent *own,
                                      tarn_error *err)
 {
-    const size_t end = tn_generator_end(g), keys = end < SIZE_MAX ? end : 1;
-    tarn_attention_desc desc = tn_arch_attention(&g->model->arch, g->B, keys);
+    const size_t end = tn_engine_end(e), keys = end < SIZE_MAX ? end : 1;
+    tarn_attention_desc desc = tn_arch_attention(&e->model->arch, 1, keys);
     tarn_status status = TARN_OK;
 
-    for (size_t layer = 0; layer < g->model->arch.config.layers && status == TARN_OK; layer++) {
-        desc.seed = tn_arch_seed(&g->model->arch, layer);
-        status = tn_attention_init(&own->attentions[layer], &desc, &g->host, err);
+    for (size_t layer = 0; layer < e->model->arch.config.layers && status == TARN_OK; layer++) {
+        desc.seed = tn_arch_seed(&e->model->arch, layer);
+        status = tn_attention_init(&own->attentions[layer], &desc, &e->host, err);
         own->attentions[layer].steps = end < SIZE_MAX ? end : 0;
     }
     if (status == TARN_OK && end == SIZE_MAX && own->attentions[0].kind->caches)
         status = tn_fail(err, TARN_EINVAL,
                          "longest is 0; it must be the maximum sequence length, because the "
                          "state of '%s' attention grows",
-                         g->model->arch.config.attention);
+                         e->model->arch.config.attention);
     return status;
 }
 
-/* Both lanes share them; that of prompts has all threads to pack them with. */
-static void hold(const tarn_generator *g, struct tn_recurrent *own, struct tn_arena *arena)
+static tarn_status plans_create(const tarn_engine *e, struct tn_recurrent *own, tarn_error *err)
 {
-    const struct tn_weights *const w = &g->model->weights;
-    const struct tn_lane *const lane = own->many.n > 0 ? &own->many : &own->one;
+    const size_t threads = e->host.threads, few = threads * GROUP_LEAST;
+    tarn_status status;
 
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
-        own->blocks[layer] = tn_block_hold(&lane->block, &w->blocks[layer], arena);
-    own->predictor = tn_dense_hold(&lane->predictor, w->predictor, arena);
-    if (w->frames)
-        own->projection = tn_dense_hold(&lane->projection, w->frames, arena);
+    own->together.host = e->host;
+    own->together.count = 1;
+    own->together.streams = tn_min(e->capacity, few);
+    own->together.rows = e->model->arch.config.frames > 0
+                             ? own->together.streams
+                             : tn_max(own->together.streams, PIECE);
+    if ((status = tn_recurrent_plan_create(&own->together, e, err)) != TARN_OK ||
+        e->capacity < few)
+        return status;
+    own->apart.host = tn_host_with(&e->host, 1);
+    own->apart.count = threads;
+    own->apart.streams = own->apart.rows = GROUP;
+    return tn_recurrent_plan_create(&own->apart, e, err);
 }
 
-static tarn_status hold_weights(const tarn_generator *g, struct tn_recurrent *own,
-                                tarn_error *err)
+/* Both plans use them; together all threads pack. */
+static void pack(const tarn_engine *e, struct tn_recurrent *own, struct tn_arena *arena)
+{
+    const struct tn_weights *const w = &e->model->weights;
+    const struct tn_recurrent_plan *const plan = &own->together;
+
+    for (size_t layer = 0; layer < e->model->arch.config.layers; layer++)
+        own->blocks[layer] = tn_block_hold(&plan->block, &w->blocks[layer], arena);
+    own->predictor = tn_dense_hold(&plan->predictor, w->predictor, arena);
+    if (w->frames)
+        own->projection = tn_dense_hold(&plan->projection, w->frames, arena);
+}
+
+static tarn_status pack_weights(const tarn_engine *e, struct tn_recurrent *own, tarn_error *err)
 {
     struct tn_arena measure = tn_arena_over(NULL);
 
-    hold(g, own, &measure);
+    pack(e, own, &measure);
     own->bytes = tn_arena_bytes(&measure);
-    own->memory = tn_allocate(&g->host.allocator, own->bytes);
+    own->memory = tn_allocate(&e->host.allocator, own->bytes);
     if (!own->memory)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a copy of the weights");
     struct tn_arena arena = tn_arena_over(own->memory);
 
-    hold(g, own, &arena);
+    pack(e, own, &arena);
     return TARN_OK;
 }
 
-/* As many for each thread, if there are streams enough that each has some. */
-static size_t shares_of(const tarn_generator *g)
+static tarn_status create(tarn_engine *e, tarn_error *err)
 {
-    return g->B < g->host.threads * SHARE_LEAST
-               ? 1
-               : tn_round_up(tn_blocks(g->B, SHARE), g->host.threads);
-}
-
-static tarn_status create(tarn_generator *g, tarn_error *err)
-{
-    const size_t layers = g->model->arch.config.layers;
+    const size_t layers = e->model->arch.config.layers;
     const size_t bytes = sizeof(struct tn_recurrent) + layers * sizeof(tarn_attention) +
                          layers * sizeof(struct tn_block_weights);
-    struct tn_recurrent *const own = tn_allocate(&g->host.allocator, bytes);
+    struct tn_recurrent *const own = tn_allocate(&e->host.allocator, bytes);
     tarn_status status;
 
     if (!own)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for a generator");
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for an engine");
     memset(own, 0, bytes);
     own->attentions = (tarn_attention *)(own + 1);
     own->blocks = (struct tn_block_weights *)(own->attentions + layers);
-    g->own = own;
-    if ((status = attentions_create(g, own, err)) != TARN_OK)
+    e->own = own;
+    if ((status = attentions_create(e, own, err)) != TARN_OK)
         return status;
-    own->stream_state = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
-    if ((status = tn_lane_create(&own->one, g, 1, shares_of(g), err)) != TARN_OK)
+    own->past_bytes = tn_round_up(e->model->arch.context.reach * sizeof(int32_t), TN_ALIGN);
+    own->layer_bytes = tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
+    if ((status = plans_create(e, own, err)) != TARN_OK)
         return status;
-    const size_t together = tn_min(TOGETHER, ROWS_TOGETHER / g->B);
-
-    if (g->model->arch.config.frames == 0 && together > 1 &&
-        (status = tn_lane_create(&own->many, g, together, 1, err)) != TARN_OK)
-        return status;
-    return hold_weights(g, own, err);
+    return pack_weights(e, own, err);
 }
 
-static void destroy(tarn_generator *g)
+static void destroy(tarn_engine *e)
 {
-    struct tn_recurrent *const own = g->own;
+    struct tn_recurrent *const own = e->own;
 
     if (!own)
         return;
-    for (size_t layer = 0; layer < g->model->arch.config.layers; layer++)
+    for (size_t layer = 0; layer < e->model->arch.config.layers; layer++)
         tn_attention_clear(&own->attentions[layer]);
-    tn_lane_clear(&own->one, g);
-    tn_lane_clear(&own->many, g);
-    tn_release(&g->host.allocator, own->memory);
-    tn_release(&g->host.allocator, own);
+    tn_recurrent_plan_clear(&own->together);
+    tn_recurrent_plan_clear(&own->apart);
+    tn_release(&e->host.allocator, own->memory);
+    tn_release(&e->host.allocator, own);
 }
 
-static size_t state_size(const tarn_generator *g)
+static size_t bytes_used(const tarn_engine *e)
 {
-    const struct tn_recurrent *const own = g->own;
+    const struct tn_recurrent *const own = e->own;
 
-    return sizeof(struct tn_state) + g->model->arch.config.layers * g->B * own->stream_state +
-           tn_recurrent_past_count(g) * sizeof(int32_t);
+    return own->together.bytes + own->apart.bytes + own->bytes;
 }
 
-static size_t bytes_held(const tarn_generator *g)
+static size_t rows(const tarn_engine *e, uint64_t position)
 {
-    const struct tn_recurrent *const own = g->own;
-
-    return own->one.bytes + own->many.bytes + own->bytes;
-}
-
-static size_t rows(const tarn_generator *g, uint64_t position)
-{
+    (void)e;
     (void)position;
-    return g->B;
+    return 1;
 }
 
 /* A state that does not grow takes what the first position does; a cache adds a row of scores
  * and one of values for each position in it. */
-static double attention_flops(const tarn_generator *g, uint64_t position)
+static double attention_flops(const tarn_engine *e, uint64_t position)
 {
-    const struct tn_recurrent *const own = g->own;
-    const struct tn_arch *const arch = &g->model->arch;
+    const struct tn_recurrent *const own = e->own;
     tarn_attention one = own->attentions[0];
 
     if (one.kind->caches)
-        return 4.0 * (double)g->B * (double)arch->config.width * (double)(position + 1);
+        return 4.0 * (double)e->model->arch.config.width * (double)(position + 1);
     one.N = one.Nk = 1;
     return tarn_attention_forward_flops(&one);
 }
@@ -379,16 +396,16 @@ const struct tn_method tn_method_recurrent = {
                   "each step updates a state, eq. (18)-(20), or a key-value cache for softmax",
               .options = options},
     .needs_step = true,
+    .has_frames = true,
     .create = create,
     .free = destroy,
-    .state = state_size,
-    .bytes = bytes_held,
+    .stream = tn_recurrent_stream,
+    .bytes = bytes_used,
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
-    .hear = hear,
-    .packed = tn_recurrent_packed,
+    .section = tn_recurrent_section,
     .pack = tn_recurrent_pack,
     .unpack = tn_recurrent_unpack,
-    .check = tn_recurrent_check,
+    .kept = tn_recurrent_kept,
 };

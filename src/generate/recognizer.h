@@ -13,8 +13,9 @@
 
 /* A sound that is under way; see recognizer_stream.c. */
 struct tn_hearing {
-    tarn_generator *generator;
-    void *state;
+    tarn_engine *engine;
+    tarn_stream *stream;
+    float *outputs; /* of a position */
     struct tn_features features;
     float *frames; /* of one piece of samples */
     size_t frame_room;

@@ -15,8 +15,9 @@ enum { PIECE = 4096 }; /* samples that become features at once */
 void tn_hearing_free(struct tn_hearing *h)
 {
     tn_features_close(&h->features);
-    tarn_generator_free(h->generator);
-    free(h->state);
+    tarn_stream_free(h->stream);
+    tarn_engine_free(h->engine, NULL);
+    free(h->outputs);
     free(h->frames);
     free(h->stack);
     *h = (struct tn_hearing){0};
@@ -45,18 +46,18 @@ static tarn_status check(const tarn_recognizer *r, tarn_error *err)
 }
 
 /* Softmax attention has a state that grows: it ends with `longest`. */
-static tarn_status make_generator(tarn_recognizer *r, tarn_error *err)
+static tarn_status make_engine(tarn_recognizer *r, tarn_error *err)
 {
     struct tn_hearing *const h = &r->hearing;
     const size_t stack = r->model->arch.config.stack;
-    tarn_generator_desc desc = {
-        .batch = 1, .host = tn_host_given(&r->host), .method = "recurrent"};
-    tarn_status status = tarn_generator_create(&h->generator, r->model, &desc, NULL);
+    tarn_engine_desc desc = {
+        .capacity = 1, .host = tn_host_given(&r->host), .method = "recurrent"};
+    tarn_status status = tarn_engine_create(&h->engine, r->model, &desc, NULL);
 
     if (status == TARN_OK)
         return status;
     desc.longest = (size_t)(r->desc.longest * TN_MEL_RATE / TN_MEL_HOP) / stack + 1;
-    return tarn_generator_create(&h->generator, r->model, &desc, err);
+    return tarn_engine_create(&h->engine, r->model, &desc, err);
 }
 
 static tarn_status prepare(tarn_recognizer *r, tarn_error *err)
@@ -64,17 +65,18 @@ static tarn_status prepare(tarn_recognizer *r, tarn_error *err)
     struct tn_hearing *const h = &r->hearing;
     tarn_status status;
 
-    if (h->generator)
+    if (h->engine)
         return TARN_OK;
-    if ((status = check(r, err)) != TARN_OK || (status = make_generator(r, err)) != TARN_OK)
+    if ((status = check(r, err)) != TARN_OK || (status = make_engine(r, err)) != TARN_OK)
         return status;
-    h->state =
-        aligned_alloc(TN_ALIGN, tn_round_up(tarn_generator_state_size(h->generator), TN_ALIGN));
+    status = tarn_stream_create(&h->stream, h->engine, err);
+    h->outputs = malloc(tarn_model_outputs(r->model) * sizeof *h->outputs);
     h->stack = malloc(stack_floats(r) * sizeof *h->stack);
-    if (h->state && h->stack)
-        return TARN_OK;
-    tn_hearing_free(h);
-    return tn_fail(err, TARN_ENOMEM, "not enough memory for streaming recognition");
+    if (status == TARN_OK && (!h->outputs || !h->stack))
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for streaming recognition");
+    if (status != TARN_OK)
+        tn_hearing_free(h);
+    return status;
 }
 
 tarn_status tarn_recognizer_begin(tarn_recognizer *r, size_t rate, tarn_error *err)
@@ -91,7 +93,7 @@ tarn_status tarn_recognizer_begin(tarn_recognizer *r, size_t rate, tarn_error *e
     tn_features_close(&h->features);
     if ((status = tn_features_open(&h->features, rate, 1.0, err)) != TARN_OK)
         return status;
-    memset(h->state, 0, tarn_generator_state_size(h->generator));
+    memset(h->stream, 0, tarn_stream_size(h->engine));
     h->waiting = 0;
     h->greedy = (struct tn_ctc_greedy){0};
     h->begun = true;
@@ -104,17 +106,16 @@ tarn_status tarn_recognizer_begin(tarn_recognizer *r, size_t rate, tarn_error *e
 static tarn_status step(tarn_recognizer *r, tarn_error *err)
 {
     struct tn_hearing *const h = &r->hearing;
-    const float *outputs;
     tarn_status status;
 
     memset(h->stack + h->waiting * TN_MEL_BANDS, 0,
            (stack_floats(r) - h->waiting * TN_MEL_BANDS) * sizeof *h->stack);
     h->waiting = 0;
     if ((status = tn_recognizer_room(r, r->count + 2, err)) != TARN_OK ||
-        (status = tarn_generator_frames(h->generator, h->state, &outputs, h->stack, err)) !=
+        (status = tarn_engine_frames(h->engine, &h->stream, h->outputs, h->stack, 1, err)) !=
             TARN_OK)
         return status;
-    tn_recognizer_name(r, tn_ctc_greedy_push(&h->greedy, r->symbols + r->count, outputs, 1,
+    tn_recognizer_name(r, tn_ctc_greedy_push(&h->greedy, r->symbols + r->count, h->outputs, 1,
                                              r->model->arch.head.outputs));
     return TARN_OK;
 }

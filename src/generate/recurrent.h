@@ -1,93 +1,78 @@
 /* SPDX-License-Identifier: MIT */
 /* recurrent.h - what the method `recurrent` keeps, for its steps (method_recurrent.c), the
- * memory they work in (recurrent_lane.c) and its states in files (recurrent_state.c). */
+ * memory they work in (recurrent_plan.c) and its streams (recurrent_stream.c). */
 #ifndef TN_RECURRENT_H
 #define TN_RECURRENT_H
 
-#include "generate/generator.h"
+#include "generate/engine.h"
 
-/* Where a worker has the rows of some streams, n of each. */
-struct tn_desk {
-    struct tn_block_plan block; /* the lane's, with scratch of its own */
+/* Memory in which some rows go through the model. */
+struct tn_worker {
+    struct tn_block_plan block; /* with scratch of its own */
     struct tn_block_tape tape;
     float *x;         /* rows x F */
     float *frames;    /* rows x floats of a stack */
-    float *positions; /* n rows of a sinusoid */
-    float *normed;    /* of the last position: streams x F */
-    int32_t *symbols; /* streams x n */
-    int32_t *context; /* rows of its tables */
-    void **states;    /* of a layer, one per stream */
-    void *scratch, *work;
+    float *positions; /* rows of their table */
+    float *last;      /* of the last position: streams x F */
+    int32_t *symbols, *context;
+    void **states; /* of a layer, one per stream */
+    void *scratch, *attention;
 };
 
-/* The model for n positions of every stream: shares of them, each on one thread, as many at
- * once as there are desks, or all as one share of which every product is everyone's. */
-struct tn_lane {
-    size_t n;
-    size_t shares, streams; /* of a share; the last one may have fewer */
-    struct tn_host host;    /* of a share */
+/* The products of the model, and workers that use them at the same time. */
+struct tn_recurrent_plan {
+    struct tn_host host;  /* threads: of a worker */
+    size_t rows, streams; /* of a worker, at most; rows 0: there is no such plan */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */
-    struct tn_desk *desks;      /* as many as work at once */
-    float *outputs;             /* of the last position: shares streams x O */
-    void *memory;               /* that holds all of it */
+    struct tn_worker *workers;
+    size_t count;
+    void *memory; /* that they lie in */
     size_t bytes;
 };
 
-/* n positions of the generator's streams, in about so many shares. Also what failed is to be
- * cleared. */
-tarn_status tn_lane_create(struct tn_lane *lane, const tarn_generator *g, size_t n,
-                           size_t shares, tarn_error *err);
-void tn_lane_clear(struct tn_lane *lane, const tarn_generator *g); /* accepts zeros */
-
-static inline bool tn_lane_is_whole(const struct tn_lane *lane)
-{
-    return lane->shares == 1;
-}
+/* What failed is to be cleared, too. */
+tarn_status tn_recurrent_plan_create(struct tn_recurrent_plan *plan, const tarn_engine *e,
+                                     tarn_error *err);
+void tn_recurrent_plan_clear(struct tn_recurrent_plan *plan); /* accepts zeros */
 
 struct tn_recurrent {
     tarn_attention *attentions; /* one per layer */
-    size_t stream_state;        /* bytes from one stream's state of a layer to the next */
-    struct tn_lane one, many;   /* many.n is 0 where streams alone are rows enough */
+    size_t past_bytes;          /* of recent symbols, which a stream has first */
+    size_t layer_bytes;         /* from one layer's state to the next */
 
-    /* The matrices as both lanes multiply with them, held in `memory`. */
+    /* All threads take a few streams, or many positions of one, through the model together; of
+     * many streams, each thread takes a group of its own. */
+    struct tn_recurrent_plan together, apart;
+
+    /* The matrices as the products take them, in `memory`. */
     struct tn_block_weights *blocks;
     float *predictor, *projection;
     void *memory;
     size_t bytes;
 };
 
-/* Streams first .. first + count - 1 of a generator's B. */
-struct tn_streams {
-    size_t first, count;
-};
-
-/* A state is a head, every layer's states of attention, stream by stream, and the symbols that
- * the context reaches back to. */
-static inline char *tn_recurrent_layer(const tarn_generator *g, const struct tn_state *state,
-                                       size_t layer, size_t stream)
+/* Recent symbols that the context reaches back to, then every layer's state of attention. */
+static inline int32_t *tn_recurrent_past(const tarn_stream *stream)
 {
-    const struct tn_recurrent *const own = g->own;
-
-    return (char *)(uintptr_t)(state + 1) + (layer * g->B + stream) * own->stream_state;
+    return (int32_t *)(uintptr_t)(stream + 1);
 }
 
-static inline int32_t *tn_recurrent_past(const tarn_generator *g, const struct tn_state *state)
+static inline void *tn_recurrent_layer(const tarn_engine *e, const tarn_stream *stream,
+                                       size_t layer)
 {
-    return (int32_t *)(void *)tn_recurrent_layer(g, state, g->model->arch.config.layers, 0);
-}
+    const struct tn_recurrent *const own = e->own;
 
-static inline size_t tn_recurrent_past_count(const tarn_generator *g)
-{
-    return g->B * g->model->arch.context.reach;
+    return (char *)(uintptr_t)(stream + 1) + own->past_bytes + layer * own->layer_bytes;
 }
 
 /* As struct tn_method has them. */
-size_t tn_recurrent_packed(const tarn_generator *g, size_t n);
-void tn_recurrent_pack(const tarn_generator *g, void *out, const struct tn_state *state);
-void tn_recurrent_unpack(const tarn_generator *g, struct tn_state *state, const void *in);
-tarn_status tn_recurrent_check(const tarn_generator *g, const struct tn_state *state,
-                               const char *path, tarn_error *err);
+size_t tn_recurrent_stream(const tarn_engine *e);
+size_t tn_recurrent_section(const tarn_engine *e, size_t n, size_t index, bool *common);
+void tn_recurrent_pack(const tarn_engine *e, void *packed, const tarn_stream *stream);
+void tn_recurrent_unpack(const tarn_engine *e, tarn_stream *stream, const void *packed);
+const int32_t *tn_recurrent_kept(const tarn_engine *e, const tarn_stream *stream,
+                                 size_t *count);
 
 #endif

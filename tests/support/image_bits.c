@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/streams.h"
+
 static double sigma(double x)
 {
     return 1.0 / (1.0 + exp(-x));
@@ -31,28 +33,20 @@ static double bits(const float *outputs, size_t K, int32_t t)
 double bits_by_steps(const tarn_model *model, const unsigned char *pixels, size_t images,
                      size_t bytes)
 {
-    const tarn_generator_desc desc = {.batch = 1, .longest = bytes, .host.cpu = forced_cpu()};
     const size_t K = tarn_model_outputs(model) / 3;
-    tarn_generator *generator;
-    tarn_error err;
+    struct streams s = streams_open(model, (tarn_engine_desc){.longest = bytes}, 1);
     double sum = 0.0;
-
-    check_ok(tarn_generator_create(&generator, model, &desc, &err), &err);
-    void *const state = take(1, tarn_generator_state_size(generator));
 
     for (size_t i = 0; i < images; i++) {
         const unsigned char *const image = pixels + i * bytes;
 
-        memset(state, 0, tarn_generator_state_size(generator));
+        streams_restart(&s);
         for (size_t n = 0; n + 1 < bytes; n++) {
             const int32_t symbol = image[n];
-            const float *outputs;
 
-            check_ok(tarn_generator_step(generator, state, &outputs, &symbol, &err), &err);
-            sum += bits(outputs, K, image[n + 1]);
+            sum += bits(streams_step(&s, &symbol), K, image[n + 1]);
         }
     }
-    free(state);
-    tarn_generator_free(generator);
+    streams_close(&s);
     return sum / (double)(images * (bytes - 1));
 }

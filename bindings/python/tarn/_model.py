@@ -15,7 +15,7 @@ from ._arrays import Floats, Symbols, floats, lengths_of, plain, symbols_of
 from ._errors import InvalidArgument
 from ._library import (Handle, PathLike, call, count, create, lib, path_bytes, table, text,
                        threads_of)
-from ._state import Prompt, State
+from ._state import Engine, Prompt, State
 
 
 @dataclass(frozen=True)
@@ -232,11 +232,13 @@ class Model:
 
         longest: maximum sequence length; required if the state grows, as with softmax. method:
         "recurrent" or "recompute". precision: "f32", or "bf16", weights of half the size."""
-        return State(self._handle, self._config.task, self._config.symbols, self._outputs, batch,
-                     longest, method, precision, threads)
+        streams = count("batch", batch, 1)
+        engine = Engine(self._handle, self._config.task, self._config.symbols, self._outputs,
+                        streams, longest, method, precision, threads)
+        return State(engine, engine.streams(streams))
 
     def _own(self, state: State) -> State:
-        if not isinstance(state, State) or state._model is not self._handle:
+        if not isinstance(state, State) or state._engine.model is not self._handle:
             raise InvalidArgument("state must be one that state() of this model created")
         return state
 

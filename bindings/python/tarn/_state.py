@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A model as a recurrent network: states, steps, prompts, sampling."""
+"""A model as a recurrent network: streams, steps, prompts, sampling."""
 from __future__ import annotations
 
 import ctypes as c
+import operator
 import threading
 from types import TracebackType
 from typing import Any, Iterator, Optional, Sequence, Type, Union
@@ -11,7 +12,7 @@ import numpy as np
 
 from . import _structs as s
 from ._arrays import Floats, Symbols, symbols_of
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, OutOfMemory
 from ._library import (Alone, Handle, PathLike, call, count, create, lib, number, path_bytes,
                        seed_of, text, threads_of)
 
@@ -20,29 +21,64 @@ Prompt = Union[None, str, bytes, Sequence[int], Symbols, Any]
 _NEWLINE = 10
 
 
+class Engine:
+    """The packed weights of a model, which a state and its copies share: one works at a time."""
+
+    def __init__(self, model: Handle, task: str, symbols: int, outputs: int, batch: int,
+                 longest: int, method: Optional[str], precision: Optional[str],
+                 threads: int) -> None:
+        desc = s.tarn_engine_desc(
+            longest=count("longest", longest), capacity=batch, method=text("method", method),
+            precision=text("precision", precision), host=s.tarn_host(threads_of(threads)))
+        self.model, self.task, self.symbols, self.outputs = model, task, symbols, outputs
+        with model.use() as pointer:
+            self.pointer: int = create("tarn_engine_create", pointer, c.byref(desc))
+            self.handle = Handle("state", self.pointer, self._free, model)
+        self.size: int = lib.tarn_stream_size(self.pointer)
+        self.method: str = lib.tarn_engine_method(self.pointer).decode()
+        self.lock = threading.Lock()  # of calls
+        self._counting = threading.RLock()  # a destructor may run at any allocation
+        self._states = 0
+
+    def streams(self, batch: int) -> Any:
+        """Memory of streams at their start, (batch, bytes of one)."""
+        try:
+            return np.zeros((batch, self.size), np.uint8)
+        except (MemoryError, ValueError):
+            raise OutOfMemory(f"not enough memory for {batch} streams of {self.size} bytes"
+                              ) from None
+
+    @staticmethod
+    def _free(pointer: int) -> None:
+        lib.tarn_engine_free(pointer, None)
+
+    def join(self) -> Handle:
+        """A state's handle; the engine is freed after the last."""
+        with self._counting:
+            self._states += 1
+        return Handle("state", self.pointer, self._leave, self.handle)
+
+    def _leave(self, pointer: int) -> None:
+        with self._counting:
+            self._states -= 1
+            last = self._states == 0
+        if last:
+            self.handle.close()
+
+
 class State:
     """The state of `batch` streams that advance together, created by Model.state().
 
     One thread at a time: a second one gets a BusyError. A state is closed with its model."""
 
-    def __init__(self, model: Handle, task: str, symbols: int, outputs: int, batch: int,
-                 longest: int, method: Optional[str], precision: Optional[str],
-                 threads: int) -> None:
-        desc = s.tarn_generator_desc(
-            batch=count("batch", batch), longest=count("longest", longest),
-            method=text("method", method), precision=text("precision", precision),
-            host=s.tarn_host(threads_of(threads)))
+    def __init__(self, engine: Engine, memory: Any) -> None:
+        self._engine = engine
+        self._memory = memory  # (B, bytes of a stream)
+        self._streams = (memory.ctypes.data
+                         + memory.strides[0] * np.arange(len(memory), dtype=np.uintp))
+        self._sampling: Optional[object] = None  # whose settings the streams have
         self._lock = threading.Lock()
-        self._model, self._task, self._symbols, self._outputs = model, task, symbols, outputs
-        self.batch: int = desc.batch
-        with model.use() as pointer:
-            self._handle = Handle("state", create("tarn_generator_create", pointer,
-                                                  c.byref(desc)),
-                                  lib.tarn_generator_free, model)
-        with self._handle.use() as generator:
-            self._memory = np.zeros(lib.tarn_generator_state_size(generator), np.uint8)
-            self.method: str = lib.tarn_generator_method(generator).decode()
-        self._next: Optional[Symbols] = None  # sampled and not yet fed
+        self._handle = engine.join()
 
     # ---- Closing ----
 
@@ -65,47 +101,104 @@ class State:
     # ---- Information ----
 
     @property
+    def batch(self) -> int:
+        return len(self._memory)
+
+    @property
+    def method(self) -> str:
+        return self._engine.method
+
+    @property
+    def positions(self) -> Any:
+        """Number of symbols fed to each stream so far, (B)."""
+        return np.array([lib.tarn_stream_position(stream) for stream in self._streams.tolist()])
+
+    @property
     def position(self) -> int:
-        """Number of symbols fed so far."""
-        return int(lib.tarn_state_position(self._memory.ctypes.data))
+        """Number of symbols fed so far, to the longest stream."""
+        return int(self.positions.max())
 
     @property
     def nbytes(self) -> int:
         return int(self._memory.size)
+
+    # ---- Forks ----
+
+    def copy(self) -> "State":
+        """A state that continues from here on its own, with the same weights in memory."""
+        return self.take(range(self.batch))
+
+    def take(self, streams: Sequence[int]) -> "State":
+        """A copy of some streams, in any order and any number of times."""
+        with Alone(self._lock), self._handle.use():
+            try:
+                memory = self._memory[np.array([operator.index(i) for i in streams], np.intp)]
+            except (IndexError, OverflowError, TypeError) as error:
+                raise InvalidArgument(f"streams: {error}") from None
+            if len(memory) == 0:
+                raise InvalidArgument("streams must have at least one index")
+            return State(self._engine, memory)
+
+    def join(self, other: "State") -> "State":
+        """A copy of the streams of both, which may be at different positions. `other` must be a
+        copy of this state, or of one that this is a copy of."""
+        if not isinstance(other, State) or other._engine is not self._engine:
+            raise InvalidArgument("other must be a state that copy(), take() or join() made of "
+                                  "this one")
+        if other is self:
+            return self.take(2 * list(range(self.batch)))
+        with Alone(self._lock), Alone(other._lock), self._handle.use(), other._handle.use():
+            return State(self._engine, np.concatenate([self._memory, other._memory]))
 
     # ---- Use ----
 
     def step(self, symbols: Any) -> Floats:
         """Feeds the next symbol of every stream, (B), and returns the outputs (B, O)."""
         given = symbols_of("symbols", symbols, "B")
-        return self._feed_alone(given.reshape(-1, 1))
+        with Alone(self._lock), self._handle.use() as engine:
+            return self._feed(engine, given.reshape(-1, 1))
 
     def prefill(self, symbols: Any) -> Floats:
         """Feeds n symbols of every stream, (B, n), faster than n steps; returns the outputs
         (B, O) of the last position."""
-        return self._feed_alone(symbols_of("symbols", symbols, "BN"))
+        given = symbols_of("symbols", symbols, "BN")
+        with Alone(self._lock), self._handle.use() as engine:
+            return self._feed(engine, given)
 
-    def _feed_alone(self, symbols: Symbols) -> Floats:
-        with Alone(self._lock), self._handle.use() as generator:
-            outputs = self._feed(generator, symbols)
-            self._next = None
-            return outputs
-
-    def _feed(self, generator: int, symbols: Symbols) -> Floats:
-        if symbols.shape[0] != self.batch:
+    def _feed(self, engine: int, symbols: Optional[Symbols]) -> Floats:
+        """symbols None: those drawn last."""
+        outputs = np.empty((self.batch, self._engine.outputs), np.float32)
+        if symbols is not None and symbols.shape[0] != self.batch:
             raise InvalidArgument(f"symbols: are of {symbols.shape[0]} streams; this state has "
                                   f"{self.batch}")
-        outputs = c.c_void_p()
-        call("tarn_generator_prefill", generator, self._memory.ctypes.data, c.byref(outputs),
-             symbols.ctypes.data, symbols.shape[1])
-        values = c.cast(outputs, c.POINTER(c.c_float))
-        return np.array(np.ctypeslib.as_array(values, (self.batch, self._outputs)), np.float32)
+        with self._engine.lock:
+            if symbols is None or symbols.shape[1] == 1:
+                call("tarn_engine_step", engine, self._streams.ctypes.data, outputs.ctypes.data,
+                     None if symbols is None else symbols.ctypes.data, self.batch)
+            else:
+                self._prefill(engine, symbols, outputs)
+        return outputs
+
+    def _prefill(self, engine: int, symbols: Symbols, outputs: Floats) -> None:
+        """All or nothing; streams that are equal are fed once."""
+        before = self._memory.copy()
+        try:
+            for b, stream in enumerate(self._streams.tolist()):
+                if (b > 0 and np.array_equal(symbols[b], symbols[b - 1])
+                        and np.array_equal(before[b], before[b - 1])):
+                    self._memory[b], outputs[b] = self._memory[b - 1], outputs[b - 1]
+                else:
+                    call("tarn_engine_prefill", engine, stream, outputs[b].ctypes.data,
+                         symbols[b].ctypes.data, symbols.shape[1])
+        except BaseException:
+            self._memory[:] = before
+            raise
 
     def reset(self) -> None:
         """Resets to the initial state, (16), (17)."""
         with Alone(self._lock), self._handle.use():
             self._memory[:] = 0
-            self._next = None
+            self._sampling = None
 
     def generate(self, prompt: Prompt = None, n: int = 256, **sampling: Any) -> Symbols:
         """Generates n symbols per stream, (B, n); arguments as for stream()."""
@@ -126,37 +219,48 @@ class State:
         calls give the same symbols as one long one."""
         left = None if n is None else count("n", n)
         heat = number("temperature", temperature)
-        raw = s.tarn_sampling(
+        sampling = s.tarn_sampling(
             temperature=heat, top_k=count("top_k", top_k), top_p=number("top_p", top_p),
             greedy=bool(greedy) or heat == 0, seed=seed_of(seed))
-        with self._model.use() as model:
-            sampler = Handle("sampler", create("tarn_sampler_create", model, c.byref(raw), None),
-                             lib.tarn_sampler_free)
-        fed = self._prompt(prompt)
-        return self._draw(sampler, fed, left)
+        with self._engine.model.use():
+            room = np.zeros(self._engine.size, np.uint8)  # refused before anything is fed
+            call("tarn_stream_sampling", room.ctypes.data, c.byref(sampling))
+        return self._draw(sampling, self._prompt(prompt), left)
 
-    def _draw(self, sampler: Handle, fed: Symbols, left: Optional[int]) -> Iterator[Symbols]:
+    def _draw(self, sampling: s.tarn_sampling, fed: Optional[Symbols],
+              left: Optional[int]) -> Iterator[Symbols]:
         while left is None or left > 0:
-            with Alone(self._lock), self._handle.use() as generator, sampler.use() as draws:
-                outputs = self._feed(generator, fed)
+            with Alone(self._lock), self._handle.use() as engine:
+                outputs = self._feed(engine, fed)
+                self._set(sampling)
                 symbols = np.empty(self.batch, np.int32)
-                lib.tarn_sampler_draw(draws, symbols.ctypes.data, outputs.ctypes.data,
-                                      self.batch, self.position)
-                self._next = symbols.copy()
-            fed = symbols.reshape(-1, 1)
-            yield symbols.copy()
+                with self._engine.lock:
+                    call("tarn_engine_draw", engine, self._streams.ctypes.data,
+                         symbols.ctypes.data, outputs.ctypes.data, self.batch)
+            fed = symbols.reshape(-1, 1).copy()
+            yield symbols
             left = None if left is None else left - 1
 
-    def _prompt(self, prompt: Prompt) -> Symbols:
-        """Symbols (B, P)."""
-        if prompt is None and self._next is not None:
-            return self._next.reshape(-1, 1).copy()
+    def _set(self, sampling: s.tarn_sampling) -> None:
+        """Streams sample in this way from now on, each with random numbers of its own."""
+        if self._sampling is sampling:
+            return
+        for b, stream in enumerate(self._streams.tolist()):
+            sampling.number = b
+            call("tarn_stream_sampling", stream, c.byref(sampling))
+        self._sampling = sampling
+
+    def _prompt(self, prompt: Prompt) -> Optional[Symbols]:
+        """Symbols (B, P); None: those drawn last."""
+        if prompt is None and all(lib.tarn_stream_next(stream) >= 0
+                                  for stream in self._streams.tolist()):
+            return None
         if prompt is None:
-            prompt = [_NEWLINE if self._task == "text" else 0]
+            prompt = [_NEWLINE if self._engine.task == "text" else 0]
         elif isinstance(prompt, (str, bytes)):
-            if self._symbols < 256:
-                raise InvalidArgument(f"prompt is text, but the {self._symbols} symbols of this "
-                                      "model are not bytes; give a list of numbers")
+            if self._engine.symbols < 256:
+                raise InvalidArgument(f"prompt is text, but the {self._engine.symbols} symbols of "
+                                      "this model are not bytes; give a list of numbers")
             prompt = np.frombuffer(prompt.encode() if isinstance(prompt, str) else prompt,
                                    np.uint8)
         symbols = np.asarray(prompt)
@@ -168,47 +272,32 @@ class State:
 
     def to_bytes(self) -> bytes:
         """A snapshot of the state, from which it can continue; the contents of a save() file."""
-        with Alone(self._lock), self._handle.use() as generator:
-            size, following = c.c_size_t(), self._next_pointer()
-            call("tarn_state_pack", generator, None, c.byref(size), self._memory.ctypes.data,
-                 following)
+        with Alone(self._lock), self._handle.use() as engine:
+            size, streams = c.c_size_t(), self._streams.ctypes.data
+            call("tarn_streams_pack", engine, None, c.byref(size), streams, self.batch)
             packed = np.empty(size.value, np.uint8)
-            call("tarn_state_pack", generator, packed.ctypes.data, c.byref(size),
-                 self._memory.ctypes.data, following)
+            call("tarn_streams_pack", engine, packed.ctypes.data, c.byref(size), streams,
+                 self.batch)
             return packed[:size.value].tobytes()
 
     def load_bytes(self, data: bytes) -> None:
         """Restores a snapshot of to_bytes() from a state of the same model, method and batch. On
         an error the state is unchanged."""
         packed = np.frombuffer(data, np.uint8)
-        about = s.tarn_state_about()
-        with Alone(self._lock), self._handle.use() as generator:
-            place = packed.ctypes.data
-            call("tarn_state_inspect_packed", c.byref(about), place, packed.size)
-            following = self._room(about)
-            call("tarn_state_unpack", generator, self._memory.ctypes.data,
-                 None if following is None else following.ctypes.data, place, packed.size)
-            self._next = following
+        with Alone(self._lock), self._handle.use() as engine:
+            call("tarn_streams_unpack", engine, self._streams.ctypes.data, self.batch,
+                 packed.ctypes.data, packed.size)
+            self._sampling = None
 
     def save(self, path: PathLike) -> None:
         """Saves a snapshot to a file, which `tarn generate --load-state` can read too."""
-        with Alone(self._lock), self._handle.use() as generator:
-            call("tarn_state_save", generator, self._memory.ctypes.data, self._next_pointer(),
+        with Alone(self._lock), self._handle.use() as engine:
+            call("tarn_streams_save", engine, self._streams.ctypes.data, self.batch,
                  path_bytes(path))
 
     def load(self, path: PathLike) -> None:
         """Restores a snapshot from a file. On an error the state is unchanged."""
-        about, encoded = s.tarn_state_about(), path_bytes(path)
-        with Alone(self._lock), self._handle.use() as generator:
-            call("tarn_state_inspect", c.byref(about), encoded)
-            following = self._room(about)
-            call("tarn_state_load", generator, self._memory.ctypes.data,
-                 None if following is None else following.ctypes.data, encoded)
-            self._next = following
-
-    def _next_pointer(self) -> Optional[int]:
-        return None if self._next is None else self._next.ctypes.data
-
-    def _room(self, about: s.tarn_state_about) -> Optional[Symbols]:
-        """Room for the next symbols. The library refuses another batch size before it writes."""
-        return np.empty(self.batch, np.int32) if about.has_next else None
+        with Alone(self._lock), self._handle.use() as engine:
+            call("tarn_streams_load", engine, self._streams.ctypes.data, self.batch,
+                 path_bytes(path))
+            self._sampling = None

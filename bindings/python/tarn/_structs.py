@@ -158,10 +158,10 @@ class tarn_run_desc(c.Structure):
 # ---- generate.h ----
 
 
-class tarn_generator_desc(c.Structure):
+class tarn_engine_desc(c.Structure):
     _fields_ = [
-        ("batch", c.c_size_t),
         ("longest", c.c_size_t),
+        ("capacity", c.c_size_t),
         ("method", c.c_char_p),
         ("precision", c.c_char_p),
         ("host", tarn_host),
@@ -175,15 +175,15 @@ class tarn_sampling(c.Structure):
         ("top_p", c.c_double),
         ("greedy", c.c_bool),
         ("seed", c.c_uint64),
-        ("stream", c.c_uint64),
+        ("number", c.c_uint64),
     ]
 
 
-class tarn_state_about(c.Structure):
+class tarn_streams_about(c.Structure):
     _fields_ = [
         ("model", c.c_uint64),
         ("method", c.c_char * NAME_SIZE),
-        ("batch", c.c_size_t),
+        ("count", c.c_size_t),
         ("position", c.c_uint64),
         ("has_next", c.c_bool),
     ]

@@ -74,6 +74,38 @@ def test_a_snapshot_goes_on_where_it_was_taken(model, tmp_path):
         assert np.array_equal(again.generate(n=18, seed=5), rest)
 
 
+def test_streams_are_forked_joined_and_left(model):
+    state = model.state()
+    state.prefill([[97, 98, 99]])
+    fork = state.copy()
+    assert np.array_equal(fork.step([1]), state.step([1]))
+    fork.step([2])
+    assert state.position == 4 and fork.position == 5
+    both = state.join(fork).join(state)
+    assert both.batch == 3 and both.positions.tolist() == [4, 5, 4] and both.position == 5
+    outputs = both.step([5, 6, 7])
+    assert np.array_equal(outputs[:1], state.copy().step([5]))
+    assert np.array_equal(outputs[1:2], fork.step([6]))
+    left = both.take([2, 0, 2])
+    both.close()
+    state.close()
+    assert left.positions.tolist() == [5, 5, 5]
+    outputs = left.step([1, 1, 1])
+    assert np.array_equal(outputs[0], outputs[2]) and not np.array_equal(outputs[0], outputs[1])
+    with pytest.raises(tarn.ClosedError):
+        state.copy()
+
+
+def test_a_fork_draws_as_the_stream_would_have(model):
+    state = model.state(2)
+    state.generate(b"ab", 5, seed=3)
+    fork = state.copy()
+    assert np.array_equal(fork.generate(n=7, seed=3), state.generate(n=7, seed=3))
+    one, two = state.stream(n=4, seed=1), state.stream(n=4, seed=2)
+    mixed = [next(one), next(two), next(one)]
+    assert len(mixed) == 3  # each keeps its own settings
+
+
 def test_symbols_are_streamed_as_they_are_drawn(model):
     state = model.state()
     drawn = []

@@ -137,6 +137,18 @@ def test_wrong_symbols_are_refused(model):
     assert state.position == 0
 
 
+def test_wrong_forks_are_refused(model):
+    state = model.state(2)
+    for streams in ([2], [-3], [], [[0, 1]], ["a"], [0.5], None, [2**70]):
+        with pytest.raises(tarn.InvalidArgument, match="streams"):
+            state.take(streams)
+    for other in (model.state(2), None, 3):
+        with pytest.raises(tarn.InvalidArgument, match="other must be a state"):
+            state.join(other)
+    with pytest.raises(tarn.OutOfMemory, match="memory for 1000000000000000 streams"):
+        model.state(10**15)
+
+
 def test_wrong_sampling_is_refused(model):
     for wrong in (dict(temperature=-1), dict(temperature=float("nan")), dict(top_p=2),
                   dict(top_k=-1), dict(seed=-1), dict(temperature="hot"), dict(n=0),
@@ -250,7 +262,7 @@ def test_hostile_snapshots_leave_a_state_as_it_was(model):
             pass
         state.load_bytes(good)
         assert state.to_bytes() == good
-    with pytest.raises(tarn.FormatError, match="of 1 streams; expected 2"):
+    with pytest.raises(tarn.FormatError, match="has 1 streams; expected 2"):
         model.state(2).load_bytes(good)
     with pytest.raises(tarn.FormatError, match="the model"):
         tarn.Model.create("tiny", **dict(SMALL, seed=2)).state().load_bytes(good)

@@ -1,29 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* test_sampler.c - many streams draw from their outputs, each as if it were alone. */
+/* test_draw.c - many streams draw from their outputs, each as if it were alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "layer/head.h"
 #include "support/frequencies.h"
-#include "support/model_case.h"
-#include "tarn/generate.h"
+#include "support/streams.h"
 
 enum { B = 5, O = MODEL_SYMBOLS, DRAWS = 200, OUTPUTS_MAX = 64 };
 
 static const char categorical[] = "categorical";
 
-static tarn_sampler *sampler_of(const char *head, const tarn_sampling *sampling)
-{
-    tarn_model *const model = model_of(&(struct model_variant){head, {{"head", head}, {0}}});
-    tarn_sampler *sampler;
+/* Streams of a model with that head. */
+struct drawing {
+    tarn_model *model;
+    struct streams streams;
+};
 
-    assert_true(tarn_model_outputs(model) <= OUTPUTS_MAX);
+static struct drawing drawing_open(const char *head, tarn_sampling sampling, size_t n)
+{
+    struct drawing d = {.model =
+                            model_of(&(struct model_variant){head, {{"head", head}, {0}}})};
+
+    assert_true(tarn_model_outputs(d.model) <= OUTPUTS_MAX);
+    d.streams = streams_open(d.model, (tarn_engine_desc){0}, n);
+    streams_sampling(&d.streams, sampling);
+    return d;
+}
+
+static void drawing_close(struct drawing *d)
+{
+    streams_close(&d->streams);
+    tarn_model_free(d->model);
+}
+
+static void draw(struct drawing *d, int32_t *symbols, const float *outputs)
+{
     tarn_error err;
 
-    check_ok(tarn_sampler_create(&sampler, model, sampling, NULL, &err), &err);
-    tarn_model_free(model); /* it is not looked at later */
-    return sampler;
+    check_ok(tarn_engine_draw(d->streams.engine, d->streams.at, symbols, outputs, d->streams.n,
+                              &err),
+             &err);
 }
 
 static void draw_outputs(float *outputs, uint64_t seed)
@@ -35,15 +53,17 @@ static void draw_outputs(float *outputs, uint64_t seed)
         outputs[i] = (float)tn_random_normal(&random);
 }
 
-/* DRAWS symbols of every stream, (DRAWS, B). */
+/* DRAWS symbols of every stream, at a position each, (DRAWS, B). */
 static void draw_many(int32_t *symbols, const char *head, tarn_sampling sampling,
                       const float *outputs, size_t batch)
 {
-    tarn_sampler *const sampler = sampler_of(head, &sampling);
+    struct drawing d = drawing_open(head, sampling, batch);
 
-    for (size_t i = 0; i < DRAWS; i++)
-        tarn_sampler_draw(sampler, symbols + i * B, outputs, batch, i);
-    tarn_sampler_free(sampler);
+    for (size_t i = 0; i < DRAWS; i++) {
+        draw(&d, symbols + i * B, outputs);
+        streams_step(&d.streams, NULL);
+    }
+    drawing_close(&d);
 }
 
 /* ---- every head --------------------------------------------------------- */
@@ -98,20 +118,29 @@ static void a_stream_does_not_know_how_many_there_are(void **state)
     for_all(check_batches);
 }
 
-/* Any order of positions, any draws between: the same. */
+/* From a fork of any position, after any draws: the same. */
 static void check_order(const char *head, const tarn_sampling *way)
 {
-    tarn_sampler *const sampler = sampler_of(head, way);
+    struct drawing d = drawing_open(head, *way, B);
+    unsigned char *const forks = take(DRAWS * B, d.streams.size);
     int32_t forwards[DRAWS * B], symbols[B];
     float outputs[B * OUTPUTS_MAX];
 
     draw_outputs(outputs, 1);
-    draw_many(forwards, head, *way, outputs, B);
+    for (size_t i = 0; i < DRAWS; i++) {
+        for (size_t b = 0; b < B; b++)
+            memcpy(forks + (i * B + b) * d.streams.size, d.streams.at[b], d.streams.size);
+        draw(&d, forwards + i * B, outputs);
+        streams_step(&d.streams, forwards + i * B);
+    }
     for (size_t i = DRAWS; i-- > 0;) {
-        tarn_sampler_draw(sampler, symbols, outputs, B, i);
+        for (size_t b = 0; b < B; b++)
+            memcpy(d.streams.at[b], forks + (i * B + b) * d.streams.size, d.streams.size);
+        draw(&d, symbols, outputs);
         assert_memory_equal(symbols, forwards + i * B, sizeof symbols);
     }
-    tarn_sampler_free(sampler);
+    free(forks);
+    drawing_close(&d);
 }
 
 static void a_draw_depends_on_nothing_before_it(void **state)
@@ -180,7 +209,7 @@ static void define_p(double *p, const tarn_sampling *way, const double *logits)
 static void check_frequencies(const char *head, const tarn_sampling *way)
 {
     enum { MANY = 20000 };
-    tarn_sampler *const sampler = sampler_of(head, way);
+    struct drawing d = drawing_open(head, *way, 1);
     size_t counts[O] = {0};
     float outputs[B * OUTPUTS_MAX];
     double logits[O], p[O];
@@ -189,13 +218,16 @@ static void check_frequencies(const char *head, const tarn_sampling *way)
     define_logits(logits, head, outputs);
     define_p(p, way, logits);
     for (size_t i = 0; i < MANY; i++) {
+        tarn_sampling numbered = *way;
         int32_t symbol;
 
-        tarn_sampler_draw(sampler, &symbol, outputs, 1, i);
+        numbered.number = i;
+        streams_sampling(&d.streams, numbered);
+        draw(&d, &symbol, outputs);
         counts[symbol]++;
     }
     check_counts(counts, p, O, MANY);
-    tarn_sampler_free(sampler);
+    drawing_close(&d);
 }
 
 static void draws_are_as_likely_as_the_loss_says(void **state)
@@ -289,23 +321,67 @@ static void greedy_is_the_greatest_whatever_else_is_said(void **state)
     }
 }
 
-static void heads_of_sequences_are_refused(void **state)
+static void every_stream_has_settings_of_its_own(void **state)
 {
-    tarn_config config = config_of(model_variant_at(0));
-    tarn_model *model;
-    tarn_sampler *sampler;
+    struct drawing mixed = drawing_open("logistic", (tarn_sampling){0}, WAYS);
+    float outputs[WAYS * OUTPUTS_MAX], *const row = outputs;
+    int32_t together[WAYS], alone;
     tarn_error err;
 
     (void)state;
-    check_ok(tarn_config_set(&config, "head", "ctc", &err), &err);
-    check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
-    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0}, NULL, &err),
-                     TARN_EINVAL);
-    assert_non_null(strstr(err.text, "'ctc'"));
-    tarn_model_free(model);
+    draw_outputs(outputs, 2);
+    for (size_t i = 0; i < WAYS; i++)
+        check_ok(tarn_stream_sampling(mixed.streams.at[i], &ways[i], &err), &err);
+    draw(&mixed, together, outputs);
+    for (size_t i = 0; i < WAYS; i++) {
+        struct drawing one = drawing_open("logistic", ways[i], 1);
+
+        draw(&one, &alone, row + i * one.streams.O);
+        assert_int_equal(alone, together[i]);
+        assert_int_equal(tarn_stream_next(mixed.streams.at[i]), alone);
+        drawing_close(&one);
+    }
+    drawing_close(&mixed);
 }
 
-static void nonsense_is_refused_by_name(void **state)
+static void a_drawn_symbol_is_kept_until_it_is_fed(void **state)
+{
+    struct drawing d = drawing_open(categorical, (tarn_sampling){0}, B);
+    struct drawing told = drawing_open(categorical, (tarn_sampling){0}, B);
+    float outputs[B * OUTPUTS_MAX];
+    int32_t symbols[B];
+
+    (void)state;
+    draw_outputs(outputs, 2);
+    assert_int_equal(tarn_stream_next(d.streams.at[0]), -1);
+    draw(&d, symbols, outputs);
+    for (size_t b = 0; b < B; b++)
+        assert_int_equal(tarn_stream_next(d.streams.at[b]), symbols[b]);
+    streams_step(&d.streams, NULL);
+    streams_step(&told.streams, symbols);
+    assert_int_equal(tarn_stream_next(d.streams.at[0]), -1);
+    for (size_t b = 0; b < B; b++)
+        assert_memory_equal(d.streams.at[b], told.streams.at[b], d.streams.size);
+    drawing_close(&d);
+    drawing_close(&told);
+}
+
+static void heads_of_sequences_are_refused(void **state)
+{
+    struct drawing d = drawing_open("ctc", (tarn_sampling){0}, 1);
+    const float outputs[OUTPUTS_MAX] = {0};
+    int32_t symbol;
+    tarn_error err;
+
+    (void)state;
+    assert_int_equal(
+        tarn_engine_draw(d.streams.engine, d.streams.at, &symbol, outputs, 1, &err),
+        TARN_EINVAL);
+    assert_non_null(strstr(err.text, "'ctc'"));
+    drawing_close(&d);
+}
+
+static void invalid_settings_are_refused_by_name(void **state)
 {
     static const struct {
         tarn_sampling sampling;
@@ -318,52 +394,22 @@ static void nonsense_is_refused_by_name(void **state)
         {{.top_p = 1.01}, "top_p"},
         {{.top_p = (double)NAN}, "top_p"},
     };
-    tarn_model *const model = model_of(model_variant_at(0));
-    tarn_sampler *sampler = (tarn_sampler *)state;
+    struct drawing d = drawing_open(categorical, (tarn_sampling){.seed = 9}, 1);
+    tarn_stream *const stream = d.streams.at[0];
+    unsigned char *const before = take(1, d.streams.size);
     tarn_error err;
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(tarn_sampler_create(&sampler, model, &cases[i].sampling, NULL, &err),
-                         TARN_EINVAL);
-        assert_non_null(strstr(err.text, cases[i].name));
-        assert_null(sampler);
-    }
-    assert_int_equal(tarn_sampler_create(&sampler, NULL, &cases[0].sampling, NULL, &err),
-                     TARN_EINVAL);
-    assert_int_equal(tarn_sampler_create(&sampler, model, NULL, NULL, &err), TARN_EINVAL);
-    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0},
-                                         &(tarn_host){.cpu = "abacus"}, &err),
-                     TARN_EUNKNOWN);
-    assert_null(sampler);
-    tarn_sampler_free(NULL);
-    tarn_model_free(model);
-}
-
-static void *none(void *context, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    return NULL;
-}
-
-static void nothing(void *context, void *memory)
-{
-    (void)context;
-    (void)memory;
-}
-
-static void no_memory_is_told(void **state)
-{
-    const tarn_allocator empty = {none, nothing, NULL};
-    tarn_model *const model = model_of(model_variant_at(0));
-    tarn_sampler *sampler;
-
     (void)state;
-    assert_int_equal(tarn_sampler_create(&sampler, model, &(tarn_sampling){0},
-                                         &(tarn_host){.allocator = &empty}, NULL),
-                     TARN_ENOMEM);
-    assert_null(sampler);
-    tarn_model_free(model);
+    memcpy(before, stream, d.streams.size);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(tarn_stream_sampling(stream, &cases[i].sampling, &err), TARN_EINVAL);
+        assert_non_null(strstr(err.text, cases[i].name));
+    }
+    assert_int_equal(tarn_stream_sampling(NULL, &cases[0].sampling, &err), TARN_EINVAL);
+    assert_int_equal(tarn_stream_sampling(stream, NULL, &err), TARN_EINVAL);
+    assert_memory_equal(stream, before, d.streams.size);
+    free(before);
+    drawing_close(&d);
 }
 
 int main(void)
@@ -376,9 +422,10 @@ int main(void)
         cmocka_unit_test(greedy_is_the_most_likely_for_every_head),
         cmocka_unit_test(zeros_are_the_defaults),
         cmocka_unit_test(greedy_is_the_greatest_whatever_else_is_said),
+        cmocka_unit_test(every_stream_has_settings_of_its_own),
+        cmocka_unit_test(a_drawn_symbol_is_kept_until_it_is_fed),
         cmocka_unit_test(heads_of_sequences_are_refused),
-        cmocka_unit_test(nonsense_is_refused_by_name),
-        cmocka_unit_test(no_memory_is_told),
+        cmocka_unit_test(invalid_settings_are_refused_by_name),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: MIT */
+/* stream_file.c - streams in a safetensors file, or in the bytes of one: of each as many bytes
+ * as mean something, one stream behind the other, and in the metadata whose they are.
+ *
+ * What is written does not depend on how long an engine's sequences may become, so that another
+ * one can continue further.
+ *
+ * Files of version 0.1 have a batch of streams at one position: each section of all of them in
+ * a row, and beside it the symbols that come next. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/fields_json.h"
+#include "file/safetensors.h"
+#include "generate/engine.h"
+
+static const char key[] = "tarn_state", streams_tensor[] = "streams";
+static const char old_tensor[] = "state", old_next[] = "next";
+static const char packed_name[] = "bytes"; /* of what is not a file, in messages */
+
+/* Everything that must be the same for the bytes to mean the same, and what can be said of them
+ * without an engine. */
+struct origin {
+    char model[TARN_NAME_SIZE]; /* fingerprint, which JSON's numbers cannot represent */
+    char method[TARN_NAME_SIZE];
+    size_t streams;    /* how many */
+    uint64_t position; /* of the longest */
+    bool next;         /* all have a symbol that was drawn */
+};
+
+static const struct tn_field fields[] = {
+    TN_FIELD(struct origin, TEXT, model, 0, 0, ""),
+    TN_FIELD(struct origin, TEXT, method, 0, 0, ""),
+    TN_FIELD_RENAMED(struct origin, COUNT, streams, 1, TN_FIELD_MOST, "batch", ""),
+    TN_FIELD(struct origin, SEED, position, 0, TN_FIELD_MOST, ""),
+    TN_FIELD_SINCE(struct origin, FLAG, next, 0, 0, "false", ""),
+    {.about = {.name = NULL}},
+};
+
+static struct origin origin_of(const tarn_engine *e, tarn_stream *const *streams, size_t n)
+{
+    struct origin origin = {.streams = n, .next = true};
+
+    snprintf(origin.model, sizeof origin.model, "%016" PRIx64, e->fingerprint);
+    snprintf(origin.method, sizeof origin.method, "%s", e->method->about.name);
+    for (size_t i = 0; i < n && streams; i++) {
+        const struct tn_stream_head *const head = &streams[i]->head;
+
+        origin.position = head->position > origin.position ? head->position : origin.position;
+        origin.next = origin.next && head->drawn > 0;
+    }
+    return origin;
+}
+
+/* Of a stream at that position, without its head; it is not beyond the end. */
+static size_t packed_bytes(const tarn_engine *e, uint64_t position)
+{
+    bool common;
+    size_t all = 0;
+
+    for (size_t i = 0, bytes; (bytes = e->method->section(e, (size_t)position, i, &common)) > 0;
+         i++)
+        all += bytes;
+    return all;
+}
+
+/* ---- Saving ------------------------------------------------------------- */
+
+/* Where streams go: to a file, or to memory. */
+struct target {
+    const char *path; /* NULL: to memory */
+    void *bytes;      /* NULL: only measured */
+    size_t *size;
+};
+
+static tarn_status write_to(const struct target *target, const struct tn_bytes *packed,
+                            const char *origin, tarn_error *err)
+{
+    const struct tn_safetensor tensor = {.name = streams_tensor,
+                                         .dtype = TN_DTYPE_U8,
+                                         .rank = 1,
+                                         .shape = {packed->size},
+                                         .data = packed->data};
+    const struct tn_safetensors_entry entry = {key, origin};
+
+    if (target->path)
+        return tn_safetensors_write(target->path, &tensor, 1, &entry, 1, err);
+    return tn_safetensors_pack(target->bytes, target->size, &tensor, 1, &entry, 1, err);
+}
+
+static tarn_status pack(const tarn_engine *e, struct tn_bytes *packed,
+                        tarn_stream *const *streams, size_t n, tarn_error *err)
+{
+    const size_t head = sizeof(struct tn_stream_head);
+    size_t all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += head + packed_bytes(e, streams[i]->head.position);
+    const tarn_status status = tn_bytes_take(packed, all, err);
+    unsigned char *to = packed->data;
+
+    for (size_t i = 0; i < n && status == TARN_OK; i++) {
+        memcpy(to, &streams[i]->head, head);
+        e->method->pack(e, to + head, streams[i]);
+        to += head + packed_bytes(e, streams[i]->head.position);
+    }
+    return status;
+}
+
+static tarn_status save(const tarn_engine *e, const struct target *target,
+                        tarn_stream *const *streams, size_t n, tarn_error *err)
+{
+    struct tn_bytes packed = {0};
+    tarn_status status;
+
+    if (!e || !streams || n == 0)
+        return tn_fail(err, TARN_EINVAL, "engine and streams must not be NULL, nor n 0");
+    for (size_t i = 0; i < n; i++)
+        if ((status = tn_stream_check(e, streams[i], i, 0, err)) != TARN_OK)
+            return status;
+    const struct origin origin = origin_of(e, streams, n);
+    char *json;
+
+    if ((status = tn_fields_write(&json, fields, &origin, "the streams' origin", err)) !=
+        TARN_OK)
+        return status;
+    if ((status = pack(e, &packed, streams, n, err)) == TARN_OK)
+        status = write_to(target, &packed, json, err);
+    tn_bytes_free(&packed);
+    free(json);
+    return status;
+}
+
+tarn_status tarn_streams_save(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                              const char *path, tarn_error *err)
+{
+    if (!path)
+        return tn_fail(err, TARN_EINVAL, "path must not be NULL");
+    return save(e, &(struct target){.path = path}, streams, n, err);
+}
+
+tarn_status tarn_streams_pack(const tarn_engine *e, void *bytes, size_t *size,
+                              tarn_stream *const *streams, size_t n, tarn_error *err)
+{
+    if (!size)
+        return tn_fail(err, TARN_EINVAL, "size must not be NULL");
+    return save(e, &(struct target){.bytes = bytes, .size = size}, streams, n, err);
+}
+
+/* ---- Whose they are ----------------------------------------------------- */
+
+static tarn_status read_origin(struct origin *origin, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err)
+{
+    const char *const json = tn_safetensors_metadata(file, key);
+    const bool old = tn_safetensors_find(file, old_tensor) != NULL;
+
+    if (!json || (!old && !tn_safetensors_find(file, streams_tensor)))
+        return tn_fail(err, TARN_EFORMAT, "%s: does not contain saved streams", path);
+    *origin = (struct origin){0};
+    const tarn_status status = tn_fields_read(fields, origin, json, path, "state", err);
+
+    if (status == TARN_OK && old)
+        origin->next = tn_safetensors_find(file, old_next) != NULL;
+    return status;
+}
+
+static tarn_status refuse_origin(const char *what, const char *found, const char *expected,
+                                 const char *path, tarn_error *err)
+{
+    return tn_fail(err, TARN_EFORMAT, "%s: its streams are of %s '%.40s'; expected '%.40s'",
+                   path, what, found, expected);
+}
+
+/* The file says its streams are this engine's. */
+static tarn_status check_origin(const tarn_engine *e, const struct origin *found, size_t n,
+                                const char *path, tarn_error *err)
+{
+    const struct origin own = origin_of(e, NULL, n);
+
+    if (strcmp(found->model, own.model) != 0)
+        return refuse_origin("the model", found->model, own.model, path, err);
+    if (strcmp(found->method, own.method) != 0)
+        return refuse_origin("the method", found->method, own.method, path, err);
+    if (found->streams != n)
+        return tn_fail(err, TARN_EFORMAT, "%s: has %zu streams; expected %zu", path,
+                       found->streams, n);
+    return TARN_OK;
+}
+
+static tarn_status check_position(const tarn_engine *e, uint64_t position, const char *path,
+                                  tarn_error *err)
+{
+    if (position > tn_engine_end(e))
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has a stream at position %llu; expected at most %zu", path,
+                       (unsigned long long)position, tn_engine_end(e));
+    return TARN_OK;
+}
+
+static tarn_status refuse_bytes(const char *path, size_t found, size_t expected,
+                                tarn_error *err)
+{
+    return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes of streams; expected %zu", path, found,
+                   expected);
+}
+
+/* ---- Loading ------------------------------------------------------------ */
+
+/* Everything in a stream that something else depends on. */
+static tarn_status check_stream(const tarn_engine *e, const tarn_stream *stream,
+                                const char *path, tarn_error *err)
+{
+    const int32_t next = stream->head.drawn - 1;
+    size_t count;
+    const int32_t *const kept = e->method->kept(e, stream, &count);
+    tarn_status status;
+
+    if ((status = tn_sampling_refuse(&stream->head, err)) != TARN_OK ||
+        (status = tn_symbols_check(e->model, kept, count, path, err)) != TARN_OK)
+        return status;
+    return stream->head.drawn == 0 ? TARN_OK : tn_symbols_check(e->model, &next, 1, path, err);
+}
+
+/* A stream from its head and what was packed of it. */
+static tarn_status unpack_stream(const tarn_engine *e, tarn_stream *stream,
+                                 const struct tn_stream_head *head, const void *packed,
+                                 const char *path, tarn_error *err)
+{
+    memset(stream, 0, tarn_stream_size(e));
+    stream->head = *head;
+    stream->form = e->form;
+    e->method->unpack(e, stream, packed);
+    return check_stream(e, stream, path, err);
+}
+
+static tarn_stream *stream_in(const tarn_engine *e, const struct tn_bytes *all, size_t i)
+{
+    return (tarn_stream *)(void *)(all->data + i * tarn_stream_size(e));
+}
+
+static tarn_status load_new(const tarn_engine *e, const struct tn_bytes *all, size_t n,
+                            const struct tn_safetensors *file, const char *path,
+                            tarn_error *err)
+{
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, streams_tensor);
+    const char *from = tensor->data;
+    size_t left = tensor->bytes;
+    struct tn_stream_head head;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < n && status == TARN_OK; i++) {
+        if (left < sizeof head)
+            return refuse_bytes(path, tensor->bytes, tensor->bytes - left + sizeof head, err);
+        memcpy(&head, from, sizeof head);
+        if ((status = check_position(e, head.position, path, err)) != TARN_OK)
+            return status;
+        const size_t bytes = sizeof head + packed_bytes(e, head.position);
+
+        if (left < bytes)
+            return refuse_bytes(path, tensor->bytes, tensor->bytes - left + bytes, err);
+        status = unpack_stream(e, stream_in(e, all, i), &head, from + sizeof head, path, err);
+        from += bytes;
+        left -= bytes;
+    }
+    return status == TARN_OK && left > 0
+               ? refuse_bytes(path, tensor->bytes, tensor->bytes - left, err)
+               : status;
+}
+
+/* ---- Version 0.1 -------------------------------------------------------- */
+
+/* Bytes of a batch of n streams; false: does not fit. */
+static bool batch_bytes(const tarn_engine *e, uint64_t position, size_t n, size_t *all)
+{
+    bool common;
+
+    *all = 0;
+    for (size_t i = 0, bytes; (bytes = e->method->section(e, (size_t)position, i, &common)) > 0;
+         i++) {
+        if (!common && !tn_size_product(&bytes, (size_t[]){n, bytes}, 2))
+            return false;
+        if (bytes > SIZE_MAX - *all)
+            return false;
+        *all += bytes;
+    }
+    return true;
+}
+
+/* The sections of stream b of a batch of n, one behind the other. */
+static void gather(const tarn_engine *e, unsigned char *to, const unsigned char *batch,
+                   uint64_t position, size_t b, size_t n)
+{
+    bool common;
+
+    for (size_t i = 0, bytes; (bytes = e->method->section(e, (size_t)position, i, &common)) > 0;
+         i++) {
+        memcpy(to, common ? batch : batch + b * bytes, bytes);
+        to += bytes;
+        batch += common ? bytes : n * bytes;
+    }
+}
+
+static tarn_status check_old(const tarn_engine *e, const struct origin *origin,
+                             const struct tn_safetensors *file, const char *path,
+                             tarn_error *err)
+{
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, old_tensor);
+    const struct tn_safetensor *const next = tn_safetensors_find(file, old_next);
+    const tarn_status status = check_position(e, origin->position, path, err);
+    size_t bytes;
+
+    if (status != TARN_OK)
+        return status;
+    if (!batch_bytes(e, origin->position, origin->streams, &bytes) || tensor->bytes != bytes)
+        return refuse_bytes(path, tensor->bytes, bytes, err);
+    if (next &&
+        (next->dtype != TN_DTYPE_I32 || next->bytes / sizeof(int32_t) != origin->streams))
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: has %zu bytes of %s as next symbols of %zu "
+                       "streams; expected I32",
+                       path, next->bytes, tn_dtype_name(next->dtype), origin->streams);
+    return TARN_OK;
+}
+
+static tarn_status load_old(const tarn_engine *e, const struct tn_bytes *all,
+                            const struct origin *origin, const struct tn_safetensors *file,
+                            const char *path, tarn_error *err)
+{
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, old_tensor);
+    const struct tn_safetensor *const next = tn_safetensors_find(file, old_next);
+    struct tn_bytes one = {0};
+    tarn_status status = check_old(e, origin, file, path, err);
+
+    if (status != TARN_OK ||
+        (status = tn_bytes_take(&one, packed_bytes(e, origin->position), err)) != TARN_OK)
+        return status;
+    for (size_t b = 0; b < origin->streams && status == TARN_OK; b++) {
+        struct tn_stream_head head = {.position = origin->position, .number = b};
+        int32_t symbol = -1;
+
+        if (next)
+            memcpy(&symbol, (const char *)next->data + b * sizeof symbol, sizeof symbol);
+        if (next && (status = tn_symbols_check(e->model, &symbol, 1, path, err)) != TARN_OK)
+            break;
+        head.drawn = symbol + 1;
+        gather(e, one.data, tensor->data, origin->position, b, origin->streams);
+        status = unpack_stream(e, stream_in(e, all, b), &head, one.data, path, err);
+    }
+    tn_bytes_free(&one);
+    return status;
+}
+
+/* ---- Files and bytes ---------------------------------------------------- */
+
+/* All is read before anything changes. */
+static tarn_status load(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                        const struct tn_safetensors *file, const char *path, tarn_error *err)
+{
+    const size_t size = tarn_stream_size(e);
+    struct tn_bytes all = {0};
+    struct origin origin;
+    size_t bytes;
+    tarn_status status;
+
+    if ((status = read_origin(&origin, file, path, err)) != TARN_OK ||
+        (status = check_origin(e, &origin, n, path, err)) != TARN_OK)
+        return status;
+    if (!tn_size_product(&bytes, (size_t[]){n, size}, 2))
+        return tn_fail(err, TARN_ENOMEM, "%s: %zu streams do not fit in memory", path, n);
+    if ((status = tn_bytes_take(&all, bytes, err)) != TARN_OK)
+        return status;
+    status = tn_safetensors_find(file, streams_tensor)
+                 ? load_new(e, &all, n, file, path, err)
+                 : load_old(e, &all, &origin, file, path, err);
+    for (size_t i = 0; i < n && status == TARN_OK; i++)
+        memcpy(streams[i], stream_in(e, &all, i), size);
+    tn_bytes_free(&all);
+    return status;
+}
+
+/* Bytes of the caller's as if they had been read. */
+static tarn_status parse(struct tn_safetensors *file, const void *bytes, size_t size,
+                         tarn_error *err)
+{
+    struct tn_bytes copy;
+    tarn_status status = tn_bytes_take(&copy, size, err);
+
+    if (status != TARN_OK)
+        return status;
+    memcpy(copy.data, bytes, size);
+    status = tn_safetensors_parse(file, &copy, packed_name, err);
+    tn_bytes_free(&copy);
+    return status;
+}
+
+static tarn_status load_streams(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                                struct tn_safetensors *file, const char *path, tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < n && status == TARN_OK; i++)
+        if (!streams[i])
+            status = tn_fail(err, TARN_EINVAL, "streams[%zu] must not be NULL", i);
+    if (status == TARN_OK)
+        status = load(e, streams, n, file, path, err);
+    tn_safetensors_free(file);
+    return status;
+}
+
+tarn_status tarn_streams_load(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                              const char *path, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!e || !streams || !path)
+        return tn_fail(err, TARN_EINVAL, "engine, streams and path must not be NULL");
+    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
+        return status;
+    return load_streams(e, streams, n, &file, tn_path_shown(path), err);
+}
+
+tarn_status tarn_streams_unpack(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                                const void *bytes, size_t size, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!e || !streams || !bytes)
+        return tn_fail(err, TARN_EINVAL, "engine, streams and bytes must not be NULL");
+    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
+        return status;
+    return load_streams(e, streams, n, &file, packed_name, err);
+}
+
+/* ---- Without an engine -------------------------------------------------- */
+
+static tarn_status read_about(tarn_streams_about *about, struct tn_safetensors *file,
+                              const char *path, tarn_error *err)
+{
+    struct origin origin;
+    char again[TARN_NAME_SIZE];
+    const tarn_status status = read_origin(&origin, file, path, err);
+
+    tn_safetensors_free(file);
+    if (status != TARN_OK)
+        return status;
+    const uint64_t fingerprint = strtoull(origin.model, NULL, 16);
+
+    snprintf(again, sizeof again, "%016" PRIx64, fingerprint);
+    if (strcmp(again, origin.model) != 0)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: model is '%.40s'; expected 16 hexadecimal digits", path,
+                       origin.model);
+    *about = (tarn_streams_about){
+        .model = fingerprint,
+        .count = origin.streams,
+        .position = origin.position,
+        .has_next = origin.next,
+    };
+    memcpy(about->method, origin.method, sizeof about->method);
+    return TARN_OK;
+}
+
+tarn_status tarn_streams_inspect(tarn_streams_about *about, const char *path, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!about || !path)
+        return tn_fail(err, TARN_EINVAL, "about and path must not be NULL");
+    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
+        return status;
+    return read_about(about, &file, tn_path_shown(path), err);
+}
+
+tarn_status tarn_streams_inspect_packed(tarn_streams_about *about, const void *bytes,
+                                        size_t size, tarn_error *err)
+{
+    struct tn_safetensors file;
+    tarn_status status;
+
+    if (!about || !bytes)
+        return tn_fail(err, TARN_EINVAL, "about and bytes must not be NULL");
+    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
+        return status;
+    return read_about(about, &file, packed_name, err);
+}
