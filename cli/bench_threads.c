@@ -96,9 +96,9 @@ static tarn_status open_streams(struct worker *w, const tarn_config *config,
     const tarn_engine_desc desc = {.longest = w->work->length, .host = *host};
     const tarn_status status = tarn_model_create(&w->update.model, config, NULL, err);
 
-    return status == TARN_OK ? stream_block_open(&w->streams, w->update.model, &desc,
-                                                 w->work->batch, err)
-                             : status;
+    return status == TARN_OK
+               ? stream_block_open(&w->streams, w->update.model, &desc, w->work->batch, err)
+               : status;
 }
 
 static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)

@@ -16,7 +16,7 @@
 #include "layer/embed.h"
 
 enum {
-    PIECE = 64,      /* positions of a prompt */
+    PIECE = 512,     /* positions of a prompt */
     GROUP = 64,      /* streams, about: their activations stay in a core's own cache */
     GROUP_LEAST = 24 /* for a thread; fewer do not pay for reading all weights */
 };
@@ -134,24 +134,32 @@ struct mixing {
     size_t layer;
 };
 
-/* One step per position. */
+/* Attention over the positions of a prompt continues the stream's state, all of them in
+ * parallel, and leaves what steps would leave. */
+static void mix_positions(const struct pass *p, tarn_attention plan, void *state,
+                          tarn_attention_arrays arrays)
+{
+    plan.N = plan.Nk = p->length;
+    arrays.state0 = arrays.state1 = state;
+    tarn_attention_forward(&plan, &arrays, NULL, p->worker->attention, NULL);
+}
+
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct mixing *const m = arg;
     const struct pass *const p = m->pass;
-    const struct tn_recurrent *const own = p->e->own;
+    const tarn_attention *const attention =
+        &((const struct tn_recurrent *)p->e->own)->attentions[m->layer];
     void **const states = p->worker->states;
-    tarn_attention_arrays arrays = tn_block_arrays(block, p->length);
+    const tarn_attention_arrays arrays = tn_block_arrays(block, p->length);
 
     for (size_t b = 0; b < p->streams; b++)
         states[b] = tn_recurrent_layer(p->e, stream_at(p, b), m->layer);
-    for (size_t n = 0; n < p->length; n++) {
-        tn_attention_step(&own->attentions[m->layer], &arrays, states, p->streams,
-                          p->plan->host.threads, p->worker->attention);
-        for (size_t i = 0; i < TARN_ATTENTION_INPUTS && arrays.in[i].data; i++)
-            arrays.in[i].data += arrays.in[i].position;
-        arrays.y.data += arrays.y.position;
-    }
+    if (p->length > 1)
+        mix_positions(p, *attention, states[0], arrays);
+    else
+        tn_attention_step(attention, &arrays, states, p->streams, p->plan->host.threads,
+                          p->worker->attention);
 }
 
 static void layers_forward(const struct pass *p)
@@ -236,7 +244,7 @@ static void feed_together(struct pass pass)
     for (; pass.first < n; pass.first += pass.streams) {
         pass.streams = tn_min(pass.plan->streams, n - pass.first);
         for (pass.from = 0; pass.from < length; pass.from += pass.length) {
-            pass.length = tn_min(pass.plan->rows, length - pass.from);
+            pass.length = tn_min(pass.plan->positions, length - pass.from);
             run_pass(&pass);
         }
     }
@@ -284,15 +292,15 @@ static tarn_status plans_create(const tarn_engine *e, struct tn_recurrent *own, 
     own->together.host = e->host;
     own->together.count = 1;
     own->together.streams = tn_min(e->capacity, few);
-    own->together.rows = e->model->arch.config.frames > 0
-                             ? own->together.streams
-                             : tn_max(own->together.streams, PIECE);
+    own->together.positions = e->model->arch.config.frames > 0 ? 1 : PIECE;
+    own->together.rows = tn_max(own->together.streams, own->together.positions);
     if ((status = tn_recurrent_plan_create(&own->together, e, err)) != TARN_OK ||
         e->capacity < few)
         return status;
     own->apart.host = tn_host_with(&e->host, 1);
     own->apart.count = threads;
     own->apart.streams = own->apart.rows = GROUP;
+    own->apart.positions = 1;
     return tn_recurrent_plan_create(&own->apart, e, err);
 }
 

@@ -21,8 +21,10 @@ struct tn_worker {
 
 /* The products of the model, and workers that use them at the same time. */
 struct tn_recurrent_plan {
-    struct tn_host host;  /* threads: of a worker */
-    size_t rows, streams; /* of a worker, at most; rows 0: there is no such plan */
+    struct tn_host host; /* threads: of a worker */
+    size_t rows;         /* of a worker, at most; 0: there is no such plan */
+    size_t streams;      /* at most, */
+    size_t positions;    /* or of one stream */
     struct tn_block_plan block;
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */

@@ -15,10 +15,24 @@ static void *scratch_take(const struct tn_recurrent_plan *plan, struct tn_arena 
     return tn_arena_take(arena, tn_max(projection, others), 1);
 }
 
+/* Of a step, and of any number of positions. */
+static size_t attention_size(const struct tn_recurrent_plan *plan, const tarn_engine *e)
+{
+    const struct tn_recurrent *const own = e->own;
+    tarn_attention attention = own->attentions[0];
+    size_t most = tn_attention_step_size(&attention, plan->host.threads);
+
+    attention.host = plan->host;
+    for (size_t n = 2; n <= plan->positions; n++) {
+        attention.N = attention.Nk = n;
+        most = tn_max(most, tarn_attention_workspace_size(&attention));
+    }
+    return most;
+}
+
 static struct tn_worker worker_take(const struct tn_recurrent_plan *plan, const tarn_engine *e,
                                     struct tn_arena *arena)
 {
-    const struct tn_recurrent *const own = e->own;
     const struct tn_arch *const arch = &e->model->arch;
     const size_t F = arch->config.width, R = plan->rows;
     struct tn_worker w = {.block = plan->block};
@@ -34,8 +48,7 @@ static struct tn_worker worker_take(const struct tn_recurrent_plan *plan, const 
     w.states = tn_arena_take(arena, plan->streams, sizeof *w.states);
     w.scratch = scratch_take(plan, arena);
     w.block.scratch = w.scratch;
-    w.attention = tn_arena_take(
-        arena, tn_attention_step_size(&own->attentions[0], plan->host.threads), 1);
+    w.attention = tn_arena_take(arena, attention_size(plan, e), 1);
     return w;
 }
 
