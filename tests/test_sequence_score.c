@@ -41,16 +41,12 @@ static tarn_run *run_of(const tarn_model *model, size_t threads)
 static tarn_score score_of(const tarn_run *run, size_t beam)
 {
     struct tn_sequence_score score;
-    struct tn_arena arena = tn_arena_over(NULL);
     tarn_score sums = {0};
+    tarn_error err;
 
-    tn_sequence_score_take(&score, run, beam, &arena);
-    void *const memory = take(tn_arena_bytes(&arena), 1);
-
-    arena = tn_arena_over(memory);
-    tn_sequence_score_take(&score, run, beam, &arena);
+    check_ok(tn_sequence_score_create(&score, run, beam, &err), &err);
     tn_sequence_score_add(&score, &sums, run, labels, counts, weights);
-    free(memory);
+    tn_sequence_score_free(&score);
     return sums;
 }
 

@@ -716,12 +716,12 @@ mutations() {
         's/t->updates - t->skipped/t->updates/' test_trainer
     mutate "speech profile: features of any version" $profile \
         's/strcmp(features, tn_features_version) != 0/false/' test_speech_profile
-    mutate "ladder: rungs of an eighth" src/model/run_ladder.c \
-        's|rung.N / 16|rung.N / 8|' test_run_ladder
-    mutate "ladder: a quarter of the longest is the shortest" src/model/run_ladder.h \
-        's/TN_RUNGS = 40/TN_RUNGS = 12/' test_run_ladder
-    mutate "ladder: a run that is too short" src/model/run_ladder.c \
-        's/runs\[i\]->T < T)/runs[i]->T + 1 < T)/' test_run_ladder
+    mutate "run: each shorter one by an eighth" src/model/run_plan.c \
+        's|desc.N / 16|desc.N / 8|' test_run_lengths
+    mutate "run: a quarter of the longest is the shortest" src/model/run.h \
+        's/TN_RUN_LENGTHS = 40/TN_RUN_LENGTHS = 12/' test_run_lengths
+    mutate "run: one that is too short" src/model/run_plan.c \
+        's/run->shorter->T >= T)/run->shorter->T + 1 >= T)/' test_run_lengths
     mutate "edit distance: insertions are free" src/data/edit_distance.c \
         's/inserted.insertions++;//' test_edit_distance
     mutate "ctc: no blank between equal labels" src/layer/ctc.c \

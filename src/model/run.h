@@ -16,11 +16,16 @@ struct tn_run_desc {
     size_t B, N; /* N: of symbols or frames */
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
-    bool unplaced;            /* memory comes later, by tn_run_place() */
+    bool varies;              /* batches differ in length: there are shorter runs, too */
 };
+
+/* Runs for shorter sequences lie in the same memory, each for a sixteenth less than the one
+ * before it: what is padded costs as much as what is there. One of them is used at a time. */
+enum { TN_RUN_LENGTHS = 40 }; /* the shortest has a twelfth of the longest */
 
 struct tarn_run {
     const tarn_model *model;
+    tarn_run *shorter; /* the next; NULL: none */
     struct tn_host host;
     size_t B, N, R; /* N positions; R = B N rows */
     size_t T;       /* symbols or frames of a sequence, at most */
@@ -46,7 +51,7 @@ struct tarn_run {
     double dropout;        /* 0 outside of training */
     uint64_t dropout_seed; /* of this update */
 
-    size_t bytes;
+    size_t bytes; /* of the longest and all that lie in its memory */
     void *memory, *plans;
 };
 
@@ -54,14 +59,8 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *desc, const struct tn_host *host,
                           tarn_error *err);
 
-/* Of one that is unplaced: lays it out in run->bytes bytes, which stay the caller's, as does
- * the table of positions. Nothing is kept there from one pass to the next, so that runs may
- * share it. */
-void tn_run_place(tarn_run *run, void *memory, float *positions);
-
-/* The sinusoid of the run's positions, which serves shorter runs too; NULL: the model has
- * learned them, or the arena measures. */
-float *tn_run_positions(const tarn_run *run, struct tn_arena *arena);
+/* The shortest that takes T symbols or frames; the longest if none does. */
+tarn_run *tn_run_for(tarn_run *run, size_t T);
 
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
 void tn_run_lengths(tarn_run *run, const size_t *lengths);

@@ -59,7 +59,15 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     run->scratch = tn_arena_take(arena, scratch_size(run), 1);
 }
 
-void tn_run_place(tarn_run *run, void *memory, float *positions)
+static size_t measure(tarn_run *run)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    lay_out(run, &arena);
+    return tn_arena_bytes(&arena);
+}
+
+static void place(tarn_run *run, void *memory, float *positions)
 {
     struct tn_arena arena = tn_arena_over(memory);
 
@@ -68,7 +76,9 @@ void tn_run_place(tarn_run *run, void *memory, float *positions)
     run->positions = positions;
 }
 
-float *tn_run_positions(const tarn_run *run, struct tn_arena *arena)
+/* The sinusoid of all positions, which serves shorter runs too; NULL: the model has learned
+ * them, or the arena measures. */
+static float *take_positions(const tarn_run *run, struct tn_arena *arena)
 {
     const struct tn_position *const position = &run->model->arch.position;
     float *const table =
@@ -79,31 +89,31 @@ float *tn_run_positions(const tarn_run *run, struct tn_arena *arena)
     return table;
 }
 
-static void measure(tarn_run *run)
+/* Nothing is kept in it from one batch to the next, so that all runs share it. */
+static tarn_status allocate(tarn_run *longest, tarn_error *err)
 {
     struct tn_arena arena = tn_arena_over(NULL);
+    size_t shared = 0;
 
-    lay_out(run, &arena);
-    run->bytes = tn_arena_bytes(&arena);
-}
-
-/* All of it, and the positions behind it. */
-static tarn_status allocate(tarn_run *run, tarn_error *err)
-{
-    struct tn_arena arena = tn_arena_over(NULL);
-
-    lay_out(run, &arena);
-    tn_run_positions(run, &arena);
-    run->bytes = tn_arena_bytes(&arena);
-    run->memory = run->bytes < SIZE_MAX ? tn_allocate(&run->host.allocator, run->bytes) : NULL;
-    if (!run->memory)
+    for (tarn_run *run = longest; run; run = run->shorter)
+        shared = tn_max(shared, measure(run));
+    tn_arena_take(&arena, shared, 1);
+    take_positions(longest, &arena);
+    longest->bytes = tn_arena_bytes(&arena);
+    longest->memory = longest->bytes < SIZE_MAX
+                          ? tn_allocate(&longest->host.allocator, longest->bytes)
+                          : NULL;
+    if (!longest->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
                        "batch or length",
-                       run->B, run->N, (double)run->bytes * 1e-9);
-    arena = tn_arena_over(run->memory);
-    lay_out(run, &arena);
-    tn_run_place(run, run->memory, tn_run_positions(run, &arena));
+                       longest->B, longest->N, (double)longest->bytes * 1e-9);
+    arena = tn_arena_over(longest->memory);
+    void *const memory = tn_arena_take(&arena, shared, 1);
+    float *const positions = take_positions(longest, &arena);
+
+    for (tarn_run *run = longest; run; run = run->shorter)
+        place(run, memory, positions);
     return TARN_OK;
 }
 
@@ -149,9 +159,10 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
     return TARN_OK;
 }
 
-tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
-                          const struct tn_run_desc *desc, const struct tn_host *host,
-                          tarn_error *err)
+/* Without memory. */
+static tarn_status create_one(tarn_run **run, const tarn_model *model,
+                              const struct tn_run_desc *desc, const struct tn_host *host,
+                              tarn_error *err)
 {
     struct tn_arena plan_size = tn_arena_over(NULL);
     tarn_status status = check(model, desc, err);
@@ -177,15 +188,49 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
     made->rows = tn_rows_on(&made->host, made->R, model->arch.config.width);
     made->trains = desc->trains;
     made->recompute = desc->recompute;
-    if ((status = plan(made, desc, err)) == TARN_OK && !desc->unplaced)
-        status = allocate(made, err);
-    else if (status == TARN_OK)
-        measure(made);
-    if (status != TARN_OK)
+    if ((status = plan(made, desc, err)) != TARN_OK)
         tarn_run_free(made);
     else
         *run = made;
     return status;
+}
+
+static tarn_status create_shorter(tarn_run *run, const struct tn_run_desc *longest,
+                                  tarn_error *err)
+{
+    struct tn_run_desc desc = *longest;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 1; i < TN_RUN_LENGTHS && desc.N > 1 && status == TARN_OK; i++) {
+        desc.N -= tn_max(1, desc.N / 16);
+        status = create_one(&run->shorter, run->model, &desc, &run->host, err);
+        run = run->shorter;
+    }
+    return status;
+}
+
+tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
+                          const struct tn_run_desc *desc, const struct tn_host *host,
+                          tarn_error *err)
+{
+    tarn_status status = create_one(run, model, desc, host, err);
+
+    if (status == TARN_OK && desc->varies)
+        status = create_shorter(*run, desc, err);
+    if (status == TARN_OK)
+        status = allocate(*run, err);
+    if (status != TARN_OK) {
+        tarn_run_free(*run);
+        *run = NULL;
+    }
+    return status;
+}
+
+tarn_run *tn_run_for(tarn_run *run, size_t T)
+{
+    while (run->shorter && run->shorter->T >= T)
+        run = run->shorter;
+    return run;
 }
 
 tarn_status tarn_run_create(tarn_run **run, const tarn_model *model, const tarn_run_desc *desc,
@@ -207,13 +252,15 @@ tarn_status tarn_run_create(tarn_run **run, const tarn_model *model, const tarn_
 
 void tarn_run_free(tarn_run *run)
 {
-    if (!run)
-        return;
-    const tarn_allocator allocator = run->host.allocator;
+    while (run) {
+        const tarn_allocator allocator = run->host.allocator;
+        tarn_run *const shorter = run->shorter;
 
-    run->model->arch.body->clear(run);
-    tn_dense_clear(&run->predictor);
-    tn_dense_clear(&run->projection);
-    tn_release(&allocator, run->memory);
-    tn_release(&allocator, run->plans);
+        run->model->arch.body->clear(run);
+        tn_dense_clear(&run->predictor);
+        tn_dense_clear(&run->projection);
+        tn_release(&allocator, run->memory);
+        tn_release(&allocator, run->plans);
+        run = shorter;
+    }
 }

@@ -27,19 +27,41 @@ static struct part part_take(const struct tn_sequence_score *s,
     return part;
 }
 
-void tn_sequence_score_take(struct tn_sequence_score *s, const tarn_run *longest, size_t beam,
-                            struct tn_arena *arena)
+static void lay_out(struct tn_sequence_score *s, const tarn_run *longest,
+                    struct tn_arena *arena)
 {
-    struct tn_arena measure = tn_arena_over(NULL);
-
-    *s = (struct tn_sequence_score){
-        .beam = beam, .threads = longest->host.threads, .N = longest->N};
     const struct tn_ctc_frames frames = frames_of(s, longest);
+    struct tn_arena measure = tn_arena_over(NULL);
 
     part_take(s, &frames, &measure);
     s->part = tn_arena_bytes(&measure);
     s->edits = tn_arena_take(arena, longest->B, sizeof *s->edits);
-    s->parts = tn_arena_take(arena, s->threads, s->part);
+    s->parts = tn_arena_take(arena, s->host->threads, s->part);
+}
+
+tarn_status tn_sequence_score_create(struct tn_sequence_score *s, const tarn_run *longest,
+                                     size_t beam, tarn_error *err)
+{
+    struct tn_arena arena = tn_arena_over(NULL);
+
+    *s = (struct tn_sequence_score){.beam = beam, .N = longest->N, .host = &longest->host};
+    if (!longest->model->arch.head.row->sequence)
+        return TARN_OK;
+    lay_out(s, longest, &arena);
+    s->bytes = tn_arena_bytes(&arena);
+    s->memory = s->bytes < SIZE_MAX ? tn_allocate(&s->host->allocator, s->bytes) : NULL;
+    if (!s->memory)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to decode %zu positions", s->N);
+    arena = tn_arena_over(s->memory);
+    lay_out(s, longest, &arena);
+    return TARN_OK;
+}
+
+void tn_sequence_score_free(struct tn_sequence_score *s)
+{
+    if (s->host)
+        tn_release(&s->host->allocator, s->memory);
+    *s = (struct tn_sequence_score){0};
 }
 
 /* ---- Decoding ----------------------------------------------------------- */
@@ -77,7 +99,7 @@ void tn_sequence_score_add(const struct tn_sequence_score *s, tarn_score *sums,
 {
     struct decoding decoding = {s, run, targets, counts};
 
-    tn_parallel(s->threads, run->B, decode_one, &decoding);
+    tn_parallel(s->host->threads, run->B, decode_one, &decoding);
     for (size_t b = 0; b < run->B; b++) {
         if (weights && weights[b] == 0.0f)
             continue;

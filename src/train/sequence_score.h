@@ -8,18 +8,21 @@
 #include "model/run.h"
 #include "tarn/train.h"
 
-/* Memory for runs of up to B sequences of N positions. */
 struct tn_sequence_score {
     size_t beam;    /* beginnings that are kept from frame to frame; 0: greedily */
-    size_t threads; /* that decode, each in a part of memory of its own */
-    size_t N, part; /* positions, and bytes of a part */
+    size_t N, part; /* positions at most, and bytes that a thread decodes in */
     struct tn_edits *edits;
     char *parts;
+    void *memory;
+    size_t bytes;
+    const struct tn_host *host;
 };
 
-/* Lays it out, twice: see tn_arena. `longest` has the most positions. */
-void tn_sequence_score_take(struct tn_sequence_score *score, const tarn_run *longest,
-                            size_t beam, struct tn_arena *arena);
+/* For `longest` and its shorter runs, which must outlive it; empty where the model's head does
+ * not predict sequences. On failure it is empty. */
+tarn_status tn_sequence_score_create(struct tn_sequence_score *score, const tarn_run *longest,
+                                     size_t beam, tarn_error *err);
+void tn_sequence_score_free(struct tn_sequence_score *score); /* accepts what is empty */
 
 /* Adds the edits between run->outputs and the targets; sequences of weight 0 are left out,
  * weights NULL: none is. */

@@ -39,7 +39,7 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     struct tn_arena arena = tn_arena_over(t->memory);
 
     lay_out(t, &arena);
-    t->bytes = bytes + t->pass.bytes;
+    t->bytes = bytes + t->run->bytes + t->sequences.bytes;
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         memset(t->moments[i], 0, t->model->count * sizeof(float));
     tn_weights_carve(&t->gradients, &t->model->arch, t->g);
@@ -61,19 +61,21 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }
 
-static tarn_status make_pass(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
+static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     struct tn_run_desc run = {
         .B = desc->batch,
         .N = desc->length,
         .trains = true,
         .recompute = desc->recompute,
+        .varies = desc->varies,
     };
-    const tarn_status status = tn_element_named(&run.elements, desc->precision, err);
+    tarn_status status = tn_element_named(&run.elements, desc->precision, err);
 
-    return status == TARN_OK ? tn_pass_create(&t->pass, t->model, &run,
-                                              desc->varies ? TN_RUNGS : 1, 0, &t->host, err)
-                             : status;
+    if (status != TARN_OK ||
+        (status = tn_run_create(&t->run, t->model, &run, &t->host, err)) != TARN_OK)
+        return status;
+    return tn_sequence_score_create(&t->sequences, t->run, 0, err);
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
@@ -111,7 +113,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     t->skip = desc->skip_nonfinite;
     t->seed = desc->seed;
     if ((status = read_names(t, desc, err)) != TARN_OK ||
-        (status = make_pass(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
+        (status = make_run(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
     else
         *trainer = t;
@@ -124,7 +126,8 @@ void tarn_trainer_free(tarn_trainer *t)
         return;
     const tarn_allocator allocator = t->host.allocator;
 
-    tn_pass_free(&t->pass);
+    tn_sequence_score_free(&t->sequences);
+    tarn_run_free(t->run);
     tn_release(&allocator, t->memory);
     tn_release(&allocator, t);
 }
@@ -140,7 +143,7 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
         double more = 0.0;
 
-        status = tn_pass_check(&t->pass, &batches[i], &more, err);
+        status = tn_batch_check(t->run, &batches[i], &more, err);
         *weight += more;
     }
     if (status == TARN_OK && !(*weight > 0.0))
@@ -159,12 +162,11 @@ static struct tn_loss sum_gradients(tarn_trainer *t, const tarn_batch *batches, 
     memset(t->g, 0, t->model->count * sizeof *t->g);
     for (size_t i = 0; i < count; i++) {
         struct tn_loss loss;
-
-        tarn_run *const run = tn_pass_run(&t->pass, &batches[i]);
+        tarn_run *const run = tn_batch_run(t->run, &batches[i]);
 
         run->dropout = t->model->arch.config.dropout;
         run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
-        tn_pass_look(&t->pass, &loss, &batches[i], (float)(1.0 / weight));
+        tn_batch_loss(run, &loss, &batches[i], (float)(1.0 / weight));
         tn_run_backward(run, &t->gradients, batches[i].inputs);
         total.loss += loss.loss;
         total.weight += loss.weight;
@@ -197,7 +199,7 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
         .accuracy = loss.correct / weight,
     };
     for (size_t i = 0; i < count; i++)
-        gradients->tokens += tn_pass_tokens(&t->pass, &batches[i]);
+        gradients->tokens += tn_batch_tokens(t->run, &batches[i]);
     return TARN_OK;
 }
 
@@ -281,7 +283,7 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
 {
     if (!t || !score || !batch)
         return tn_fail(err, TARN_EINVAL, "trainer, score and batch must not be NULL");
-    return tn_pass_score(&t->pass, score, batch, err);
+    return tn_batch_score(t->run, &t->sequences, score, batch, err);
 }
 
 void tarn_trainer_observe(tarn_trainer *t, double loss)
@@ -310,8 +312,7 @@ double tarn_trainer_flops(const tarn_trainer *t)
                                 : (arch->config.symbols + tn_context_rows(&arch->context)) *
                                       arch->position.embedding;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
-    const tarn_run *const run = t->pass.ladder.runs[0];
 
-    return 6.0 * (double)(t->model->count - looked_up) * (double)run->R +
-           (arch->body->flops ? arch->body->flops(run) : 0.0);
+    return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
+           (arch->body->flops ? arch->body->flops(t->run) : 0.0);
 }

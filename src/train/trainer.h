@@ -5,14 +5,15 @@
 
 #include "file/safetensors.h"
 #include "tarn/train.h"
+#include "train/batch_loss.h"
 #include "train/clip.h"
 #include "train/optimizer.h"
-#include "train/pass.h"
 #include "train/schedule.h"
 
 struct tarn_trainer {
     tarn_model *model;
-    struct tn_pass pass;
+    tarn_run *run; /* the longest */
+    struct tn_sequence_score sequences;
     struct tn_optimizer optimizer;
     struct tn_schedule schedule;
     struct tn_clip clip;

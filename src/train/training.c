@@ -24,7 +24,7 @@ struct training {
     struct tn_host host;
     tarn_model *model;
     tarn_trainer *trainer;
-    struct tn_lesson lesson;
+    struct tn_loader loader;
     struct tn_log log;
     int lock;       /* of the folder */
     uint64_t saved; /* updates that the last checkpoint has */
@@ -137,15 +137,10 @@ static tarn_status resume(struct training *t, tarn_error *err)
 
 /* ---- Validation --------------------------------------------------------- */
 
-static tarn_status score(void *arg, tarn_score *sums, const tarn_batch *batch, tarn_error *err)
-{
-    return tarn_trainer_score(arg, sums, batch, err);
-}
-
 /* What less is better of. */
 static double judged(const struct training *t, const tarn_validation *now)
 {
-    return tn_task_metric(t->lesson.task)->decides ? now->metric : now->loss;
+    return tn_task_metric(t->loader.task)->decides ? now->metric : now->loss;
 }
 
 /* What is remembered as the best is in its file. */
@@ -170,8 +165,8 @@ static tarn_status validate(struct training *t, tarn_error *err)
 {
     const double begin = tn_seconds();
     tarn_validation now = {.update = tarn_trainer_updates(t->trainer)};
-    tarn_status status =
-        tn_lesson_validate(&t->lesson, &now, &t->state.settings, score, t->trainer, err);
+    tarn_status status = tn_validate(&t->loader, &now, &t->state.settings, t->trainer->run,
+                                     &t->trainer->sequences, err);
 
     if (status != TARN_OK || (status = keep_best(t, &now, err)) != TARN_OK)
         return status;
@@ -274,9 +269,9 @@ static tarn_status update(struct training *t, tarn_report *report, tarn_error *e
     tarn_status status = TARN_OK;
 
     for (size_t i = 0; i < s->accumulate && status == TARN_OK; i++)
-        status = tn_lesson_fill(&t->lesson, i, TN_TRAINING, first + i, err);
+        status = tn_loader_fill(&t->loader, i, TN_TRAINING, first + i, err);
     if (status == TARN_OK)
-        status = tarn_trainer_update(t->trainer, report, t->lesson.views, s->accumulate, err);
+        status = tarn_trainer_update(t->trainer, report, t->loader.views, s->accumulate, err);
     if (status != TARN_OK)
         return status;
     const double seconds = tn_seconds() - begin, tokens = (double)report->tokens;
@@ -434,7 +429,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .steps = schedule_steps(t),
         .precision = s->precision,
         .recompute = s->recompute,
-        .varies = t->lesson.task->row->frames > 0,
+        .varies = t->loader.task->row->frames > 0,
         .skip_nonfinite = s->skip_nonfinite,
         .seed = s->seed,
         .host = t->desc->host,
@@ -443,7 +438,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
     tarn_status status;
 
     if ((status = open_model(t, config, err)) == TARN_OK &&
-        (status = tn_task_note(t->lesson.task, &note, err)) == TARN_OK &&
+        (status = tn_task_note(t->loader.task, &note, err)) == TARN_OK &&
         (status = tn_model_note(t->model, note, err)) == TARN_OK)
         status = tarn_trainer_create(&t->trainer, t->model, &desc, err);
     free(note);
@@ -501,11 +496,11 @@ static tarn_status check_validation(const tarn_settings *settings, tarn_error *e
                    settings->validation);
 }
 
-static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_error *err)
+static tarn_status open_loader(struct training *t, tarn_config *config, tarn_error *err)
 {
     tarn_settings *const settings = &t->state.settings;
     const tarn_settings before = *settings;
-    const struct tn_lesson_desc desc = {
+    const struct tn_loader_desc desc = {
         .stack = config->stack,
         .threads = t->host.threads,
         .skipped = t->desc->events.skipped,
@@ -517,10 +512,10 @@ static tarn_status open_lesson(struct training *t, tarn_config *config, tarn_err
 
     if ((status = check_validation(settings, err)) != TARN_OK ||
         (status = tn_task_symbols_of(&symbols, settings->task, err)) != TARN_OK ||
-        (status = tn_lesson_open(&t->lesson, settings, &desc, err)) != TARN_OK)
+        (status = tn_loader_open(&t->loader, settings, &desc, err)) != TARN_OK)
         return status;
-    take_over(config, before.task, symbols, t->lesson.task);
-    return tn_task_fits(t->lesson.task, config, err);
+    take_over(config, before.task, symbols, t->loader.task);
+    return tn_task_fits(t->loader.task, config, err);
 }
 
 /* By desc->epochs, of data that has an end. */
@@ -528,7 +523,7 @@ static tarn_status count_updates(struct training *t, tarn_error *err)
 {
     tarn_settings *const s = &t->state.settings;
     const double epochs = t->desc->epochs;
-    const size_t batches = tn_task_batches(t->lesson.task, TN_TRAINING, s->batch);
+    const size_t batches = tn_task_batches(t->loader.task, TN_TRAINING, s->batch);
     const double updates = ceil(epochs * (double)batches / (double)s->accumulate);
 
     if (epochs == 0.0)
@@ -562,7 +557,7 @@ static tarn_status run(struct training *t, const tarn_config *config, tarn_error
     choose_precision(&t->state.settings, config);
     if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
         (status = check(config, &t->state.settings, err)) != TARN_OK ||
-        (status = open_lesson(t, &filled, err)) != TARN_OK ||
+        (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
     if ((status = open_trainer(t, &filled, err)) != TARN_OK ||
@@ -592,7 +587,7 @@ tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
     tn_folder_unlock(t.lock);
     tarn_trainer_free(t.trainer);
     tarn_model_free(t.model);
-    tn_lesson_close(&t.lesson);
+    tn_loader_close(&t.loader);
     return status;
 }
 

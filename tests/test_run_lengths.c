@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* test_run_ladder.c - batches of frames that are shorter than others go through runs of their
+/* test_run_lengths.c - batches of frames that are shorter than others go through runs of their
  * own length, in one memory, and learn what they would alone. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "data/speech_order.h"
-#include "model/run_ladder.h"
+#include "model/run.h"
 #include "support/layer_case.h"
 #include "support/model_case.h"
 #include "tarn/train.h"
@@ -163,30 +163,34 @@ static void symbols_have_one_length(void **state)
     tarn_model_free(model);
 }
 
-/* ---- Rungs -------------------------------------------------------------- */
+/* ---- Shorter runs ------------------------------------------------------- */
 
 static void the_shortest_run_that_is_long_enough_is_taken(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
-    const struct tn_run_desc desc = {.B = 1, .N = 100};
-    struct tn_ladder ladder;
+    struct tn_run_desc desc = {.B = 1, .N = 100, .varies = true};
+    tarn_run *longest;
+    size_t count = 0;
     tarn_error err;
 
     (void)state;
-    check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, forced_host(1), &err), &err);
-    assert_int_equal(ladder.count, TN_RUNGS);
+    check_ok(tn_run_create(&longest, model, &desc, forced_host(1), &err), &err);
+    for (const tarn_run *run = longest; run; run = run->shorter)
+        count++;
+    assert_int_equal(count, TN_RUN_LENGTHS);
     for (size_t T = 1; T <= 100; T++) {
-        const tarn_run *const run = tn_ladder_run(&ladder, T);
+        const tarn_run *const taken = tn_run_for(longest, T);
 
-        assert_true(run->T >= T);
-        for (size_t i = 0; i < ladder.count; i++)
-            assert_true(ladder.runs[i]->T < T || ladder.runs[i]->T >= run->T);
-        assert_ptr_equal(run->positions, ladder.runs[0]->positions);
+        assert_true(taken->T >= T);
+        for (const tarn_run *run = longest; run; run = run->shorter)
+            assert_true(run->T < T || run->T >= taken->T);
+        assert_ptr_equal(taken->positions, longest->positions);
     }
-    tn_ladder_free(&ladder);
-    check_ok(tn_ladder_create(&ladder, model, &desc, 1, forced_host(1), &err), &err);
-    assert_int_equal(tn_ladder_run(&ladder, 1)->T, 100);
-    tn_ladder_free(&ladder);
+    tarn_run_free(longest);
+    desc.varies = false;
+    check_ok(tn_run_create(&longest, model, &desc, forced_host(1), &err), &err);
+    assert_int_equal(tn_run_for(longest, 1)->T, 100);
+    tarn_run_free(longest);
     tarn_model_free(model);
 }
 
@@ -206,10 +210,9 @@ static void draw_lengths(struct tn_length *order, size_t count, uint64_t seed)
 
 /* Frames that are computed but not there, of all: to the longest of a batch, from there to the
  * run's, and whole sequences of the last batch. */
-static double wasted(const struct tn_ladder *ladder, const struct tn_length *order,
-                     size_t count)
+static double wasted(tarn_run *longest_run, const struct tn_length *order, size_t count)
 {
-    const size_t batch = ladder->runs[0]->B;
+    const size_t batch = longest_run->B;
     size_t computed = 0, real = 0;
 
     for (size_t first = 0; first < count; first += batch) {
@@ -219,12 +222,12 @@ static double wasted(const struct tn_ladder *ladder, const struct tn_length *ord
             longest = tn_max(longest, order[i].frames);
             real += order[i].frames;
         }
-        computed += batch * tn_ladder_run(ladder, longest)->T;
+        computed += batch * tn_run_for(longest_run, longest)->T;
     }
     return 1.0 - (double)real / (double)computed;
 }
 
-static void padding_and_rungs_waste_less_than_15_percent(void **state)
+static void padding_wastes_less_than_15_percent(void **state)
 {
     enum { COUNT = 700 };
     static const size_t sizes[] = {4, 8, 16, 32};
@@ -233,19 +236,19 @@ static void padding_and_rungs_waste_less_than_15_percent(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const struct tn_run_desc desc = {.B = sizes[i], .N = 1990};
-        struct tn_ladder ladder;
+        const struct tn_run_desc desc = {.B = sizes[i], .N = 1990, .varies = true};
+        tarn_run *run;
         tarn_error err;
 
-        check_ok(tn_ladder_create(&ladder, model, &desc, TN_RUNGS, forced_host(1), &err), &err);
+        check_ok(tn_run_create(&run, model, &desc, forced_host(1), &err), &err);
         for (uint64_t seed = 1; seed <= 5; seed++) {
             draw_lengths(order, COUNT, seed);
             tn_speech_order_shuffle(order, COUNT, sizes[i], seed);
-            if (wasted(&ladder, order, COUNT) >= 0.15)
+            if (wasted(run, order, COUNT) >= 0.15)
                 fail_msg("batches of %zu: %.1f %% are padding", sizes[i],
-                         100 * wasted(&ladder, order, COUNT));
+                         100 * wasted(run, order, COUNT));
         }
-        tn_ladder_free(&ladder);
+        tarn_run_free(run);
     }
     free(order);
     tarn_model_free(model);
@@ -259,7 +262,7 @@ int main(void)
         cmocka_unit_test(what_is_too_long_is_refused),
         cmocka_unit_test(symbols_have_one_length),
         cmocka_unit_test(the_shortest_run_that_is_long_enough_is_taken),
-        cmocka_unit_test(padding_and_rungs_waste_less_than_15_percent),
+        cmocka_unit_test(padding_wastes_less_than_15_percent),
     };
 
     return cmocka_run_group_tests_name("run ladder", tests, NULL, NULL);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* loader.h - a task opened for a run of training or an evaluation, and its batches. */
+#ifndef TN_LOADER_H
+#define TN_LOADER_H
+
+#include "task/task.h"
+
+/* The task and a place for batches. */
+struct tn_loader {
+    tarn_task *task;
+    struct tn_batch *batches; /* settings->accumulate of them */
+    tarn_batch *views;        /* the same, as trainers take them */
+    void (*skipped)(void *context, const tarn_skipped *skipped);
+    void (*scored)(void *context, size_t done, size_t batches);
+    void *context;
+    void *memory;
+};
+
+/* For whom the data is. Zero is a valid default for every field. */
+struct tn_loader_desc {
+    const char *note; /* as in struct tn_task_desc, as all but the last */
+    size_t stack, threads;
+    void (*skipped)(void *context, const tarn_skipped *skipped); /* told of each; may be NULL */
+    void (*scored)(void *context, size_t done, size_t batches);  /* likewise, of batches */
+    void *context;
+};
+
+/* What the data says of itself is filled into the settings. */
+tarn_status tn_loader_open(struct tn_loader *loader, tarn_settings *settings,
+                           const struct tn_loader_desc *desc, tarn_error *err);
+void tn_loader_close(struct tn_loader *loader); /* accepts zeros */
+
+/* Fills batch i, and its view. */
+tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_split split,
+                           uint64_t index, tarn_error *err);
+
+#endif
