@@ -329,21 +329,19 @@ static int unknown_option(const struct command *command, const char *word, const
             nearest = option;
         }
     }
-    fprintf(stderr, "%s: unknown option '%.80s'; ", command->name, word);
     if (nearest)
-        fprintf(stderr, "did you mean --%s?\n", nearest->name);
-    else
-        fprintf(stderr, "%s --help lists all options\n", command->name);
-    return EXIT_USAGE;
+        return command_refuse(command, "unknown option '%.80s'; did you mean --%s?", word,
+                              nearest->name);
+    return command_refuse(command, "unknown option '%.80s'; %s --help lists all options", word,
+                          command->name);
 }
 
 /* "-o FILE is required: ..." */
 static int missing(const struct command *command, const struct args_option *option)
 {
-    fprintf(stderr, "%s: %s%s%s%s is required: %s\n", command->name, args_dashes(option),
-            option->name, option->argument ? " " : "", option->argument ? option->argument : "",
-            option->help);
-    return EXIT_USAGE;
+    return command_refuse(command, "%s%s%s%s is required: %s", args_dashes(option),
+                          option->name, option->argument ? " " : "",
+                          option->argument ? option->argument : "", option->help);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -373,19 +371,16 @@ static int read_one(const struct command *command, void *values, int argc, char 
     if (!option)
         return unknown_option(command, word, word + strspn(word, "-"));
     if (option->type == ARGS_FLAG) {
-        if (text) {
-            fprintf(stderr, "%s: %s does not take a value\n", command->name, word);
-            return EXIT_USAGE;
-        }
+        if (text)
+            return command_refuse(command, "%s does not take a value", word);
         text = word;
     } else if (text) {
         text++;
     } else if (*i + 1 < argc) {
         text = argv[++*i];
     } else {
-        fprintf(stderr, "%s: %s requires a value: %s %s\n", command->name, word, word,
-                option->argument);
-        return EXIT_USAGE;
+        return command_refuse(command, "%s requires a value: %s %s", word, word,
+                              option->argument);
     }
     return read_value(values, option, text) ? ARGS_GO_ON : wrong_value(command, option, text);
 }
@@ -415,11 +410,9 @@ static int read_operand(const struct command *command, void *values,
         add_word(values, *operand, argv, word);
         return ARGS_GO_ON;
     }
-    if (!*operand) {
-        fprintf(stderr, "%s: unexpected argument '%.80s'; see %s --help\n", command->name, word,
-                command->name);
-        return EXIT_USAGE;
-    }
+    if (!*operand)
+        return command_refuse(command, "unexpected argument '%.80s'; see %s --help", word,
+                              command->name);
     read_value(values, *operand, word);
     *operand = next_operand(*operand + 1);
     return ARGS_GO_ON;

@@ -17,7 +17,7 @@ void *bench_cases(struct bench_run *run, size_t count)
     run->cases = calloc(count, run->bench->case_size);
     run->count = run->cases ? count : 0;
     if (!run->cases)
-        command_fail(run->bench->command, "not enough memory for %zu cases", count);
+        command_fail(run->command, "not enough memory for %zu cases", count);
     return run->cases;
 }
 
@@ -146,7 +146,7 @@ static int measure_all(struct bench_run *run)
     for (size_t i = 0; i < run->count && status == TARN_OK; i += step)
         status = run_together(run, i, i + step, &err);
     if (status != TARN_OK)
-        return command_error(run->bench->command, &err);
+        return command_error(run->command, &err);
     if (run->bench->conclude && !run->options->json)
         run->bench->conclude(run);
     return EXIT_DONE;
@@ -157,16 +157,18 @@ void bench_report(struct bench_run *run, const struct bench_record *record)
     bench_output_put(run->output, record);
 }
 
-int bench_run(const struct bench *bench, void *values)
+int bench_run(const struct command *command, void *values)
 {
+    const struct bench *const bench = command->bench;
     struct bench_options *const options = values;
     struct bench_run run = {
+        .command = command,
         .bench = bench,
+        .values = values,
         .options = options,
         .rounds = options->repeat ? options->repeat : 1,
         .cpu = options->host.cpu ? options->host.cpu : tarn_cpu_name(0),
         .threads = options->host.threads ? options->host.threads : tarn_threads_default(),
-        .fma_gflops = 0.0,
     };
     struct bench_output output = {.run = &run};
     int code;

@@ -47,8 +47,10 @@ struct bench_options {
     }
 
 struct bench_run {
+    const struct command *command;
     const struct bench *bench;
-    struct bench_options *options; /* the benchmark's values */
+    void *values;                  /* of the command's options */
+    struct bench_options *options; /* their first member */
     void *cases;
     size_t count; /* of cases */
     void *shared; /* the benchmark's own, for all cases */
@@ -70,7 +72,6 @@ struct bench_run {
 };
 
 struct bench {
-    const struct command *command;
     size_t case_size;
     const char *note; /* a line below the title; NULL: none */
     struct bench_plot plot;
@@ -96,7 +97,7 @@ struct bench {
 };
 
 /* The whole benchmark; the exit code. */
-int bench_run(const struct bench *bench, void *values);
+int bench_run(const struct command *command, void *values);
 
 /* Memory for the cases, zeroed; NULL after a message. */
 void *bench_cases(struct bench_run *run, size_t count);

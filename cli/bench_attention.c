@@ -88,11 +88,6 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct values *values_of(const struct bench_run *run)
-{
-    return (const void *)run->options;
-}
-
 static int refuse(const char *option, const char *text, const char *expected)
 {
     return command_refuse(&bench_attention, "--%s is '%.80s'; it must be %s", option, text,
@@ -213,13 +208,13 @@ static int list_cases(struct bench_run *run, size_t first, size_t last)
         return EXIT_FAILED;
     for (size_t length = first; length <= last; length *= 2)
         for (size_t m = 0; m < shared->count; m++)
-            cases[i++] = timing_of(values_of(run), &shared->methods[m], length);
+            cases[i++] = timing_of(run->values, &shared->methods[m], length);
     return ARGS_GO_ON;
 }
 
 static void name(struct bench_run *run)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     char width[32] = "";
 
     if (v->value_width != v->head_width)
@@ -246,7 +241,7 @@ static void measure_read(const struct bench_run *run, struct shared *shared)
 
 static int list(struct bench_run *run)
 {
-    struct values *const v = (void *)run->options;
+    struct values *const v = run->values;
     struct shared *const shared = run->shared = calloc(1, sizeof *shared);
     size_t first, last;
     int code;
@@ -288,7 +283,7 @@ static double work_of(const struct attention_timing *t)
 static tarn_status decide(const struct bench_run *run, struct attention_timing *t,
                           double seconds_before, double work_before, tarn_error *err)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     tarn_status status = TARN_OK;
 
     t->array_bytes = attention_timing_array_bytes(t);
@@ -360,28 +355,22 @@ static void report(struct bench_run *run, const void *one)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_attention,
-        .case_size = sizeof(struct attention_timing),
-        .note = "Memory includes all arrays and buffers.",
-        .plot = {.x = "length",
-                 .x_label = "sequence length N",
-                 .series = "attention",
-                 .panels = {{"seconds_per_sample", "time per sample, milliseconds", 1e3},
-                            {"peak_bytes_per_sample", "peak memory per sample, MiB",
-                             1.0 / 1048576.0}}},
-        .has_peak = true,
-        .open_in_turn = true,
-        .list = list,
-        .measure = measure,
-        .report = report,
-        .free = free_shared,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct attention_timing),
+    .note = "Memory includes all arrays and buffers.",
+    .plot = {.x = "length",
+             .x_label = "sequence length N",
+             .series = "attention",
+             .panels = {{"seconds_per_sample", "time per sample, milliseconds", 1e3},
+                        {"peak_bytes_per_sample", "peak memory per sample, MiB",
+                         1.0 / 1048576.0}}},
+    .has_peak = true,
+    .open_in_turn = true,
+    .list = list,
+    .measure = measure,
+    .report = report,
+    .free = free_shared,
+};
 
 const struct command bench_attention = {
     .name = "tarn bench attention",
@@ -398,5 +387,5 @@ const struct command bench_attention = {
                 "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
                 "tarn bench attention --plot fig1.svg\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

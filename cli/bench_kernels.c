@@ -24,11 +24,6 @@ static const struct args_option options[] = {
     {0},
 };
 
-static const struct values *values_of(const struct bench_run *run)
-{
-    return (const void *)run->options;
-}
-
 /* ---- Cases -------------------------------------------------------------- */
 
 enum { SETS_MAX = 8, WIDTHS_MAX = 64, TEXT = 128 };
@@ -65,7 +60,7 @@ static size_t count_loops(void)
 
 static int list(struct bench_run *run)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     struct loop *const cases = bench_cases(run, count_loops());
 
     if (!cases)
@@ -168,12 +163,13 @@ static void put_row(struct bench_run *run, const struct loop *t, size_t i)
 /* In the table the last width and those that are slow, unless a loop was asked for. */
 static void report(struct bench_run *run, const void *one)
 {
+    const struct values *const v = run->values;
     const struct loop *const t = one;
 
     for (size_t i = 0; i < t->widths; i++) {
         for (size_t set = 0; run->options->json && set < t->sets; set++)
             put_object(run, t, i, set);
-        if (!run->options->json && (values_of(run)->loop || *t->slow[i] || i + 1 == t->widths))
+        if (!run->options->json && (v->loop || *t->slow[i] || i + 1 == t->widths))
             put_row(run, t, i);
     }
 }
@@ -194,20 +190,14 @@ static void conclude(const struct bench_run *run)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_kernels,
-        .case_size = sizeof(struct loop),
-        .open_in_turn = true,
-        .list = list,
-        .measure = measure,
-        .report = report,
-        .conclude = conclude,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct loop),
+    .open_in_turn = true,
+    .list = list,
+    .measure = measure,
+    .report = report,
+    .conclude = conclude,
+};
 
 const struct command bench_kernels = {
     .name = "tarn bench kernels",
@@ -221,5 +211,5 @@ const struct command bench_kernels = {
     .examples = "tarn bench kernels\n"
                 "tarn bench kernels --loop elu1\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

@@ -8,11 +8,6 @@
 
 #include "plot.h"
 
-static const struct command *command_of(const struct bench_output *o)
-{
-    return o->run->bench->command;
-}
-
 /* ---- Names -------------------------------------------------------------- */
 
 /* The numbers of "fig1.svg" go to "fig1.csv". */
@@ -21,9 +16,9 @@ int bench_output_check(struct bench_output *o)
     const char *const csv = o->run->options->csv, *const plot = o->run->options->plot;
 
     if (csv && (!*csv || strlen(csv) >= sizeof o->path))
-        return command_refuse(command_of(o), "--csv is '%.80s'; it must be a file name", csv);
+        return command_refuse(o->run->command, "--csv is '%.80s'; it must be a file name", csv);
     if (plot && (!plot_name_is_fit(plot) || strlen(plot) >= sizeof o->path))
-        return command_refuse(command_of(o),
+        return command_refuse(o->run->command,
                               "--plot is '%.80s'; it must be a file name that ends in .svg or "
                               ".png",
                               plot);
@@ -57,7 +52,7 @@ bool bench_output_open(struct bench_output *o)
     else if (plot && !plot_is_writable(plot))
         wrong = plot;
     if (wrong)
-        command_fail(command_of(o), "%s: %s", wrong, strerror(errno));
+        command_fail(o->run->command, "%s: %s", wrong, strerror(errno));
     return !wrong;
 }
 
@@ -73,7 +68,7 @@ static bool close_csv(struct bench_output *o, bool whole)
     if (whole && good && *o->temporary)
         good = rename(o->temporary, o->path) == 0;
     if (!good)
-        command_fail(command_of(o), "cannot write %s", o->path);
+        command_fail(o->run->command, "cannot write %s", o->path);
     if (*o->temporary && !(whole && good))
         remove(o->temporary);
     return good;
@@ -142,9 +137,9 @@ int bench_output_finish(struct bench_output *o)
     const char *const plot = o->run->options->plot;
 
     if (o->failed)
-        return command_fail(command_of(o), "not enough memory for the results");
+        return command_fail(o->run->command, "not enough memory for the results");
     if (count_results(o) == 0)
-        return command_fail(command_of(o),
+        return command_fail(o->run->command,
                             "everything was skipped; raise the limits or reduce the length");
     return close_csv(o, true) && (!plot || bench_plot_write(plot, o->run, o->records, o->count))
                ? EXIT_DONE

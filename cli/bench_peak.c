@@ -128,26 +128,20 @@ static void report(struct bench_run *run, const void *one)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_peak,
-        .case_size = sizeof(struct peak),
-        .plot = {.x = "threads",
-                 .x_label = "threads",
-                 .series = "cpu",
-                 .panels = {{"fma_f32_gflops", "multiply-adds, GFLOP/s", 1.0},
-                            {"read_gbps", "reading from memory, GB/s", 1.0}}},
-        .open_in_turn = true,
-        .list = list,
-        .open = open_one,
-        .measure = measure,
-        .close = close_one,
-        .report = report,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct peak),
+    .plot = {.x = "threads",
+             .x_label = "threads",
+             .series = "cpu",
+             .panels = {{"fma_f32_gflops", "multiply-adds, GFLOP/s", 1.0},
+                        {"read_gbps", "reading from memory, GB/s", 1.0}}},
+    .open_in_turn = true,
+    .list = list,
+    .open = open_one,
+    .measure = measure,
+    .close = close_one,
+    .report = report,
+};
 
 const struct command bench_peak = {
     .name = "tarn bench peak",
@@ -159,5 +153,5 @@ const struct command bench_peak = {
     .examples = "tarn bench peak\n"
                 "TARN_CPU=avx2 tarn bench peak --threads 1 --json\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

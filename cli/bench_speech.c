@@ -65,11 +65,6 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const struct values *values_of(const struct bench_run *run)
-{
-    return (const void *)run->options;
-}
-
 /* ---- Cases -------------------------------------------------------------- */
 
 /* A method at a length, with its own copy of the same random utterances. */
@@ -83,7 +78,7 @@ struct trained {
 
 static int list(struct bench_run *run)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     struct trained *const cases = bench_cases(run, v->lengths.count * METHODS);
 
     for (size_t i = 0; i < run->count; i++) {
@@ -137,7 +132,7 @@ static tarn_status configure(tarn_config *config, const char *preset,
 
 static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     struct trained *const t = one;
     const tarn_trainer_desc desc = {
         .batch = t->batch,
@@ -180,7 +175,7 @@ static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_
 
 static void report(struct bench_run *run, const void *one)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     const struct trained *const t = one, *const ctc = t - t->method + CTC;
     const struct bench_update *const u = &t->update;
     const double frames_per_s = (double)(t->batch * t->length) / u->seconds;
@@ -213,26 +208,20 @@ static void report(struct bench_run *run, const void *one)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_speech,
-        .case_size = sizeof(struct trained),
-        .plot = {.x = "length",
-                 .x_label = "frames per utterance",
-                 .series = "method",
-                 .panels = {{"frames_per_s", "frames per second", 1.0},
-                            {"seconds_per_hour", "seconds per hour of speech", 1.0}}},
-        .has_peak = true,
-        .list = list,
-        .open = open_one,
-        .measure = measure,
-        .close = close_one,
-        .report = report,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct trained),
+    .plot = {.x = "length",
+             .x_label = "frames per utterance",
+             .series = "method",
+             .panels = {{"frames_per_s", "frames per second", 1.0},
+                        {"seconds_per_hour", "seconds per hour of speech", 1.0}}},
+    .has_peak = true,
+    .list = list,
+    .open = open_one,
+    .measure = measure,
+    .close = close_one,
+    .report = report,
+};
 
 const struct command bench_speech = {
     .name = "tarn bench speech",
@@ -248,5 +237,5 @@ const struct command bench_speech = {
     .examples = "tarn bench speech\n"
                 "tarn bench speech --preset speech-small --lengths 800,1600\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

@@ -35,11 +35,6 @@ static const struct args_option options[] = {
     {0},
 };
 
-static const struct values *values_of(const struct bench_run *run)
-{
-    return (const void *)run->options;
-}
-
 /* ---- Cases -------------------------------------------------------------- */
 
 static const struct work {
@@ -66,7 +61,7 @@ struct worker {
 
 static int list(struct bench_run *run)
 {
-    struct values *const v = (void *)run->options;
+    struct values *const v = run->values;
     const size_t kinds = run->threads > 1 ? 2 : 1, cores = tarn_threads_default();
     struct worker *const cases = bench_cases(run, kinds * WORKS);
 
@@ -210,7 +205,7 @@ static bool crowd_start(struct crowd *crowd, size_t count)
 
 static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     struct worker *const w = one;
     struct crowd crowd;
     tarn_status status = measure_speed(w, v->seconds, &w->alone, err);
@@ -227,6 +222,7 @@ static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_
 
 static void report(struct bench_run *run, const void *one)
 {
+    const struct values *const v = run->values;
     const struct worker *const w = one, *const single = w->threads == 1 ? w : w - 1;
     struct bench_record r = {0};
 
@@ -234,7 +230,7 @@ static void report(struct bench_run *run, const void *one)
     bench_text(&r, "preset", "preset", w->work->preset);
     bench_count(&r, "batch", "batch", w->work->batch);
     bench_count(&r, "threads", "threads", w->threads);
-    bench_count(&r, "busy", NULL, values_of(run)->busy);
+    bench_count(&r, "busy", NULL, v->busy);
     bench_number(&r, "alone_tokens_per_s", "alone", w->alone);
     bench_number(&r, "beside_tokens_per_s", "beside", w->beside);
     bench_number(&r, "ratio", "beside/alone", w->beside / w->alone);
@@ -244,26 +240,20 @@ static void report(struct bench_run *run, const void *one)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_threads,
-        .case_size = sizeof(struct worker),
-        .plot = {.x = "threads",
-                 .x_label = "threads",
-                 .series = "work",
-                 .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
-                            {"beside_tokens_per_s", "beside busy processes", 1.0}}},
-        .open_in_turn = true,
-        .list = list,
-        .open = open_one,
-        .measure = measure,
-        .close = close_one,
-        .report = report,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct worker),
+    .plot = {.x = "threads",
+             .x_label = "threads",
+             .series = "work",
+             .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
+                        {"beside_tokens_per_s", "beside busy processes", 1.0}}},
+    .open_in_turn = true,
+    .list = list,
+    .open = open_one,
+    .measure = measure,
+    .close = close_one,
+    .report = report,
+};
 
 const struct command bench_threads = {
     .name = "tarn bench threads",
@@ -276,5 +266,5 @@ const struct command bench_threads = {
     .examples = "tarn bench threads\n"
                 "tarn bench threads --busy 12 --seconds 5\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

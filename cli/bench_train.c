@@ -57,11 +57,6 @@ struct trained {
     int32_t *symbols;
 };
 
-static const struct values *values_of(const struct bench_run *run)
-{
-    return (const void *)run->options;
-}
-
 static int list(struct bench_run *run)
 {
     run->rounds++; /* the first warms up */
@@ -71,7 +66,7 @@ static int list(struct bench_run *run)
 
 static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     struct trained *const t = one;
     const tarn_trainer_desc desc = {
         .batch = v->batch,
@@ -113,7 +108,7 @@ static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_
 
 static void report(struct bench_run *run, const void *one)
 {
-    const struct values *const v = values_of(run);
+    const struct values *const v = run->values;
     const struct bench_update *const u = &((const struct trained *)one)->update;
     const double tokens = (double)v->batch * (double)v->length;
     const double gflops = 1e-9 * tarn_trainer_flops(u->trainer) / u->seconds;
@@ -141,26 +136,20 @@ static void report(struct bench_run *run, const void *one)
 
 /* ---- The row ------------------------------------------------------------ */
 
-static int run(void *values)
-{
-    static const struct bench bench = {
-        .command = &bench_train,
-        .case_size = sizeof(struct trained),
-        .plot = {.x = "length",
-                 .x_label = "sequence length N",
-                 .series = "attention",
-                 .panels = {{"tokens_per_s", "tokens per second", 1.0},
-                            {"peak_bytes", "peak resident memory, MiB", 1.0 / 1048576.0}}},
-        .has_peak = true,
-        .list = list,
-        .open = open_one,
-        .measure = measure,
-        .close = close_one,
-        .report = report,
-    };
-
-    return bench_run(&bench, values);
-}
+static const struct bench bench = {
+    .case_size = sizeof(struct trained),
+    .plot = {.x = "length",
+             .x_label = "sequence length N",
+             .series = "attention",
+             .panels = {{"tokens_per_s", "tokens per second", 1.0},
+                        {"peak_bytes", "peak resident memory, MiB", 1.0 / 1048576.0}}},
+    .has_peak = true,
+    .list = list,
+    .open = open_one,
+    .measure = measure,
+    .close = close_one,
+    .report = report,
+};
 
 const struct command bench_train = {
     .name = "tarn bench train",
@@ -174,5 +163,5 @@ const struct command bench_train = {
     .examples = "tarn bench train --preset mnist-paper --batch 10\n"
                 "tarn bench train --preset small --attention softmax --length 4096\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

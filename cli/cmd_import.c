@@ -6,7 +6,6 @@
 #include "command.h"
 #include "output.h"
 #include "model_open.h"
-#include "words.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -76,8 +75,8 @@ static void tell(void *context, tarn_import_event event, const char *name, const
 
     if (++listing->count[event] > shown && !listing->options->all && !of_field)
         return;
-    words_harmless(safe, sizeof safe, name);
-    words_harmless(text, sizeof text, value);
+    tarn_printable(safe, sizeof safe, name);
+    tarn_printable(text, sizeof text, value);
     if (of_field)
         fprintf(stderr, "%-9s %s: %s%s\n", words[event], safe, text,
                 event == TARN_IMPORT_ASSUMED ? " (not shown by the shapes)" : "");

@@ -96,8 +96,8 @@ static void print_line(const char *name, const char *text)
 {
     char shown[64], safe[400];
 
-    words_harmless(shown, sizeof shown, name);
-    words_harmless(safe, sizeof safe, text);
+    tarn_printable(shown, sizeof shown, name);
+    tarn_printable(safe, sizeof safe, text);
     printf("  %-*s %s%s\n", COLUMN, shown, safe, strlen(text) >= sizeof safe ? "..." : "");
 }
 
@@ -161,7 +161,7 @@ static void print_findings(const struct findings *f, bool tensors)
     tarn_file_entry entry;
     bool others = false;
 
-    words_harmless(path, sizeof path, f->path);
+    tarn_printable(path, sizeof path, f->path);
     printf("%s: %s\n", path, kind_of(f));
     snprintf(text, sizeof text, "%zu", inspect_count_tensors(f->file));
     print_line("tensors", text);

@@ -7,7 +7,6 @@
 #include "hardware.h"
 #include "model_open.h"
 #include "transcribe_options.h"
-#include "words.h"
 
 #define AT(field) offsetof(struct transcribe_options, field)
 
@@ -53,7 +52,7 @@ void transcribe_failed(const struct transcribe_options *o, const char *path,
 {
     char text[sizeof err->text];
 
-    words_harmless(text, sizeof text, err->text);
+    tarn_printable(text, sizeof text, err->text);
     fflush(stdout);
     command_fail(&cmd_transcribe, "%s", text);
     if (!o->json)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "words.h"
 
 const struct command *command_table(const struct command *command)
@@ -120,7 +121,7 @@ int command_run(const struct command *command, int argc, char **argv)
     int code = args_read(command, values, argc, argv);
 
     if (code == ARGS_GO_ON)
-        code = command->run(values);
+        code = command->bench ? bench_run(command, values) : command->run(values);
     free(values);
     return code;
 }

@@ -24,8 +24,9 @@ struct command {
     const struct args_group *groups;   /* ended by a NULL title; NULL: one list of options.
                                           Options in no group come last */
 
-    size_t values;            /* bytes of the struct that the options fill */
-    int (*run)(void *values); /* returns the exit code */
+    size_t values;             /* bytes of the struct that the options fill */
+    int (*run)(void *values);  /* returns the exit code */
+    const struct bench *bench; /* instead, of a benchmark: see bench.h */
 
     /* Instead, for a command whose table is made at run time: reads its own arguments, and
      * describes itself. */

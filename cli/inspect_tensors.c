@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "json_line.h"
-#include "words.h"
 
 enum { NAME_COLUMN = 54, SHAPE_COLUMN = 16, SHAPE_TEXT = 256 };
 
@@ -80,7 +79,7 @@ static void print_tensor(const tarn_file *file, size_t index, const tarn_file_te
     char name[600], shape[SHAPE_TEXT];
     struct statistics s;
 
-    words_harmless(name, sizeof name, tensor->name);
+    tarn_printable(name, sizeof name, tensor->name);
     shape_text(shape, tensor);
     printf("  %-*s %-5s %-*s", NAME_COLUMN, name, tensor->dtype, SHAPE_COLUMN, shape);
     if (statistics && measure_tensor(&s, file, index, tensor))

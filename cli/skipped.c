@@ -3,14 +3,12 @@
 
 #include <stdio.h>
 
-#include "words.h"
-
 void skipped_tell(const tarn_skipped *skipped)
 {
     char file[TARN_PATH_SIZE], reason[512];
 
-    words_harmless(file, sizeof file, skipped->file);
-    words_harmless(reason, sizeof reason, skipped->reason);
+    tarn_printable(file, sizeof file, skipped->file);
+    tarn_printable(reason, sizeof reason, skipped->reason);
     if (skipped->line > 0)
         fprintf(stderr, "skipped %s:%zu: %s\n", file, skipped->line, reason);
     else

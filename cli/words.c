@@ -85,24 +85,6 @@ void words_examples(FILE *out, const char *lines)
         fprintf(out, "  %.*s\n", (int)strcspn(lines, "\n"), lines);
 }
 
-void words_harmless(char *out, size_t size, const char *text)
-{
-    size_t used = 0;
-
-    for (; *text && used + 1 < size; text++) {
-        const unsigned char c = (unsigned char)*text, next = (unsigned char)text[1];
-
-        if (c == 0xc2 && next < 0xa0 && next >= 0x80) { /* U+0080 to U+009F */
-            out[used++] = '?';
-            text++;
-        } else {
-            out[used++] = c < ' ' || c == 127 ? '?' : *text;
-        }
-    }
-    if (size > 0)
-        out[used] = '\0';
-}
-
 void words_bytes(char *text, size_t size, double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

@@ -22,10 +22,6 @@ void words_wrap(FILE *out, const char *text, int column);
 /* Prints a block of example command lines, each ended by a newline; nothing if NULL. */
 void words_examples(FILE *out, const char *lines);
 
-/* `text` with '?' for control characters, which a terminal could take as commands, including
- * the two-byte ones of UTF-8. */
-void words_harmless(char *out, size_t size, const char *text);
-
 /* "1.5 GiB" */
 void words_bytes(char *text, size_t size, double bytes);
 

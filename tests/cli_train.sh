@@ -46,7 +46,7 @@ wait_for() {
 
 expect 0 'usage: tarn train TASK' train --help
 expect 0 'text  *predict the next byte' train --help
-expect 0 'tiny  *learns' train --help
+expect 0 'tiny  *trains' train --help
 expect 2 'TASK is required as the first argument; available: copy, text' train
 expect 2 'TASK is required as the first argument' train --out a copy
 expect 2 "task: unknown name 'cpoy'; available: copy, text" train cpoy --out a
