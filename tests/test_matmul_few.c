@@ -16,9 +16,8 @@ static struct tn_matmul_desc random_desc(size_t m, size_t n, size_t k, struct tn
         .bias = below(random, 2),
         .add = below(random, 2),
         .activation = (enum tn_activation)below(random, 3),
-        .wide_a = true,
         .elements = below(random, 2) ? TN_BF16 : TN_F32,
-        .held = true,
+        .packed = true,
     };
 
     if (below(random, 2))
@@ -58,19 +57,16 @@ static void few_rows_equal_the_plain_loops_on_every_processor(void **state)
         struct matmul_problem p;
 
         matmul_problem_init(&p,
-                            random_desc(1 + below(&random, TN_FEW_ROWS),
-                                        1 + below(&random, 300), 1 + below(&random, 300),
-                                        &random),
+                            random_desc(1 + below(&random, 20), 1 + below(&random, 300),
+                                        1 + below(&random, 300), &random),
                             &random);
         for (size_t i = 0; tarn_cpu_name(i); i++)
-            check_with(&p, "few", tarn_cpu_name(i));
-        p.desc.held = false;
-        check_with(&p, "portable", NULL);
+            check_with(&p, "packed", tarn_cpu_name(i));
         matmul_problem_clear(&p);
     }
 }
 
-/* Any m, either orientation: what 'few' does not take another backend does. */
+/* Any m, either orientation. */
 static void weights_in_bf16_meet_rows_of_f32_in_every_product(void **state)
 {
     struct tn_random random;
@@ -83,21 +79,17 @@ static void weights_in_bf16_meet_rows_of_f32_in_every_product(void **state)
         struct matmul_problem p;
 
         desc.elements = TN_BF16;
-        desc.held = below(&random, 2);
         desc.transpose_a = below(&random, 2);
         desc.transpose_b = below(&random, 2);
         desc.lda = desc.ldb = 0;
         matmul_problem_init(&p, desc, &random);
         check_with(&p, NULL, NULL);
-        check_with(&p, "widened", NULL);
-        p.desc.held = false;
-        check_with(&p, "portable", NULL);
         matmul_problem_clear(&p);
     }
 }
 
-/* Held or not: a b of bf16 stays as it is where a is of bf16 too. */
-static void widened_products_of_bf16_equal_the_plain_loops(void **state)
+/* What is not packed before the product is widened within it. */
+static void products_of_bf16_equal_the_plain_loops(void **state)
 {
     struct tn_random random;
 
@@ -109,10 +101,10 @@ static void widened_products_of_bf16_equal_the_plain_loops(void **state)
         struct matmul_problem p;
 
         desc.elements = TN_BF16;
-        desc.wide_a = false;
-        desc.held = repeat % 2;
+        desc.packed = false;
         matmul_problem_init(&p, desc, &random);
-        check_with(&p, "widened", NULL);
+        check_with(&p, "packed", NULL);
+        check_with(&p, "plain", NULL);
         matmul_problem_clear(&p);
     }
 }
@@ -246,9 +238,8 @@ static void products_that_underflow_have_one_sign(void **state)
                                           .n = N,
                                           .k = K,
                                           .transpose_b = true,
-                                          .wide_a = true,
                                           .elements = elements ? TN_BF16 : TN_F32,
-                                          .held = true};
+                                          .packed = true};
             const struct tn_host *const host = host_of(tn_kernels_row(cpu), 1);
 
             run_plan(&p, desc, host, few);
@@ -261,61 +252,27 @@ static void products_that_underflow_have_one_sign(void **state)
 
 /* ---- who multiplies ----------------------------------------------------- */
 
-static void few_rows_are_taken_and_others_refused(void **state)
+static void packed_weights_are_refused_by_other_backends(void **state)
 {
-    static const struct {
-        struct tn_matmul_desc desc;
-        bool taken;
-    } cases[] = {
-        {{.m = 1, .transpose_b = true, .held = true}, true},
-        {{.m = TN_FEW_ROWS, .held = true}, true},
-        {{.m = TN_FEW_ROWS + 1, .transpose_b = true, .held = true}, false},
-        {{.m = 1, .transpose_b = true}, false},
-        {{.m = 2, .transpose_a = true, .held = true}, false},
-        {{.m = 1, .elements = TN_BF16, .wide_a = true}, false},
-        {{.m = 1, .elements = TN_BF16, .wide_a = true, .held = true}, true},
-        {{.m = 1, .elements = TN_BF16, .held = true}, false},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (int named = 0; named < 2; named++) {
-            struct tn_matmul_desc desc = cases[i].desc;
+    for (size_t i = 0; i < MATMUL_BACKENDS; i++)
+        for (int elements = 0; elements < 2; elements++) {
+            const bool packed = strcmp(matmul_backends[i], "packed") == 0;
+            const struct tn_matmul_desc desc = {.backend = matmul_backends[i],
+                                                .m = 40,
+                                                .n = 8,
+                                                .k = 8,
+                                                .elements = elements ? TN_BF16 : TN_F32,
+                                                .packed = true};
             struct tn_matmul *plan;
             tarn_error err = {0};
 
-            desc.n = desc.k = 20;
-            desc.backend = named ? "few" : NULL;
-            const tarn_status status = tn_matmul_create(&plan, &desc, forced_host(0), &err);
-
-            assert_int_equal(status, named && !cases[i].taken ? TARN_EMACHINE : TARN_OK);
-            if (plan)
-                assert_int_equal(strcmp(tn_matmul_name(plan), "few") == 0, cases[i].taken);
-            else
-                assert_non_null(strstr(err.text, "'few' needs at most"));
+            assert_int_equal(tn_matmul_create(&plan, &desc, forced_host(0), &err),
+                             packed ? TARN_OK : TARN_EMACHINE);
+            assert_int_equal(plan != NULL, packed);
+            assert_true(packed || strstr(err.text, "needs weights that are not packed"));
             tn_matmul_free(plan);
         }
-}
-
-static void rows_of_f32_are_not_rounded_by_any_backend(void **state)
-{
-    const struct tn_matmul_desc desc = {
-        .m = 40, .n = 8, .k = 8, .elements = TN_BF16, .wide_a = true};
-    struct tn_matmul *plan;
-    tarn_error err = {0};
-
-    (void)state;
-    check_ok(tn_matmul_create(&plan, &desc, forced_host(0), &err), &err);
-    assert_string_equal(tn_matmul_name(plan), "widened");
-    tn_matmul_free(plan);
-#ifdef TN_HAVE_ONEDNN
-    struct tn_matmul_desc rounding = desc;
-
-    rounding.backend = "onednn";
-    assert_int_equal(tn_matmul_create(&plan, &rounding, forced_host(0), &err), TARN_EMACHINE);
-    assert_null(plan);
-    assert_non_null(strstr(err.text, "round a"));
-#endif
 }
 
 static void sizes_of_f32_rows_are_checked_as_such(void **state)
@@ -325,7 +282,7 @@ static void sizes_of_f32_rows_are_checked_as_such(void **state)
                                         .k = SIZE_MAX / 10,
                                         .transpose_b = true,
                                         .elements = TN_BF16,
-                                        .wide_a = true};
+                                        .packed = true};
     struct tn_matmul *plan;
     tarn_error err = {0};
 
@@ -340,13 +297,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_rows_equal_the_plain_loops_on_every_processor),
         cmocka_unit_test(weights_in_bf16_meet_rows_of_f32_in_every_product),
-        cmocka_unit_test(widened_products_of_bf16_equal_the_plain_loops),
+        cmocka_unit_test(products_of_bf16_equal_the_plain_loops),
         cmocka_unit_test(any_number_of_threads_gives_the_same_bits),
         cmocka_unit_test(a_plan_gives_fewer_rows_the_same_bits),
         cmocka_unit_test(a_row_does_not_depend_on_its_batch),
         cmocka_unit_test(products_that_underflow_have_one_sign),
-        cmocka_unit_test(few_rows_are_taken_and_others_refused),
-        cmocka_unit_test(rows_of_f32_are_not_rounded_by_any_backend),
+        cmocka_unit_test(packed_weights_are_refused_by_other_backends),
         cmocka_unit_test(sizes_of_f32_rows_are_checked_as_such),
     };
 

@@ -241,19 +241,19 @@ mutations() {
         's/!CPU_EQUAL(&now, &cores.left)/true/' test_cores
     mutate "cores: what the user allows does not count" src/base/cores.c \
         's/ || !CPU_EQUAL(&now, &cores.left)//' test_cores
-    few=src/kernel/kernel_body_few.h
-    mutate "few: halves of a word exchanged" $few \
+    packed=src/kernel/kernel_body_packed.h
+    mutate "packed: halves of a word exchanged" $packed \
         's/narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16/narrow_bits(load(x + LANES)) | narrow_bits(load(x)) << 16/' \
         test_kernel_few
-    mutate "few: columns that a panel lacks are written" $few \
-        's/keep(c + i \* few->ldc + (ptrdiff_t)at, x, n)/store(c + i * few->ldc + (ptrdiff_t)at, x)/' \
+    mutate "packed: columns that a panel lacks are written" $packed \
+        's/if (t.left >= width) {/if (true) {/' test_kernel_few
+    mutate "packed: panels that are left over" $packed \
+        's/const bool whole = shape.panels > 1 \&\& col + wide <= s->to;/const bool whole = shape.panels > 1;/' \
         test_kernel_few
-    mutate "few: only the last piece of the sum" $few \
-        's/total\[i\] += sum\[i\];/total[i] = sum[i];/' test_kernel_few test_matmul_few
-    mutate "few: panels that are left over" $few \
-        's/panels > 1 \&\& col < end/panels > 2 \&\& col < end/' test_kernel_few
-    mutate "held: pieces of few rows and many are not the same" src/kernel/matmul_few.c \
-        's/.piece = tn_held_piece(plan)/.piece = d->k/' test_matmul_few
+    mutate "packed: only the last piece of the sum" src/kernel/matmul_packed.c \
+        's/.add = d->add || p > 0,/.add = d->add,/' test_matmul_few
+    mutate "packed: fewer rows than a plan was made for" src/kernel/matmul_packed.c \
+        's/job.cut = cut_for(plan, arrays->m);/job.cut = cut_for(plan, plan->desc.m);/' test_matmul_few
     mutate "context: the past of another sequence" src/layer/context.c \
         's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context
     mutate "context: streams find the symbols of the first" src/generate/method_recurrent.c \

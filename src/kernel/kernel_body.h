@@ -309,7 +309,6 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_lstm.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
-#include "kernel/kernel_body_few.h"
 
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
@@ -318,6 +317,7 @@ const struct tn_kernels TN_TABLE = {
     .product = product,
     .panel_rows = PANEL_ROWS,
     .pack = pack,
+    .narrow_panel = narrow_panel,
     .product_packed = product_packed,
     .recur = recur,
     .recur_sum = recur_sum,
@@ -353,9 +353,6 @@ const struct tn_kernels TN_TABLE = {
     .ctc_backward = ctc_backward,
     .ctc_shares = ctc_shares,
     .update = update,
-    .narrow_panel = narrow_panel,
-    .widen_panel = widen_panel,
-    .few = few,
     .burn = burn,
     .read = read,
 };

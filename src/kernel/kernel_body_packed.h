@@ -1,15 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_body_packed.h - large products from packed operands: a part of kernel_body.h, which
- * includes it and explains how it is compiled.
+/* kernel_body_packed.h - products with packed weights: a part of kernel_body.h, which includes
+ * it and explains how it is compiled.
  *
- * Read in place, rows that lie a power of two apart share a few sets of the cache and push each
- * other out. Packed, both operands stream: a panel of b stays in the first cache, one that is
- * held in the second (held.c), while all panels of a pass by, and PANEL_ROWS x two vectors of c
- * stay in registers for the sum over k. */
+ * Read in place, rows that lie a power of two apart share a few sets of the cache and evict
+ * each other. Packed, operands are read front to back: a panel of b stays in a cache while all
+ * rows of a pass by, and a tile of c stays in registers for the sum over k.
+ *
+ * Many rows of a are packed too, into panels of up to PANEL_ROWS rows. Up to IN_PLACE_ROWS rows
+ * at a time are read where they are, since packing would take as long as multiplying them. One
+ * to three rows take several panels of b side by side: the two chains of additions of a panel
+ * and a row cannot keep up with memory.
+ *
+ * Whatever the tile, an element of c is one sum from zero, multiply-add by multiply-add. So a
+ * row is the same to the last bit whatever rows are beside it.
+ *
+ * In bf16 a panel's step is one vector of 32-bit words, with the columns of its first vector in
+ * their lower halves and the others in the upper ones: a shift makes floats of the former, a
+ * mask of the latter. */
 
 enum {
     A_WIDTH = (PANEL_ROWS + LANES - 1) / LANES * LANES, /* floats of a panel's row */
     B_WIDTH = PAIR * LANES,
+    IN_PLACE_ROWS = 6,
+    IN_PLACE_PANELS = 4, /* side by side, at most */
+    TILE_SUMS = PAIR * (PANEL_ROWS > IN_PLACE_ROWS ? PANEL_ROWS : IN_PLACE_ROWS),
     ROWS_AHEAD = 8,                             /* that packing asks the memory for */
     STEPS = 16,                                 /* of a sum between two requests */
     LINE_FLOATS = TN_ALIGN / (int)sizeof(float) /* of the cache */
@@ -22,11 +36,10 @@ struct panel_cut {
     size_t panels, size, larger;
 };
 
-/* As few as hold all rows, of about equal size: what is computed for rows that a panel lacks is
- * lost, and a panel that lacks one has a loop of its own. */
-FORCE_INLINE struct panel_cut cut_a(size_t rows)
+/* As few as hold all rows, of about equal size: loops are slower the fewer rows they have. */
+FORCE_INLINE struct panel_cut cut_a(size_t rows, size_t most)
 {
-    const size_t panels = (rows - 1) / PANEL_ROWS + 1;
+    const size_t panels = (rows - 1) / most + 1;
 
     return (struct panel_cut){panels, rows / panels, rows % panels};
 }
@@ -123,9 +136,9 @@ static void pack(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool ac
     else if (of_b)
         pack_along(panels, cut_b(n), B_WIDTH, x, ld, n, k);
     else if (across)
-        pack_across(panels, cut_a(n), A_WIDTH, x, ld, n, k);
+        pack_across(panels, cut_a(n, PANEL_ROWS), A_WIDTH, x, ld, n, k);
     else
-        pack_along(panels, cut_a(n), A_WIDTH, x, ld, n, k);
+        pack_along(panels, cut_a(n, PANEL_ROWS), A_WIDTH, x, ld, n, k);
 }
 
 /* ---- asking ahead ------------------------------------------------------- */
@@ -137,13 +150,14 @@ struct asking {
     size_t lines; /* at a time */
 };
 
-static size_t lines_ahead(const struct tn_ahead *ahead)
+/* Asks for all of it in that many times. */
+static struct asking asking_of(struct tn_ahead *ahead, size_t times)
 {
     size_t lines = 0;
 
-    for (; ahead->rows > 0; ahead++)
-        lines += ahead->rows * ((ahead->cols - 1) / LINE_FLOATS + 1);
-    return lines;
+    for (const struct tn_ahead *at = ahead; at && at->rows > 0; at++)
+        lines += at->rows * ((at->cols - 1) / LINE_FLOATS + 1);
+    return (struct asking){ahead, (lines + times - 1) / times};
 }
 
 FORCE_INLINE void ask(struct asking *asking)
@@ -162,121 +176,248 @@ FORCE_INLINE void ask(struct asking *asking)
     }
 }
 
-/* ---- multiplying -------------------------------------------------------- */
+/* ---- bf16 --------------------------------------------------------------- */
 
-/* `rows` is known where these are inlined, so that sums stay in registers. */
-FORCE_INLINE void panel_steps(vec sum[PANEL_ROWS][PAIR], const float *a, const float *b,
-                              size_t k, int rows)
+typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
+
+static void narrow_panel(uint16_t *y, const float *x, size_t steps)
 {
-    for (size_t p = 0; p < k; p++, a += A_WIDTH, b += B_WIDTH) {
-        const vec row[PAIR] = {load(b), load(b + LANES)};
+    for (; steps > 0; steps--, x += B_WIDTH, y += B_WIDTH)
+        *(uvec_anywhere *)y = narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16;
+}
 
-        for (int i = 0; i < rows; i++)
-            for (int j = 0; j < PAIR; j++)
-                sum[i][j] += a[i] * row[j];
+/* The two vectors at element `at` of b. */
+FORCE_INLINE void weights_at(vec w[PAIR], const void *b, size_t at, bool bf16)
+{
+    if (bf16) {
+        const uvec both = *(const uvec_anywhere *)((const uint16_t *)b + at);
+
+        w[0] = (vec)(both << 16);
+        w[1] = (vec)(both & 0xffff0000);
+    } else {
+        w[0] = load((const float *)b + at);
+        w[1] = load((const float *)b + at + LANES);
     }
 }
 
-/* One panel of a by one of b. */
-FORCE_INLINE void panel_sums(vec sum[PANEL_ROWS][PAIR], const float *a, const float *b,
-                             size_t k, int rows, struct asking *asking)
+/* ---- sums --------------------------------------------------------------- */
+
+/* Known where it is inlined, so that sums stay in registers. */
+struct tile_shape {
+    int rows, panels;
+    bool in_place, bf16;
+};
+
+/* A tile of c and what it is the product of. */
+struct tile {
+    float *c;
+    const float *a, *bias; /* NULL: none */
+    const void *b;
+    size_t left; /* columns of c from the tile's first on */
+};
+
+FORCE_INLINE void tile_steps(vec sum[TILE_SUMS], const struct tn_panels *p,
+                             const struct tile *t, size_t from, size_t to,
+                             struct tile_shape shape)
 {
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < PAIR; j++)
-            sum[i][j] = splat(0.0f);
-    for (; k >= STEPS; k -= STEPS, a += STEPS * A_WIDTH, b += STEPS * B_WIDTH) {
+    const ptrdiff_t row = shape.in_place ? p->lda : 1, step = shape.in_place ? 1 : A_WIDTH;
+
+    for (size_t s = from; s < to; s++)
+        for (int j = 0; j < shape.panels; j++) {
+            vec w[PAIR];
+
+            weights_at(w, t->b, ((size_t)j * p->k + s) * B_WIDTH, shape.bf16);
+            for (int i = 0; i < shape.rows; i++)
+                for (int v = 0; v < PAIR; v++)
+                    sum[(i * shape.panels + j) * PAIR + v] +=
+                        t->a[i * row + (ptrdiff_t)s * step] * w[v];
+        }
+}
+
+FORCE_INLINE void tile_sums(vec sum[TILE_SUMS], const struct tn_panels *p, const struct tile *t,
+                            struct asking *asking, struct tile_shape shape)
+{
+    size_t s = 0;
+
+    for (int i = 0; i < shape.rows * shape.panels * PAIR; i++)
+        sum[i] = splat(0.0f);
+    for (; !shape.in_place && s + STEPS <= p->k; s += STEPS) {
         ask(asking);
-        panel_steps(sum, a, b, STEPS, rows);
+        tile_steps(sum, p, t, s, s + STEPS, shape);
     }
-    panel_steps(sum, a, b, k, rows);
+    tile_steps(sum, p, t, s, p->k, shape);
 }
 
-/* What becomes of a sum on its way into c: n floats of column `col`. */
-FORCE_INLINE vec finished(const struct tn_panels *p, vec sum, const float *c, size_t col,
+/* ---- into c ------------------------------------------------------------- */
+
+/* What becomes of a sum on its way into c, of n floats of a row. */
+FORCE_INLINE vec finished(const struct tn_panels *p, vec sum, const float *c, const float *bias,
                           size_t n)
 {
     if (p->add)
         sum = fetch(c, n) + sum;
-    if (p->bias)
-        sum += fetch(p->bias + col, n);
+    if (bias)
+        sum += fetch(bias, n);
     return p->relu ? larger(splat(0.0f), sum) : sum; /* NaN stays NaN */
 }
 
-/* A panel of a by one of b, and where in c that goes. */
-struct panel_pair {
-    const float *a, *b;
-    size_t row, col;
-};
+/* Where c ends within the tile. */
+static void finish_edge(const struct tn_panels *p, const struct tile *t, const float *sums,
+                        size_t rows, size_t width)
+{
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < t->left; j += LANES) {
+            float *const c = t->c + (ptrdiff_t)i * p->ldc + (ptrdiff_t)j;
 
-FORCE_INLINE void panel_product_rows(const struct tn_panels *panels,
-                                     const struct panel_pair *pair, struct asking *asking,
-                                     int rows)
+            keep(c,
+                 finished(p, load(sums + i * width + j), c, t->bias ? t->bias + j : NULL,
+                          t->left - j),
+                 t->left - j);
+        }
+}
+
+FORCE_INLINE void finish(const struct tn_panels *p, const struct tile *t, const vec *sum,
+                         struct tile_shape shape)
+{
+    const int vecs = shape.panels * PAIR;
+
+    for (int i = 0; i < shape.rows; i++)
+        for (int j = 0; j < vecs; j++) {
+            float *const c = t->c + i * p->ldc + j * LANES;
+
+            store(c, finished(p, sum[i * vecs + j], c, t->bias ? t->bias + j * LANES : NULL,
+                              LANES));
+        }
+}
+
+/* ---- tiles -------------------------------------------------------------- */
+
+FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *at,
+                            struct asking *asking, struct tile_shape shape)
 {
     const struct tn_panels copy = *panels, *const p = &copy; /* that no store can change */
-    float *const c = p->c + (ptrdiff_t)pair->row * p->ldc + pair->col;
-    vec sum[PANEL_ROWS][PAIR];
+    const struct tile t = *at;
+    const size_t width = (size_t)shape.panels * B_WIDTH;
+    vec sum[TILE_SUMS];
 
-    for (int i = 0; i < rows; i++)
-        __builtin_prefetch(c + i * p->ldc, 1);
-    panel_sums(sum, pair->a, pair->b, p->k, rows, asking);
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < PAIR; j++) {
-            float *const at = c + i * p->ldc + j * LANES;
+    for (int i = 0; i < shape.rows; i++)
+        __builtin_prefetch(t.c + i * p->ldc, 1);
+    tile_sums(sum, p, &t, asking, shape);
+    if (t.left >= width) {
+        finish(p, &t, sum, shape);
+        return;
+    }
+    float whole[TILE_SUMS * LANES];
 
-            store(at, finished(p, sum[i][j], at, pair->col + (size_t)j * LANES, LANES));
-        }
+    for (int i = 0; i < shape.rows * shape.panels * PAIR; i++)
+        store(whole + i * LANES, sum[i]);
+    finish_edge(p, &t, whole, (size_t)shape.rows, width);
 }
 
-static void panel_product(const struct tn_panels *p, const struct panel_pair *pair,
-                          struct asking *asking)
+/* Rows of c from `row` on, which a begins with, and columns from .. to - 1: whole panels but
+ * for the last of c. */
+struct strip {
+    const float *a;
+    size_t row, from, to;
+};
+
+FORCE_INLINE void make_strip(const struct tn_panels *p, const struct strip *s,
+                             struct asking *asking, struct tile_shape shape)
 {
-    panel_product_rows(p, pair, asking, PANEL_ROWS);
+    const size_t element = shape.bf16 ? sizeof(uint16_t) : sizeof(float);
+    const size_t wide = (size_t)shape.panels * B_WIDTH;
+    struct tile_shape one = shape;
+    size_t col = s->from;
+
+    one.panels = 1;
+    for (size_t next; col < s->to; col = next) {
+        const struct tile t = {
+            .c = p->c + (ptrdiff_t)s->row * p->ldc + (ptrdiff_t)col,
+            .a = s->a,
+            .bias = p->bias ? p->bias + col : NULL,
+            .b = (const char *)p->b + col * p->k * element,
+            .left = p->n - col,
+        };
+        const bool whole = shape.panels > 1 && col + wide <= s->to;
+
+        next = col + (whole ? wide : B_WIDTH);
+        if (whole)
+            make_tile(p, &t, asking, shape);
+        else
+            make_tile(p, &t, asking, one);
+    }
 }
 
-static void panel_product_less(const struct tn_panels *p, const struct panel_pair *pair,
-                               struct asking *asking)
-{
-    panel_product_rows(p, pair, asking, PANEL_ROWS - 1);
-}
+/* ---- by the number of rows ---------------------------------------------- */
 
-/* At the edges of c: `rows` of any number, and what columns there are. */
-static void panel_product_part(const struct tn_panels *p, const struct panel_pair *pair,
-                               struct asking *asking, size_t rows)
-{
-    const size_t left = p->n - pair->col, cols = left < B_WIDTH ? left : B_WIDTH;
-    float *c = p->c + (ptrdiff_t)pair->row * p->ldc + pair->col;
-    vec sum[PANEL_ROWS][PAIR];
-    float whole[PANEL_ROWS][B_WIDTH];
+typedef void strip_maker(const struct tn_panels *p, const struct strip *s,
+                         struct asking *asking);
 
-    panel_sums(sum, pair->a, pair->b, p->k, PANEL_ROWS, asking);
-    for (int i = 0; i < PANEL_ROWS; i++)
-        for (int j = 0; j < PAIR; j++)
-            store(whole[i] + j * LANES, sum[i][j]);
-    for (size_t i = 0; i < rows; i++, c += p->ldc)
-        for (size_t j = 0; j < cols; j += LANES)
-            keep(c + j, finished(p, load(whole[i] + j), c + j, pair->col + j, cols - j),
-                 cols - j);
-}
+#define STRIP_MAKER(name, rows, panels, in_place, bf16)                                        \
+    static void name(const struct tn_panels *p, const struct strip *s, struct asking *asking)  \
+    {                                                                                          \
+        make_strip(p, s, asking, (struct tile_shape){rows, panels, in_place, bf16});           \
+    }
+#define IN_PLACE_MAKERS(rows, panels_f32, panels_bf16)                                         \
+    STRIP_MAKER(in_place_f32_##rows, rows, panels_f32, true, false)                            \
+    STRIP_MAKER(in_place_bf16_##rows, rows, panels_bf16, true, true)
+#define PACKED_MAKERS(rows)                                                                    \
+    STRIP_MAKER(packed_f32_##rows, rows, 1, false, false)                                      \
+    STRIP_MAKER(packed_bf16_##rows, rows, 1, false, true)
+#define PACKED_F32(rows) packed_f32_##rows,
+#define PACKED_BF16(rows) packed_bf16_##rows,
 
+#if PANEL_ROWS == 4
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4)
+#elif PANEL_ROWS == 6
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#elif PANEL_ROWS == 8
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#elif PANEL_ROWS == 14
+#define EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#else
+#error "EACH_ROWS(X) must list the numbers from 1 to PANEL_ROWS"
+#endif
+
+IN_PLACE_MAKERS(1, 4, 4)
+IN_PLACE_MAKERS(2, 2, 2)
+IN_PLACE_MAKERS(3, 2, 1) /* two panels of bf16 would not stay in 16 registers */
+IN_PLACE_MAKERS(4, 1, 1)
+IN_PLACE_MAKERS(5, 1, 1)
+IN_PLACE_MAKERS(6, 1, 1)
+EACH_ROWS(PACKED_MAKERS)
+
+static strip_maker *const in_place_makers[][IN_PLACE_ROWS] = {
+    {in_place_f32_1, in_place_f32_2, in_place_f32_3, in_place_f32_4, in_place_f32_5,
+     in_place_f32_6},
+    {in_place_bf16_1, in_place_bf16_2, in_place_bf16_3, in_place_bf16_4, in_place_bf16_5,
+     in_place_bf16_6},
+};
+static strip_maker *const packed_makers[][PANEL_ROWS] = {{EACH_ROWS(PACKED_F32)},
+                                                         {EACH_ROWS(PACKED_BF16)}};
+
+/* Panels of b stay in a cache while all rows pass by. */
 static void product_packed(const struct tn_panels *p)
 {
-    const struct panel_cut down = cut_a(p->m), across = cut_b(p->n);
-    const size_t times = down.panels * across.panels * (p->k / STEPS + 1);
-    struct asking asking = {p->ahead, (lines_ahead(p->ahead) + times - 1) / times};
-    struct panel_pair pair = {.b = p->b};
+    const bool in_place = p->lda != 0;
+    const struct panel_cut down = cut_a(p->m, in_place ? IN_PLACE_ROWS : PANEL_ROWS);
+    const size_t wide = in_place ? IN_PLACE_PANELS * B_WIDTH : B_WIDTH;
+    const size_t strips = down.panels * ((p->n - 1) / wide + 1);
+    struct asking asking = asking_of(p->ahead, strips * (p->k / STEPS + 1));
+    strip_maker *const *const makers =
+        in_place ? in_place_makers[p->bf16] : packed_makers[p->bf16];
 
-    for (; pair.col < p->n; pair.col += B_WIDTH, pair.b += p->k * B_WIDTH) {
-        pair.a = p->a;
-        for (size_t i = 0; i < down.panels; i++, pair.a += p->k * A_WIDTH) {
-            const size_t rows = down.size + (i < down.larger);
+    for (size_t col = 0; col < p->n; col += wide)
+        for (size_t i = 0; i < down.panels; i++) {
+            const size_t row = panel_first(down, i);
+            const struct strip strip = {
+                .a = p->a +
+                     (in_place ? (ptrdiff_t)row * p->lda : (ptrdiff_t)(i * p->k * A_WIDTH)),
+                .row = row,
+                .from = col,
+                .to = p->n - col < wide ? p->n : col + wide,
+            };
 
-            pair.row = panel_first(down, i);
-            if (rows < PANEL_ROWS - 1 || p->n - pair.col < B_WIDTH)
-                panel_product_part(p, &pair, &asking, rows);
-            else if (rows < PANEL_ROWS)
-                panel_product_less(p, &pair, &asking);
-            else
-                panel_product(p, &pair, &asking);
+            makers[down.size + (i < down.larger) - 1](p, &strip, &asking);
         }
-    }
 }

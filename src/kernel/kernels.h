@@ -57,32 +57,19 @@ struct tn_update {
     float step, root, eps;
 };
 
-/* Columns from .. to - 1 of c = a b + bias + c, then zero where that is negative; each of the
- * last three is optional. a is m x k; b is packed by pack(), or narrowed by narrow_panel(),
- * piece after piece of the sum, and read once. `from` is the first column of a panel, `to` of
- * one or c's end. */
-struct tn_few {
+/* c (m x n) = a b + bias + c, then zero where that is negative; each of the last three is
+ * optional. b is packed by pack(), and rounded by narrow_panel() if bf16. a is packed too or,
+ * if lda is not 0, read in place: k floats of each row, rows lda apart, which is for few rows.
+ */
+struct tn_panels {
     float *c;
     const float *a;
     const void *b;
     const float *bias; /* NULL: none */
     ptrdiff_t ldc, lda;
-    size_t m, from, to, k;
-    size_t piece; /* of the sum; the last may be shorter */
-    size_t width; /* columns of b in whole panels */
-    bool bf16, add, relu;
-};
-
-/* c (m x n) = a b + bias + c, then zero where that is negative; each of the last three is
- * optional. a and b are packed by pack(). */
-struct tn_panels {
-    float *c;
-    const float *a, *b;
-    const float *bias; /* NULL: none */
-    ptrdiff_t ldc;
     size_t m, n, k;
-    bool add, relu;
-    struct tn_ahead *ahead; /* used up: what is read next */
+    bool bf16, add, relu;
+    struct tn_ahead *ahead; /* used up: what is read next; NULL: nothing. Not with lda */
 };
 
 /* How likely symbols are by a mixture of K logistics over `values` values placed evenly on
@@ -128,16 +115,18 @@ struct tn_kernels {
     void (*product)(float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row, ptrdiff_t a_col,
                     const float *b, ptrdiff_t ldb, size_t m, size_t n, size_t k, bool add);
 
-    /* The same for large products, from operands packed into panels: of `panel_rows` rows of a
-     * or of two vectors of columns of b. A panel holds k rows of floats, a multiple of the
-     * vector apart (tn_panel_width), all of which pack() writes; for what a last panel lacks it
-     * chooses numbers, and what they give is dropped.
+    /* The same from operands packed into panels: of `panel_rows` rows of a or of two vectors of
+     * columns of b. An element of c is one sum from zero, multiply-add by multiply-add,
+     * whatever rows and columns are beside it. A panel holds k rows of floats, a multiple of
+     * the vector apart (tn_panel_width), all of which pack() writes; for what a last panel
+     * lacks it chooses numbers, and what they give is dropped.
      *
      * pack: n rows of a, or columns of b, into panels. Those lie `ld` floats apart and run
      * along k, or, if `across`, lie side by side while k runs in steps of ld. */
     size_t panel_rows;
     void (*pack)(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool across, size_t n,
                  size_t k);
+    void (*narrow_panel)(uint16_t *y, const float *x, size_t steps); /* of b, to bf16 */
     void (*product_packed)(const struct tn_panels *panels);
 
     void (*recur)(const struct tn_recurrence *r);
@@ -265,15 +254,6 @@ struct tn_kernels {
      * Moments below 1e-36 become 0. eps must be positive. */
     void (*update)(float *w, float *m, float *v, const float *g, float scale,
                    const struct tn_update *by, size_t n);
-
-    /* ---- few rows times many weights, of any widths ---- */
-
-    /* Steps of a panel of b rounded to bf16, to nearest, ties to even, and back. */
-    void (*narrow_panel)(uint16_t *y, const float *x, size_t steps);
-    void (*widen_panel)(float *y, const uint16_t *x, size_t steps);
-
-    /* The same to the last bit as product_packed() over the same pieces, whatever m is. */
-    void (*few)(const struct tn_few *few);
 
     /* ---- the machine ---- */
 

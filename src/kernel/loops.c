@@ -305,35 +305,34 @@ static void run_pack_along(const struct tn_loop_arrays *a)
     a->kernels->pack(a->out, true, a->x, 1, false, a->width, DEPTH);
 }
 
-static void run_product_packed(const struct tn_loop_arrays *a)
+static struct tn_panels panels_of(const struct tn_loop_arrays *a)
 {
-    struct tn_ahead none = {0};
-
-    a->kernels->product_packed(&(struct tn_panels){.c = a->out,
-                                                   .a = a->panels,
-                                                   .b = a->panels,
-                                                   .bias = a->z,
-                                                   .ldc = (ptrdiff_t)a->width,
-                                                   .m = PACKED_ROWS,
-                                                   .n = a->width,
-                                                   .k = DEPTH,
-                                                   .ahead = &none});
+    return (struct tn_panels){.c = a->out,
+                              .a = a->panels,
+                              .b = a->panels,
+                              .bias = a->z,
+                              .ldc = (ptrdiff_t)a->width,
+                              .m = PACKED_ROWS,
+                              .n = a->width,
+                              .k = DEPTH};
 }
 
-static void run_few(const struct tn_loop_arrays *a)
+static void run_product_packed(const struct tn_loop_arrays *a)
 {
-    a->kernels->few(
-        &(struct tn_few){.c = a->out,
-                         .a = a->x,
-                         .b = a->panels,
-                         .bias = a->z,
-                         .ldc = (ptrdiff_t)a->width,
-                         .lda = DEPTH,
-                         .m = FEW_ROWS,
-                         .to = a->width,
-                         .k = DEPTH,
-                         .piece = DEPTH,
-                         .width = tn_round_up(a->width, tn_panel_size(a->kernels, true))});
+    const struct tn_panels panels = panels_of(a);
+
+    a->kernels->product_packed(&panels);
+}
+
+/* Few rows, read in place. */
+static void run_product_few(const struct tn_loop_arrays *a)
+{
+    struct tn_panels panels = panels_of(a);
+
+    panels.a = a->x;
+    panels.lda = DEPTH;
+    panels.m = FEW_ROWS;
+    a->kernels->product_packed(&panels);
 }
 
 /* ---- the list ----------------------------------------------------------- */
@@ -376,7 +375,7 @@ static const struct tn_loop loops[] = {
     {"pack_across", false, run_pack_across},
     {"pack_along", false, run_pack_along},
     {"product_packed", false, run_product_packed},
-    {"few", false, run_few},
+    {"product_few", false, run_product_few},
 };
 
 const struct tn_loop *tn_loop_row(size_t index)

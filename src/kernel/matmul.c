@@ -5,22 +5,19 @@
 #include <assert.h>
 #include <string.h>
 
-#include "kernel/held.h"
-
 #ifdef TN_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
-extern const struct tn_matmul_backend tn_matmul_few, tn_matmul_packed, tn_matmul_onednn,
-    tn_matmul_widened, tn_matmul_portable;
+extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_plain;
 
-/* Best first; the last can do everything. */
+/* Best first; the second can do everything. */
 static const struct tn_matmul_backend *const backends[] = {
-    &tn_matmul_few,     &tn_matmul_packed,
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
 #endif
-    &tn_matmul_widened, &tn_matmul_portable,
+    &tn_matmul_packed,
+    &tn_matmul_plain,
 };
 
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
@@ -59,15 +56,11 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
     return TARN_OK;
 }
 
-static size_t size_of(enum tn_element element)
-{
-    return element == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
-}
-
 static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
 {
     const size_t m = desc->m, n = desc->n, k = desc->k;
-    const size_t in_a = size_of(tn_matmul_elements_a(desc)), in_b = size_of(desc->elements);
+    const size_t in_a = tn_element_size(tn_matmul_elements_a(desc)),
+                 in_b = tn_element_size(desc->elements);
     tarn_status status;
 
     if (m == 0 || n == 0 || k == 0)
@@ -129,7 +122,7 @@ void tn_matmul_free(struct tn_matmul *plan)
 {
     if (!plan)
         return;
-    if (plan->backend)
+    if (plan->backend && plan->backend->free)
         plan->backend->free(plan);
     tn_release(&plan->host->allocator, plan);
 }
@@ -144,29 +137,14 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan)
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch)
 {
-    plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch, plan->desc.m});
+    tn_matmul_run_rows(plan, c, a, b, bias, plan->desc.m, scratch);
 }
 
-/* A plan for many rows may be run for so few that reading the weights is the work. */
 void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                         const float *bias, size_t rows, void *scratch)
 {
-    const struct tn_matmul_arrays arrays = {c, a, b, bias, scratch, rows};
-    const bool few = rows < plan->desc.m && rows <= TN_FEW_ROWS;
-
-    assert(rows == plan->desc.m || (rows < plan->desc.m && tn_held(&plan->desc)));
-    (few ? &tn_matmul_few : plan->backend)->run(plan, &arrays);
-}
-
-size_t tn_matmul_held_size(const struct tn_matmul *plan)
-{
-    return plan->desc.held && plan->backend->held_size ? plan->backend->held_size(plan) : 0;
-}
-
-void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b)
-{
-    if (tn_matmul_held_size(plan) > 0)
-        plan->backend->hold(plan, held, b);
+    assert(rows == plan->desc.m || (rows < plan->desc.m && plan->desc.packed));
+    plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch, rows});
 }
 
 const char *tn_matmul_name(const struct tn_matmul *plan)

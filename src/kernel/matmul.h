@@ -10,8 +10,8 @@
  * shape alone and sums a tile on one thread, so results are the same to the last bit for any
  * number of threads; between backends and instruction sets they differ by rounding.
  *
- * With a b that is held, as when generating, a row of c is the same to the last bit whatever m
- * is: a sequence alone equals that sequence in a batch. */
+ * With a packed b, as when generating, a row of c is the same to the last bit whatever m is: a
+ * sequence alone equals that sequence in a batch. */
 #ifndef TN_MATMUL_H
 #define TN_MATMUL_H
 
@@ -26,21 +26,16 @@ tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_er
 
 enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
 
-enum { TN_FEW_ROWS = 16 }; /* up to here reading weights is the work; see docs/decisions.md */
-
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char *backend; /* "few", "packed", "onednn", "widened", "portable"; NULL: the first
-                            that can */
+    const char *backend; /* "onednn", "packed", "plain"; NULL: the first that can */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
-    enum tn_element elements; /* of a and b; c and bias are f32 */
-    bool wide_a;              /* a is f32 where b is bf16; it is never rounded */
+    enum tn_element elements; /* of a and b, or of a packed b alone; the rest is f32 */
     enum tn_activation activation;
     bool bias, add; /* n floats to every row; the old c */
-    bool held;      /* b is used many times: run takes what tn_matmul_hold() made of it, if it
-                       made anything */
+    bool packed;    /* b is what tn_matmul_pack() made of it, once for many products */
 };
 
 /* A plan. Immutable, so any number of threads may run it at once, each with its own scratch. */
@@ -65,9 +60,8 @@ struct tn_matmul_backend {
     tarn_status (*create)(struct tn_matmul *plan,
                           tarn_error *err); /* TARN_EMACHINE: not here */
     void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
-    void (*free)(struct tn_matmul *plan);              /* accepts a plan that create refused */
-    size_t (*held_size)(const struct tn_matmul *plan); /* NULL: reads b as it is */
-    void (*hold)(const struct tn_matmul *plan, void *held, const float *b);
+    void (*free)(
+        struct tn_matmul *plan); /* accepts a plan that create refused; NULL: nothing */
 };
 
 /* ---- Life --------------------------------------------------------------- */
@@ -85,23 +79,39 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
 void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                    const float *bias, void *scratch);
 
-/* The first `rows` of c, from as many rows of a, at most m; fewer only if b is held. */
+/* The first `rows` of c, from as many rows of a, at most m; fewer only if b is packed. */
 void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                         const float *bias, size_t rows, void *scratch);
 
-/* Bytes of b as a plan with `held` wants it, aligned to TN_ALIGN; 0: as it is. They are made of
- * b in f32, rounded if the elements are bf16, and are a function of n, k and the processor:
- * plans that agree in these may share one. */
-size_t tn_matmul_held_size(const struct tn_matmul *plan);
-void tn_matmul_hold(const struct tn_matmul *plan, void *held, const float *b);
+/* Bytes of b as a plan with `packed` wants it, aligned to TN_ALIGN. They are made of b in f32,
+ * rounded if the elements are bf16, and are a function of n, k and the processor: plans that
+ * agree in these may share one. */
+size_t tn_matmul_packed_size(const struct tn_matmul *plan);
+void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b);
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
 
+/* Rows of f32 are never rounded to meet packed weights in bf16. */
 static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
 {
-    return desc->wide_a ? TN_F32 : desc->elements;
+    return desc->packed ? TN_F32 : desc->elements;
 }
+
+static inline size_t tn_element_size(enum tn_element element)
+{
+    return element == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* ---- For backends ------------------------------------------------------- */
+
+struct tn_rectangle {
+    size_t row, col, rows, cols;
+};
+
+/* A part of c by the definition, on the calling thread, without allocating: cannot fail. */
+void tn_matmul_plain_part(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
+                          struct tn_rectangle part);
 
 /* ---- bf16 --------------------------------------------------------------- */
 

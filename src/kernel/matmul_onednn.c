@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "kernel/matmul.h"
-#include "kernel/matmul_tile.h"
 #include "kernel/onednn.h"
 
 enum {
@@ -225,10 +224,20 @@ static void release(struct tn_matmul *plan)
     plan->own = NULL;
 }
 
+/* It multiplies at the processor's limit where instructions are for bf16, and f32 where vectors
+ * are of 512 bits; elsewhere it reads f32 in place (docs/decisions.md). */
+static bool is_best(const struct tn_matmul *plan)
+{
+    return plan->desc.elements == TN_BF16 || plan->host->kernels->lanes == 16;
+}
+
 static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
-    if (plan->desc.elements == TN_BF16 && plan->desc.wide_a)
-        return tn_fail(err, TARN_EMACHINE, "backend: oneDNN would round a to bf16");
+    if (plan->desc.packed)
+        return tn_fail(err, TARN_EMACHINE,
+                       "backend: 'onednn' needs weights that are not packed");
+    if (!plan->desc.backend && !is_best(plan))
+        return tn_fail(err, TARN_EMACHINE, "backend: 'onednn' is slower than 'packed' here");
 
     struct onednn *const own = tn_allocate(&plan->host->allocator, sizeof *own);
 
@@ -296,7 +305,7 @@ static void run_part(void *arg, size_t index, size_t thread)
     const dnnl_primitive_t product = own->products[i == own->down - 1][j == own->across - 1];
 
     if (run_product(product, job, part, thread) != dnnl_success)
-        tn_matmul_rectangle(job->plan, job->arrays, part); /* no memory: ours needs none */
+        tn_matmul_plain_part(job->plan, job->arrays, part); /* no memory: it needs none */
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)

@@ -1,144 +1,184 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_packed.c - the dense product of f32 by tarn's own loops, operands packed first
- * (kernel_body_packed.h): for large products on processors where oneDNN reads them in place.
+/* matmul_packed.c - the dense product by tarn's own loops, with packed operands
+ * (kernel_body_packed.h): every product with packed weights, and those that oneDNN would
+ * multiply more slowly.
  *
- * c is cut into rectangles. Where rows are many, b is packed once for all of them, by all
- * threads, and each rectangle packs its rows of a. Where they are few, all threads pack a too,
- * and a rectangle is a single panel of b wide. Where both are few and the sum is long, as in
- * the gradient of a layer's weights, the sum is cut into slices instead: each makes a c of its
- * own from what it packs itself, and these are added in order. All cuts are by the shape alone.
+ * c is cut into rectangles. Few rows of a are read in place, and a rectangle has as many
+ * columns as 64 KB of weights. Where rows are more, all threads pack a before the product, and
+ * a rectangle is one panel of b wide. Where they are many, each rectangle packs its rows of a.
+ * Where m and n are small and the sum is long, as in the gradient of a layer's weights, the sum
+ * is cut into slices instead: each makes a c of its own from what it packs itself, and these
+ * are added in order. All cuts are by the shape alone.
  *
- * A b that is held is packed already. */
-#include "kernel/held.h"
-#include "kernel/matmul_tile.h"
+ * bf16 is widened to f32, which is exact, and multiplied as such: packed weights in registers,
+ * everything else before it is packed. So results are those of a processor with instructions
+ * for bf16 up to the order of the sums, at the speed of f32. */
+#include "kernel/packed_weights.h"
 
 #include <string.h>
 
 enum {
-    ROWS = 128,         /* of a rectangle, about, where b is shared */
-    ROWS_SLICED = 256,  /* where each packs b for itself */
-    COLS_MIN = 256,     /* narrower ones pack more than they multiply */
-    PIECES_SHARED = 4,  /* of a sum that is not long */
-    TASKS_WANTED = 16,  /* so many threads find work */
-    WORK_MIN = 1 << 20, /* multiply-adds: smaller products are not worth packing */
-    SIDE_MIN = 32
-};
-
-struct packed {
-    size_t rows, cols;           /* of a rectangle: whole panels */
-    size_t down, across, slices; /* how many */
-    size_t piece;                /* of the sum */
-    size_t depth;                /* of a slice: whole pieces */
-    bool shares_a;               /* packed once, for rectangles side by side */
+    FEW_ROWS = 16,       /* up to here reading weights is the work; see docs/decisions.md */
+    FEW_BYTES = 1 << 16, /* of weights that a rectangle of few rows reads, about */
+    FEW_PANELS = 4,      /* that a row takes side by side */
+    ROWS = 128,          /* of a rectangle, about, where b is packed for all of them */
+    ROWS_SLICED = 256,   /* where each packs b for itself */
+    COLS_MIN = 256,      /* narrower ones pack more than they multiply */
+    PIECES_SHORT = 4,    /* of a sum that is not long */
+    TASKS_WANTED = 16    /* so many threads find work */
 };
 
 /* ---- planning ----------------------------------------------------------- */
 
+enum packing { IN_PLACE, TOGETHER, EACH }; /* of a: not at all, before the product, in it */
+
+struct cut {
+    size_t rows, cols;           /* of a rectangle: whole panels */
+    size_t down, across, slices; /* how many */
+    size_t piece;                /* of the sum */
+    size_t depth;                /* of a slice: whole pieces */
+    size_t width;                /* of b in whole panels */
+    enum packing packing;
+};
+
 /* Rows of about equal number, `most` at most but for the last panel. */
-static void cut_rows(struct packed *own, const struct tn_matmul *plan, size_t most)
+static void cut_rows(struct cut *cut, const struct tn_matmul *plan, size_t m, size_t most)
 {
-    const size_t m = plan->desc.m;
-
-    own->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->host->kernels->panel_rows);
-    own->down = tn_blocks(m, own->rows);
+    cut->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->host->kernels->panel_rows);
+    cut->down = tn_blocks(m, cut->rows);
 }
 
-/* Threads that take neighbours read the same rows of a, and each panel of b is read by one. */
-static void cut_shared(struct packed *own, const struct tn_matmul *plan)
+static void cut_cols(struct cut *cut, const struct tn_matmul *plan, size_t cols)
 {
-    own->cols = tn_panel_size(plan->host->kernels, true);
-    own->across = tn_blocks(plan->desc.n, own->cols);
-    own->depth = plan->desc.k;
-    own->shares_a = true;
+    cut->cols = cols;
+    cut->across = tn_blocks(plan->desc.n, cols);
 }
 
-static void cut(struct packed *own, const struct tn_matmul *plan)
+static size_t few_cols(const struct tn_matmul *plan)
 {
-    const size_t n = plan->desc.n, k = plan->desc.k, piece = tn_held_piece(plan);
-    const size_t pieces = tn_blocks(k, piece);
+    const struct tn_matmul_desc *const d = &plan->desc;
+    const size_t group = FEW_PANELS * tn_panel_size(plan->host->kernels, true);
+    const size_t most = tn_max(FEW_BYTES / (d->k * tn_element_size(d->elements)), group);
+
+    return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, most)), group);
+}
+
+/* Where rows are many, or both sides few: halves the columns while that gives another thread
+ * work, then slices the sum. */
+static void cut_many(struct cut *cut, const struct tn_matmul *plan)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    const size_t pieces = tn_blocks(d->k, cut->piece);
     const size_t wide = tn_panel_size(plan->host->kernels, true);
 
-    *own =
-        (struct packed){.cols = tn_round_up(n, wide), .across = 1, .slices = 1, .piece = piece};
-    cut_rows(own, plan, ROWS);
-    if (plan->desc.held || (own->down < TASKS_WANTED && pieces <= PIECES_SHARED)) {
-        cut_shared(own, plan);
-        return;
+    cut->packing = EACH;
+    while (cut->down * cut->across < TASKS_WANTED && cut->cols > COLS_MIN)
+        cut_cols(cut, plan, tn_round_up((cut->cols + 1) / 2, wide));
+    if (cut->down * cut->across < TASKS_WANTED && pieces > 1) {
+        cut_rows(cut, plan, d->m, ROWS_SLICED);
+        cut->slices = tn_blocks(TASKS_WANTED, cut->down * cut->across);
     }
-    while (own->down * own->across < TASKS_WANTED && own->cols > COLS_MIN) {
-        own->cols = tn_round_up((own->cols + 1) / 2, wide);
-        own->across = tn_blocks(n, own->cols);
-    }
-    if (own->down * own->across < TASKS_WANTED && pieces > 1) {
-        cut_rows(own, plan, ROWS_SLICED);
-        own->slices = tn_blocks(TASKS_WANTED, own->down * own->across);
-    }
-    own->depth = tn_blocks(pieces, own->slices) * own->piece;
-    own->slices = tn_blocks(k, own->depth);
+    cut->depth = tn_blocks(pieces, cut->slices) * cut->piece;
+    cut->slices = tn_blocks(d->k, cut->depth);
 }
+
+/* For m rows: those of the plan, or fewer where weights are packed. */
+static struct cut cut_for(const struct tn_matmul *plan, size_t m)
+{
+    const struct tn_matmul_desc *const d = &plan->desc;
+    const size_t piece = tn_packed_piece(plan);
+    struct cut cut = {.slices = 1,
+                      .piece = piece,
+                      .depth = d->k,
+                      .width = tn_packed_width(plan),
+                      .packing = TOGETHER};
+    const bool short_sum = tn_blocks(d->k, piece) <= PIECES_SHORT;
+
+    cut_rows(&cut, plan, m, ROWS);
+    if (m <= FEW_ROWS && !d->transpose_a && tn_matmul_elements_a(d) == TN_F32) {
+        cut.packing = IN_PLACE;
+        cut_cols(&cut, plan, few_cols(plan));
+    } else if (d->packed || (cut.down < TASKS_WANTED && short_sum)) {
+        cut_cols(&cut, plan, tn_panel_size(plan->host->kernels, true));
+    } else {
+        cut_cols(&cut, plan, cut.width);
+        cut_many(&cut, plan);
+    }
+    return cut;
+}
+
+/* ---- memory ------------------------------------------------------------- */
 
 /* What a run works in. */
 struct work {
-    const float *held; /* all of b, packed; NULL if slices pack it */
-    float *b;          /* the same if it is packed here */
-    float *slices;     /* m x n for each */
-    float *a_panels;   /* of a rectangle and a piece of the sum, for each thread; or all of a */
-    float *b_panels;
-    size_t a_size, b_size; /* floats of the two */
+    float *b;        /* all of b, packed; NULL: it came packed, or slices pack it */
+    float *slices;   /* m x n for each */
+    float *a_panels; /* all of a, or a piece of a rectangle's rows for each thread */
+    float *b_panels; /* a piece of a slice's columns for each thread */
+    float *wide;     /* bf16 as f32, before it is packed, for each thread */
+    size_t a_size, b_size, wide_size; /* floats of a rectangle, of a thread's */
 };
 
-static struct work lay_out(const struct tn_matmul *plan, struct tn_arena *arena)
+static size_t floats_of_rows(const struct tn_matmul *plan, size_t panels)
 {
-    const struct tn_matmul_desc *const d = &plan->desc;
-    const struct packed *const own = plan->own;
-    const struct tn_kernels *const kernels = plan->host->kernels;
-    const size_t a_row = own->rows / kernels->panel_rows * tn_panel_width(kernels, false);
-    struct work work = {
-        .a_size = a_row * (own->shares_a ? d->k : own->piece),
-        .b_size = own->slices > 1 ? own->cols * own->piece : 0,
-    };
-
-    if (own->slices > 1)
-        work.slices = tn_arena_take(arena, own->slices * d->m, d->n * sizeof(float));
-    else if (!d->held)
-        work.b = tn_arena_take(arena, d->k, tn_held_width(plan) * sizeof(float));
-    work.a_panels = tn_arena_take(arena, own->shares_a ? own->down : plan->host->threads,
-                                  work.a_size * sizeof(float));
-    work.b_panels = tn_arena_take(arena, plan->host->threads, work.b_size * sizeof(float));
-    return work;
+    return panels * tn_panel_width(plan->host->kernels, false);
 }
 
-/* oneDNN multiplies at the processor's limit where its vectors are of 512 bits. A b that is
- * held costs no packing, and gives the bits that it gives to a few rows. */
-static bool is_worth_it(const struct tn_matmul *plan)
+/* Of all rectangles, also for fewer rows than the plan's: each has a panel more than its rows
+ * need, at most, and is one of m / ROWS + 1. */
+static size_t panels_most(const struct tn_matmul *plan)
+{
+    const size_t m = plan->desc.m;
+
+    return m / plan->host->kernels->panel_rows + 2 * tn_blocks(m, ROWS);
+}
+
+static size_t wide_floats(const struct tn_matmul *plan, const struct cut *cut)
+{
+    const struct tn_kernels *const kernels = plan->host->kernels;
+    const size_t rows = cut->packing == EACH ? cut->rows : kernels->panel_rows;
+    const size_t cols = cut->slices > 1 ? cut->cols : tn_panel_size(kernels, true);
+
+    return plan->desc.elements == TN_BF16 && !plan->desc.packed
+               ? tn_max(rows, cols) * cut->piece
+               : 0;
+}
+
+static struct work lay_out(const struct tn_matmul *plan, const struct cut *cut,
+                           struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
+    const size_t size = sizeof(float), panels = cut->rows / plan->host->kernels->panel_rows;
+    struct work work = {
+        .a_size = floats_of_rows(plan, panels) * (cut->packing == EACH ? cut->piece : d->k),
+        .b_size = cut->slices > 1 ? cut->cols * cut->piece : 0,
+        .wide_size = wide_floats(plan, cut),
+    };
 
-    if (d->held)
-        return true;
-#ifdef TN_HAVE_ONEDNN
-    if (plan->host->kernels->lanes == 16)
-        return false;
-#endif
-    return d->m >= SIDE_MIN && d->n >= SIDE_MIN &&
-           (double)d->m * (double)d->n * (double)d->k >= WORK_MIN;
+    if (cut->slices > 1)
+        work.slices = tn_arena_take(arena, cut->slices * d->m, d->n * size);
+    else if (!d->packed)
+        work.b = tn_arena_take(arena, d->k, cut->width * size);
+    if (cut->packing == TOGETHER)
+        work.a_panels =
+            tn_arena_take(arena, d->k, floats_of_rows(plan, panels_most(plan)) * size);
+    else if (cut->packing == EACH)
+        work.a_panels = tn_arena_take(arena, plan->host->threads, work.a_size * size);
+    work.b_panels = tn_arena_take(arena, plan->host->threads, work.b_size * size);
+    work.wide = tn_arena_take(arena, plan->host->threads, work.wide_size * size);
+    return work;
 }
 
 static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
+    struct cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
     struct tn_arena arena = tn_arena_over(NULL);
 
-    if (plan->desc.elements != TN_F32)
-        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs f32 matrices");
-    if (!plan->desc.backend && !is_worth_it(plan))
-        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' needs larger matrices");
-    struct packed *const own = tn_allocate(&plan->host->allocator, sizeof *own);
-
-    if (!own)
+    if (!cut)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
-    plan->own = own;
-    cut(own, plan);
-    lay_out(plan, &arena);
+    *cut = cut_for(plan, plan->desc.m);
+    plan->own = cut;
+    lay_out(plan, cut, &arena);
     plan->scratch = tn_arena_bytes(&arena);
     if (plan->scratch == SIZE_MAX)
         return tn_fail(err, TARN_EINVAL,
@@ -151,170 +191,237 @@ static void release(struct tn_matmul *plan)
 {
     if (plan->own)
         tn_release(&plan->host->allocator, plan->own);
-    plan->own = NULL;
 }
 
-/* ---- running ------------------------------------------------------------ */
+/* ---- pieces of operands ------------------------------------------------- */
 
 struct job {
     const struct tn_matmul *plan;
     const struct tn_matmul_arrays *arrays;
-    const struct packed *own;
+    struct cut cut;
     struct work work;
+    const void *b; /* all of it, packed; NULL if slices pack it */
 };
 
 /* A piece of an operand: items are rows of a or columns of b, steps go along the sum. */
 struct piece {
-    const float *at;
-    ptrdiff_t ld;
+    const void *at;
+    size_t ld;
     bool across; /* items lie side by side */
     size_t items, steps;
 };
+
+static const void *element_at(const void *matrix, enum tn_element elements, size_t index)
+{
+    return (const char *)matrix + index * tn_element_size(elements);
+}
 
 static struct piece piece_of_a(const struct job *job, size_t row, size_t rows, size_t p,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const float *const a = job->arrays->a;
+    const size_t first = d->transpose_a ? p * d->lda + row : row * d->lda + p;
 
-    return (struct piece){d->transpose_a ? a + p * d->lda + row : a + row * d->lda + p,
-                          (ptrdiff_t)d->lda, d->transpose_a, rows, depth};
+    return (struct piece){element_at(job->arrays->a, tn_matmul_elements_a(d), first), d->lda,
+                          d->transpose_a, rows, depth};
 }
 
 static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, size_t p,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const float *const b = job->arrays->b;
+    const size_t first = d->transpose_b ? col * d->ldb + p : p * d->ldb + col;
 
-    return (struct piece){d->transpose_b ? b + col * d->ldb + p : b + p * d->ldb + col,
-                          (ptrdiff_t)d->ldb, !d->transpose_b, cols, depth};
+    return (struct piece){element_at(job->arrays->b, d->elements, first), d->ldb,
+                          !d->transpose_b, cols, depth};
 }
 
-static void pack(const struct job *job, float *panels, bool of_b, struct piece piece)
+/* A bf16 piece as f32, rows behind each other. */
+static struct piece widened(const struct job *job, struct piece piece, size_t thread)
 {
-    job->plan->host->kernels->pack(panels, of_b, piece.at, piece.ld, piece.across, piece.items,
-                                   piece.steps);
+    float *const to = job->work.wide + thread * job->work.wide_size;
+    const size_t rows = piece.across ? piece.steps : piece.items;
+    const size_t cols = piece.across ? piece.items : piece.steps;
+
+    job->plan->host->kernels->widen(to, (ptrdiff_t)cols, piece.at, (ptrdiff_t)piece.ld, rows,
+                                    cols);
+    return (struct piece){to, cols, piece.across, piece.items, piece.steps};
 }
 
-static struct tn_ahead ahead_of(struct piece piece)
+static void pack(const struct job *job, float *panels, bool of_b, struct piece piece,
+                 size_t thread)
 {
-    if (piece.steps == 0) /* the last piece has no next */
+    if (job->work.wide_size > 0)
+        piece = widened(job, piece, thread);
+    job->plan->host->kernels->pack(panels, of_b, piece.at, (ptrdiff_t)piece.ld, piece.across,
+                                   piece.items, piece.steps);
+}
+
+/* A piece that is packed next. Requests are for f32; bf16, which is widened first, is asked for
+ * by nobody. */
+static struct tn_ahead ahead_of(const struct job *job, struct piece piece)
+{
+    if (piece.steps == 0 || job->work.wide_size > 0) /* the last piece has no next */
         return (struct tn_ahead){0};
-    return piece.across ? (struct tn_ahead){piece.at, piece.ld, piece.steps, piece.items, 0}
-                        : (struct tn_ahead){piece.at, piece.ld, piece.items, piece.steps, 0};
+    return piece.across
+               ? (struct tn_ahead){piece.at, (ptrdiff_t)piece.ld, piece.steps, piece.items, 0}
+               : (struct tn_ahead){piece.at, (ptrdiff_t)piece.ld, piece.items, piece.steps, 0};
 }
 
-/* ---- packing ------------------------------------------------------------ */
+/* ---- packing before the product ----------------------------------------- */
 
 /* Where the panels of a rectangle's rows and the piece of the sum from p on are, in all of
  * a. */
-static float *shared_a(const struct job *job, size_t row, size_t p)
+static float *panels_at(const struct job *job, size_t row, size_t p)
 {
-    const struct packed *const own = job->own;
-
-    return job->work.a_panels + row / own->rows * job->work.a_size +
+    return job->work.a_panels + row / job->cut.rows * job->work.a_size +
            p * (job->work.a_size / job->plan->desc.k);
 }
 
 /* One panel of one rectangle. */
-static void pack_panel_of_a(const struct job *job, size_t index)
+static void pack_panel_of_a(const struct job *job, size_t index, size_t thread)
 {
-    const struct tn_matmul_desc *const d = &job->plan->desc;
     const struct tn_kernels *const kernels = job->plan->host->kernels;
-    const size_t panels = tn_panels(kernels, false, job->own->rows), panel = index % panels;
-    const size_t row = index / panels * job->own->rows,
-                 rows = tn_min(job->own->rows, job->arrays->m - row);
+    const size_t k = job->plan->desc.k;
+    const size_t panels = tn_panels(kernels, false, job->cut.rows), panel = index % panels;
+    const size_t row = index / panels * job->cut.rows;
+    const size_t rows = tn_min(job->cut.rows, job->arrays->m - row);
     const size_t first = tn_panel_row(kernels, rows, panel);
 
     if (panel >= tn_panels(kernels, false, rows))
         return;
-    for (size_t p = 0; p < d->k; p += job->own->piece) {
-        const size_t depth = tn_min(job->own->piece, d->k - p);
-
-        pack(job, shared_a(job, row, p) + panel * depth * tn_panel_width(kernels, false), false,
+    for (size_t p = 0, depth; p < k; p += depth) {
+        depth = tn_min(job->cut.piece, k - p);
+        pack(job, panels_at(job, row, p) + panel * depth * tn_panel_width(kernels, false),
+             false,
              piece_of_a(job, row + first, tn_panel_row(kernels, rows, panel + 1) - first, p,
-                        depth));
+                        depth),
+             thread);
     }
 }
 
-/* That are packed for all rectangles. */
-static size_t panels_of_a(const struct job *job)
+static size_t panels_of_b(const struct job *job)
 {
-    const struct packed *const own = job->own;
-
-    return own->shares_a ? own->down * tn_panels(job->plan->host->kernels, false, own->rows)
-                         : 0;
+    return job->work.b ? tn_packed_panels(job->plan) : 0;
 }
 
-/* What rectangles share: b unless it is held, then a if it is shared. */
-static void pack_shared(void *arg, size_t index, size_t thread)
+static size_t panels_of_a(const struct job *job)
+{
+    return job->cut.packing == TOGETHER
+               ? job->cut.down * tn_panels(job->plan->host->kernels, false, job->cut.rows)
+               : 0;
+}
+
+/* What rectangles share: b unless it came packed, then a if all threads pack it. */
+static void pack_panel(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
-    const size_t of_b = job->work.b ? tn_held_panels(job->plan) : 0;
 
-    (void)thread;
-    if (index < of_b)
-        tn_held_pack(job->plan, job->work.b, job->arrays->b, index);
-    else
-        pack_panel_of_a(job, index - of_b);
+    if (index >= panels_of_b(job)) {
+        pack_panel_of_a(job, index - panels_of_b(job), thread);
+        return;
+    }
+    const struct tn_packed_panel panel = tn_packed_panel_at(job->plan, index);
+
+    pack(job, job->work.b + panel.at, true,
+         piece_of_b(job, panel.col, panel.cols, panel.p, panel.depth), thread);
 }
 
 /* ---- multiplying -------------------------------------------------------- */
 
 static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
 {
-    const struct packed *const own = job->own;
-    const size_t row = index / own->across * own->rows, col = index % own->across * own->cols;
+    const struct cut *const cut = &job->cut;
+    const size_t row = index / cut->across * cut->rows, col = index % cut->across * cut->cols;
 
-    return (struct tn_rectangle){row, col, tn_min(own->rows, job->arrays->m - row),
-                                 tn_min(own->cols, job->plan->desc.n - col)};
+    return (struct tn_rectangle){row, col, tn_min(cut->rows, job->arrays->m - row),
+                                 tn_min(cut->cols, job->plan->desc.n - col)};
 }
 
-/* The panel of b that comes after the sum's piece from p on: of the same columns, or of the
- * next ones, which this thread takes next while it has some of its own. */
+/* Of the packed b, which is bf16 only if it came so. */
+static enum tn_element elements_of_panels(const struct job *job)
+{
+    return job->work.b ? TN_F32 : job->plan->desc.elements;
+}
+
+static const void *weights_at(const struct job *job, size_t col, size_t p, size_t depth)
+{
+    return element_at(job->b, elements_of_panels(job),
+                      tn_packed_at(job->cut.width, col, p, depth));
+}
+
+/* The panel of b after the sum's piece from p on: of the same columns, or of the next ones,
+ * which this thread takes next while it has some of its own. */
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
-    const struct packed *const own = job->own;
-    const struct tn_matmul_desc *const d = &job->plan->desc;
-    const bool stays = p + depth < d->k;
+    const struct cut *const cut = &job->cut;
+    const size_t k = job->plan->desc.k;
+    const bool stays = p + depth < k;
     const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
-    const size_t left = tn_min(own->piece, d->k - from);
+    const size_t left = tn_min(cut->piece, k - from);
+    const size_t bytes = cut->cols * left * tn_element_size(elements_of_panels(job));
 
-    return (struct tn_ahead){
-        job->work.held + tn_held_at(job->plan, task % own->across * own->cols, from, left), 0,
-        1, own->cols * left, 0};
+    return (struct tn_ahead){weights_at(job, task % cut->across * cut->cols, from, left), 0, 1,
+                             bytes / sizeof(float), 0};
+}
+
+/* What comes after the sum's piece from p on: weights where rows were packed before the
+ * product, else the rows of the next piece. Few rows read weights front to back. */
+static struct tn_ahead next_of(const struct job *job, size_t index, struct tn_rectangle part,
+                               size_t p, size_t depth)
+{
+    const size_t left = job->plan->desc.k - p - depth;
+
+    switch (job->cut.packing) {
+    case TOGETHER:
+        return next_of_b(job, index, p, depth);
+    case EACH:
+        return ahead_of(job,
+                        piece_of_a(job, part.row, part.rows, p + depth, tn_min(depth, left)));
+    case IN_PLACE:
+        break;
+    }
+    return (struct tn_ahead){0};
+}
+
+/* Rows of a rectangle, and a piece of the sum. */
+static const float *rows_of_a(const struct job *job, struct tn_rectangle part, size_t p,
+                              size_t depth, size_t thread)
+{
+    const struct piece piece = piece_of_a(job, part.row, part.rows, p, depth);
+    float *const panels = job->work.a_panels + thread * job->work.a_size;
+
+    if (job->cut.packing == IN_PLACE)
+        return piece.at;
+    if (job->cut.packing == TOGETHER)
+        return panels_at(job, part.row, p);
+    pack(job, panels, false, piece, thread);
+    return panels;
 }
 
 static void run_rectangle(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const bool shares_a = job->own->shares_a;
     const struct tn_rectangle part = rectangle_at(job, index);
-    float *const own_a = shares_a ? NULL : job->work.a_panels + thread * job->work.a_size;
     float *const c = job->arrays->c + part.row * d->ldc + part.col;
 
-    for (size_t p = 0; p < d->k; p += job->own->piece) {
-        const size_t depth = tn_min(job->own->piece, d->k - p);
-        const size_t left = tn_min(depth, d->k - p - depth);
-        const bool last = left == 0;
-        struct tn_ahead ahead[2] = {
-            shares_a ? next_of_b(job, index, p, depth)
-                     : ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
-            {0}};
+    for (size_t p = 0, depth; p < d->k; p += depth) {
+        depth = tn_min(job->cut.piece, d->k - p);
+        const bool last = p + depth == d->k;
+        struct tn_ahead ahead[2] = {next_of(job, index, part, p, depth), {0}};
 
-        if (!shares_a)
-            pack(job, own_a, false, piece_of_a(job, part.row, part.rows, p, depth));
         job->plan->host->kernels->product_packed(&(struct tn_panels){
             .c = c,
-            .a = shares_a ? shared_a(job, part.row, p) : own_a,
-            .b = job->work.held + tn_held_at(job->plan, part.col, p, depth),
+            .a = rows_of_a(job, part, p, depth, thread),
+            .b = weights_at(job, part.col, p, depth),
             .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
             .ldc = (ptrdiff_t)d->ldc,
+            .lda = job->cut.packing == IN_PLACE ? (ptrdiff_t)d->lda : 0,
             .m = part.rows,
             .n = part.cols,
             .k = depth,
+            .bf16 = elements_of_panels(job) == TN_BF16,
             .add = d->add || p > 0,
             .relu = last && d->activation == TN_RELU,
             .ahead = ahead,
@@ -324,30 +431,29 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
         job->plan->host->kernels->gelu(c + i * d->ldc, c + i * d->ldc, part.cols);
 }
 
+/* ---- slices of the sum -------------------------------------------------- */
+
 static void run_slice(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t tasks = job->own->down * job->own->across, slice = index / tasks;
+    const size_t tasks = job->cut.down * job->cut.across, slice = index / tasks;
     const struct tn_rectangle part = rectangle_at(job, index % tasks);
-    const size_t from = slice * job->own->depth, to = tn_min(d->k, from + job->own->depth);
-    float *const a = job->work.a_panels + thread * job->work.a_size;
+    const size_t from = slice * job->cut.depth, to = tn_min(d->k, from + job->cut.depth);
     float *const b = job->work.b_panels + thread * job->work.b_size;
-    float *const c = job->work.slices + (slice * d->m + part.row) * d->n + part.col;
 
-    for (size_t p = from; p < to; p += job->own->piece) {
-        const size_t depth = tn_min(job->own->piece, to - p);
+    for (size_t p = from, depth; p < to; p += depth) {
+        depth = tn_min(job->cut.piece, to - p);
         const size_t left = tn_min(depth, to - p - depth);
         struct tn_ahead ahead[3] = {
-            ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
-            ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
+            ahead_of(job, piece_of_a(job, part.row, part.rows, p + depth, left)),
+            ahead_of(job, piece_of_b(job, part.col, part.cols, p + depth, left)),
             {0}};
 
-        pack(job, a, false, piece_of_a(job, part.row, part.rows, p, depth));
-        pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth));
+        pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth), thread);
         job->plan->host->kernels->product_packed(&(struct tn_panels){
-            .c = c,
-            .a = a,
+            .c = job->work.slices + (slice * d->m + part.row) * d->n + part.col,
+            .a = rows_of_a(job, part, p, depth, thread),
             .b = b,
             .ldc = (ptrdiff_t)d->n,
             .m = part.rows,
@@ -383,37 +489,36 @@ static void add_slices(void *arg, size_t row, size_t thread)
     if (!d->add)
         memset(c, 0, d->n * sizeof *c);
     job->plan->host->kernels->sum_rows(c, job->work.slices + row * d->n,
-                                       (ptrdiff_t)(d->m * d->n), job->own->slices, d->n);
+                                       (ptrdiff_t)(d->m * d->n), job->cut.slices, d->n);
     finish_row(job, c);
 }
 
+/* ---- the backend -------------------------------------------------------- */
+
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
-    struct packed own = *(const struct packed *)plan->own;
-    const size_t threads = plan->host->threads;
+    const struct tn_matmul_desc *const d = &plan->desc;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
-    struct job job = {plan, arrays, &own, lay_out(plan, &arena)};
+    struct job job = {.plan = plan, .arrays = arrays, .cut = *(const struct cut *)plan->own};
 
-    own.down = tn_blocks(arrays->m, own.rows);
-    const size_t tasks = own.down * own.across;
+    if (arrays->m < d->m)
+        job.cut = cut_for(plan, arrays->m);
+    const size_t tasks = job.cut.down * job.cut.across * job.cut.slices;
 
-    job.work.held = plan->desc.held ? arrays->b : job.work.b;
-    if (own.slices > 1) {
-        tn_parallel(threads, own.slices * tasks, run_slice, &job);
-        tn_parallel(threads, plan->desc.m, add_slices, &job);
+    job.work = lay_out(plan, &job.cut, &arena);
+    job.b = d->packed ? arrays->b : job.work.b;
+    if (job.cut.slices > 1) {
+        tn_parallel(plan->host->threads, tasks, run_slice, &job);
+        tn_parallel(plan->host->threads, d->m, add_slices, &job);
         return;
     }
-    tn_parallel(threads, (job.work.b ? tn_held_panels(plan) : 0) + panels_of_a(&job),
-                pack_shared, &job);
-    tn_parallel(threads, tasks, run_rectangle, &job);
+    const size_t panels = panels_of_b(&job) + panels_of_a(&job);
+
+    if (panels > 0)
+        tn_parallel(plan->host->threads, panels, pack_panel, &job);
+    tn_parallel(plan->host->threads, tasks, run_rectangle, &job);
 }
 
 extern const struct tn_matmul_backend tn_matmul_packed;
 const struct tn_matmul_backend tn_matmul_packed = {
-    .name = "packed",
-    .create = create,
-    .run = run,
-    .free = release,
-    .held_size = tn_held_size,
-    .hold = tn_held_hold,
-};
+    .name = "packed", .create = create, .run = run, .free = release};

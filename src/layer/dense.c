@@ -43,8 +43,7 @@ static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
     desc.activation = d->activation;
     desc.bias = d->bias;
     desc.add = d->add;
-    desc.held = d->held;
-    desc.wide_a = d->held && d->elements == TN_BF16;
+    desc.packed = d->held;
     return tn_matmul_create(&dense->forward, &desc, dense->host, err);
 }
 
@@ -208,16 +207,12 @@ static const void *rounded(struct tn_rows r, uint16_t *to, const float *from, si
 
 /* ---- use ---------------------------------------------------------------- */
 
-float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena)
+float *tn_dense_hold(const struct tn_dense *d, const float *W, struct tn_arena *arena)
 {
-    const size_t bytes = tn_matmul_held_size(d->forward);
-
-    if (bytes == 0)
-        return W;
-    float *const held = tn_arena_take(arena, bytes, 1);
+    float *const held = tn_arena_take(arena, 1, tn_matmul_packed_size(d->forward));
 
     if (held)
-        tn_matmul_hold(d->forward, held, W);
+        tn_matmul_pack(d->forward, held, W);
     return held;
 }
 

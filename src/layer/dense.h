@@ -45,9 +45,9 @@ void tn_dense_clear(struct tn_dense *d); /* accepts zeros */
  * calls, so that layers share one. SIZE_MAX: they do not fit. */
 size_t tn_dense_scratch_size(const struct tn_dense *d);
 
-/* W as a plan with `held` wants it, not to be looked into: a copy in the arena's memory, or W
- * itself where weights are read as they are. An arena that measures only grows. */
-float *tn_dense_hold(const struct tn_dense *d, float *W, struct tn_arena *arena);
+/* W as a plan with `held` wants it, packed into the arena's memory; not to be looked into. An
+ * arena that measures only grows. */
+float *tn_dense_hold(const struct tn_dense *d, const float *W, struct tn_arena *arena);
 
 /* The same plan for fewer rows, as long as d exists; only with `held`. Not to be cleared. */
 struct tn_dense tn_dense_of_rows(const struct tn_dense *d, size_t rows);

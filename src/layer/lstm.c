@@ -58,7 +58,7 @@ static tarn_status plan_products(struct tn_lstm *lstm, tarn_error *err)
     const struct tn_lstm_desc *const d = &lstm->desc;
     const size_t H = d->units;
     struct tn_matmul_desc desc = {
-        .m = chunk_rows(lstm), .n = 4 * H, .k = H, .transpose_b = true, .held = true};
+        .m = chunk_rows(lstm), .n = 4 * H, .k = H, .transpose_b = true, .packed = true};
     tarn_status status = tn_matmul_create(&lstm->forward, &desc, lstm->host, err);
 
     desc.n = H;
@@ -68,7 +68,7 @@ static tarn_status plan_products(struct tn_lstm *lstm, tarn_error *err)
         status = tn_matmul_create(&lstm->backward, &desc, lstm->host, err);
     desc.m = 4 * H;
     desc.k = d->B * d->N;
-    desc.held = false;
+    desc.packed = false;
     desc.transpose_a = desc.add = true;
     if (status == TARN_OK && d->trains)
         status = tn_matmul_create(&lstm->weights, &desc, lstm->host, err);
@@ -177,7 +177,7 @@ static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
     work.bias = tn_arena_floats(arena, 4 * H);
     work.zeros = tn_arena_floats(arena, H);
     for (size_t way = 0; way < lstm->ways; way++)
-        work.U[way] = tn_arena_take(arena, 1, of_both(lstm, tn_matmul_held_size));
+        work.U[way] = tn_arena_take(arena, 1, of_both(lstm, tn_matmul_packed_size));
     if (lstm->desc.trains)
         work.before = tn_arena_floats(arena, lstm->desc.B * lstm->desc.N * H);
     else
@@ -320,7 +320,7 @@ void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
         lstm->host->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * H);
         tn_dense_forward(&lstm->project[way], work.tape.gates[way], x, w->in, work.bias,
                          work.scratch);
-        tn_matmul_hold(lstm->forward, work.U[way], w->hidden);
+        tn_matmul_pack(lstm->forward, work.U[way], w->hidden);
     }
     tn_parallel(lstm->host->threads, lstm->ways * lstm->chunks, forward_run, &call);
 }
@@ -425,7 +425,7 @@ void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tap
         .lstm = lstm, .weights = weights, .work = &work, .dy = dy, .lengths = lengths};
 
     for (size_t way = 0; way < lstm->ways; way++)
-        tn_matmul_hold(lstm->backward, work.U[way], weights[way].hidden);
+        tn_matmul_pack(lstm->backward, work.U[way], weights[way].hidden);
     tn_parallel(lstm->host->threads, lstm->ways * lstm->chunks, backward_run, &call);
     for (size_t way = 0; way < lstm->ways; way++)
         weight_gradients(&call, dx, dweights, y, x, way);

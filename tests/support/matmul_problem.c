@@ -6,19 +6,16 @@
 #include <string.h>
 
 const char *const matmul_backends[MATMUL_BACKENDS] = {
-    "packed",
 #ifdef TN_HAVE_ONEDNN
     "onednn",
 #endif
-    "widened",
-    "portable",
+    "packed",
+    "plain",
 };
 
 bool matmul_backend_takes(const char *backend, enum tn_element elements)
 {
-    if (strcmp(backend, "portable") == 0)
-        return true;
-    return (strcmp(backend, "widened") == 0) == (elements == TN_BF16);
+    return elements == TN_F32 || strcmp(backend, "onednn") != 0;
 }
 
 static const float untouched = 12345.0f;
@@ -126,18 +123,19 @@ void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem
                              size_t rows)
 {
     const void *const b = p->b_bf16 ? (const void *)p->b_bf16 : p->b;
-    const size_t held_bytes = tn_matmul_held_size(plan);
+    const size_t packed_bytes = tn_matmul_packed_size(plan);
     void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
-    void *const held = aligned_alloc(TN_ALIGN, tn_round_up(held_bytes + 1, TN_ALIGN));
+    void *const packed = aligned_alloc(TN_ALIGN, tn_round_up(packed_bytes + 1, TN_ALIGN));
 
     assert_non_null(scratch);
-    assert_non_null(held);
-    tn_matmul_hold(plan, held, p->b);
+    assert_non_null(packed);
+    if (packed_bytes)
+        tn_matmul_pack(plan, packed, p->b);
     memcpy(c, p->old, p->c_floats * sizeof *c);
     tn_matmul_run_rows(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a,
-                       held_bytes ? held : b, p->desc.bias ? p->bias : NULL, rows,
+                       packed_bytes ? packed : b, p->desc.bias ? p->bias : NULL, rows,
                        (char *)scratch + 1);
-    free(held);
+    free(packed);
     free(scratch);
 }
 

@@ -8,9 +8,9 @@
 
 /* The backends of this build, in the order in which they are asked. */
 #ifdef TN_HAVE_ONEDNN
-enum { MATMUL_BACKENDS = 4 };
-#else
 enum { MATMUL_BACKENDS = 3 };
+#else
+enum { MATMUL_BACKENDS = 2 };
 #endif
 extern const char *const matmul_backends[MATMUL_BACKENDS];
 
@@ -31,8 +31,8 @@ void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
                          struct tn_random *random);
 void matmul_problem_clear(struct matmul_problem *p);
 
-/* Runs the plan, with misaligned scratch and b held if it wants that, on a copy of the old c in
- * `c`: p->c or its like. */
+/* Runs the plan, with misaligned scratch and b packed if it wants that, on a copy of the old c
+ * in `c`: p->c or its like. */
 void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, float *c);
 void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem *p, float *c,
                              size_t rows); /* the first rows only */
