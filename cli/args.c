@@ -301,8 +301,11 @@ static int wrong_value(const struct command *command, const struct args_option *
         [ARGS_NUMBER] = "a number",
     };
 
-    fprintf(stderr, "%s: %s%s is '%.80s'; it must be ", command->name, args_dashes(option),
-            option->name, text);
+    char shown[81];
+
+    tarn_printable(shown, sizeof shown, text);
+    fprintf(stderr, "%s: %s%s is '%s'; it must be ", command->name, args_dashes(option),
+            option->name, shown);
     if (option->type == ARGS_SECONDS)
         fprintf(stderr, "a number of seconds above 0\n");
     else if (option->type == ARGS_BYTES)

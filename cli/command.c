@@ -30,11 +30,14 @@ void command_walk(FILE *out, const struct command *command, command_put *put)
 
 /* ---- Messages ----------------------------------------------------------- */
 
+/* Sentences quote what users and files say: nothing of it may be a command to a terminal. */
 static int complain(const struct command *command, int code, const char *format, va_list args)
 {
-    fprintf(stderr, "%s: ", command->name);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    char text[1024], shown[sizeof text];
+
+    vsnprintf(text, sizeof text, format, args);
+    tarn_printable(shown, sizeof shown, text);
+    fprintf(stderr, "%s: %s\n", command->name, shown);
     return code;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tarn/status.h"
+
 enum { LONGEST = 40, LINE = 80 };
 
 static size_t smaller(size_t a, size_t b)
@@ -38,6 +40,7 @@ void words_unknown(const char *command, const char *what, const char *word,
                    const char *(*names)(const void *table, size_t index), const void *table)
 {
     const char *name, *nearest = NULL;
+    char shown[81];
     size_t least = 3; /* beyond, a guess only confuses */
 
     for (size_t i = 0; (name = names(table, i)) != NULL; i++) {
@@ -48,7 +51,8 @@ void words_unknown(const char *command, const char *what, const char *word,
             nearest = name;
         }
     }
-    fprintf(stderr, "%s: unknown %s '%.80s'; ", command, what, word);
+    tarn_printable(shown, sizeof shown, word);
+    fprintf(stderr, "%s: unknown %s '%s'; ", command, what, shown);
     if (nearest) {
         fprintf(stderr, "did you mean '%s'?\n", nearest);
         return;

@@ -30,6 +30,11 @@ expect 0 'usage: tarn bench COMMAND' help bench
 expect 2 "unknown command 'generat'; did you mean 'generate'?$" help generat
 expect 2 "unknown command 'peek'; did you mean 'peak'?$" help bench peek
 expect 2 'usage: tarn COMMAND'
+esc=$(printf 'a\033[2Jb')
+for words in "$esc" "train $esc" "inspect x $esc" "inspect --$esc" "generate x -n $esc" "help $esc"; do
+    # shellcheck disable=SC2086
+    expect 2 'a?\[2Jb' $words
+done
 expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
 expect 0 'attention ' bench --help
 expect 2 "unknown command 'foo'; available: peak, kernels, attention, train, generate, image, speech" bench foo

@@ -14,6 +14,7 @@ The first part of a path says how the server behaves:
     /short/NAME    a byte too few
     /offset/NAME   ranges begin at another byte than was asked for
     /moved/NAME    is at /good/NAME
+    /slow/NAME     two bytes per second
 
 Asked as a proxy, it plays any host. Every request is a line in FOLDER/requests: host of a proxy, kind,
 name, range. It ends when its standard input does.
@@ -22,6 +23,7 @@ import http.server
 import os
 import sys
 import threading
+import time
 
 folder = sys.argv[1]
 seen = set()
@@ -88,7 +90,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "cutonce" and name not in seen:
             seen.add(name)
             sent = sent[:len(sent) // 2]
-        self.wfile.write(sent)
+        for at in range(0, len(sent), 2 if kind == "slow" else max(1, len(sent))):
+            self.wfile.write(sent[at:at + 2] if kind == "slow" else sent)
+            if kind == "slow":
+                time.sleep(1)
 
 
 class Server(http.server.ThreadingHTTPServer):

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file/download.h"
 #include "support/data_site.h"
 
 static tarn_status fetch(const struct site *site, const char *kind, tarn_error *err)
@@ -71,6 +72,27 @@ static void a_moved_file_is_followed(void **state)
 
     check_ok(fetch(site, "moved", &err), &err);
     check_whole(site);
+}
+
+/* However long it would take: what came is kept. */
+static void a_server_that_is_too_slow_is_given_up(void **state)
+{
+    struct site *const site = site_needed(state);
+    char url[100], path[FOLDER_PATH];
+    tarn_error err = {0};
+
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/slow/one", site->port);
+    strcpy(path, folder_file(&site->target, "one"));
+    assert_int_equal(tn_download(&(struct tn_download){.url = url,
+                                                       .path = path,
+                                                       .sha256 = site->sum,
+                                                       .bytes = SITE_SIZE,
+                                                       .patience = 2},
+                                 &err),
+                     TARN_EIO);
+    assert_non_null(strstr(err.text, "too slow"));
+    assert_int_equal(requests(site, NULL), 1);
+    assert_int_equal(access(folder_file(&site->target, "one.part"), F_OK), 0);
 }
 
 static void a_part_is_gone_on_with(void **state)
@@ -222,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ON_SITE(a_file_comes_once),
         ON_SITE(a_moved_file_is_followed),
+        ON_SITE(a_server_that_is_too_slow_is_given_up),
         ON_SITE(a_part_is_gone_on_with),
         ON_SITE(a_part_that_is_whole_asks_nobody),
         ON_SITE(a_part_that_is_too_long_is_begun_anew),

@@ -25,7 +25,7 @@ tarn_status tn_download(const struct tn_download *download, tarn_error *err)
 #include "file/file_writer.h"
 #include "file/sha256.h"
 
-enum { CONNECTIONS = 20 };
+enum { CONNECTIONS = 20, SLOWEST = 1000, PATIENCE = 60 }; /* bytes per second; seconds */
 
 bool tn_download_possible(void)
 {
@@ -84,10 +84,10 @@ static void set_protocols(CURL *curl)
 #endif
 }
 
-/* A server that sends nothing for a minute is taken for dead. */
 static CURLcode connect_once(struct transfer *t, char text[CURL_ERROR_SIZE])
 {
     CURL *const curl = t->curl;
+    const size_t patience = t->want->patience ? t->want->patience : PATIENCE;
 
     text[0] = '\0';
     curl_easy_reset(curl);
@@ -100,8 +100,8 @@ static CURLcode connect_once(struct transfer *t, char text[CURL_ERROR_SIZE])
     curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, 30L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, 60L);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, (long)SLOWEST);
+    curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)patience);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
     curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, report);
@@ -119,12 +119,12 @@ static tarn_status start_over(struct transfer *t)
     return tn_file_writer_restart(&t->writer, t->err);
 }
 
-/* Whether the next connection may bring what this one did not. */
+/* Whether the next connection may bring what this one did not. A server that is too slow will
+ * not be faster: it would hold a download for ever. */
 static bool was_cut(CURLcode code)
 {
     return code == CURLE_PARTIAL_FILE || code == CURLE_RECV_ERROR ||
-           code == CURLE_GOT_NOTHING || code == CURLE_OPERATION_TIMEDOUT ||
-           code == CURLE_HTTP2_STREAM || code == CURLE_SEND_ERROR;
+           code == CURLE_GOT_NOTHING || code == CURLE_HTTP2_STREAM || code == CURLE_SEND_ERROR;
 }
 
 static tarn_status refuse(struct transfer *t, CURLcode code, const char *text)
@@ -140,6 +140,8 @@ static tarn_status refuse(struct transfer *t, CURLcode code, const char *text)
     if (t->stopped)
         return tn_fail(t->err, TARN_EIO, "%.120s: stopped after %ju bytes", url,
                        (uintmax_t)t->there);
+    if (code == CURLE_OPERATION_TIMEDOUT)
+        text = "the server does not answer or is too slow";
     return tn_fail(t->err, TARN_EIO, "%.120s: %.80s; %ju of %ju bytes were downloaded", url,
                    *text ? text : curl_easy_strerror(code), (uintmax_t)t->there,
                    (uintmax_t)t->want->bytes);

@@ -17,13 +17,16 @@ struct tn_download {
     /* Told how many bytes are there; false ends it. NULL: nobody is. */
     bool (*progress)(void *context, uint64_t done);
     void *context;
+
+    size_t patience; /* seconds that a server may be too slow for; 0: 60 */
 };
 
 /* Whether this build can download at all. */
 bool tn_download_possible(void);
 
 /* A server that cannot go on in the middle is asked for all; a connection that was cut is made
- * again, as long as each brings something. TARN_EFORMAT: what came is not what was expected,
+ * again, as long as each brings something. One that is slower than 1000 bytes per second for as
+ * long as there is patience is given up. TARN_EFORMAT: what came is not what was expected,
  * and PATH.part is removed. Proxies are what libcurl finds in the environment. */
 tarn_status tn_download(const struct tn_download *download, tarn_error *err);
 
