@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_image.c - images per second by the paper's five methods. The methods alternate, so that
- * a busy minute does not distort a single one. */
-#include <inttypes.h>
+/* bench_image.c - images per second by the paper's five methods. All methods advance
+ * through their images together, so that a busy minute does not distort a single one. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
+#include "bench_memory.h"
 #include "bench_model.h"
-#include "command.h"
 #include "draw.h"
-#include "hardware.h"
-#include "image_report.h"
+#include "image_timing.h"
 #include "model_open.h"
-#include "progress_line.h"
-#include "stopwatch.h"
+#include "words.h"
 
 /* ---- Methods ------------------------------------------------------------ */
 
 static const tarn_option_info none[] = {{0}};
 
-const struct image_method image_methods[] = {
+/* By the paper's names; linear is the first. */
+static const struct method {
+    tarn_table_row about;
+    const char *attention, *method;
+    bool counted; /* a number of flops is agreed */
+} methods[] = {
     {{"linear", "linear attention with a constant-size state, (16)-(20)", none},
      "linear",
      "recurrent",
@@ -40,7 +42,7 @@ const struct image_method image_methods[] = {
     {{"lsh-4", "Reformer with four hashing rounds", none}, "lsh:rounds=4", "recompute", false},
 };
 
-enum { METHODS = sizeof image_methods / sizeof image_methods[0], BATCHES_MAX = 16 };
+enum { METHODS = sizeof methods / sizeof methods[0], ROWS_MAX = 64 };
 
 /* Bytes of an image, for presets that were made for images. */
 static const struct {
@@ -51,10 +53,11 @@ static const struct {
 /* ---- Options ------------------------------------------------------------ */
 
 struct values {
-    const char *preset, *like, *method, *batch, *precision;
-    size_t length, threads, repeat;
+    struct bench_options common;
+    const char *preset, *like, *method, *precision;
+    struct args_counts batch;
+    size_t length;
     double budget;
-    bool json;
 };
 
 #define AT(field) offsetof(struct values, field)
@@ -66,7 +69,7 @@ static const struct args_option options[] = {
      "use the sizes and the head of this image model instead of a preset; a " MODEL_HELP},
     {"method", "NAME[:B],...", ARGS_TEXT, "linear,stateful-softmax,softmax,lsh-1,lsh-4",
      AT(method), 0, 0, "methods to compare, listed below; B is the batch size of one method"},
-    {"batch", "B,...", ARGS_TEXT, "1", AT(batch), 0, 0,
+    {"batch", "B,...", ARGS_COUNTS, "1", AT(batch), 1, 1 << 20,
      "batch sizes: images generated together"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, 1 << 24,
      "bytes per image, at least 2; 0: as in the model, 3072 for cifar-paper, else 784"},
@@ -74,17 +77,18 @@ static const struct args_option options[] = {
      "precision of the weights of linear and stateful-softmax; others use f32"},
     {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
      "time for one image and method; slower methods are measured at some steps only"},
-    {"repeat", "N", ARGS_COUNT, "1", AT(repeat), 1, 1000,
-     "repetitions; the fastest of each measured step counts"},
-    {"threads", "N", ARGS_COUNT, "0", AT(threads), 0, 1024, THREADS_HELP},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
-     "print one JSON object per method and batch size"},
+    BENCH_REPEAT(struct values, "1", 1, 1000,
+                 "repetitions; the fastest of each measured step counts"),
+    BENCH_THREADS(struct values, THREADS_HELP),
+    BENCH_JSON(struct values, "method and batch size"),
+    BENCH_CSV(struct values),
+    BENCH_PLOT(struct values),
     {0},
 };
 
 static const tarn_table_row *method_row(size_t index)
 {
-    return index < METHODS ? &image_methods[index].about : NULL;
+    return index < METHODS ? &methods[index].about : NULL;
 }
 
 static const struct args_table tables[] = {
@@ -93,93 +97,72 @@ static const struct args_table tables[] = {
     {0},
 };
 
-/* ---- One bench ---------------------------------------------------------- */
+/* ---- Cases -------------------------------------------------------------- */
 
-struct bench {
-    const struct values *values;
+/* For all cases. */
+struct shared {
     char like[MODEL_PATH];       /* a file; "": a preset */
-    tarn_model *models[METHODS]; /* NULL: not asked for */
-    struct image_bench image;
+    tarn_model *models[METHODS]; /* NULL: not needed */
+    size_t length;               /* bytes of an image */
+    size_t turns;                /* rounds in which the images are completed once */
+};
+
+struct image {
+    size_t method, batch;
+    struct image_timing timing;
+    char steps[48], state[48]; /* for the table */
 };
 
 static int refuse(const char *option, const char *text, const char *expected)
 {
-    fprintf(stderr, "%s: --%s is '%.80s'; it must be %s\n", bench_image.name, option, text,
-            expected);
-    return EXIT_USAGE;
-}
-
-/* A batch size at the beginning of `text`; false if there is none. */
-static bool read_batch(size_t *batch, const char **text)
-{
-    char *end;
-    const uintmax_t number = **text >= '0' && **text <= '9' ? strtoumax(*text, &end, 10) : 0;
-
-    if (number < 1 || number > 1 << 20)
-        return false;
-    *batch = (size_t)number;
-    *text = end;
-    return *end == '\0' || *end == ',';
-}
-
-static bool read_batches(size_t *batches, size_t *count, const char *text)
-{
-    for (*count = 0; *count < BATCHES_MAX;) {
-        if (!read_batch(&batches[(*count)++], &text))
-            return false;
-        if (*text++ == '\0')
-            return true;
-    }
-    return false;
+    return command_refuse(&bench_image, "--%s is '%.80s'; it must be %s", option, text,
+                          expected);
 }
 
 static size_t find_method(const char *text, size_t length)
 {
-    for (size_t i = 0; i < METHODS; i++)
-        if (strlen(image_methods[i].about.name) == length &&
-            strncmp(image_methods[i].about.name, text, length) == 0)
-            return i;
-    return METHODS;
+    size_t i = 0;
+
+    while (i < METHODS && (strlen(methods[i].about.name) != length ||
+                           strncmp(methods[i].about.name, text, length) != 0))
+        i++;
+    return i;
 }
 
-static bool add_row(struct bench *b, size_t method, size_t batch)
+/* One method of the list, with its own batch size or all of --batch; moves `*text` past it. */
+static bool read_method(struct bench_run *run, const char **text)
 {
-    if (b->image.count == IMAGE_ROWS_MAX)
-        return false;
-    b->image.rows[b->image.count++] = (struct image_row){.method = method, .batch = batch};
-    return true;
-}
-
-/* One method of the list; moves `*text` past it. */
-static bool read_method(struct bench *b, const char **text, const size_t *batches, size_t count)
-{
+    const struct values *const v = run->values;
     const size_t length = strcspn(*text, ",:"), method = find_method(*text, length);
-    size_t batch;
+    struct args_counts batches = v->batch;
 
     *text += length;
-    if (method == METHODS)
-        return false;
     if (**text == ':') {
-        ++*text;
-        return read_batch(&batch, text) && add_row(b, method, batch);
-    }
-    for (size_t i = 0; i < count; i++)
-        if (!add_row(b, method, batches[i]))
+        const size_t digits = strspn(++*text, "0123456789");
+
+        batches = (struct args_counts){{strtoul(*text, NULL, 10)}, 1};
+        *text += digits;
+        if (digits == 0 || batches.numbers[0] < 1 || batches.numbers[0] > 1 << 20)
             return false;
+    }
+    if (method == METHODS || (**text && **text != ',') || run->count + batches.count > ROWS_MAX)
+        return false;
+    for (size_t i = 0; i < batches.count; i++)
+        *(struct image *)bench_case_at(run, run->count++) =
+            (struct image){.method = method, .batch = batches.numbers[i]};
     return true;
 }
 
-static int read_rows(struct bench *b)
+static int read_methods(struct bench_run *run)
 {
-    const char *text = b->values->method;
-    size_t batches[BATCHES_MAX], count;
+    const char *const list = ((const struct values *)run->values)->method;
 
-    if (!read_batches(batches, &count, b->values->batch))
-        return refuse("batch", b->values->batch,
-                      "whole numbers from 1 to 1048576, such as 1,64");
-    for (;; text++) {
-        if (!read_method(b, &text, batches, count))
-            return refuse("method", b->values->method,
+    if (!bench_cases(run, ROWS_MAX))
+        return EXIT_FAILED;
+    run->count = 0;
+    for (const char *text = list;; text++) {
+        if (!read_method(run, &text))
+            return refuse("method", list,
                           "a list of linear, stateful-softmax, softmax, lsh-1 and lsh-4, each "
                           "with or without a batch size, such as linear:256,softmax");
         if (*text == '\0')
@@ -188,170 +171,227 @@ static int read_rows(struct bench *b)
 }
 
 /* Takes the size of the images from the model, too. */
-static int read_like(struct bench *b)
+static int read_like(const struct values *v, struct shared *s)
 {
-    const char *const given = b->values->like;
-    tarn_model *const model = given ? model_open(&bench_image, given, false) : NULL;
+    tarn_model *const model = v->like ? model_open(&bench_image, v->like, false) : NULL;
 
-    if (!given)
+    if (!v->like)
         return ARGS_GO_ON;
     if (!model)
         return EXIT_FAILED;
-    const size_t bytes = draw_bytes(draw_size(&bench_image, given, model));
+    const size_t bytes = draw_bytes(draw_size(&bench_image, v->like, model));
 
     tarn_model_free(model);
-    model_path(&bench_image, b->like, given, false);
-    if (b->values->length == 0)
-        b->image.length = bytes;
+    model_path(&bench_image, s->like, v->like, false);
+    if (v->length == 0)
+        s->length = bytes;
     return bytes > 0 ? ARGS_GO_ON : EXIT_USAGE;
 }
 
-static int read_values(struct bench *b)
+static int list(struct bench_run *run)
 {
-    const struct values *const v = b->values;
+    const struct values *const v = run->values;
+    struct shared *const s = run->shared = calloc(1, sizeof *s);
+    int code;
 
+    if (!s)
+        return command_fail(&bench_image, "not enough memory");
     if (v->length == 1)
         return refuse("length", "1", "at least 2, because the first byte is given");
-    b->image.length = v->length ? v->length : 28 * 28;
+    s->length = v->length ? v->length : 28 * 28;
     for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (v->length == 0 && strcmp(v->preset, lengths[i].preset) == 0)
-            b->image.length = lengths[i].length;
+            s->length = lengths[i].length;
     if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0)
         return refuse("precision", v->precision, "f32 or bf16");
-    const int code = hardware_cpu(&b->image.cpu) ? read_rows(b) : EXIT_USAGE;
-
-    return code == ARGS_GO_ON ? read_like(b) : code;
+    if ((code = read_methods(run)) != ARGS_GO_ON || (code = read_like(v, s)) != ARGS_GO_ON)
+        return code;
+    snprintf(run->title, sizeof run->title,
+             "%.160s with random weights, %s, images of %zu bytes",
+             v->like ? v->like : v->preset, v->precision, s->length);
+    return ARGS_GO_ON;
 }
 
-/* ---- Measuring ---------------------------------------------------------- */
-
-static tarn_status open_row(struct bench *b, struct image_row *row, tarn_error *err)
+static void free_shared(struct bench_run *run)
 {
-    const struct image_method *const method = &image_methods[row->method];
+    struct shared *const s = run->shared;
+
+    for (size_t i = 0; s && i < METHODS; i++)
+        tarn_model_free(s->models[i]);
+    free(s);
+}
+
+/* "39/783", "1.0 MiB to 9.5 MiB" */
+static void describe(struct image *image)
+{
+    const struct image_timing *const t = &image->timing;
+    char first[16], last[16];
+
+    snprintf(image->steps, sizeof image->steps, "%zu/%zu", image_timing_measured(t), t->steps);
+    words_bytes(first, sizeof first, (double)t->state_first / (double)image->batch);
+    words_bytes(last, sizeof last, (double)t->streams.size);
+    snprintf(image->state, sizeof image->state, strcmp(first, last) == 0 ? "%s" : "%s to %s",
+             first, last);
+}
+
+static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+{
+    const struct values *const v = run->values;
+    struct shared *const s = run->shared;
+    struct image *const image = one;
+    const struct method *const method = &methods[image->method];
     const struct bench_model which = {
-        .preset = b->values->preset,
-        .like = *b->like ? b->like : NULL,
+        .preset = v->preset,
+        .like = *s->like ? s->like : NULL,
         .attention = method->attention,
-        .head = *b->like ? NULL : "logistic",
+        .head = *s->like ? NULL : "logistic",
     };
     const bool recurrent = strcmp(method->method, "recurrent") == 0;
-    tarn_model **const model = &b->models[row->method];
-    tarn_status status = TARN_OK;
+    tarn_model **const model = &s->models[image->method];
+    tarn_status status = *model ? TARN_OK : bench_model_new(model, &which, err);
 
-    if (!*model && (status = bench_model_new(model, &which, err)) != TARN_OK)
+    if (status != TARN_OK)
         return status;
     const struct image_timing_desc desc = {
         .model = *model,
         .method = method->method,
-        .precision = recurrent ? b->values->precision : "f32",
-        .cpu = b->image.cpu,
-        .threads = b->values->threads,
-        .batch = row->batch,
-        .length = b->image.length,
-        .budget = b->values->budget,
+        .precision = recurrent ? v->precision : "f32",
+        .host = v->common.host,
+        .batch = image->batch,
+        .length = s->length,
+        .budget = v->budget,
     };
 
-    return image_timing_open(&row->timing, &desc, err);
-}
-
-static tarn_status measure_peak(struct bench *b, tarn_error *err)
-{
-    double gflops;
-    const tarn_status status =
-        tarn_measure_fma_f32(&gflops, b->image.cpu, b->values->threads, err);
-
-    if (status == TARN_OK)
-        b->image.peak = fmax(b->image.peak, gflops);
+    if ((status = image_timing_open(&image->timing, &desc, err)) == TARN_OK)
+        describe(image);
     return status;
 }
 
-static size_t most_pieces(const struct bench *b)
+static void close_one(struct bench_run *run, void *one)
 {
-    size_t most = 1;
-
-    for (size_t i = 0; i < b->image.count; i++)
-        most = b->image.rows[i].timing.count > most ? b->image.rows[i].timing.count : most;
-    return most;
+    (void)run;
+    image_timing_close(&((struct image *)one)->timing);
 }
 
-/* In a log only results matter. */
-static void show_progress(struct progress_line *line, size_t pass, size_t passes, double share)
+/* ---- Measuring ---------------------------------------------------------- */
+
+/* As many as the method with the most pieces needs. */
+static void choose_turns(struct bench_run *run, struct shared *s)
 {
-    const double now = stopwatch_seconds();
-    struct progress_parts parts = {0};
+    s->turns = 1;
+    for (size_t i = 0; i < run->count; i++) {
+        const struct image *const image = bench_case_at(run, i);
 
-    if (!line->on_terminal || !progress_line_is_due(line, now))
-        return;
-    progress_part(&parts, 0, "pass %zu of %zu, %.0f %%", pass + 1, passes, 100.0 * share);
-    progress_line_show(line, &parts, now);
-}
-
-/* Over the image, all methods at the same fraction of their pieces. */
-static tarn_status measure_pass(struct bench *b, size_t pass, tarn_error *err)
-{
-    struct progress_line line = progress_line_of(stopwatch_seconds());
-    const size_t turns = most_pieces(b);
-    tarn_status status = measure_peak(b, err);
-
-    for (size_t i = 0; i < b->image.count; i++)
-        image_timing_restart(&b->image.rows[i].timing);
-    for (size_t turn = 0; turn < turns && status == TARN_OK; turn++) {
-        for (size_t i = 0; i < b->image.count && status == TARN_OK; i++) {
-            struct image_timing *const timing = &b->image.rows[i].timing;
-
-            status = image_timing_advance(timing, (turn + 1) * timing->count / turns, err);
-        }
-        show_progress(&line, pass, b->values->repeat, (double)(turn + 1) / (double)turns);
+        s->turns = image->timing.count > s->turns ? image->timing.count : s->turns;
     }
-    progress_line_erase(&line);
-    return status == TARN_OK ? measure_peak(b, err) : status;
+    run->rounds = run->options->repeat * s->turns;
 }
 
-static tarn_status measure(struct bench *b, tarn_error *err)
+/* All methods are at the same fraction of their pieces. */
+static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
 {
-    tarn_status status = TARN_OK;
+    struct shared *const s = run->shared;
+    struct image_timing *const t = &((struct image *)one)->timing;
 
-    for (size_t i = 0; i < b->image.count && status == TARN_OK; i++)
-        status = open_row(b, &b->image.rows[i], err);
-    for (size_t i = 0; i < b->values->repeat && status == TARN_OK; i++)
-        status = measure_pass(b, i, err);
-    return status;
+    if (s->turns == 0)
+        choose_turns(run, s);
+    if (round % s->turns == 0)
+        image_timing_restart(t);
+    return image_timing_advance(t, (round % s->turns + 1) * t->count / s->turns, err);
 }
 
-/* ---- The command -------------------------------------------------------- */
+/* ---- Report ------------------------------------------------------------- */
 
-static void tear_down(struct bench *b)
+static double images_per_s(const struct image *image)
 {
-    for (size_t i = 0; i < b->image.count; i++)
-        image_timing_close(&b->image.rows[i].timing);
-    for (size_t i = 0; i < METHODS; i++)
-        tarn_model_free(b->models[i]);
+    return (double)image->batch / image_timing_seconds(&image->timing);
 }
 
-static int run(void *given)
+/* Relative to linear attention at the same batch size; NAN: not measured. */
+static double of_linear(const struct bench_run *run, const struct image *image)
 {
-    const struct values *const values = given;
-    struct bench bench = {.values = values};
-    tarn_error err;
-    int code = read_values(&bench);
+    for (size_t i = 0; i < run->count; i++) {
+        const struct image *const other = bench_case_at(run, i);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    bench.image.preset = values->like ? values->like : values->preset;
-    bench.image.precision = values->precision;
-    bench.image.threads = values->threads ? values->threads : tarn_threads_default();
-    bench.image.budget = values->budget;
-    bench.image.repeat = values->repeat;
-    bench.image.json = values->json;
-    if (measure(&bench, &err) == TARN_OK) {
-        image_report(&bench.image);
-        code = EXIT_DONE;
-    } else {
-        code = command_error(&bench_image, &err);
+        if (other->method == 0 && other->batch == image->batch)
+            return images_per_s(image) / images_per_s(other);
     }
-    tear_down(&bench);
-    return code;
+    return (double)NAN;
 }
+
+static void report(struct bench_run *run, const void *one)
+{
+    const struct values *const v = run->values;
+    const struct shared *const s = run->shared;
+    const struct image *const image = one;
+    const struct image_timing *const t = &image->timing;
+    const struct method *const method = &methods[image->method];
+    const double gflop = method->counted ? 1e-9 * image_timing_flops(t) : (double)NAN;
+    const double seconds = image_timing_seconds(t), batch = (double)image->batch;
+    struct bench_record r = {0};
+
+    bench_text(&r, "preset", NULL, v->like ? v->like : v->preset);
+    bench_text(&r, "weights", NULL, "random");
+    bench_text(&r, "method", "method", method->about.name);
+    bench_text(&r, "attention", NULL, method->attention);
+    bench_text(&r, "generator", NULL, method->method);
+    bench_text(&r, "precision", NULL, t->desc.precision);
+    bench_count(&r, "batch", "batch", image->batch);
+    bench_count(&r, "image_bytes", NULL, s->length);
+    bench_text(&r, "processor", NULL, run->processor);
+    bench_text(&r, "cpu", NULL, run->cpu);
+    bench_count(&r, "threads", NULL, run->threads);
+    bench_number(&r, "budget_s", NULL, v->budget);
+    bench_count(&r, "repeat", NULL, v->common.repeat);
+    bench_count(&r, "measured_steps", NULL, image_timing_measured(t));
+    bench_count(&r, "of_steps", NULL, t->steps);
+    bench_number(&r, "images_per_s", "images/s", images_per_s(image));
+    bench_number(&r, "seconds_per_batch", NULL, seconds);
+    bench_number(&r, "seconds_per_image", "s/image", seconds / batch);
+    bench_number(&r, "of_linear", NULL, of_linear(run, image));
+    bench_number(&r, "gflop_per_image", NULL, gflop);
+    bench_number(&r, "fma_f32_gflops", NULL, run->fma_gflops);
+    bench_number(&r, "of_peak", "of peak", gflop * images_per_s(image) / run->fma_gflops);
+    bench_text(&r, NULL, "steps", image->steps);
+    bench_text(&r, NULL, "state", image->state);
+    bench_number(&r, "state_first_bytes_per_image", NULL, (double)t->state_first / batch);
+    bench_number(&r, "state_last_bytes_per_image", NULL, (double)t->streams.size);
+    bench_count(&r, "held_first_bytes", NULL, t->held_first);
+    bench_count(&r, "held_last_bytes", NULL, t->held);
+    bench_number(&r, "process_peak_bytes", NULL, bench_resident_bytes());
+    bench_report(run, &r);
+}
+
+static void conclude(const struct bench_run *run)
+{
+    char bytes[32];
+
+    (void)run;
+    words_bytes(bytes, sizeof bytes, bench_resident_bytes());
+    printf("\nTime includes sampling; the state is that of one image, first to last byte.\n"
+           "Peak memory of this process: %s.\n",
+           bytes);
+}
+
+/* ---- The row ------------------------------------------------------------ */
+
+static const struct bench bench = {
+    .case_size = sizeof(struct image),
+    .plot = {.x = "batch",
+             .x_label = "images generated together",
+             .series = "method",
+             .panels = {{"images_per_s", "images per second", 1.0},
+                        {"state_last_bytes_per_image", "state of an image, MiB",
+                         1.0 / 1048576.0}}},
+    .has_peak = true,
+    .list = list,
+    .open = open_one,
+    .measure = measure,
+    .close = close_one,
+    .report = report,
+    .conclude = conclude,
+    .free = free_shared,
+};
 
 const struct command bench_image = {
     .name = "tarn bench image",
@@ -375,5 +415,5 @@ const struct command bench_image = {
     .examples = "tarn bench image --method linear,softmax\n"
                 "tarn bench image --like models/mnist.safetensors --method linear:64\n",
     .values = sizeof(struct values),
-    .run = run,
+    .bench = &bench,
 };

@@ -66,20 +66,22 @@ const struct bench_cell *bench_cell(const struct bench_record *record, const cha
 
 /* ---- Table -------------------------------------------------------------- */
 
-static int width_of(const struct bench_cell *cell)
+/* Columns are narrow, so that most tables fit into 80; the first one has names of methods. */
+static int width_of(bool is_first, const struct bench_cell *cell)
 {
     static const int least[] = {
-        [BENCH_TEXT] = 16, [BENCH_COUNT] = 6, [BENCH_NUMBER] = 9, [BENCH_BYTES] = 9};
-    const int title = (int)strlen(cell->title);
+        [BENCH_TEXT] = 11, [BENCH_COUNT] = 5, [BENCH_NUMBER] = 7, [BENCH_BYTES] = 8};
+    const int title = (int)strlen(cell->title), width = least[cell->kind];
 
-    return title > least[cell->kind] ? title : least[cell->kind];
+    if (is_first && cell->kind == BENCH_TEXT)
+        return 16;
+    return title > width ? title : width;
 }
 
-/* Two blanks before every cell but the first. */
 static void print_aligned(bool is_first, const struct bench_cell *cell, const char *text)
 {
-    printf("%s", is_first ? "" : "  ");
-    printf(cell->kind == BENCH_TEXT ? "%-*s" : "%*s", width_of(cell), text);
+    printf("%s", is_first ? "" : " ");
+    printf(cell->kind == BENCH_TEXT ? "%-*s" : "%*s", width_of(is_first, cell), text);
 }
 
 /* Four digits or so. */

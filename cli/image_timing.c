@@ -175,10 +175,8 @@ static tarn_engine_desc engine_desc(const struct image_timing *t, size_t longest
 {
     const struct image_timing_desc *const d = &t->desc;
 
-    return (tarn_engine_desc){.longest = longest,
-                              .method = d->method,
-                              .precision = d->precision,
-                              .host = {.threads = d->threads, .cpu = d->cpu}};
+    return (tarn_engine_desc){
+        .longest = longest, .method = d->method, .precision = d->precision, .host = d->host};
 }
 
 /* A growing state cannot be created for an endless stream; its size at the first step is that

@@ -13,8 +13,9 @@
 
 struct image_timing_desc {
     const tarn_model *model;
-    const char *method, *precision, *cpu;
-    size_t threads, batch;
+    const char *method, *precision;
+    tarn_host host;
+    size_t batch;
     size_t length; /* bytes of an image, 2 at least */
     double budget; /* seconds for one pass over it */
 };

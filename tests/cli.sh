@@ -108,7 +108,7 @@ steps() {
     expect "$code" "$pattern" bench generate --preset tiny --length 20 --threads 1 --repeat 1 "$@"
 }
 
-steps 0 'batch 1, 20 steps from position 0'
+steps 0 '^recurrent  *1  *0  *20 '
 steps 0 '"from":1100,' --from 7,1100 --json
 [ "$(wc -l <"$out")" -eq 2 ] || fail "the rows: $(cat "$out")"
 [ "$(grep -o '"state_bytes":[0-9]*' "$out" | sort -u | wc -l)" -eq 1 ] ||
@@ -117,8 +117,8 @@ steps 0 '"method":"recompute"' --attention softmax --method recompute --json
 steps 2 "generate: method: unknown name 'foo'" --method foo
 steps 2 "generate: precision: unknown name 'f8'" --precision f8
 steps 2 "generate: preset: unknown name 'foo'" --preset foo
-for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9; do
-    steps 2 "--from is '.*'; it must be up to 8 positions" --from "$wrong"
+for wrong in x 1, ,1 1,x -1 1.5 '' 999999999999 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17; do
+    steps 2 "--from is '.*'; it must be up to 16 whole numbers" --from "$wrong"
 done
 
 # Whole images, and images of which some steps are measured.
@@ -156,8 +156,8 @@ speech() {
     expect "$code" "$pattern" bench speech --preset speech-tiny --threads 1 --repeat 1 "$@"
 }
 
-speech 0 '^linear  *24  *1  ' --lengths 16,24 --frames 33 --csv "$folder/speech.csv"
-prints '^bi-lstm  *16  *2  .* [0-9]' '^softmax ' '^lsh-4 .* -$' '^method .* of CTC '
+speech 0 '^linear  *24  *1 ' --lengths 16,24 --frames 33 --csv "$folder/speech.csv"
+prints '^bi-lstm  *16  *2 .* [0-9]' '^softmax ' '^lsh-4 .* -$' '^method .* of CTC '
 [ "$(wc -l <"$folder/speech.csv")" -eq 9 ] || fail "the CSV of speech: $(cat "$folder/speech.csv")"
 speech 0 '"method":"linear",.*"precision":"f32","length":24,"batch":1,"labels":3,' --lengths 24 --frames 1 --json
 prints '"ctc_share":[0-9]' '"update_cpu_s":[0-9]' '"seconds_per_hour":[0-9]'
@@ -181,7 +181,7 @@ image 2 "--method is 'foo'; it must be a list of linear" --method foo
 image 2 '--method' --method linear,
 image 2 '--method' --method linear:0
 image 2 '--method' --method linear:2x
-image 2 "--batch is '1,x'; it must be whole numbers" --batch 1,x
+image 2 "--batch is '1,x'; it must be up to 16 whole numbers" --batch 1,x
 image 2 '--batch' --batch ''
 image 2 "--length is '1'; it must be at least 2" --length 1
 image 1 'none: No such file' --like none
