@@ -89,8 +89,8 @@ static const struct args_group groups[] = {
      "data out preset epochs steps minutes batch length lr resume threads"},
     {"model", "start attention feature-map layers heads head-width feed body causal position "
               "positions norm activation head dropout context stack"},
-    {"optimization", "optimizer schedule clip accumulate precision recompute skip-nonfinite "
-                     "seed"},
+    {"optimization", "optimizer schedule clip accumulate carry precision recompute "
+                     "skip-nonfinite seed"},
     {"validation and checkpoints", "validation eval-every eval-batches save-every keep"},
     {0},
 };

@@ -166,6 +166,14 @@ done
 copy 0 '40 updates' --out threads --steps 40 --dropout 0.1 --threads 2
 same whole-radam/model.safetensors threads/model.safetensors
 
+carry="$text --data data --carry --length 8 --batch 2 --context 1,3 --schedule constant"
+expect 0 '12 updates' $carry --out whole-carry --steps 12
+expect 0 '5 updates' $carry --out part-carry --steps 5 --threads 2
+expect 0 'resuming after update 5' train text --out part-carry --resume --steps 12
+same whole-carry/model.safetensors part-carry/model.safetensors
+expect 2 "carry: the sequences of task 'copy' do not continue each other" train copy --carry --out c
+expect 2 "carry needs states of constant size" $carry --attention softmax --out c
+
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
 expect 2 "copy: lr is '0.01'; it must be '0.001', as when .* was started" train copy --out threads \
     --resume --lr 0.01

@@ -115,6 +115,37 @@ static void check_cover(const struct tn_text_set *set, size_t B)
     batch_close(&owned);
 }
 
+/* 100 bytes to train on: 3 streams of 3 windows of 10, one after the other, then again. */
+static void carried_windows_continue_their_streams(void **state)
+{
+    enum { STREAMS = 3, LENGTH = 10, WINDOWS = 3 };
+    struct folder folder = folder_open();
+    struct tn_text_set set = open_set(&folder, 200, LENGTH, 0.5);
+    struct owned_batch owned = batch_open(STREAMS, LENGTH);
+
+    (void)state;
+    set.carry = true;
+    assert_true(tn_text_set_carries(&set, STREAMS));
+    assert_true(tn_text_set_carries(&set, 9));
+    assert_false(tn_text_set_carries(&set, 10));
+    for (uint64_t index = 0; index < 2 * WINDOWS + 1; index++) {
+        const size_t window = (size_t)index % WINDOWS;
+
+        tn_text_set_fill(&set, &owned.batch, TN_TRAINING, index);
+        assert_int_equal(owned.batch.position, window * LENGTH);
+        for (size_t b = 0; b < STREAMS; b++)
+            for (size_t n = 0; n < LENGTH; n++) {
+                const size_t at = (b * WINDOWS + window) * LENGTH + n;
+
+                assert_int_equal(owned.batch.inputs[b * LENGTH + n], set.bytes.data[at]);
+                assert_int_equal(owned.batch.targets[b * LENGTH + n], set.bytes.data[at + 1]);
+            }
+    }
+    batch_close(&owned);
+    tn_text_set_free(&set);
+    folder_close(&folder);
+}
+
 static void validation_predicts_every_byte_once(void **state)
 {
     static const size_t sizes[] = {100, 101, 119, 120, 121, 122, 160, 500};
@@ -249,6 +280,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_part_is_for_validation),
         cmocka_unit_test(training_windows_are_anywhere_in_the_training_part),
+        cmocka_unit_test(carried_windows_continue_their_streams),
         cmocka_unit_test(validation_predicts_every_byte_once),
         cmocka_unit_test(behind_the_last_batch_nothing_counts),
         cmocka_unit_test(a_text_for_validation_only_has_nothing_to_train_on),

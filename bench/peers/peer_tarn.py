@@ -7,7 +7,7 @@ import numpy as np
 import tarn
 
 from subjects import Made
-from tarn_trainer import Trainer
+from tarn_trainer import Trainer, tarn_host
 from workloads import CHECK_RATE, CLIP, RATE
 
 
@@ -23,7 +23,8 @@ def train(weights, given, sizes, threads):
 
     def trainer(rate):
         return Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
-                       clip=f"global:norm={CLIP}".encode(), lr=rate, threads=threads)
+                       clip=f"global:norm={CLIP}".encode(), lr=rate,
+                       host=tarn_host(threads=threads))
 
     def answer():
         loss = trainer(CHECK_RATE).update()

@@ -6,6 +6,7 @@ import ctypes as c
 
 import numpy as np
 from tarn._library import Handle, call, create, lib
+from tarn._structs import tarn_host
 
 lib.tarn_trainer_free.restype, lib.tarn_trainer_free.argtypes = None, [c.c_void_p]
 
@@ -15,15 +16,14 @@ class tarn_trainer_desc(c.Structure):
                 ("schedule", c.c_char_p), ("clip", c.c_char_p), ("lr", c.c_double),
                 ("steps", c.c_size_t),
                 ("precision", c.c_char_p), ("recompute", c.c_bool), ("varies", c.c_bool),
-                ("skip_nonfinite", c.c_bool), ("seed", c.c_uint64), ("threads", c.c_size_t),
-                ("cpu", c.c_char_p), ("lstm", c.c_char_p),
-                ("allocator", c.c_void_p)]
+                ("skip_nonfinite", c.c_bool), ("carry", c.c_bool), ("seed", c.c_uint64),
+                ("host", tarn_host)]
 
 
 class tarn_batch(c.Structure):
     _fields_ = [("inputs", c.c_void_p), ("targets", c.c_void_p), ("weights", c.c_void_p),
                 ("frames", c.c_void_p), ("lengths", c.c_void_p), ("counts", c.c_void_p),
-                ("length", c.c_size_t)]
+                ("length", c.c_size_t), ("position", c.c_uint64)]
 
 
 class tarn_report(c.Structure):

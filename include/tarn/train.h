@@ -40,6 +40,8 @@ typedef struct tarn_trainer_desc {
     bool varies;         /* batches of frames differ in length: plan several lengths in the same
                             memory */
     bool skip_nonfinite; /* skip updates that are not finite, instead of failing */
+    bool carry;          /* truncated backpropagation through time: each sequence of a batch
+                            continues that of the batch before, from the state that it left */
     uint64_t seed;       /* random seed of dropout */
     tarn_host host;
 } tarn_trainer_desc;
@@ -57,6 +59,8 @@ typedef struct tarn_batch {
                              targets. All targets then follow one another without padding, none
                              may be the blank, and weights are (B) */
     size_t length;        /* N of these frames, at most the trainer's; 0: the trainer's */
+    uint64_t position;    /* with `carry`: position of the first symbols; 0: all sequences start
+                             anew; otherwise where the batch before ended */
 } tarn_batch;
 
 /* Result of one update. */
@@ -171,6 +175,7 @@ typedef struct tarn_settings {
     uint64_t seed;                   /* random seed of data order and dropout */
     char cache[TARN_PATH_SIZE];      /* folder for cached features; "": none */
     bool strict;                     /* fail on bad data instead of skipping it */
+    bool carry;                      /* as in tarn_trainer_desc, for tasks of text */
 } tarn_settings;
 
 /* As tarn_config_field(), tarn_config_set() and tarn_config_text(). */

@@ -25,6 +25,9 @@ struct tn_batch {
     size_t length;            /* of this batch */
     size_t *lengths, *counts; /* B */
     void *own;                /* the set's */
+
+    uint64_t
+        position; /* of the first symbols, in streams that go from batch to batch; else 0 */
 };
 
 /* Lays one of symbols out, twice: see tn_arena. */

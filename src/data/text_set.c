@@ -92,6 +92,27 @@ static void fill_window(const struct tn_text_set *set, struct tn_batch *batch, s
     }
 }
 
+/* Windows of each of B streams. */
+static size_t stream_windows(const struct tn_text_set *set, size_t B)
+{
+    return set->training > 0 ? (set->training - 1) / B / set->N : 0;
+}
+
+bool tn_text_set_carries(const struct tn_text_set *set, size_t B)
+{
+    return stream_windows(set, B) > 0;
+}
+
+static void fill_streams(const struct tn_text_set *set, struct tn_batch *batch, uint64_t index)
+{
+    const size_t windows = stream_windows(set, batch->B);
+    const size_t position = (size_t)(index % windows) * set->N;
+
+    batch->position = position;
+    for (size_t b = 0; b < batch->B; b++)
+        fill_window(set, batch, b, b * windows * set->N + position, set->N);
+}
+
 static void fill_training(const struct tn_text_set *set, struct tn_batch *batch, size_t b,
                           uint64_t index)
 {
@@ -123,6 +144,11 @@ static void fill_validation(const struct tn_text_set *set, struct tn_batch *batc
 void tn_text_set_fill(const struct tn_text_set *set, struct tn_batch *batch,
                       enum tn_split split, uint64_t index)
 {
+    batch->position = 0;
+    if (split == TN_TRAINING && set->carry) {
+        fill_streams(set, batch, index);
+        return;
+    }
     for (size_t b = 0; b < batch->B; b++)
         if (split == TN_TRAINING)
             fill_training(set, batch, b, index);

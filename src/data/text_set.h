@@ -4,7 +4,10 @@
  *     0                        training                 size
  *     | windows anywhere       | windows one by one     |
  *
- * A window is N + 1 bytes: all but the last are inputs, all but the first are targets. */
+ * A window is N + 1 bytes: all but the last are inputs, all but the first are targets.
+ *
+ * With `carry` the training part is cut into B streams of equal length, and each sequence of a
+ * batch is the next window of its stream; at their end all streams start anew. */
 #ifndef TN_TEXT_SET_H
 #define TN_TEXT_SET_H
 
@@ -19,6 +22,7 @@ struct tn_text_set {
     size_t training;         /* bytes of the training part */
     size_t N;
     uint64_t seed;
+    bool carry;
 };
 
 /* A file, or a folder, see tn_text_folder_read(), as is `strict`. The last `validation` (above
@@ -27,6 +31,9 @@ struct tn_text_set {
  * failure *set is empty. */
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
                              double validation, uint64_t seed, bool strict, tarn_error *err);
+
+/* Whether the training part has a window for each of B streams. */
+bool tn_text_set_carries(const struct tn_text_set *set, size_t B);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_text_set_free(struct tn_text_set *set);

@@ -36,6 +36,11 @@ struct tn_body {
     void (*forward)(tarn_run *run);
     void (*backward)(tarn_run *run, const struct tn_weights *gradients);
 
+    /* Bytes of the states of all sequences of a run, run->states; 0: these attentions have none
+     * of constant size. NULL: never any. */
+    size_t (*states)(const tarn_run *run);
+    bool (*states_fit)(const tarn_run *run, const void *states, uint64_t position);
+
     /* Operations of both, beside 6 for each parameter and position. NULL: none. */
     double (*flops)(const tarn_run *run);
 };

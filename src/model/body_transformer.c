@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layer/attention_check.h"
 #include "layer/attention_kind.h"
 #include "model/block.h"
 #include "model/body.h"
@@ -179,13 +180,56 @@ struct layer {
     size_t index;
 };
 
+/* Of one layer: B, one after the other. */
+static size_t layer_states(const tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+    const tarn_attention *const attention = &own->attentions[0];
+
+    return attention->kind->caches ? 0 : run->B * tarn_attention_state_size(attention);
+}
+
+static size_t states(const tarn_run *run)
+{
+    return layers_of(run) * layer_states(run);
+}
+
+static bool states_fit(const tarn_run *run, const void *all, uint64_t position)
+{
+    const struct transformer *const own = run->body;
+    const size_t bytes = tarn_attention_state_size(&own->attentions[0]);
+
+    for (size_t i = 0; i < layers_of(run) * run->B; i++) {
+        const void *const state = (const char *)all + i * bytes;
+
+        if (!tn_state_fits(&own->attentions[i / run->B], state) ||
+            tn_state_count(state) != position)
+            return false;
+    }
+    return true;
+}
+
+static tarn_attention_arrays arrays_of(const struct layer *layer, const struct tn_block *block)
+{
+    const struct tn_run_states *const carried = layer->run->states;
+    tarn_attention_arrays arrays = tn_block_arrays(block, layer->run->N);
+
+    arrays.key_lengths = layer->run->lengths;
+    if (carried) {
+        const size_t offset = layer->index * layer_states(layer->run);
+
+        arrays.state0 = (const char *)carried->from + offset;
+        arrays.state1 = (char *)carried->to + offset;
+    }
+    return arrays;
+}
+
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct layer *const layer = arg;
     const struct transformer *const own = layer->run->body;
-    tarn_attention_arrays arrays = tn_block_arrays(block, layer->run->N);
+    const tarn_attention_arrays arrays = arrays_of(layer, block);
 
-    arrays.key_lengths = layer->run->lengths;
     tarn_attention_forward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
                            own->attention_work, NULL);
 }
@@ -195,9 +239,8 @@ static void mix_backward(void *arg, const struct tn_block *block,
 {
     const struct layer *const layer = arg;
     const struct transformer *const own = layer->run->body;
-    tarn_attention_arrays arrays = tn_block_arrays(block, layer->run->N);
+    tarn_attention_arrays arrays = arrays_of(layer, block);
 
-    arrays.key_lengths = layer->run->lengths;
     tn_block_gradient_arrays(&arrays, block, g);
     tarn_attention_backward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
                             own->attention_work, NULL);
@@ -279,5 +322,7 @@ const struct tn_body tn_body_transformer = {
     .scratch = scratch,
     .forward = forward,
     .backward = backward,
+    .states = states,
+    .states_fit = states_fit,
     .flops = flops,
 };

@@ -15,25 +15,106 @@ struct frames {
     const float *at;
 };
 
-static void embed(const tarn_run *run, float *x, const int32_t *symbols)
+/* ---- States ------------------------------------------------------------- */
+
+static size_t past_bytes(const tarn_run *run)
+{
+    return run->B * run->model->arch.context.reach * sizeof(int32_t);
+}
+
+/* Rounded, so that the past symbols behind the states are aligned. */
+static size_t body_bytes(const tarn_run *run)
+{
+    const struct tn_body *const body = run->model->arch.body;
+
+    return body->states ? tn_round_up(body->states(run), TN_ALIGN) : 0;
+}
+
+size_t tn_run_states_size(const tarn_run *run)
+{
+    const size_t bytes = body_bytes(run);
+
+    return bytes > 0 ? bytes + past_bytes(run) : 0;
+}
+
+bool tn_run_states_fit(const tarn_run *run, const void *states, uint64_t position)
+{
+    const struct tn_context *const context = &run->model->arch.context;
+    const char *const past = (const char *)states + body_bytes(run);
+
+    for (size_t i = 0; i < past_bytes(run) / sizeof(int32_t); i++) {
+        int32_t symbol;
+
+        memcpy(&symbol, past + i * sizeof symbol, sizeof symbol);
+        if (symbol < 0 || (size_t)symbol >= context->symbols)
+            return false;
+    }
+    return run->model->arch.body->states_fit(run, states, position);
+}
+
+static struct tn_context_place place_of(const tarn_run *run, const int32_t *symbols)
+{
+    const struct tn_run_states *const states = run->states;
+
+    if (!states)
+        return (struct tn_context_place){symbols, run->B, run->N, NULL, 0};
+    return (struct tn_context_place){
+        symbols, run->B, run->N,
+        (const int32_t *)(const void *)((const char *)states->from + body_bytes(run)),
+        states->position};
+}
+
+static void remember(const tarn_run *run, const struct tn_context_place *place)
+{
+    int32_t *const past = (int32_t *)(void *)((char *)run->states->to + body_bytes(run));
+
+    memcpy(past, place->past, past_bytes(run));
+    tn_context_remember(&run->model->arch.context, past, place);
+}
+
+/* ---- Embedding ---------------------------------------------------------- */
+
+/* The table of a pass that does not begin where the last one did is filled again. */
+static const float *position_table(tarn_run *run)
+{
+    const struct tn_weights *const w = &run->model->weights;
+    const uint64_t from = run->states ? run->states->position : 0;
+
+    if (w->positions)
+        return w->positions;
+    if (run->positions && run->positions_from != from)
+        tn_position_fill(&run->model->arch.position, run->positions, (size_t)from, run->N);
+    run->positions_from = from;
+    return run->positions;
+}
+
+static void embed_symbols(tarn_run *run, float *x, const int32_t *symbols)
 {
     const struct tn_context *const context = &run->model->arch.context;
     const struct tn_position *const position = &run->model->arch.position;
     const struct tn_weights *const w = &run->model->weights;
+    const struct tn_context_place place = place_of(run, symbols);
     struct tn_rows values = run->rows;
 
     values.width = position->embedding;
-    if (w->frames) {
+    tn_embed_forward(&values, x, position->F, w->embedding, symbols);
+    tn_context_find(context, run->context, &place);
+    tn_context_forward(context, &values, x, position->F, w->context, run->context);
+    if (run->states)
+        remember(run, &place);
+}
+
+static void embed(tarn_run *run, float *x, const int32_t *symbols)
+{
+    const struct tn_position *const position = &run->model->arch.position;
+    const struct tn_weights *const w = &run->model->weights;
+
+    if (w->frames)
         tn_dense_forward(&run->projection, x, run->stacked, w->frames, w->frames_bias,
                          run->scratch);
-    } else if (w->embedding) {
-        tn_embed_forward(&values, x, position->F, w->embedding, symbols);
-        tn_context_find(context, run->context,
-                        &(struct tn_context_place){symbols, run->B, run->N, NULL, 0});
-        tn_context_forward(context, &values, x, position->F, w->context, run->context);
-    }
-    tn_position_apply(position, &run->rows, x, position->F,
-                      w->positions ? w->positions : run->positions, run->N);
+    else if (w->embedding)
+        embed_symbols(run, x, symbols);
+    tn_position_apply(position, &run->rows, x, position->F, position_table(run), run->N);
 }
 
 void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths)

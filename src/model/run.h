@@ -12,6 +12,15 @@
 #include "layer/dense.h"
 #include "model/model_data.h"
 
+/* Sequences that continue from one pass to the next: all of them have read `position` symbols
+ * before this pass. A block of tn_run_states_size() bytes has the body's states of all
+ * sequences, then their last symbols, as far as the context reaches; zeros are the start. */
+struct tn_run_states {
+    uint64_t position;
+    const void *from; /* read by forward and backward */
+    void *to;         /* written by forward; another block */
+};
+
 struct tn_run_desc {
     size_t B, N; /* N: of symbols or frames */
     bool trains, recompute;
@@ -39,7 +48,8 @@ struct tarn_run {
     float *x, *y;            /* R x F: into the body and out of it, in its memory */
     float *d;                /* R x F, the gradient on its way back through it */
     float *outputs;          /* R x outputs */
-    float *positions;        /* a sequence's sinusoid */
+    float *positions;        /* a sequence's sinusoid, */
+    uint64_t positions_from; /* of the positions from here on */
     int32_t *context;        /* rows of its tables */
     float *stacked;          /* R x floats of a stack of frames */
     size_t *given, *rounded; /* B lengths, of symbols or frames and of positions */
@@ -48,8 +58,9 @@ struct tarn_run {
     /* Of the forward under way. */
     size_t given_T;        /* frames from one sequence to the next; by tn_run_sizes() */
     const size_t *lengths; /* B of them, in positions, or NULL; likewise */
-    double dropout;        /* 0 outside of training */
-    uint64_t dropout_seed; /* of this update */
+    const struct tn_run_states *states; /* NULL: sequences begin and end with the pass */
+    double dropout;                     /* 0 outside of training */
+    uint64_t dropout_seed;              /* of this update */
 
     size_t bytes; /* of the longest and all that lie in its memory */
     void *memory, *plans;
@@ -61,6 +72,14 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
 
 /* The shortest that takes T symbols or frames; the longest if none does. */
 tarn_run *tn_run_for(tarn_run *run, size_t T);
+
+/* Bytes of a block of states; 0: the body, with its attention, has no states of constant size.
+ */
+size_t tn_run_states_size(const tarn_run *run);
+
+/* Whether a block, which may come from a file, can be what streams of this run left at a
+ * position. */
+bool tn_run_states_fit(const tarn_run *run, const void *states, uint64_t position);
 
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
 void tn_run_lengths(tarn_run *run, const size_t *lengths);

@@ -36,6 +36,11 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     if (!row->reads_data && desc->data)
         return tn_fail(err, TARN_EINVAL, "data: task '%s' generates its own; leave it out",
                        name);
+    if (desc->carry && !row->carries)
+        return tn_fail(err, TARN_EINVAL,
+                       "carry: the sequences of task '%s' do not continue each other; leave it "
+                       "out",
+                       name);
     if ((row->frames == 0 && desc->cache) || (!row->skipped && desc->strict))
         return tn_fail(err, TARN_EINVAL, "%s: task '%s' does not use it; leave it out",
                        desc->cache ? "cache" : "strict", name);

@@ -29,6 +29,8 @@ struct tn_task_desc {
     size_t stack; /* frames that are one position of the model; 0: 1 */
     const char *cache; /* folder for features; NULL: none */
     bool strict;    /* what is wrong with one sequence is a failure, instead of skipping it */
+    bool carry;     /* sequences of training continue from batch to batch; only text does */
+    size_t batch;   /* sequences of a batch, with carry */
     size_t threads; /* 0: all */
 };
 
@@ -55,6 +57,7 @@ struct tn_task_row {
     tarn_table_row about;
     bool reads_data; /* has no sense without desc.data */
     bool has_length; /* the data says how long a sequence is */
+    bool carries;    /* desc.carry can be asked for */
     struct tn_metric metric;
 
     /* What suits the task, as tarn_settings_set() takes it; ended by a NULL name. */

@@ -9,6 +9,13 @@
 #include "data/text_set.h"
 #include "task/task.h"
 
+static void close_set(void *set)
+{
+    if (set)
+        tn_text_set_free(set);
+    free(set);
+}
+
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_text_set *const set = malloc(sizeof *set);
@@ -18,18 +25,23 @@ static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, ta
     const tarn_status status = tn_text_set_read(set, desc->data, desc->length, desc->validation,
                                                 desc->seed, desc->strict, err);
 
-    if (status == TARN_OK)
-        task->set = set;
-    else
+    if (status != TARN_OK) {
         free(set);
-    return status;
-}
+        return status;
+    }
+    if (desc->carry && !tn_text_set_carries(set, desc->batch)) {
+        const size_t bytes = set->training;
 
-static void close_set(void *set)
-{
-    if (set)
-        tn_text_set_free(set);
-    free(set);
+        close_set(set);
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: has %zu bytes for training; expected more than %zu for %zu streams "
+                       "of length %zu",
+                       tn_path_shown(desc->data), bytes, desc->batch * desc->length,
+                       desc->batch, desc->length);
+    }
+    task->set = set;
+    set->carry = desc->carry;
+    return TARN_OK;
 }
 
 static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
@@ -99,6 +111,7 @@ const struct tn_task_row tn_task_text = {
     .about = {"text", "predict the next byte of a text file, or of the text files in a folder",
               tn_no_options},
     .reads_data = true,
+    .carries = true,
     .metric = {"bits_per_byte", bits_per_byte, false},
     .settings = settings,
     .preset = "small",

@@ -11,6 +11,7 @@
 #include "train/trainer.h"
 
 static const char progress_key[] = "tarn_progress";
+static const char states_name[] = "carry.states"; /* of the streams, if they are carried */
 
 /* Of the names of moment i: "optimizer.m." */
 struct prefix {
@@ -37,6 +38,7 @@ struct progress {
     double best;
     uint64_t improved, stale, cuts, since;
     double point, stretch;
+    uint64_t position; /* of carried streams */
 };
 
 static const struct tn_field fields[] = {
@@ -51,6 +53,7 @@ static const struct tn_field fields[] = {
     TN_FIELD_SINCE(struct progress, SEED, since, 0, TN_FIELD_MOST, "0", ""),
     TN_FIELD_SINCE(struct progress, NUMBER, point, 0, 1e300, "0", ""),
     TN_FIELD_SINCE(struct progress, NUMBER, stretch, 0, 1e300, "0", ""),
+    TN_FIELD_SINCE(struct progress, SEED, position, 0, TN_FIELD_MOST, "0", ""),
     {.about = {.name = NULL}},
 };
 
@@ -67,6 +70,7 @@ static struct progress progress_of(const tarn_trainer *t)
         .since = t->watched.since,
         .point = t->watched.point,
         .stretch = t->watched.stretch,
+        .position = t->carry.position,
     };
 
     tn_fields_set(fields, &p, "optimizer", t->optimizer.row->about.name, NULL);
@@ -75,9 +79,11 @@ static struct progress progress_of(const tarn_trainer *t)
 
 /* ---- Saving ------------------------------------------------------------- */
 
-/* Memory for writing: as many tensors as there are arrays for each of the model's. */
+/* Memory for writing: as many tensors as there are arrays for each of the model's, and the
+ * states. */
 struct draft {
     struct tn_safetensor *tensors;
+    size_t count;
     struct tn_tensor_text *names;
     char *config, *progress;
 };
@@ -96,7 +102,7 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     const struct progress progress = progress_of(t);
     tarn_status status;
 
-    draft->tensors = calloc(arrays * n, sizeof *draft->tensors);
+    draft->tensors = calloc(arrays * n + 1, sizeof *draft->tensors);
     draft->names = calloc(arrays * n, sizeof *draft->names);
     if (!draft->tensors || !draft->names)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to write a checkpoint");
@@ -109,6 +115,15 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     for (size_t i = 1; i < arrays; i++)
         tn_model_tensors(draft->tensors + i * n, draft->names + i * n, t->model,
                          prefix_of(t, i - 1).text, t->moments[i - 1]);
+    draft->count = arrays * n;
+    if (t->carry.bytes > 0)
+        draft->tensors[draft->count++] = (struct tn_safetensor){
+            .name = states_name,
+            .dtype = TN_DTYPE_U8,
+            .rank = 1,
+            .shape = {t->carry.bytes},
+            .data = t->carry.blocks[0],
+        };
     return TARN_OK;
 }
 
@@ -129,9 +144,7 @@ tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
             metadata[entries++] = (struct tn_safetensors_entry){tn_note_key, t->model->note};
         if (more)
             metadata[entries++] = *more;
-        status =
-            tn_safetensors_write(path, draft.tensors, array_count(t) * t->model->tensor_count,
-                                 metadata, entries, err);
+        status = tn_safetensors_write(path, draft.tensors, draft.count, metadata, entries, err);
     }
     draft_free(&draft);
     return status;
@@ -220,7 +233,32 @@ static tarn_status read_arrays(float *arrays, const tarn_trainer *t,
     return status;
 }
 
-static void take_over(tarn_trainer *t, const struct progress *p, const float *arrays)
+/* NULL in *states: the trainer carries none. */
+static tarn_status find_states(const void **states, const tarn_trainer *t,
+                               const struct progress *p, const struct tn_safetensors *file,
+                               const char *path, tarn_error *err)
+{
+    const struct tn_safetensor *const found = tn_safetensors_find(file, states_name);
+
+    *states = NULL;
+    if (t->carry.bytes == 0)
+        return TARN_OK;
+    if (!found)
+        return tn_fail(err, TARN_EINVAL, "%s: has no tensor '%s'; it was trained without carry",
+                       path, states_name);
+    if (found->dtype != TN_DTYPE_U8 || found->bytes != t->carry.bytes)
+        return tn_fail(err, TARN_EINVAL,
+                       "%s: '%s' has %zu bytes; expected %zu: it was trained with another "
+                       "batch size",
+                       path, states_name, found->bytes, t->carry.bytes);
+    if (!tn_run_states_fit(t->run, found->data, p->position))
+        return tn_fail(err, TARN_EFORMAT, "%s: '%s' is damaged", path, states_name);
+    *states = found->data;
+    return TARN_OK;
+}
+
+static void take_over(tarn_trainer *t, const struct progress *p, const float *arrays,
+                      const void *states)
 {
     const size_t n = t->model->count;
 
@@ -233,6 +271,9 @@ static void take_over(tarn_trainer *t, const struct progress *p, const float *ar
     t->weight = 0.0;
     t->watched = (struct tn_schedule_state){p->best,  p->improved, p->stale,  p->cuts,
                                             p->since, p->point,    p->stretch};
+    t->carry.position = p->position;
+    if (states)
+        memcpy(t->carry.blocks[0], states, t->carry.bytes);
 }
 
 /* All is read before anything is taken over. */
@@ -241,6 +282,7 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
 {
     struct progress p = {0};
     float *const arrays = malloc(array_count(t) * t->model->count * sizeof *arrays);
+    const void *states = NULL;
     tarn_status status;
 
     if (!arrays)
@@ -248,8 +290,9 @@ tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *fil
     if ((status = check_config(t, file, path, err)) == TARN_OK &&
         (status = check_note(t, file, path, err)) == TARN_OK &&
         (status = read_progress(&p, t, file, path, err)) == TARN_OK &&
+        (status = find_states(&states, t, &p, file, path, err)) == TARN_OK &&
         (status = read_arrays(arrays, t, file, path, err)) == TARN_OK)
-        take_over(t, &p, arrays);
+        take_over(t, &p, arrays, states);
     free(arrays);
     return status;
 }

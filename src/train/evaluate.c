@@ -93,6 +93,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
     struct tn_training state = {.settings = *settings};
 
     state.settings.accumulate = 1; /* one batch at a time is enough here */
+    state.settings.carry = false;  /* only training continues from batch to batch */
     if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
         (status = tn_loader_open(&loader, &state.settings, &data, err)) != TARN_OK)
         return status;

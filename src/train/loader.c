@@ -44,6 +44,7 @@ tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_spl
         .lengths = batch->lengths,
         .counts = batch->counts,
         .length = batch->length,
+        .position = batch->position,
     };
     return status;
 }
@@ -60,6 +61,8 @@ static tarn_status open_task(struct tn_loader *loader, tarn_settings *settings,
         .stack = given->stack,
         .cache = *settings->cache ? settings->cache : NULL,
         .strict = settings->strict,
+        .carry = settings->carry,
+        .batch = settings->batch,
         .threads = given->threads,
     };
     const tarn_status status = tn_task_create(&loader->task, settings->task, &desc, err);

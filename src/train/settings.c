@@ -93,6 +93,9 @@ const struct tn_field tn_training_fields[] = {
     FIELD_SINCE(PATH, cache, 0, 0, "",
                 "folder for cached features, for tasks that compute them", "DIR"),
     FIELD_SINCE(FLAG, strict, 0, 0, "false", "stop at bad data instead of skipping it"),
+    FIELD_SINCE(FLAG, carry, 0, 0, "false",
+                "truncated backpropagation through time: each sequence of a batch continues "
+                "where the batch before ended, from the state that it left"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),

@@ -22,6 +22,8 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     t->g = tn_arena_floats(arena, floats);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         t->moments[i] = tn_arena_floats(arena, floats);
+    if (t->carry.bytes > 0)
+        tn_carry_lay_out(&t->carry, arena);
 }
 
 static tarn_status allocate(tarn_trainer *t, tarn_error *err)
@@ -43,6 +45,8 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         memset(t->moments[i], 0, t->model->count * sizeof(float));
     tn_weights_carve(&t->gradients, &t->model->arch, t->g);
+    if (t->carry.bytes > 0)
+        tn_carry_reset(&t->carry);
     return TARN_OK;
 }
 
@@ -113,7 +117,9 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     t->skip = desc->skip_nonfinite;
     t->seed = desc->seed;
     if ((status = read_names(t, desc, err)) != TARN_OK ||
-        (status = make_run(t, desc, err)) != TARN_OK || (status = allocate(t, err)) != TARN_OK)
+        (status = make_run(t, desc, err)) != TARN_OK ||
+        (desc->carry && (status = tn_carry_init(&t->carry, t->run, err)) != TARN_OK) ||
+        (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
     else
         *trainer = t;
@@ -137,7 +143,7 @@ void tarn_trainer_free(tarn_trainer *t)
 static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, size_t count,
                                  double *weight, tarn_error *err)
 {
-    tarn_status status = TARN_OK;
+    tarn_status status = tn_carry_check(&t->carry, batches, count, err);
 
     *weight = 0.0;
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
@@ -160,14 +166,22 @@ static struct tn_loss sum_gradients(tarn_trainer *t, const tarn_batch *batches, 
     struct tn_loss total = {0};
 
     memset(t->g, 0, t->model->count * sizeof *t->g);
+    tn_carry_begin(&t->carry);
     for (size_t i = 0; i < count; i++) {
         struct tn_loss loss;
+        struct tn_run_states states;
         tarn_run *const run = tn_batch_run(t->run, &batches[i]);
+
+        if (t->carry.bytes > 0) {
+            states = tn_carry_next(&t->carry, batches[i].position);
+            run->states = &states;
+        }
 
         run->dropout = t->model->arch.config.dropout;
         run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
         tn_batch_loss(run, &loss, &batches[i], (float)(1.0 / weight));
         tn_run_backward(run, &t->gradients, batches[i].inputs);
+        run->states = NULL;
         total.loss += loss.loss;
         total.weight += loss.weight;
         total.correct += loss.correct;
@@ -257,6 +271,7 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
     t->updates++;
+    tn_carry_apply(&t->carry);
     if (report->skipped)
         t->skipped++;
     else

@@ -6,6 +6,7 @@
 #include "file/safetensors.h"
 #include "tarn/train.h"
 #include "train/batch_loss.h"
+#include "train/carry.h"
 #include "train/clip.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -25,6 +26,7 @@ struct tarn_trainer {
     uint64_t updates; /* done, skipped ones too */
     uint64_t skipped; /* of these: the moments have not seen them */
     struct tn_schedule_state watched;
+    struct tn_carry carry;
     float *moments[TN_MOMENTS_MOST]; /* the optimizer's, a float per parameter */
 
     float *g;      /* gradients, likewise */

@@ -429,6 +429,7 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .steps = schedule_steps(t),
         .precision = s->precision,
         .recompute = s->recompute,
+        .carry = s->carry,
         .varies = t->loader.task->row->frames > 0,
         .skip_nonfinite = s->skip_nonfinite,
         .seed = s->seed,

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* carry.h - truncated backpropagation through time: B streams that continue from batch to
+ * batch, their states included. Gradients end where a batch begins.
+ *
+ * The batches of an update start from the states that the last applied update left; applying
+ * the update makes those that its own batches left the next ones. So gradients that are never
+ * applied change nothing. */
+#ifndef TN_CARRY_H
+#define TN_CARRY_H
+
+#include "model/run.h"
+#include "tarn/train.h"
+
+struct tn_carry {
+    size_t bytes;      /* of a block of states; 0: batches are not continued */
+    size_t length;     /* symbols of each stream in a batch */
+    uint64_t position; /* symbols that each stream had read at the last applied update */
+    char *blocks[3];   /* the states then; and two that batches write alternately */
+
+    /* Of the update under way. */
+    uint64_t reached;
+    size_t last; /* block that the last batch left */
+};
+
+/* For the streams of a run. Refuses models whose streams have no state of constant size. */
+tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, tarn_error *err);
+
+/* The blocks, laid out; and all streams at their start. */
+void tn_carry_lay_out(struct tn_carry *carry, struct tn_arena *arena);
+void tn_carry_reset(struct tn_carry *carry);
+
+/* Batches start at 0, which begins all streams anew, or where the one before ended. */
+tarn_status tn_carry_check(const struct tn_carry *carry, const tarn_batch *batches,
+                           size_t count, tarn_error *err);
+
+/* An update begins; the states of its next batch; and the update is applied. */
+void tn_carry_begin(struct tn_carry *carry);
+struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position);
+void tn_carry_apply(struct tn_carry *carry);
+
+#endif
