@@ -116,6 +116,22 @@ static float *lay_out_arrays(const struct attention_timing *t, struct memory *me
     return outputs;
 }
 
+/* Inputs with an activation have numbers such as it gives. */
+static void activate(const struct attention_timing *t, struct memory *memory)
+{
+    const tarn_attention_desc *const d = &t->desc;
+    const tarn_attention_input *const in = tarn_attention_inputs(d->kind);
+
+    for (size_t i = 0; in[i].name; i++)
+        for (size_t e = 0; in[i].activation == TARN_INPUT_SIGMOID &&
+                           e < d->batch * d->queries * d->heads * width_of(d, &in[i]);
+             e++) {
+            float *const x = memory->block + (memory->arrays.in[i].data - memory->block) + e;
+
+            *x = 1.0f / (1.0f + expf(-*x));
+        }
+}
+
 static void memory_clear(struct memory *memory)
 {
     free(memory->block);
@@ -139,6 +155,7 @@ static tarn_status memory_init(struct memory *memory, const struct attention_tim
     const float *const outputs = lay_out_arrays(t, memory);
     for (float *x = memory->block; x < outputs; x++)
         *x = draw(&state);
+    activate(t, memory);
     return TARN_OK;
 }
 

@@ -118,6 +118,8 @@ static void step_some(struct attention_run *run, const size_t *which, const size
         const size_t row = t->H * t->width;
 
         buffers[i] = take(n * row, sizeof(float));
+        if (i < run->in_count && run->in[i].parameter)
+            continue;
         for (size_t s = 0; s < n * t->H && i < run->in_count; s++)
             memcpy(buffers[i] + s * t->width,
                    tensor_row(t, which[s / t->H], positions[s / t->H], s % t->H),

@@ -134,8 +134,9 @@ static long double needed(const tarn_attention_desc *desc)
 
 static void check_honest(const tarn_attention *plan, const tarn_attention_desc *desc)
 {
+    const size_t each = strcmp(desc->kind, "gated") == 0 ? desc->keys : desc->queries;
     const long double positions =
-        (long double)desc->batch * (long double)desc->heads * (long double)desc->queries;
+        (long double)desc->batch * (long double)desc->heads * (long double)each;
 
     if ((long double)tarn_attention_workspace_size(plan) < needed(desc) ||
         (long double)tarn_attention_saved_size(plan) < 4.0L * positions)

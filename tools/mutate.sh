@@ -203,6 +203,15 @@ mutations() {
     mutate "positive: gradient where capped" src/layer/map_positive.c \
         's/g\[i\] = exponent\[i\] < cap ?/g[i] = exponent[i] <= cap ?/' test_feature_maps
 
+    mutate "block: gates have no activation" src/model/block.c \
+        's/^    activate(b);//' test_model_gradients test_generate
+    mutate "block: no slope of an input's activation" src/model/block.c \
+        's/\*= activation_slope(input->activation, b->tape->inputs\[at\])/*= 1.0f/' test_model_gradients
+    mutate "block: no slope of a parameter's activation" src/model/block.c \
+        's/activation_slope(input->activation, b->tape->parameters\[from + e\]);/1.0f;/' \
+        test_model_gradients
+    mutate "inputs: parameters lie among projections" src/model/config.c \
+        's/arch->inputs\[i\].parameter == parameters ?/true ?/' test_model_gradients
     lsh="test_lsh test_lsh_properties"
     mutate "lsh: no gradient of the division by the length" src/layer/attention_lsh.c \
         's/-(c \* c \* c)/0.0f * -(c * c * c)/' $lsh

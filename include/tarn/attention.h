@@ -188,12 +188,24 @@ typedef enum tarn_input_width {
     TARN_SCALAR       /* 1 */
 } tarn_input_width;
 
-/* One input of a kind. */
+/* What a model applies to an input that it makes. */
+typedef enum tarn_input_activation {
+    TARN_INPUT_IDENTITY,
+    TARN_INPUT_SIGMOID
+} tarn_input_activation;
+
+/* One input of a kind, and how a model makes it: by a projection of its activations, or as a
+ * parameter that it learns. */
 typedef struct tarn_attention_input {
     const char *name; /* "query", "key", "value", ... */
     const char *help;
     tarn_input_width width;
-    bool at_keys; /* has the positions and lengths of the keys, not those of the queries */
+    bool at_keys;   /* has the positions and lengths of the keys, not those of the queries */
+    bool parameter; /* has one row per head, the same at all positions of all sequences: its
+                       strides along these are ignored, and its gradient is the sum over them */
+    tarn_input_activation activation;
+    float start; /* initial value of a parameter, or of the bias of a projection that has an
+                    activation, before the activation; other biases are drawn */
 } tarn_attention_input;
 
 /* What a kind, given as in tarn_attention_desc, takes, in the order of tarn_attention_arrays;

@@ -6,29 +6,31 @@
 
 #include "layer/attention_check.h"
 
-#define TN_ATTENTION_KIND(name) extern const struct tn_attention_kind tn_attention_##name;
-#include "layer/attention_kinds.def"
-#undef TN_ATTENTION_KIND
-
-static const struct tn_attention_kind *const kinds[] = {
-#define TN_ATTENTION_KIND(name) &tn_attention_##name,
-#include "layer/attention_kinds.def"
-#undef TN_ATTENTION_KIND
-};
-
 const struct tn_table tn_attention_kinds = {"kind", tarn_attention_kind};
 
 const tarn_table_row *tarn_attention_kind(size_t index)
 {
-    return index < sizeof kinds / sizeof kinds[0] ? &kinds[index]->about : NULL;
+    const struct tn_attention_kind *const *row = tn_attention_kind_rows;
+
+    while (*row && index > 0) {
+        row++;
+        index--;
+    }
+    return *row ? &(*row)->about : NULL;
 }
 
 /* ---- Inputs ------------------------------------------------------------- */
 
 const tarn_attention_input tn_query_key_value[] = {
-    {"query", "what a position looks for", TARN_QUERY_WIDTH, false},
-    {"key", "what a position is found by", TARN_QUERY_WIDTH, true},
-    {"value", "what a position gives", TARN_VALUE_WIDTH, true},
+    {.name = "query", .help = "what a position looks for", .width = TARN_QUERY_WIDTH},
+    {.name = "key",
+     .help = "what a position is found by",
+     .width = TARN_QUERY_WIDTH,
+     .at_keys = true},
+    {.name = "value",
+     .help = "what a position gives",
+     .width = TARN_VALUE_WIDTH,
+     .at_keys = true},
     {0},
 };
 
@@ -58,7 +60,12 @@ size_t tn_input_width(const tarn_attention *plan, const tarn_attention_input *in
 
 size_t tn_input_length(const tarn_attention *plan, const tarn_attention_input *input)
 {
-    return input->at_keys ? plan->Nk : plan->N;
+    return input->parameter ? 1 : input->at_keys ? plan->Nk : plan->N;
+}
+
+size_t tn_input_batch(const tarn_attention_input *input, size_t B)
+{
+    return input->parameter ? 1 : B;
 }
 
 /* ---- States ------------------------------------------------------------- */
@@ -342,8 +349,10 @@ static tarn_attention_arrays walked(const tarn_attention *plan,
     for (size_t i = 0; inputs[i].name; i++) {
         const size_t n = step ? 1 : tn_input_length(plan, &inputs[i]);
 
-        used.in[i] = walked_in(arrays->in[i], B, n, plan->H);
-        used.din[i] = walked_out(arrays->din[i], B, n, plan->H);
+        const size_t batch = tn_input_batch(&inputs[i], B);
+
+        used.in[i] = walked_in(arrays->in[i], batch, n, plan->H);
+        used.din[i] = walked_out(arrays->din[i], batch, n, plan->H);
     }
     return used;
 }

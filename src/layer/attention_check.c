@@ -185,8 +185,9 @@ static tarn_status check_forward_arrays(const tarn_attention *plan,
     for (const tarn_attention_input *input = plan->kind->inputs;
          input->name && status == TARN_OK; input++) {
         const size_t n = step ? 1 : tn_input_length(plan, input);
-        const struct array in = array_in(input->name, arrays->in[input - plan->kind->inputs], B,
-                                         n, plan->H, tn_input_width(plan, input));
+        const struct array in =
+            array_in(input->name, arrays->in[input - plan->kind->inputs],
+                     tn_input_batch(input, B), n, plan->H, tn_input_width(plan, input));
 
         status = check_input(&in, err);
     }
@@ -202,8 +203,9 @@ static tarn_status check_gradients(const tarn_attention *plan,
     for (const tarn_attention_input *input = plan->kind->inputs;
          input->name && status == TARN_OK; input++) {
         struct array din =
-            array_out(input->name, arrays->din[input - plan->kind->inputs], plan->B,
-                      tn_input_length(plan, input), plan->H, tn_input_width(plan, input));
+            array_out(input->name, arrays->din[input - plan->kind->inputs],
+                      tn_input_batch(input, plan->B), tn_input_length(plan, input), plan->H,
+                      tn_input_width(plan, input));
 
         din.of = "gradient of ";
         status = check_output(&din, err);

@@ -70,6 +70,9 @@ struct tn_attention_kind {
 
 extern const struct tn_table tn_attention_kinds; /* of attention_kinds.def */
 
+/* The kinds in attention_kinds.def, ended by NULL. */
+extern const struct tn_attention_kind *const tn_attention_kind_rows[];
+
 /* Fills a plan in the caller's memory and allocates only what a kind or map draws at random.
  * desc->host is not read. */
 tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *desc,
@@ -114,8 +117,9 @@ extern const tarn_attention_input tn_query_key_value[];
 
 size_t tn_input_count(const tarn_attention_input *inputs);
 
-/* Floats per head, and positions. */
+/* Floats per head; sequences of B; and positions. */
 size_t tn_input_width(const tarn_attention *plan, const tarn_attention_input *input);
+size_t tn_input_batch(const tarn_attention_input *input, size_t B);
 size_t tn_input_length(const tarn_attention *plan, const tarn_attention_input *input);
 
 static inline const float *tn_in(tarn_input a, size_t b, size_t h, size_t n)

@@ -348,9 +348,13 @@ static void work(const tarn_attention *plan, struct tn_arena *arena)
 }
 
 static const tarn_attention_input inputs[] = {
-    [TN_LSH_QUERY] = {"query", "what a position looks for and is found by", TARN_QUERY_WIDTH,
-                      false},
-    [TN_LSH_VALUE] = {"value", "what a position gives", TARN_VALUE_WIDTH, true},
+    [TN_LSH_QUERY] = {.name = "query",
+                      .help = "what a position looks for and is found by",
+                      .width = TARN_QUERY_WIDTH},
+    [TN_LSH_VALUE] = {.name = "value",
+                      .help = "what a position gives",
+                      .width = TARN_VALUE_WIDTH,
+                      .at_keys = true},
     {0},
 };
 

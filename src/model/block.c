@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "model/block.h"
 
+#include <math.h>
+
 #include "layer/activation.h"
 
 /* ---- Plans -------------------------------------------------------------- */
@@ -119,6 +121,7 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
     else if (plan->trains)
         tape.t = tn_arena_floats(arena, R * F);
     tape.inputs = tn_arena_floats(arena, R * plan->projected);
+    tape.parameters = tn_arena_floats(arena, tn_arch_parameters(plan->arch));
     tape.mixed = tn_arena_floats(arena, R * F);
     if (plan->trains)
         tape.s = tn_arena_floats(arena, R * F);
@@ -140,6 +143,8 @@ struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *pl
     struct tn_block_gradients g = {.branch = tn_arena_floats(arena, R * F)};
     struct tn_arena feed = *arena;
 
+    g.dparameters = tn_arena_floats(arena, tn_arch_parameters(plan->arch));
+    feed = *arena;
     g.dinputs = tn_arena_floats(arena, R * plan->projected);
     g.dmixed = tn_arena_floats(arena, R * F);
     g.dhidden = tn_arena_floats(&feed, R * plan->inner.width);
@@ -147,7 +152,7 @@ struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *pl
     return g;
 }
 
-/* ---- Slices ------------------------------------------------------------- */
+/* ---- Inputs of attention ------------------------------------------------------------- */
 
 /* Floats of a head of input i. */
 static ptrdiff_t head_width(const struct tn_arch *arch, size_t i)
@@ -162,9 +167,14 @@ tarn_attention_arrays tn_block_arrays(const struct tn_block *b, size_t N)
     const ptrdiff_t wide = (ptrdiff_t)b->plan->projected;
     tarn_attention_arrays arrays = {.y = {b->tape->mixed, n * F, F, (ptrdiff_t)arch->D}};
 
-    for (size_t i = 0; arch->inputs[i].name; i++)
-        arrays.in[i] = (tarn_input){b->tape->inputs + tn_arch_input_from(arch, i), n * wide,
-                                    wide, head_width(arch, i)};
+    for (size_t i = 0; arch->inputs[i].name; i++) {
+        const size_t from = tn_arch_input_from(arch, i);
+
+        arrays.in[i] =
+            arch->inputs[i].parameter
+                ? (tarn_input){b->tape->parameters + from, 0, 0, head_width(arch, i)}
+                : (tarn_input){b->tape->inputs + from, n * wide, wide, head_width(arch, i)};
+    }
     return arrays;
 }
 
@@ -177,9 +187,68 @@ void tn_block_gradient_arrays(tarn_attention_arrays *arrays, const struct tn_blo
     arrays->dy = (tarn_input){g->dmixed, y.batch, y.position, y.head};
     for (size_t i = 0; arch->inputs[i].name; i++) {
         const tarn_input in = arrays->in[i];
+        float *const to = arch->inputs[i].parameter ? g->dparameters : g->dinputs;
 
-        arrays->din[i] = (tarn_output){g->dinputs + tn_arch_input_from(arch, i), in.batch,
-                                       in.position, in.head};
+        arrays->din[i] =
+            (tarn_output){to + tn_arch_input_from(arch, i), in.batch, in.position, in.head};
+    }
+}
+
+/* ---- Activations of inputs ---------------------------------------------- */
+
+static float activated(tarn_input_activation activation, float x)
+{
+    return activation == TARN_INPUT_SIGMOID ? 1.0f / (1.0f + expf(-x)) : x;
+}
+
+/* Its slope, seen in its result. */
+static float activation_slope(tarn_input_activation activation, float y)
+{
+    return activation == TARN_INPUT_SIGMOID ? y * (1.0f - y) : 1.0f;
+}
+
+static void activate(const struct tn_block *b)
+{
+    const struct tn_arch *const arch = b->plan->arch;
+
+    for (size_t i = 0; arch->inputs[i].name; i++) {
+        const tarn_attention_input *const input = &arch->inputs[i];
+        const size_t width = tn_arch_input_width(arch, i), from = tn_arch_input_from(arch, i);
+
+        for (size_t e = 0; e < width && input->parameter; e++)
+            b->tape->parameters[from + e] = activated(input->activation, b->weights->in[i][e]);
+        if (input->parameter || input->activation == TARN_INPUT_IDENTITY)
+            continue;
+        for (size_t r = 0; r < b->plan->rows.rows; r++)
+            for (size_t e = from; e < from + width; e++) {
+                float *const x = &b->tape->inputs[r * b->plan->projected + e];
+
+                *x = activated(input->activation, *x);
+            }
+    }
+}
+
+/* dinputs become those before the activations; gradients of parameters are added. */
+static void activate_backward(const struct tn_block *b, const struct tn_block_gradients *g,
+                              const struct tn_block_weights *dw)
+{
+    const struct tn_arch *const arch = b->plan->arch;
+
+    for (size_t i = 0; arch->inputs[i].name; i++) {
+        const tarn_attention_input *const input = &arch->inputs[i];
+        const size_t width = tn_arch_input_width(arch, i), from = tn_arch_input_from(arch, i);
+
+        for (size_t e = 0; e < width && input->parameter; e++)
+            dw->in[i][e] += g->dparameters[from + e] *
+                            activation_slope(input->activation, b->tape->parameters[from + e]);
+        if (input->parameter || input->activation == TARN_INPUT_IDENTITY)
+            continue;
+        for (size_t r = 0; r < b->plan->rows.rows; r++)
+            for (size_t e = from; e < from + width; e++) {
+                const size_t at = r * b->plan->projected + e;
+
+                g->dinputs[at] *= activation_slope(input->activation, b->tape->inputs[at]);
+            }
     }
 }
 
@@ -207,6 +276,7 @@ static void attention_forward(const struct tn_block *b, float *s, const float *x
     const struct tn_block_tape *const tape = b->tape;
 
     tn_dense_forward(&plan->project, tape->inputs, x, w->in[0], w->in_bias[0], plan->scratch);
+    activate(b);
     b->mix(b->arg, b);
     tn_dense_forward(&plan->out, s, tape->mixed, w->out, w->out_bias, plan->scratch);
     add_branch(b, s, residual, b->attention_seed);
@@ -302,6 +372,7 @@ static void attention_backward(const struct tn_block *b, float *dx, const float 
     tn_dense_backward(&plan->out, g->dmixed, dw->out, dw->out_bias, given, b->tape->mixed,
                       w->out, plan->scratch);
     b->mix_backward(b->arg, b, g);
+    activate_backward(b, g, dw);
     tn_dense_backward(&plan->project, dx, dw->in[0], dw->in_bias[0], g->dinputs, x, w->in[0],
                       plan->scratch);
 }

@@ -54,6 +54,7 @@ struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
 struct tn_block_tape {
     float *first;          /* norm1(x), pre-norm only */
     float *inputs, *mixed; /* of attention: R x projected, R x F */
+    float *parameters;     /* of attention, after their activations */
     float *z;
     float *s, *t;           /* t: post-norm only. In training; else s lies in x, t in z */
     float *hidden, *before; /* within E, after and before the activation; before: if kept */
@@ -66,6 +67,7 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
 /* Backward's own arrays, for all blocks. */
 struct tn_block_gradients {
     float *dinputs, *dmixed, *dhidden; /* dhidden lies where the other two do */
+    float *dparameters;                /* of attention */
     float *branch;                     /* R x F: the gradient of what a branch added */
 };
 
@@ -88,7 +90,7 @@ struct tn_block {
 };
 
 /* The arrays of attention, with rows (., N): slices of tape->inputs, side by side in its rows,
- * and tape->mixed; and of the gradients. */
+ * parameters, and tape->mixed; and of the gradients. */
 tarn_attention_arrays tn_block_arrays(const struct tn_block *block, size_t N);
 void tn_block_gradient_arrays(tarn_attention_arrays *arrays, const struct tn_block *block,
                               const struct tn_block_gradients *gradients);

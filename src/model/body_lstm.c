@@ -78,7 +78,7 @@ static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,
             snprintf(name, sizeof name, "lstm.%s_l%zu%s", rows[k].name, layer,
                      way ? "_reverse" : "");
             tn_visit_tensor(walk, rows[k].at, name, 4 * H, rows[k].columns, TN_START_UNIFORM,
-                            H);
+                            (double)H);
         }
     }
 }

@@ -27,25 +27,42 @@ static size_t layers_of(const tarn_run *run)
 
 /* ---- Tensors ------------------------------------------------------------ */
 
-static const char *projection_name(char name[64], const tarn_attention_input *input,
-                                   const char *what)
+static const char *input_name(char name[64], const tarn_attention_input *input,
+                              const char *what)
 {
-    snprintf(name, 64, "attention.%.24s_projection.%s", input->name, what);
+    snprintf(name, 64, "attention.%.*s%s", TN_INPUT_NAME, input->name, what);
     return name;
+}
+
+static void bias_tensor(const struct tn_tensor_walk *w, float **at, const char *name,
+                        const tarn_attention_input *input, size_t width, size_t F)
+{
+    if (input->activation == TARN_INPUT_IDENTITY)
+        tn_visit_bias(w, at, name, width, F);
+    else
+        tn_visit_tensor(w, at, name, width, 0, TN_START_VALUE, (double)input->start);
 }
 
 static void attention_tensors(const struct tn_tensor_walk *w, struct tn_block_weights *b,
                               const struct tn_arch *arch)
 {
-    const size_t F = arch->config.width;
+    const size_t F = arch->config.width, H = arch->config.heads;
+    const tarn_attention_input *const in = arch->inputs;
     char name[64];
 
-    for (size_t i = 0; arch->inputs[i].name; i++)
-        tn_visit_matrix(w, &b->in[i], projection_name(name, &arch->inputs[i], "weight"),
+    for (size_t i = 0; in[i].name; i++)
+        if (!in[i].parameter)
+            tn_visit_matrix(w, &b->in[i], input_name(name, &in[i], "_projection.weight"),
+                            tn_arch_input_width(arch, i), F);
+    for (size_t i = 0; in[i].name; i++)
+        if (!in[i].parameter)
+            bias_tensor(w, &b->in_bias[i], input_name(name, &in[i], "_projection.bias"), &in[i],
                         tn_arch_input_width(arch, i), F);
-    for (size_t i = 0; arch->inputs[i].name; i++)
-        tn_visit_bias(w, &b->in_bias[i], projection_name(name, &arch->inputs[i], "bias"),
-                      tn_arch_input_width(arch, i), F);
+    for (size_t i = 0; in[i].name; i++)
+        if (in[i].parameter)
+            tn_visit_tensor(w, &b->in[i], input_name(name, &in[i], ""), H,
+                            tn_arch_input_width(arch, i) / H, TN_START_VALUE,
+                            (double)in[i].start);
     tn_visit_matrix(w, &b->out, "attention.out_projection.weight", F, F);
     tn_visit_bias(w, &b->out_bias, "attention.out_projection.bias", F, F);
 }

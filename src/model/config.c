@@ -177,18 +177,49 @@ size_t tn_arch_input_width(const struct tn_arch *arch, size_t i)
     return arch->config.heads * (arch->inputs[i].width == TARN_SCALAR ? 1 : arch->D);
 }
 
+/* Of the inputs before `end` that are parameters, or are not. */
+static size_t floats_before(const struct tn_arch *arch, size_t end, bool parameters)
+{
+    size_t floats = 0;
+
+    for (size_t i = 0; i < end; i++)
+        floats += arch->inputs[i].parameter == parameters ? tn_arch_input_width(arch, i) : 0;
+    return floats;
+}
+
 size_t tn_arch_input_from(const struct tn_arch *arch, size_t i)
 {
-    size_t from = 0;
-
-    for (size_t before = 0; before < i; before++)
-        from += tn_arch_input_width(arch, before);
-    return from;
+    return floats_before(arch, i, arch->inputs[i].parameter);
 }
 
 size_t tn_arch_projected(const struct tn_arch *arch)
 {
-    return tn_arch_input_from(arch, tn_input_count(arch->inputs));
+    return floats_before(arch, tn_input_count(arch->inputs), false);
+}
+
+size_t tn_arch_parameters(const struct tn_arch *arch)
+{
+    return floats_before(arch, tn_input_count(arch->inputs), true);
+}
+
+/* One product makes all projections, and names of tensors have names of inputs in them. */
+static tarn_status check_inputs_of(const tarn_attention *plan, tarn_error *err)
+{
+    const tarn_attention_input *const in = plan->kind->inputs;
+
+    if (!in[0].name || in[0].parameter)
+        return tn_fail(err, TARN_EINVAL,
+                       "attention: the first input of '%s' is a parameter; a model needs one "
+                       "that it projects",
+                       plan->kind->about.name);
+    for (size_t i = 0; in[i].name; i++)
+        if (i == TARN_ATTENTION_INPUTS || strlen(in[i].name) > TN_INPUT_NAME)
+            return tn_fail(err, TARN_EINVAL,
+                           "attention: '%s' has the input '%.40s'; a model takes at most %d, "
+                           "with names of at most %d bytes",
+                           plan->kind->about.name, in[i].name, TARN_ATTENTION_INPUTS,
+                           TN_INPUT_NAME);
+    return TARN_OK;
 }
 
 /* A plan for one position says whether kind, map and widths fit together. What it calls its
@@ -205,6 +236,7 @@ static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
     if ((status = tn_attention_init(&plan, &desc, &host, err)) == TARN_OK) {
         arch->inputs = plan.kind->inputs;
         arch->has_step = arch->body->steps && plan.kind->step;
+        status = check_inputs_of(&plan, err);
     }
     tn_attention_clear(&plan);
     return status;

@@ -36,11 +36,14 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
 tarn_attention_desc tn_arch_attention(const struct tn_arch *arch, size_t B, size_t N);
 uint64_t tn_arch_seed(const struct tn_arch *arch, size_t layer);
 
-/* Floats of a position of input i of the attention, all heads together; of the inputs before
- * it; and of all inputs. */
+enum { TN_INPUT_NAME = 24 }; /* bytes of an input's name at most */
+
+/* Floats of a position of input i of the attention, all heads together; of the inputs before it
+ * that are projections, or parameters, like it; and of all projections, and parameters. */
 size_t tn_arch_input_width(const struct tn_arch *arch, size_t i);
 size_t tn_arch_input_from(const struct tn_arch *arch, size_t i);
 size_t tn_arch_projected(const struct tn_arch *arch);
+size_t tn_arch_parameters(const struct tn_arch *arch);
 
 /* Frames that are one position of a preset's model, where its inputs are frames. */
 size_t tn_preset_stack(const char *name);

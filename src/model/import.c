@@ -72,7 +72,7 @@ static void name_in_file(char out[2 * TN_IMPORT_NAME], const struct tn_importing
 static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importing *m,
                                   const tarn_model *model)
 {
-    char name[2 * TN_IMPORT_NAME], missing[64] = "";
+    char name[2 * TN_IMPORT_NAME], missing[TN_TENSOR_NAME] = "";
     size_t count = 0;
     tarn_status status = TARN_OK;
 

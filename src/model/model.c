@@ -104,15 +104,13 @@ static float first_value(const struct tn_tensor *tensor, struct tn_random *rando
 {
     switch (tensor->start) {
     case TN_START_UNIFORM: /* as PyTorch's linear layer */
-        return (float)((2.0 * tn_random_uniform(random) - 1.0) / sqrt((double)tensor->fan_in));
+        return (float)((2.0 * tn_random_uniform(random) - 1.0) / sqrt(tensor->by));
     case TN_START_NORMAL:
         return (float)tn_random_normal(random);
-    case TN_START_ONE:
-        return 1.0f;
-    case TN_START_ZERO:
+    case TN_START_VALUE:
         break;
     }
-    return 0.0f;
+    return (float)tensor->by;
 }
 
 static void start(void *arg, const struct tn_tensor *tensor)

@@ -5,7 +5,7 @@
 
 #include "model/weights.h"
 
-enum { TN_TENSOR_NAME = 64 };
+enum { TN_TENSOR_NAME = 96 };
 
 struct tn_named_tensor {
     char name[TN_TENSOR_NAME];

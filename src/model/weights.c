@@ -10,24 +10,24 @@
 /* ---- The list ----------------------------------------------------------- */
 
 void tn_visit_tensor(const struct tn_tensor_walk *walk, float **at, const char *name,
-                     size_t rows, size_t columns, enum tn_start start, size_t fan_in)
+                     size_t rows, size_t columns, enum tn_start start, double by)
 {
     char full[160];
 
     snprintf(full, sizeof full, "%s%s", walk->prefix, name);
-    walk->visit(walk->arg, &(struct tn_tensor){full, at, rows, columns, start, fan_in});
+    walk->visit(walk->arg, &(struct tn_tensor){full, at, rows, columns, start, by});
 }
 
 void tn_visit_matrix(const struct tn_tensor_walk *walk, float **at, const char *name,
                      size_t out, size_t in)
 {
-    tn_visit_tensor(walk, at, name, out, in, TN_START_UNIFORM, in);
+    tn_visit_tensor(walk, at, name, out, in, TN_START_UNIFORM, (double)in);
 }
 
 void tn_visit_bias(const struct tn_tensor_walk *walk, float **at, const char *name, size_t out,
                    size_t in)
 {
-    tn_visit_tensor(walk, at, name, out, 0, TN_START_UNIFORM, in);
+    tn_visit_tensor(walk, at, name, out, 0, TN_START_UNIFORM, (double)in);
 }
 
 void tn_visit_norm(const struct tn_tensor_walk *walk, float **gain, float **shift,
@@ -36,9 +36,9 @@ void tn_visit_norm(const struct tn_tensor_walk *walk, float **gain, float **shif
     char full[64];
 
     snprintf(full, sizeof full, "%s.weight", name);
-    tn_visit_tensor(walk, gain, full, F, 0, TN_START_ONE, 0);
+    tn_visit_tensor(walk, gain, full, F, 0, TN_START_VALUE, 1.0);
     snprintf(full, sizeof full, "%s.bias", name);
-    tn_visit_tensor(walk, shift, full, F, 0, TN_START_ZERO, 0);
+    tn_visit_tensor(walk, shift, full, F, 0, TN_START_VALUE, 0.0);
 }
 
 static void visit_frames(const struct tn_tensor_walk *w, struct tn_weights *weights,
@@ -67,7 +67,7 @@ void tn_weights_visit(struct tn_weights *weights, const struct tn_arch *arch,
     if (arch->context.count > 0)
         tn_visit_tensor(&walk, &weights->context, "context_embedding.weight",
                         tn_context_rows(&arch->context), arch->position.embedding,
-                        TN_START_UNIFORM, arch->context.count);
+                        TN_START_UNIFORM, (double)arch->context.count);
     if (arch->position.row->learned)
         tn_visit_tensor(&walk, &weights->positions, "pos_embedding.weight", config->positions,
                         F, TN_START_NORMAL, 0);

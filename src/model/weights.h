@@ -11,10 +11,11 @@
 #include "model/config.h"
 
 /* One block. The projections to the attention's inputs follow each other without gaps, and so
- * do their biases: one product serves all. */
+ * do their biases: one product serves all. The first input is a projection. */
 struct tn_block_weights {
-    float *in[TARN_ATTENTION_INPUTS];      /* tn_arch_input_width() x F each */
-    float *in_bias[TARN_ATTENTION_INPUTS]; /* tn_arch_input_width() each */
+    float *in[TARN_ATTENTION_INPUTS]; /* tn_arch_input_width() x F each; of a parameter without
+                                         the F */
+    float *in_bias[TARN_ATTENTION_INPUTS]; /* tn_arch_input_width() each; of a parameter none */
     float *out, *out_bias;                 /* F x F, F */
     float *feed_in, *feed_in_bias;         /* feed x F, feed */
     float *feed_out, *feed_out_bias;       /* F x feed, F */
@@ -32,15 +33,15 @@ struct tn_weights {
     float *predictor, *predictor_bias; /* outputs x F, outputs */
 };
 
-/* How a tensor starts: U(-1/sqrt(fan_in), 1/sqrt(fan_in)), N(0, 1), all one, all zero. */
-enum tn_start { TN_START_UNIFORM, TN_START_NORMAL, TN_START_ONE, TN_START_ZERO };
+/* How a tensor starts: U(-1/sqrt(fan_in), 1/sqrt(fan_in)), N(0, 1), all one value. */
+enum tn_start { TN_START_UNIFORM, TN_START_NORMAL, TN_START_VALUE };
 
 struct tn_tensor {
     const char *name;     /* as in the authors' checkpoints; good during the visit */
     float **at;           /* the pointer in the weights */
     size_t rows, columns; /* columns 0: a vector */
     enum tn_start start;
-    size_t fan_in; /* of TN_START_UNIFORM */
+    double by; /* fan_in of TN_START_UNIFORM, the value of TN_START_VALUE */
 };
 
 static inline size_t tn_tensor_count(const struct tn_tensor *tensor)
@@ -70,7 +71,7 @@ struct tn_tensor_walk {
 };
 
 void tn_visit_tensor(const struct tn_tensor_walk *walk, float **at, const char *name,
-                     size_t rows, size_t columns, enum tn_start start, size_t fan_in);
+                     size_t rows, size_t columns, enum tn_start start, double by);
 
 /* A linear layer's; and a norm's, NAME.weight and NAME.bias. */
 void tn_visit_matrix(const struct tn_tensor_walk *walk, float **at, const char *name,

@@ -29,7 +29,8 @@ static struct tensor sizes_of(const struct attention_run *run, enum array array)
         .B = desc->batch, .n = desc->queries, .H = desc->heads, .width = desc->value_width};
 
     if (in) {
-        t.n = in->at_keys && !desc->causal ? desc->keys : desc->queries;
+        t.B = in->parameter ? 1 : desc->batch;
+        t.n = in->parameter ? 1 : in->at_keys && !desc->causal ? desc->keys : desc->queries;
         t.width = in->width == TARN_QUERY_WIDTH   ? desc->query_width
                   : in->width == TARN_VALUE_WIDTH ? desc->value_width
                                                   : 1;
@@ -46,6 +47,8 @@ static float draw_entry(const struct attention_run *run, enum array array,
     const struct attention_case *const is = &run->is;
     const double x = tn_random_normal(random);
 
+    if (in && in->activation == TARN_INPUT_SIGMOID)
+        return (float)(1.0 / (1.0 + exp(-x)));
     if (!in || in->width != TARN_QUERY_WIDTH)
         return (float)x;
     if (is->inputs == SMALL)
@@ -169,7 +172,7 @@ void run_step(struct attention_run *run, size_t n)
     tarn_error err = {0};
 
     for (size_t i = 0; i < run->in_count; i++)
-        arrays.in[i].data = tensor_row(&run->tensors[i], 0, n, 0);
+        arrays.in[i].data = tensor_row(&run->tensors[i], 0, run->in[i].parameter ? 0 : n, 0);
     arrays.y.data = tensor_row(&run->tensors[Y], 0, n, 0);
     check_ok(tarn_attention_step(run->plan, &arrays, run->states, run->is.desc.batch,
                                  run->work.bytes, &err),

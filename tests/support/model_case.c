@@ -20,6 +20,9 @@ static const struct model_variant variants[] = {
       {"positions", "40"},
       {"context", "3"},
       {0}}},
+    {"gated", {{"attention", "gated"}, {0}}},
+    {"gated, pre-norm, not causal",
+     {{"attention", "gated"}, {"norm", "pre"}, {"causal", "false"}, {0}}},
 };
 
 enum { COUNT = sizeof variants / sizeof variants[0] };

@@ -76,6 +76,9 @@ class tarn_attention_input(c.Structure):
         ("help", c.c_char_p),
         ("width", c.c_int),
         ("at_keys", c.c_bool),
+        ("parameter", c.c_bool),
+        ("activation", c.c_int),
+        ("start", c.c_float),
     ]
 
 
