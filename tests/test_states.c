@@ -241,6 +241,58 @@ static void lengths_are_the_positions_that_a_state_takes(void **state)
     }
 }
 
+/* Blocks of positions are tasks here, and all that is past the length belongs to the last. */
+static void a_short_sequence_in_long_arrays_stays_in_its_workspace(void **state)
+{
+    enum { LONG = 20000, SHORT = 2000, WIDTH = 4 };
+    const size_t lengths[] = {SHORT};
+    float *const in = take(3 * LONG * WIDTH, sizeof *in), *const y = take(2 * LONG * WIDTH, 4);
+    struct tn_random random;
+    struct block states[2];
+
+    (void)state;
+    tn_random_seed(&random, 905);
+    for (size_t i = 0; i < 3 * LONG * WIDTH; i++)
+        in[i] = (float)tn_random_normal(&random);
+    for (size_t i = 0; i < 2; i++) {
+        const size_t N = i == 0 ? LONG : SHORT;
+        const tarn_attention_desc desc = {.kind = "linear",
+                                          .causal = true,
+                                          .batch = 1,
+                                          .heads = 1,
+                                          .queries = N,
+                                          .keys = N,
+                                          .query_width = WIDTH,
+                                          .value_width = WIDTH,
+                                          .host = {.threads = 2, .cpu = forced_cpu()}};
+        tarn_attention *plan;
+        tarn_error err;
+
+        check_ok(tarn_attention_create(&plan, &desc, &err), &err);
+        struct block work = block_open(tarn_attention_workspace_size(plan), 61, 0xff);
+
+        states[i] = block_open(tarn_attention_state_size(plan), sizeof(float), 0);
+        tarn_attention_arrays arrays = {
+            .y = {y + i * LONG * WIDTH, 0, WIDTH, 0},
+            .key_lengths = lengths,
+            .state1 = states[i].bytes,
+        };
+
+        for (size_t k = 0; k < 3; k++)
+            arrays.in[k] = (tarn_input){in + k * LONG * WIDTH, 0, WIDTH, 0};
+        check_ok(tarn_attention_forward(plan, &arrays, NULL, work.bytes, &err), &err);
+        block_check(&work, "workspace");
+        block_close(&work);
+        tarn_attention_free(plan);
+    }
+    assert_memory_equal(states[0].bytes, states[1].bytes, states[0].size);
+    assert_memory_equal(y, y + LONG * WIDTH, SHORT * WIDTH * sizeof *y);
+    block_close(&states[0]);
+    block_close(&states[1]);
+    free(in);
+    free(y);
+}
+
 /* ---- Gradients ---------------------------------------------------------- */
 
 /* A state and a gradient of it, of which only floats count that positions have filled. */
@@ -755,6 +807,7 @@ int main(void)
         cmocka_unit_test(pieces_are_single_steps_however_they_are_cut),
         cmocka_unit_test(so_are_pieces_of_long_sequences),
         cmocka_unit_test(lengths_are_the_positions_that_a_state_takes),
+        cmocka_unit_test(a_short_sequence_in_long_arrays_stays_in_its_workspace),
         cmocka_unit_test(gradients_are_slopes_through_both_states),
         cmocka_unit_test(so_they_are_where_blocks_end),
         cmocka_unit_test(gradients_of_pieces_are_those_of_one_pass),

@@ -91,26 +91,35 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
     return h;
 }
 
-/* A number of the kind, its feature map and sizes: not of the instruction set, so that a state
- * can move to another machine. FNV-1a, without the bits that make infinities and NaN of floats;
- * never 0, which is a state that no position has been added to, or one of a version that did
- * not say whose it is. */
-static uint64_t whose(const tarn_attention *plan)
+static size_t kind_draws(const tarn_attention *plan)
+{
+    return plan->kind->draws ? plan->kind->draws(plan) : 0;
+}
+
+/* A number of the kind, its feature map, their options, random features and sizes: not of the
+ * instruction set, so that a state can move to another machine. FNV-1a, without the bits that
+ * make infinities and NaN of floats; never 0, which is a state that no position has been added
+ * to. */
+static uint64_t whose(const tarn_attention *plan, uint64_t seed)
 {
     const tarn_table_row *const rows[] = {&plan->kind->about,
                                           plan->map.row ? &plan->map.row->about : NULL};
-    const uint64_t sizes[] = {plan->H, plan->D, plan->M, plan->map.C,
-                              plan->kind->caches ? plan->capacity : 0};
+    const bool draws = kind_draws(plan) + tn_feature_map_draws(&plan->map) > 0;
+    const uint64_t sizes[] = {
+        plan->H,         plan->D, plan->M, plan->map.C, plan->kind->caches ? plan->capacity : 0,
+        draws ? seed : 0};
     uint64_t h = 0xcbf29ce484222325;
 
     for (size_t i = 0; i < 2; i++)
         h = rows[i] ? hash(h, rows[i]->name, strlen(rows[i]->name) + 1) : h;
+    h = hash(h, &plan->options, sizeof plan->options);
+    h = hash(h, &plan->map.options, sizeof plan->map.options);
     return (hash(h, sizes, sizeof sizes) & 0x3fffffff3fffffff) | 1;
 }
 
 void tn_state_set(const tarn_attention *plan, void *state, size_t count)
 {
-    const struct header header = {.count = count, .whose = count > 0 ? whose(plan) : 0};
+    const struct header header = {.count = count, .whose = count > 0 ? plan->whose : 0};
 
     memcpy(state, &header, sizeof header);
 }
@@ -124,7 +133,7 @@ bool tn_state_fits(const tarn_attention *plan, const void *state)
 {
     const struct header header = header_of(state);
 
-    return header.whose == 0 || header.whose == whose(plan);
+    return header.count == 0 ? header.whose == 0 : header.whose == plan->whose;
 }
 
 bool tn_call_has_states(const struct tn_attention_call *call)
@@ -175,11 +184,6 @@ float *tn_call_dstate0(const struct tn_attention_call *call, size_t b)
 
 /* ---- Life --------------------------------------------------------------- */
 
-static size_t kind_draws(const tarn_attention *plan)
-{
-    return plan->kind->draws ? plan->kind->draws(plan) : 0;
-}
-
 static void draw(tarn_attention *plan, uint64_t seed)
 {
     struct tn_random random;
@@ -188,6 +192,7 @@ static void draw(tarn_attention *plan, uint64_t seed)
     tn_feature_map_draw(&plan->map, &random);
     if (plan->kind->draw)
         plan->kind->draw(plan, &random);
+    plan->whose = whose(plan, seed);
 }
 
 /* One block for the draws of the map and of the kind. */

@@ -22,6 +22,7 @@ struct tarn_attention {
     size_t capacity;          /* positions of a growing cache */
     size_t steps;             /* positions that a state takes at most; 0: no limit */
     float *draws;             /* kind->draws() floats */
+    uint64_t whose;           /* of its states; see tn_state_fits() */
 };
 
 /* One call: the caller's arrays, and memory that is large enough and aligned. */

@@ -126,7 +126,7 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
         const size_t sums = (work.blocks + 1) * tn_linear_sum_floats(plan);
 
         work.ends = tn_arena_floats(arena, sums * head_count(plan));
-        work.sums = tn_arena_floats(arena, work.blocks * TN_LINEAR_BLOCK * head_count(plan));
+        work.sums = tn_arena_floats(arena, plan->N * head_count(plan));
     }
     for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
@@ -452,7 +452,7 @@ static size_t block_from(const struct tn_linear_group *a, size_t block)
 static struct task block_open(const struct blocks *blocks, size_t index, size_t thread)
 {
     const struct work *const work = blocks->work;
-    const size_t positions = work->blocks * TN_LINEAR_BLOCK;
+    const size_t positions = work->call->plan->N; /* the last block may be that long */
     struct task task = task_open(work, index % (work->call->plan->B * work->groups), thread);
     struct tn_linear_group *const a = &task.group;
 
