@@ -146,9 +146,9 @@ TARN_API tarn_status tarn_attention_backward(const tarn_attention *attention,
  * states, wherever these lie and however far each of them is. n need not be the plan's batch.
  * Inputs and y have n sequences of one position; their position strides are ignored. No state
  * may occur twice, which is not checked. The plan must be causal. A kind whose state is a
- * growing cache (softmax) fails with TARN_EINVAL if one of the states already contains `keys`
- * positions, and every kind if one is the state of another kind or of other sizes; then no
- * state has changed. */
+ * growing cache (softmax, kernel) fails with TARN_EINVAL if one of the states already contains
+ * `keys` positions, and every kind if one is the state of another kind or of other sizes; then
+ * no state has changed. */
 TARN_API tarn_status tarn_attention_step(const tarn_attention *attention,
                                          const tarn_attention_arrays *arrays,
                                          void *const *states, size_t n, void *workspace,

@@ -111,7 +111,8 @@ size_t tn_threads_available(void);
 int tn_core(void);
 
 /* Moves the calling thread away from a core, to which it does not come back before it leaves
- * another one. False if it may run nowhere else. */
+ * another one. False if it may run nowhere else; true also where the system does not say or
+ * does not let it move. */
 bool tn_core_leave(int core);
 
 /* ---- parallel.c --------------------------------------------------------- */

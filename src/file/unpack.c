@@ -83,7 +83,7 @@ static bool sum_is_right(const unsigned char header[BLOCK])
 /* "prefix/name", neither of which ends in a zero byte if it fills its field. */
 static void read_name(char name[NAME + 1], const unsigned char header[BLOCK])
 {
-    const bool ustar = memcmp(header + 257, "ustar", 5) == 0;
+    const bool ustar = memcmp(header + 257, "ustar", 6) == 0; /* GNU's differ */
     const size_t prefix = ustar ? strnlen((const char *)header + 345, 155) : 0;
     const size_t length = strnlen((const char *)header, 100);
 

@@ -126,7 +126,10 @@ static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
         const size_t sums = (work.blocks + 1) * tn_linear_sum_floats(plan);
 
         work.ends = tn_arena_floats(arena, sums * head_count(plan));
-        work.sums = tn_arena_floats(arena, plan->N * head_count(plan));
+        /* Of a forward pass; the slopes are a backward pass's. */
+        work.sums = cut.shared && has_slopes
+                        ? work.slopes
+                        : tn_arena_floats(arena, plan->N * head_count(plan));
     }
     for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
