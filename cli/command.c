@@ -31,7 +31,8 @@ void command_walk(FILE *out, const struct command *command, command_put *put)
 /* ---- Messages ----------------------------------------------------------- */
 
 /* Sentences quote what users and files say: nothing of it may be a command to a terminal. */
-static int complain(const struct command *command, int code, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static int
+complain(const struct command *command, int code, const char *format, va_list args)
 {
     char text[1024], shown[sizeof text];
 

@@ -71,7 +71,8 @@ static double run_long(draw_row *draw)
                                       .host = {.threads = 1, .cpu = forced_cpu()}};
     struct sums sums = {0};
     float row[3 * D], y[D];
-    const tarn_attention_arrays arrays = {.in = {{row}, {row + D}, {row + 2 * D}}, .y = {y}};
+    const tarn_attention_arrays arrays = {
+        .in = {{.data = row}, {.data = row + D}, {.data = row + 2 * D}}, .y = {.data = y}};
     double expected[D], worst = 0.0;
     struct tn_random random;
     tarn_attention *attention;
