@@ -98,7 +98,7 @@ const struct tn_field tn_training_fields[] = {
                 "where the batch before ended, from the state that it left"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
-    PROGRESS_SINCE(NUMBER, schedule_end, 0, 1e300, "0"),
+    PROGRESS_SINCE(NUMBER, schedule_end, 0, TN_FIELD_MOST, "0"),
     PROGRESS_SINCE(COUNT, validations, 0, TN_FIELD_MOST, "0"),
     PROGRESS_SINCE(COUNT, due, TN_DUE_NONE, TN_DUE_REGULAR, "0"),
     {.about = {.name = NULL}},
