@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "layer/attention_kind.h"
 #include "support/attention_case.h"
 #include "tarn/machine.h"
 
@@ -794,6 +795,12 @@ static void more_positions_than_a_cache_has_are_refused(void **state)
             arrays.key_lengths = (const size_t[]){4, 4};
             check_refused(&piece, &arrays, false, "state1 is NULL");
             check_state(&run, &copy, &run.state, 3);
+        } else { /* a state that does not grow takes them */
+            arrays.state1 = run.state.bytes;
+            assert_int_equal(
+                tarn_attention_forward(piece.plan, &arrays, NULL, piece.work.bytes, NULL),
+                TARN_OK);
+            assert_int_equal(tn_state_count(run.state.bytes), 8);
         }
         piece_close(&piece);
         block_close(&copy);
