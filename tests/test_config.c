@@ -5,6 +5,8 @@
 
 #include "support/model_case.h"
 
+extern tarn_attention_input tn_gated_inputs[]; /* of the tests' own kind */
+
 static void every_preset_is_a_model(void **state)
 {
     (void)state;
@@ -201,6 +203,44 @@ static void values_that_were_not_set_by_name_are_checked_too(void **state)
     assert_int_equal(tarn_model_create(&model, &config, &none, &err), TARN_ENOMEM);
 }
 
+/* A kind that this changes is refused with these words, and *model stays as it was. */
+static void check_unfit_kind(size_t input, tarn_attention_input changed, const char *words)
+{
+    const tarn_attention_input before = tn_gated_inputs[input];
+    tarn_config config = config_of(model_variant_at(0));
+    tarn_model *model = NULL;
+    tarn_error err = {0};
+
+    check_ok(tarn_config_set(&config, "attention", "gated", &err), &err);
+    check_ok(tarn_config_check(&config, &err), &err);
+    tn_gated_inputs[input] = changed;
+    assert_int_equal(tarn_config_check(&config, &err), TARN_EINVAL);
+    assert_non_null(strstr(err.text, words));
+    assert_int_equal(tarn_model_create(&model, &config, NULL, &err), TARN_EINVAL);
+    assert_null(model);
+    tn_gated_inputs[input] = before;
+    check_ok(tarn_config_check(&config, &err), &err);
+}
+
+static void kinds_whose_inputs_do_not_fit_a_model_are_refused(void **state)
+{
+    const tarn_attention_input query = tn_gated_inputs[0];
+    tarn_attention_input changed = query;
+
+    (void)state;
+    changed.parameter = true;
+    check_unfit_kind(0, changed, "the first input of 'gated' is a parameter");
+    check_unfit_kind(0, (tarn_attention_input){0}, "the first input of 'gated'");
+    changed = query;
+    changed.name = "a_name_that_no_name_of_a_tensor_has_room_for";
+    check_unfit_kind(2, changed, "'gated' has the input 'a_name_that_no_name");
+    changed.name = "more";
+    for (size_t i = 5; i < TARN_ATTENTION_INPUTS; i++)
+        tn_gated_inputs[i] = changed;
+    check_unfit_kind(TARN_ATTENTION_INPUTS, changed, "a model takes at most 8");
+    memset(tn_gated_inputs + 5, 0, (TARN_ATTENTION_INPUTS - 5) * sizeof changed);
+}
+
 static void equal_seeds_give_equal_models(void **state)
 {
     tarn_config config = config_of(model_variant_at(0));
@@ -229,6 +269,7 @@ int main(void)
         cmocka_unit_test(unknown_names_are_refused_where_they_are_set),
         cmocka_unit_test(known_names_are_set),
         cmocka_unit_test(values_that_were_not_set_by_name_are_checked_too),
+        cmocka_unit_test(kinds_whose_inputs_do_not_fit_a_model_are_refused),
         cmocka_unit_test(equal_seeds_give_equal_models),
     };
 

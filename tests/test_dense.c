@@ -14,7 +14,7 @@ struct dense_case {
     size_t x_floats, y_floats, W_floats;
     struct floats x, y, W, b, dx, dy, dW, db;
     struct block scratch;
-    const float *held; /* W as forward takes it */
+    const float *packed; /* W as forward takes it */
 };
 
 static struct dense_case case_open(struct tn_dense_desc desc, const struct tn_host *host,
@@ -32,7 +32,7 @@ static struct dense_case case_open(struct tn_dense_desc desc, const struct tn_ho
     c.y = floats_open(c.y_floats, 1.0, random);
     c.dy = floats_open(c.y_floats, 1.0, random);
     c.W = floats_open(c.W_floats, 1.0 / sqrt((double)desc.in), random);
-    c.held = c.W.at;
+    c.packed = c.W.at;
     c.dW = floats_open(c.W_floats, 1.0, random);
     c.b = floats_open(desc.out, 1.0, random);
     c.db = floats_open(desc.out, 1.0, random);
@@ -53,7 +53,7 @@ static void case_close(struct dense_case *c)
 
 static void forward(struct dense_case *c)
 {
-    tn_dense_forward(&c->d, c->y.at, c->x.at, c->held, c->d.desc.bias ? c->b.at : NULL,
+    tn_dense_forward(&c->d, c->y.at, c->x.at, c->packed, c->d.desc.bias ? c->b.at : NULL,
                      c->scratch.bytes);
 }
 
@@ -70,10 +70,10 @@ static double operand(const struct dense_case *c, float x)
     return (double)(c->d.desc.elements == TN_BF16 ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
 }
 
-/* Only weights are rounded where they are held. */
+/* Only weights are rounded where they are packed. */
 static double input(const struct dense_case *c, float x)
 {
-    return c->d.desc.held ? (double)x : operand(c, x);
+    return c->d.desc.packed ? (double)x : operand(c, x);
 }
 
 static double activated(enum tn_activation activation, double x)
@@ -262,15 +262,15 @@ static void held_weights_give_the_layer_itself(void **state)
                                          .bias = true};
 
             tn_random_seed(&random, 19);
-            desc.held = true;
+            desc.packed = true;
             struct dense_case c = case_open(desc, host_of(tn_kernels_row(cpu), 0), &random);
             struct tn_arena measure = tn_arena_over(NULL);
 
-            assert_null(tn_dense_hold(&c.d, c.W.at, &measure));
+            assert_null(tn_dense_pack(&c.d, c.W.at, &measure));
             void *const memory = take(tn_arena_bytes(&measure) + 1, 1);
             struct tn_arena arena = tn_arena_over(memory);
 
-            c.held = tn_dense_hold(&c.d, c.W.at, &arena);
+            c.packed = tn_dense_pack(&c.d, c.W.at, &arena);
             check_forward(&c);
             free(memory);
             case_close(&c);
@@ -304,7 +304,7 @@ static void bad_input_is_refused_with_a_sentence(void **state)
         {{.rows = 4, .in = 5, .out = 6, .ldx = 4}, "ldx"},
         {{.rows = 4, .in = 5, .out = 6, .ldy = 5}, "ldy"},
         {{.rows = SIZE_MAX / 4, .in = 5, .out = 6, .trains = true}, "fit"},
-        {{.rows = 2, .in = 2, .out = 2, .trains = true, .held = true}, "held"},
+        {{.rows = 2, .in = 2, .out = 2, .trains = true, .packed = true}, "packed"},
     };
 
     (void)state;

@@ -74,12 +74,26 @@ static void give_back(void *context, void *memory)
     free(memory);
 }
 
-/* Structures, plans of products and what is sampled with are left out: a few KiB. */
-static void check_bytes(const tarn_model *model, const char *method, size_t capacity)
+/* The bytes of the model itself do not count. */
+static tarn_model *metered_model(const tarn_allocator *allocator)
+{
+    const tarn_config config = config_of(model_variant_at(0));
+    tarn_model *model;
+    tarn_error err;
+
+    check_ok(tarn_model_create(&model, &config, allocator, &err), &err);
+    ((struct meter *)allocator->context)->bytes = 0;
+    return model;
+}
+
+/* Structures, plans of products and what is sampled with are left out: a few KiB. The packed
+ * weights, which other engines may use too, are in memory of the model's allocator. */
+static void check_bytes(const char *method, size_t capacity)
 {
     enum { SMALL = 1 << 15 };
     struct meter meter = {0};
     const tarn_allocator allocator = {metered, give_back, &meter};
+    tarn_model *const model = metered_model(&allocator);
     tarn_engine *const engine =
         engine_of(model, (tarn_engine_desc){.longest = 30,
                                             .capacity = capacity,
@@ -96,17 +110,47 @@ static void check_bytes(const tarn_model *model, const char *method, size_t capa
     free(outputs);
     free(stream);
     engine_close(engine);
+    tarn_model_free(model);
 }
 
 static void the_bytes_of_an_engine_are_what_it_asked_for(void **state)
 {
-    tarn_model *const model = model_of(model_variant_at(0));
-
     (void)state;
     for (size_t m = 0; tarn_method(m); m++) {
-        check_bytes(model, tarn_method(m)->name, 1);
-        check_bytes(model, tarn_method(m)->name, 100);
+        check_bytes(tarn_method(m)->name, 1);
+        check_bytes(tarn_method(m)->name, 100);
     }
+}
+
+/* Whatever their lengths, capacities and threads; another precision has its own. */
+static void engines_of_one_model_share_its_packed_weights(void **state)
+{
+    struct meter meter = {0};
+    const tarn_allocator allocator = {metered, give_back, &meter};
+    tarn_model *const model = metered_model(&allocator);
+
+    (void)state;
+    tarn_engine *const first = engine_of(model, (tarn_engine_desc){.capacity = 1});
+    const size_t packed = meter.bytes;
+
+    assert_in_range(packed, tarn_engine_weight_bytes(first) / 2, tarn_engine_bytes(first));
+    tarn_engine *const second =
+        engine_of(model, (tarn_engine_desc){.longest = 20, .capacity = 200, .host.threads = 3});
+
+    assert_int_equal(meter.bytes, packed);
+    tarn_engine *const narrow = engine_of(model, (tarn_engine_desc){.precision = "bf16"});
+
+    assert_in_range(meter.bytes, packed + 1, 2 * packed - 1);
+    engine_close(first);
+    tarn_engine *const third = engine_of(model, (tarn_engine_desc){0});
+
+    assert_in_range(meter.bytes, packed + 1, 2 * packed - 1);
+    engine_close(second);
+    engine_close(narrow);
+    engine_close(third);
+    meter.bytes = 0;
+    engine_close(engine_of(model, (tarn_engine_desc){0})); /* weights may have changed */
+    assert_int_equal(meter.bytes, packed);
     tarn_model_free(model);
 }
 
@@ -151,6 +195,26 @@ static void every_failing_allocation_is_reported_and_leaks_nothing(void **state)
             assert_true(n > 1);
         }
     tarn_model_free(model);
+}
+
+static void packed_weights_that_have_no_memory_are_refused(void **state)
+{
+    struct ledger ledger = {.allowed = 1};
+    const tarn_allocator allocator = ledger_allocator(&ledger);
+    const tarn_config config = config_of(model_variant_at(0));
+    const tarn_engine_desc desc = {.host.cpu = forced_cpu()};
+    tarn_engine *engine;
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_create(&model, &config, &allocator, &err), &err);
+    ledger.allowed = 0;
+    assert_int_equal(tarn_engine_create(&engine, model, &desc, &err), TARN_ENOMEM);
+    assert_null(engine);
+    assert_non_null(strstr(err.text, "memory for a copy of the weights"));
+    tarn_model_free(model);
+    assert_int_equal(ledger.out, 0);
 }
 
 #ifdef COUNTS_CALLS
@@ -258,7 +322,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_caches_grow_with_the_length),
         cmocka_unit_test(the_bytes_of_an_engine_are_what_it_asked_for),
+        cmocka_unit_test(engines_of_one_model_share_its_packed_weights),
         cmocka_unit_test(every_failing_allocation_is_reported_and_leaks_nothing),
+        cmocka_unit_test(packed_weights_that_have_no_memory_are_refused),
 #ifdef COUNTS_CALLS
         cmocka_unit_test(allocations_are_counted),
         cmocka_unit_test(a_step_allocates_nothing),

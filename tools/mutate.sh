@@ -265,20 +265,20 @@ mutations() {
         's/job.cut = cut_for(plan, arrays->m);/job.cut = cut_for(plan, plan->desc.m);/' test_matmul_few
     mutate "context: the past of another sequence" src/layer/context.c \
         's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context
-    mutate "context: streams find the symbols of the first" src/generate/method_recurrent.c \
-        's/w->symbols + b \* p->length, 1, p->length/w->symbols, 1, p->length/' test_streams
+    mutate "context: streams find the symbols of the first" src/model/run.c \
+        's/run->symbols + b \* step->length, 1, step->length/run->symbols, 1, step->length/' \
+        test_streams
     mutate "context: the beginning is symbol 0" src/layer/context.c \
         's/return (int32_t)context->symbols;/return 0;/' test_context
-    mutate "dense: inputs rounded where weights are held" src/layer/dense.c \
-        's/d->elements == TN_BF16 \&\& !d->held/d->elements == TN_BF16/' test_dense test_generate_bf16
+    mutate "dense: inputs rounded where weights are packed" src/layer/dense.c \
+        's/d->elements == TN_BF16 \&\& !d->packed/d->elements == TN_BF16/' test_dense test_generate_bf16
     recurrent=src/generate/method_recurrent.c
     mutate "streams: every group steps the first ones" $recurrent \
         's/p->feed->streams\[p->first + b\]/p->feed->streams[b]/' test_streams
     mutate "streams: every group writes the first outputs" $recurrent \
-        's/p->feed->outputs + p->first \* O/p->feed->outputs/' test_streams
+        's/p->feed->outputs + p->first \* arch->head.outputs/p->feed->outputs/' test_streams
     mutate "streams: all at the position of the first" $recurrent \
-        's/return stream_at(p, b)->head.position + p->from/return stream_at(p, 0)->head.position + p->from/' \
-        test_streams
+        's/stream->head.position + p->from/p->feed->streams[0]->head.position + p->from/' test_streams
     mutate "streams: frames of the first ones" $recurrent \
         's/p->feed->frames + p->first \* stack/p->feed->frames/' test_streams
     engine=src/generate/engine.c
@@ -299,8 +299,12 @@ mutations() {
         test_recurrent
     mutate "states: only the first sequence is counted" src/layer/attention.c \
         '/i < n; i++)$/{N;/tn_state_set/s/i < n/i < 1/;}' test_recurrent
-    mutate "generate: f32 whatever the precision" src/generate/recurrent_plan.c \
-        's/, .elements = e->elements}/}/' test_generate_bf16
+    mutate "generate: f32 whatever the precision" $recurrent \
+        's/.elements = e->elements,/.elements = TN_F32,/' test_generate_bf16
+    mutate "run: every run packs its own weights" src/model/run_pack.c \
+        's/found ? found : make(run)/make(run)/' test_generate_memory
+    mutate "run: packed weights of another precision" src/model/run_pack.c \
+        's/packed->elements != run->predictor.desc.elements/false/' test_generate_memory test_generate_bf16
     mutate "dot: the last few elements" $body_rows \
         's/sum\[0\] += load_tail(x + i, n - i, 0.0f) \* load_tail(y + i, n - i, 0.0f);/sum[0] += load_tail(x + i, n - i - 1, 0.0f) * load_tail(y + i, n - i, 0.0f);/' \
         $rows

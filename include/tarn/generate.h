@@ -35,7 +35,8 @@ extern "C" {
 
 /* A model's weights, packed for generation, and working memory. One thread at a time. Several
  * engines may share one model; its weights must not change while they exist, because method
- * "recurrent" keeps a copy of the matrices and reads the rest from the model. */
+ * "recurrent" keeps a copy of the matrices and reads the rest from the model. Engines of one
+ * model, and recognizers that stream, share one copy for each precision. */
 typedef struct tarn_engine tarn_engine;
 
 /* One sequence. tarn_stream_create() makes one; or it is memory of the caller's, aligned as by
@@ -175,8 +176,8 @@ TARN_API size_t tarn_engine_weight_bytes(const tarn_engine *engine);
 TARN_API double tarn_engine_flops(const tarn_engine *engine, uint64_t position);
 
 /* Bytes of memory of the engine at present, without the model and streams: activations and
- * copies of weights. It grows only with method "recompute". Memory that oneDNN allocates
- * internally is not included. */
+ * the copy of the weights, even if other engines share it. It grows only with method
+ * "recompute". Memory that oneDNN allocates internally is not included. */
 TARN_API size_t tarn_engine_bytes(const tarn_engine *engine);
 
 /* Table of the generation methods: rows 0, 1, ...; NULL past the last. */

@@ -36,7 +36,7 @@ static tarn_status choose(tarn_engine *e, const char *name, tarn_error *err)
         &table, NULL, name ? name : (arch->has_step ? "recurrent" : "recompute"), &status, err);
     if (!e->method)
         return status;
-    if (!arch->body->steps)
+    if (!arch->body->step)
         return tn_fail(err, TARN_EINVAL,
                        "model: its body is %s; only a transformer can generate",
                        arch->body->about.name);

@@ -19,15 +19,17 @@ static size_t reach_bytes(const tarn_engine *e)
     return e->model->arch.context.reach * sizeof(int32_t);
 }
 
-size_t tn_recurrent_stream(const tarn_engine *e)
+/* Recent symbols that the context reaches back to, then the states of the layers. */
+static int32_t *past_of(const tarn_stream *stream)
 {
-    const struct tn_recurrent *const own = e->own;
-    size_t bytes;
+    return (int32_t *)(uintptr_t)(stream + 1);
+}
 
-    if (!tn_size_product(&bytes, (size_t[]){layers_of(e), own->layer_bytes}, 2) ||
-        bytes > SIZE_MAX - own->past_bytes)
-        return SIZE_MAX;
-    return own->past_bytes + bytes;
+static void *layer_state(const tarn_engine *e, const tarn_stream *stream, size_t layer)
+{
+    const tarn_run *const run = ((const struct tn_recurrent *)e->own)->together;
+
+    return run->model->arch.body->layer_state(run, (void *)(uintptr_t)(stream + 1), layer);
 }
 
 /* ---- Sections ----------------------------------------------------------- */
@@ -36,8 +38,7 @@ size_t tn_recurrent_stream(const tarn_engine *e)
  * a limit can continue in one without. */
 static void layer_parts(const tarn_engine *e, size_t n, size_t parts[PARTS])
 {
-    const struct tn_recurrent *const own = e->own;
-    tarn_attention plan = own->attentions[0];
+    tarn_attention plan = *tn_recurrent_attention(e, 0);
 
     plan.steps = 0;
     if (plan.kind->caches) {
@@ -87,35 +88,33 @@ static void pack_sums(const tarn_attention *attention, char *to, const void *fro
 
 void tn_recurrent_pack(const tarn_engine *e, void *packed, const tarn_stream *stream)
 {
-    const struct tn_recurrent *const own = e->own;
     const size_t n = (size_t)stream->head.position;
     size_t parts[PARTS];
     char *to = packed;
 
     layer_parts(e, n, parts);
     for (size_t layer = 0; layer < layers_of(e); layer++, to += layer_packed(parts)) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        const void *const state = tn_recurrent_layer(e, stream, layer);
+        const tarn_attention *const attention = tn_recurrent_attention(e, layer);
+        const void *const state = layer_state(e, stream, layer);
 
         if (attention->kind->caches)
             tn_kv_cache_pack(attention, to, to + parts[1], state, n);
         else
             pack_sums(attention, to, state, layer_packed(parts));
     }
-    memcpy(to, tn_recurrent_past(stream), reach_bytes(e));
+    memcpy(to, past_of(stream), reach_bytes(e));
 }
 
 void tn_recurrent_unpack(const tarn_engine *e, tarn_stream *stream, const void *packed)
 {
-    const struct tn_recurrent *const own = e->own;
     const size_t n = (size_t)stream->head.position;
     size_t parts[PARTS];
     const char *from = packed;
 
     layer_parts(e, n, parts);
     for (size_t layer = 0; layer < layers_of(e); layer++, from += layer_packed(parts)) {
-        const tarn_attention *const attention = &own->attentions[layer];
-        void *const state = tn_recurrent_layer(e, stream, layer);
+        const tarn_attention *const attention = tn_recurrent_attention(e, layer);
+        void *const state = layer_state(e, stream, layer);
 
         if (n == 0)
             continue; /* zeros, which are the start */
@@ -125,11 +124,11 @@ void tn_recurrent_unpack(const tarn_engine *e, tarn_stream *stream, const void *
             memcpy(state, from, tarn_attention_state_size(attention));
         tn_state_set(attention, state, n);
     }
-    memcpy(tn_recurrent_past(stream), from, reach_bytes(e));
+    memcpy(past_of(stream), from, reach_bytes(e));
 }
 
 const int32_t *tn_recurrent_kept(const tarn_engine *e, const tarn_stream *stream, size_t *count)
 {
     *count = e->model->arch.context.reach;
-    return tn_recurrent_past(stream);
+    return past_of(stream);
 }

@@ -2,6 +2,7 @@
 /* attention.c - plans: made here, checked here, handed to the kind they name. */
 #include "layer/attention_kind.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "layer/attention_check.h"
@@ -367,28 +368,33 @@ static void *aligned(void *memory)
     return tn_arena_over(memory).base;
 }
 
+void tn_attention_forward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                          void *saved, void *workspace)
+{
+    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
+    const struct tn_attention_call call = {
+        .plan = plan,
+        .arrays = &used,
+        .saved = aligned(saved),
+        .work = aligned(workspace),
+    };
+
+    assert(tn_check_forward(plan, arrays, workspace, NULL) == TARN_OK);
+    plan->kind->forward(&call);
+    for (size_t b = 0; arrays->state1 && b < plan->B; b++)
+        tn_state_set(plan, (char *)arrays->state1 + state_at(&call, b),
+                     tn_call_count(&call, b) + tn_key_length(&call, b));
+}
+
 tarn_status tarn_attention_forward(const tarn_attention *attention,
                                    const tarn_attention_arrays *arrays, void *saved,
                                    void *workspace, tarn_error *err)
 {
     const tarn_status status = tn_check_forward(attention, arrays, workspace, err);
 
-    if (status != TARN_OK)
-        return status;
-    const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
-
-    const struct tn_attention_call call = {
-        .plan = attention,
-        .arrays = &used,
-        .saved = aligned(saved),
-        .work = aligned(workspace),
-    };
-
-    attention->kind->forward(&call);
-    for (size_t b = 0; arrays->state1 && b < attention->B; b++)
-        tn_state_set(attention, (char *)arrays->state1 + state_at(&call, b),
-                     tn_call_count(&call, b) + tn_key_length(&call, b));
-    return TARN_OK;
+    if (status == TARN_OK)
+        tn_attention_forward(attention, arrays, saved, workspace);
+    return status;
 }
 
 /* The headers of gradients of states are no numbers of these. */
@@ -398,26 +404,31 @@ static void clear_headers(const struct tn_attention_call *call)
         memset((char *)call->arrays->dstate0 + state_at(call, b), 0, TN_STATE_HEADER);
 }
 
+void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                           const void *saved, void *workspace)
+{
+    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
+    const struct tn_attention_call call = {
+        .plan = plan,
+        .arrays = &used,
+        .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
+        .work = aligned(workspace),
+    };
+
+    assert(tn_check_backward(plan, arrays, saved, workspace, NULL) == TARN_OK);
+    plan->kind->backward(&call);
+    clear_headers(&call);
+}
+
 tarn_status tarn_attention_backward(const tarn_attention *attention,
                                     const tarn_attention_arrays *arrays, const void *saved,
                                     void *workspace, tarn_error *err)
 {
     const tarn_status status = tn_check_backward(attention, arrays, saved, workspace, err);
 
-    if (status != TARN_OK)
-        return status;
-    const tarn_attention_arrays used = walked(attention, arrays, attention->B, false);
-
-    const struct tn_attention_call call = {
-        .plan = attention,
-        .arrays = &used,
-        .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
-        .work = aligned(workspace),
-    };
-
-    attention->kind->backward(&call);
-    clear_headers(&call);
-    return TARN_OK;
+    if (status == TARN_OK)
+        tn_attention_backward(attention, arrays, saved, workspace);
+    return status;
 }
 
 size_t tn_attention_step_size(const tarn_attention *plan, size_t threads)

@@ -80,7 +80,13 @@ tarn_status tn_attention_init(tarn_attention *plan, const tarn_attention_desc *d
                               const struct tn_host *host, tarn_error *err);
 void tn_attention_clear(tarn_attention *plan);
 
-/* tarn_attention_step(), unchecked: threads may step different states at once, each thread with
+/* tarn_attention_forward() and tarn_attention_backward() of what was checked before. */
+void tn_attention_forward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                          void *saved, void *workspace);
+void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                           const void *saved, void *workspace);
+
+/* tarn_attention_step(), likewise: threads may step different states at once, each thread with
  * a workspace of tn_attention_step_size() bytes for the `threads` that its step may use. */
 size_t tn_attention_step_size(const tarn_attention *plan, size_t threads);
 void tn_attention_step(const tarn_attention *plan, const tarn_attention_arrays *arrays,

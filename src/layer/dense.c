@@ -23,7 +23,7 @@ static struct tn_matmul_desc product(const struct tn_dense_desc *d, size_t m, si
 /* Everything is rounded at every call. */
 static bool rounds(const struct tn_dense_desc *d)
 {
-    return d->elements == TN_BF16 && !d->held;
+    return d->elements == TN_BF16 && !d->packed;
 }
 
 /* Rows of bf16 copies lie behind each other; f32 is read where it is. */
@@ -43,7 +43,7 @@ static tarn_status plan_forward(struct tn_dense *dense, tarn_error *err)
     desc.activation = d->activation;
     desc.bias = d->bias;
     desc.add = d->add;
-    desc.packed = d->held;
+    desc.packed = d->packed;
     return tn_matmul_create(&dense->forward, &desc, dense->host, err);
 }
 
@@ -84,8 +84,9 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
         return tn_fail(err, TARN_EINVAL,
                        "ldx, ldy are %zu, %zu; they must be at least the widths, %zu and %zu",
                        d->ldx, d->ldy, d->in, d->out);
-    if (d->held && d->trains)
-        return tn_fail(err, TARN_EINVAL, "held is true; it must be false where weights change");
+    if (d->packed && d->trains)
+        return tn_fail(err, TARN_EINVAL,
+                       "packed is true; it must be false where weights change");
     return TARN_OK;
 }
 
@@ -207,13 +208,13 @@ static const void *rounded(struct tn_rows r, uint16_t *to, const float *from, si
 
 /* ---- use ---------------------------------------------------------------- */
 
-float *tn_dense_hold(const struct tn_dense *d, const float *W, struct tn_arena *arena)
+float *tn_dense_pack(const struct tn_dense *d, const float *W, struct tn_arena *arena)
 {
-    float *const held = tn_arena_take(arena, 1, tn_matmul_packed_size(d->forward));
+    float *const packed = tn_arena_take(arena, 1, tn_matmul_packed_size(d->forward));
 
-    if (held)
-        tn_matmul_pack(d->forward, held, W);
-    return held;
+    if (packed)
+        tn_matmul_pack(d->forward, packed, W);
+    return packed;
 }
 
 struct tn_dense tn_dense_of_rows(const struct tn_dense *d, size_t rows)

@@ -8,8 +8,8 @@
  * the gradient of y through it first.
  *
  * With elements TN_BF16, x, W and dy are rounded to bf16 on the way into the three products;
- * sums, and everything that is stored, stay f32. Weights that are held are rounded once, and x
- * is then left as it is: generation is as fast as they can be read. */
+ * sums, and everything that is stored, stay f32. Weights that are packed are rounded once, and
+ * x is then left as it is: generation is as fast as they can be read. */
 #ifndef TN_DENSE_H
 #define TN_DENSE_H
 
@@ -24,7 +24,7 @@ struct tn_dense_desc {
     bool bias, add; /* b; the old y goes into the sum */
     bool trains;    /* backward is wanted */
     bool add_dx;    /* backward adds to dx */
-    bool held;      /* forward takes what tn_dense_hold() gave; not with `trains` */
+    bool packed;    /* forward takes what tn_dense_pack() gave; not with `trains` */
     enum tn_element elements;
 };
 
@@ -45,11 +45,11 @@ void tn_dense_clear(struct tn_dense *d); /* accepts zeros */
  * calls, so that layers share one. SIZE_MAX: they do not fit. */
 size_t tn_dense_scratch_size(const struct tn_dense *d);
 
-/* W as a plan with `held` wants it, packed into the arena's memory; not to be looked into. An
+/* W as a plan with `packed` wants it, packed into the arena's memory; not to be looked into. An
  * arena that measures only grows. */
-float *tn_dense_hold(const struct tn_dense *d, const float *W, struct tn_arena *arena);
+float *tn_dense_pack(const struct tn_dense *d, const float *W, struct tn_arena *arena);
 
-/* The same plan for fewer rows, as long as d exists; only with `held`. Not to be cleared. */
+/* The same plan for fewer rows, as long as d exists; only with `packed`. Not to be cleared. */
 struct tn_dense tn_dense_of_rows(const struct tn_dense *d, size_t rows);
 
 /* b is NULL in a plan without. y may not overlap x, W or b. */

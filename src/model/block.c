@@ -22,7 +22,7 @@ static tarn_status init_products(struct tn_block_plan *plan, const struct tn_blo
         .rows = desc->rows,
         .bias = true,
         .trains = desc->trains,
-        .held = desc->held,
+        .packed = desc->packed,
         .elements = desc->elements,
     };
     tarn_status status;
@@ -97,17 +97,17 @@ size_t tn_block_scratch_size(const struct tn_block_plan *plan)
 
 /* ---- Memory ------------------------------------------------------------- */
 
-struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
+struct tn_block_weights tn_block_pack(const struct tn_block_plan *plan,
                                       const struct tn_block_weights *weights,
                                       struct tn_arena *arena)
 {
-    struct tn_block_weights held = *weights;
+    struct tn_block_weights packed = *weights;
 
-    held.in[0] = tn_dense_hold(&plan->project, weights->in[0], arena);
-    held.out = tn_dense_hold(&plan->out, weights->out, arena);
-    held.feed_in = tn_dense_hold(&plan->in, weights->feed_in, arena);
-    held.feed_out = tn_dense_hold(&plan->back, weights->feed_out, arena);
-    return held;
+    packed.in[0] = tn_dense_pack(&plan->project, weights->in[0], arena);
+    packed.out = tn_dense_pack(&plan->out, weights->out, arena);
+    packed.feed_in = tn_dense_pack(&plan->in, weights->feed_in, arena);
+    packed.feed_out = tn_dense_pack(&plan->back, weights->feed_out, arena);
+    return packed;
 }
 
 struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,

@@ -31,7 +31,7 @@ struct tn_block_plan {
 struct tn_block_desc {
     size_t rows;
     bool trains;
-    bool held; /* forward takes weights by tn_block_hold() */
+    bool packed; /* forward takes weights by tn_block_pack() */
     enum tn_element elements;
 };
 
@@ -41,12 +41,12 @@ tarn_status tn_block_init(struct tn_block_plan *plan, const struct tn_arch *arch
 void tn_block_clear(struct tn_block_plan *plan); /* accepts zeros */
 size_t tn_block_scratch_size(const struct tn_block_plan *plan);
 
-/* The same plan for fewer rows, as long as this one exists; only with `held`. Not to be
+/* The same plan for fewer rows, as long as this one exists; only with `packed`. Not to be
  * cleared. */
 struct tn_block_plan tn_block_of_rows(const struct tn_block_plan *plan, size_t rows);
 
-/* The weights as a plan with `held` wants them, by tn_dense_hold(). */
-struct tn_block_weights tn_block_hold(const struct tn_block_plan *plan,
+/* The weights as a plan with `packed` wants them, by tn_dense_pack(). */
+struct tn_block_weights tn_block_pack(const struct tn_block_plan *plan,
                                       const struct tn_block_weights *weights,
                                       struct tn_arena *arena);
 

@@ -13,7 +13,6 @@ struct tn_body {
     tarn_table_row about;
     bool takes_frames; /* frames go in as they are, without a projection to the width */
     bool takes_bf16;   /* its products can have elements TN_BF16 */
-    bool steps;        /* has a recurrent form, with attentions that have one */
 
     /* Refuses what it cannot be beyond the ranges of the fields. NULL: nothing more. */
     tarn_status (*check)(const struct tn_arch *arch, tarn_error *err);
@@ -35,6 +34,16 @@ struct tn_body {
      * the gradient of y to that of x. Gradients of the weights are added. */
     void (*forward)(tarn_run *run);
     void (*backward)(tarn_run *run, const struct tn_weights *gradients);
+
+    /* The recurrent form, for runs that step; all are NULL in a body without. From run->x, rows
+     * of a step, to the rows of its last positions in run->y. A stream's part of the state:
+     * bytes, SIZE_MAX: too many; layer after layer it is the state of an attention. And the
+     * matrices of all layers, packed: blocks is NULL while the arena measures. */
+    void (*step)(tarn_run *run, const struct tn_step *step);
+    size_t (*stream)(const tarn_run *run);
+    void *(*layer_state)(const tarn_run *run, void *state, size_t layer);
+    const tarn_attention *(*attention)(const tarn_run *run, size_t layer);
+    void (*pack)(const tarn_run *run, struct tn_block_weights *blocks, struct tn_arena *arena);
 
     /* Bytes of the states of all sequences of a run, run->states; 0: these attentions have none
      * of constant size. NULL: never any. */

@@ -172,7 +172,7 @@ static void forward(tarn_run *run)
 
     for (size_t i = 0; i < run->model->arch.config.layers; i++)
         tn_lstm_forward(plan_of(run, i), &own->tapes[i], own->inputs[i + 1], input_of(run, i),
-                        run->model->weights.blocks[i].lstm, run->lengths, run->scratch);
+                        run->weights->blocks[i].lstm, run->lengths, run->scratch);
 }
 
 static void backward(tarn_run *run, const struct tn_weights *gradients)
@@ -183,8 +183,8 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
         float *const dx = i == 0 && run->stacked ? NULL : own->d;
 
         tn_lstm_backward(plan_of(run, i), &own->tapes[i], dx, gradients->blocks[i].lstm, run->d,
-                         own->inputs[i + 1], input_of(run, i),
-                         run->model->weights.blocks[i].lstm, run->lengths, run->scratch);
+                         own->inputs[i + 1], input_of(run, i), run->weights->blocks[i].lstm,
+                         run->lengths, run->scratch);
         if (dx) {
             own->d = run->d;
             run->d = dx;

@@ -18,6 +18,7 @@ struct transformer {
     struct tn_block_gradients gradients;
     struct tn_norm_stats *stats; /* of the last norm */
     void *attention_work;
+    void **states; /* of a layer of streams that step */
 };
 
 static size_t layers_of(const tarn_run *run)
@@ -92,6 +93,19 @@ static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,
     tn_visit_norm(walk, &weights->norm_gain, &weights->norm_bias, "norm", arch->config.width);
 }
 
+static void pack(const tarn_run *run, struct tn_block_weights *blocks, struct tn_arena *arena)
+{
+    const struct transformer *const own = run->body;
+
+    for (size_t i = 0; i < layers_of(run); i++) {
+        const struct tn_block_weights packed =
+            tn_block_pack(&own->block, &run->model->weights.blocks[i], arena);
+
+        if (blocks)
+            blocks[i] = packed;
+    }
+}
+
 /* ---- Plans -------------------------------------------------------------- */
 
 static void *take(const struct tn_arch *arch, struct tn_arena *arena)
@@ -111,22 +125,39 @@ static void *take(const struct tn_arch *arch, struct tn_arena *arena)
     return own;
 }
 
+/* A stream is a sequence of its own, as long as it may become. */
+static tarn_attention_desc attention_desc(const tarn_run *run, const struct tn_run_desc *desc)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+
+    return desc->steps ? tn_arch_attention(arch, 1, tn_max(desc->longest, 1))
+                       : tn_arch_attention(arch, run->B, run->N);
+}
+
 static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)
 {
     const struct tn_arch *const arch = &run->model->arch;
     const struct tn_block_desc block = {
         .rows = run->R,
         .trains = desc->trains,
+        .packed = desc->steps,
         .elements = desc->elements,
     };
-    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
+    tarn_attention_desc attention = attention_desc(run, desc);
     struct transformer *const own = run->body;
     tarn_status status = tn_block_init(&own->block, arch, &block, &run->host, err);
 
     for (size_t layer = 0; layer < arch->config.layers && status == TARN_OK; layer++) {
         attention.seed = tn_arch_seed(arch, layer);
         status = tn_attention_init(&own->attentions[layer], &attention, &run->host, err);
+        own->attentions[layer].steps = desc->longest;
     }
+    if (status == TARN_OK && desc->steps && desc->longest == 0 &&
+        own->attentions[0].kind->caches)
+        status = tn_fail(err, TARN_EINVAL,
+                         "longest is 0; it must be the maximum sequence length, because the "
+                         "state of '%s' attention grows",
+                         arch->config.attention);
     return status;
 }
 
@@ -167,6 +198,23 @@ static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
     }
 }
 
+/* Of a step, and of any number of positions; or of whole sequences. */
+static size_t attention_size(const tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+    tarn_attention attention = own->attentions[0];
+
+    if (!run->steps)
+        return tarn_attention_workspace_size(&attention);
+    size_t most = tn_attention_step_size(&attention, run->host.threads);
+
+    for (size_t n = 2; n <= run->N; n++) {
+        attention.N = attention.Nk = n;
+        most = tn_max(most, tarn_attention_workspace_size(&attention));
+    }
+    return most;
+}
+
 static void lay_out(tarn_run *run, struct tn_arena *arena)
 {
     struct transformer *const own = run->body;
@@ -179,8 +227,9 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
         own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
         own->gradients = tn_block_gradients_take(&own->block, arena);
     }
-    own->attention_work =
-        tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+    if (run->steps)
+        own->states = tn_arena_take(arena, run->B, sizeof *own->states);
+    own->attention_work = tn_arena_take(arena, attention_size(run), 1);
 }
 
 static size_t scratch(const tarn_run *run)
@@ -195,6 +244,7 @@ static size_t scratch(const tarn_run *run)
 struct layer {
     tarn_run *run;
     size_t index;
+    const struct tn_step *step; /* NULL: of whole sequences */
 };
 
 /* Of one layer: B, one after the other. */
@@ -247,8 +297,8 @@ static void mix(void *arg, const struct tn_block *block)
     const struct transformer *const own = layer->run->body;
     const tarn_attention_arrays arrays = arrays_of(layer, block);
 
-    tarn_attention_forward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
-                           own->attention_work, NULL);
+    tn_attention_forward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
+                         own->attention_work);
 }
 
 static void mix_backward(void *arg, const struct tn_block *block,
@@ -259,8 +309,8 @@ static void mix_backward(void *arg, const struct tn_block *block,
     tarn_attention_arrays arrays = arrays_of(layer, block);
 
     tn_block_gradient_arrays(&arrays, block, g);
-    tarn_attention_backward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
-                            own->attention_work, NULL);
+    tn_attention_backward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
+                          own->attention_work);
 }
 
 static struct tn_block block_of(struct layer *layer)
@@ -272,7 +322,7 @@ static struct tn_block block_of(struct layer *layer)
     own->block.scratch = run->scratch;
     return (struct tn_block){
         .plan = &own->block,
-        .weights = &run->model->weights.blocks[layer->index],
+        .weights = &run->weights->blocks[layer->index],
         .tape = &own->tapes[layer->index],
         .dropout = (float)run->dropout,
         .attention_seed = tn_dropout_seed(run->dropout_seed, 0, place),
@@ -288,11 +338,11 @@ static struct tn_block block_of(struct layer *layer)
 static void forward(tarn_run *run)
 {
     const struct transformer *const own = run->body;
-    const struct tn_weights *const w = &run->model->weights;
+    const struct tn_weights *const w = run->weights;
     const size_t layers = layers_of(run);
 
     for (size_t i = 0; i < layers; i++) {
-        const struct tn_block block = block_of(&(struct layer){run, i});
+        const struct tn_block block = block_of(&(struct layer){.run = run, .index = i});
 
         tn_block_forward(&block, own->inputs[i + 1], own->inputs[i]);
     }
@@ -306,16 +356,91 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
     const size_t layers = layers_of(run);
 
     tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
-                     run->d, own->inputs[layers], own->stats, run->model->weights.norm_gain,
+                     run->d, own->inputs[layers], own->stats, run->weights->norm_gain,
                      run->scratch);
     for (size_t i = layers; i-- > 0;) {
-        const struct tn_block block = block_of(&(struct layer){run, i});
+        const struct tn_block block = block_of(&(struct layer){.run = run, .index = i});
 
         if (run->recompute)
             tn_block_forward(&block, own->inputs[i + 1], own->inputs[i]);
         tn_block_backward(&block, run->d, &own->gradients, &gradients->blocks[i],
                           own->inputs[i]);
     }
+}
+
+/* ---- Steps of streams --------------------------------------------------- */
+
+static size_t layer_bytes(const tarn_run *run)
+{
+    const struct transformer *const own = run->body;
+
+    return tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
+}
+
+static size_t stream(const tarn_run *run)
+{
+    size_t bytes;
+
+    return tn_size_product(&bytes, (size_t[]){layers_of(run), layer_bytes(run)}, 2) ? bytes
+                                                                                    : SIZE_MAX;
+}
+
+static void *layer_state(const tarn_run *run, void *state, size_t layer)
+{
+    return (char *)state + tn_run_past_size(run) + layer * layer_bytes(run);
+}
+
+static const tarn_attention *attention_of(const tarn_run *run, size_t layer)
+{
+    return &((const struct transformer *)run->body)->attentions[layer];
+}
+
+/* Over several positions, attention continues the stream's state with all of them in parallel,
+ * and leaves what steps would leave. */
+static void step_mix(void *arg, const struct tn_block *block)
+{
+    const struct layer *const layer = arg;
+    const tarn_run *const run = layer->run;
+    const struct transformer *const own = run->body;
+    tarn_attention attention = own->attentions[layer->index];
+    tarn_attention_arrays arrays = tn_block_arrays(block, layer->step->length);
+
+    for (size_t b = 0; b < layer->step->streams; b++)
+        own->states[b] = layer_state(run, run->streams[b].state, layer->index);
+    if (layer->step->length > 1) {
+        attention.N = attention.Nk = layer->step->length;
+        arrays.state0 = arrays.state1 = own->states[0];
+        tn_attention_forward(&attention, &arrays, NULL, own->attention_work);
+    } else
+        tn_attention_step(&attention, &arrays, own->states, layer->step->streams,
+                          run->host.threads, own->attention_work);
+}
+
+/* Only the last positions go through the last norm. */
+static void step(tarn_run *run, const struct tn_step *step)
+{
+    const struct transformer *const own = run->body;
+    const size_t F = run->rows.width;
+    struct tn_block_plan plan = tn_block_of_rows(&own->block, step->streams * step->length);
+    struct tn_rows last = run->rows;
+
+    plan.scratch = run->scratch;
+    for (size_t i = 0; i < layers_of(run); i++) {
+        const struct tn_block block = {
+            .plan = &plan,
+            .weights = &run->weights->blocks[i],
+            .tape = &own->tapes[i],
+            .mix = step_mix,
+            .arg = &(struct layer){run, i, step},
+        };
+
+        tn_block_forward(&block, run->x, run->x);
+    }
+    last.rows = step->streams;
+    for (size_t b = 0; b < step->streams; b++)
+        memcpy(run->y + b * F, run->x + ((b + 1) * step->length - 1) * F, F * sizeof(float));
+    tn_norm_forward(&last, run->y, NULL, run->y, run->weights->norm_gain,
+                    run->weights->norm_bias, TN_NORM_EPS);
 }
 
 static double flops(const tarn_run *run)
@@ -330,7 +455,6 @@ static double flops(const tarn_run *run)
 const struct tn_body tn_body_transformer = {
     .about = {"transformer", "blocks of attention and feed-forward layers", tn_no_options},
     .takes_bf16 = true,
-    .steps = true,
     .tensors = tensors,
     .take = take,
     .plan = plan,
@@ -339,6 +463,11 @@ const struct tn_body tn_body_transformer = {
     .scratch = scratch,
     .forward = forward,
     .backward = backward,
+    .step = step,
+    .stream = stream,
+    .layer_state = layer_state,
+    .attention = attention_of,
+    .pack = pack,
     .states = states,
     .states_fit = states_fit,
     .flops = flops,

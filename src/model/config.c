@@ -235,7 +235,7 @@ static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
         return status;
     if ((status = tn_attention_init(&plan, &desc, &host, err)) == TARN_OK) {
         arch->inputs = plan.kind->inputs;
-        arch->has_step = arch->body->steps && plan.kind->step;
+        arch->has_step = arch->body->step && plan.kind->step;
         status = check_inputs_of(&plan, err);
     }
     tn_attention_clear(&plan);

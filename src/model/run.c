@@ -8,13 +8,6 @@
 #include "layer/embed.h"
 #include "model/body.h"
 
-/* ---- Forward ------------------------------------------------------------ */
-
-struct frames {
-    const tarn_run *run;
-    const float *at;
-};
-
 /* ---- States ------------------------------------------------------------- */
 
 static size_t past_bytes(const tarn_run *run)
@@ -74,47 +67,80 @@ static void remember(const tarn_run *run, const struct tn_context_place *place)
 
 /* ---- Embedding ---------------------------------------------------------- */
 
+/* Of the symbols in `rows` rows, and of their contexts, whose rows were found. */
+static void embed_symbols(const tarn_run *run, size_t rows, const int32_t *symbols)
+{
+    const struct tn_context *const context = &run->model->arch.context;
+    const struct tn_position *const position = &run->model->arch.position;
+    struct tn_rows values = run->rows;
+
+    values.rows = rows;
+    values.width = position->embedding;
+    tn_embed_forward(&values, run->x, position->F, run->weights->embedding, symbols);
+    tn_context_forward(context, &values, run->x, position->F, run->weights->context,
+                       run->context);
+}
+
+static void project_frames(const tarn_run *run, size_t rows, const float *stacks)
+{
+    const struct tn_dense projection = tn_dense_of_rows(&run->projection, rows);
+
+    tn_dense_forward(&projection, run->x, stacks, run->weights->frames,
+                     run->weights->frames_bias, run->scratch);
+}
+
+/* The table, of `length` rows, begins again with every sequence. */
+static void add_positions(const tarn_run *run, size_t rows, const float *table, size_t length)
+{
+    struct tn_rows all = run->rows;
+
+    all.rows = rows;
+    tn_position_apply(&run->model->arch.position, &all, run->x, all.width, table, length);
+}
+
+static void predict(const tarn_run *run, size_t rows, float *outputs)
+{
+    const struct tn_dense predictor = tn_dense_of_rows(&run->predictor, rows);
+
+    tn_dense_forward(&predictor, outputs, run->y, run->weights->predictor,
+                     run->weights->predictor_bias, run->scratch);
+}
+
+/* ---- Whole sequences ---------------------------------------------------- */
+
 /* The table of a pass that does not begin where the last one did is filled again. */
 static const float *position_table(tarn_run *run)
 {
-    const struct tn_weights *const w = &run->model->weights;
     const uint64_t from = run->states ? run->states->position : 0;
 
-    if (w->positions)
-        return w->positions;
+    if (run->weights->positions)
+        return run->weights->positions;
     if (run->positions && run->positions_from != from)
         tn_position_fill(&run->model->arch.position, run->positions, (size_t)from, run->N);
     run->positions_from = from;
     return run->positions;
 }
 
-static void embed_symbols(tarn_run *run, float *x, const int32_t *symbols)
+static void embed(tarn_run *run, const int32_t *symbols)
 {
-    const struct tn_context *const context = &run->model->arch.context;
-    const struct tn_position *const position = &run->model->arch.position;
-    const struct tn_weights *const w = &run->model->weights;
     const struct tn_context_place place = place_of(run, symbols);
-    struct tn_rows values = run->rows;
 
-    values.width = position->embedding;
-    tn_embed_forward(&values, x, position->F, w->embedding, symbols);
-    tn_context_find(context, run->context, &place);
-    tn_context_forward(context, &values, x, position->F, w->context, run->context);
-    if (run->states)
-        remember(run, &place);
+    if (run->weights->frames)
+        project_frames(run, run->R, run->stacked);
+    else if (run->weights->embedding) {
+        tn_context_find(&run->model->arch.context, run->context, &place);
+        embed_symbols(run, run->R, symbols);
+        if (run->states)
+            remember(run, &place);
+    }
+    add_positions(run, run->R, position_table(run), run->N);
 }
 
-static void embed(tarn_run *run, float *x, const int32_t *symbols)
+void tn_run_forward(tarn_run *run, const int32_t *symbols)
 {
-    const struct tn_position *const position = &run->model->arch.position;
-    const struct tn_weights *const w = &run->model->weights;
-
-    if (w->frames)
-        tn_dense_forward(&run->projection, x, run->stacked, w->frames, w->frames_bias,
-                         run->scratch);
-    else if (w->embedding)
-        embed_symbols(run, x, symbols);
-    tn_position_apply(position, &run->rows, x, position->F, position_table(run), run->N);
+    embed(run, symbols);
+    run->model->arch.body->forward(run);
+    predict(run, run->R, run->outputs);
 }
 
 void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths)
@@ -132,6 +158,11 @@ void tn_run_lengths(tarn_run *run, const size_t *lengths)
     tn_run_sizes(run, run->T, lengths);
 }
 
+struct frames {
+    const tarn_run *run;
+    const float *at;
+};
+
 /* A position is a stack of frames; what a sequence does not have is zeros. */
 static void stack_sequence(void *arg, size_t b, size_t thread)
 {
@@ -147,20 +178,78 @@ static void stack_sequence(void *arg, size_t b, size_t thread)
     memset(to + there, 0, (all - there) * sizeof *to);
 }
 
-void tn_run_forward(tarn_run *run, const int32_t *symbols)
-{
-    const struct tn_weights *const w = &run->model->weights;
-
-    embed(run, run->x, symbols);
-    run->model->arch.body->forward(run);
-    tn_dense_forward(&run->predictor, run->outputs, run->y, w->predictor, w->predictor_bias,
-                     run->scratch);
-}
-
 void tn_run_forward_frames(tarn_run *run, const float *frames)
 {
     tn_parallel(run->host.threads, run->B, stack_sequence, &(struct frames){run, frames});
     tn_run_forward(run, NULL);
+}
+
+/* ---- Steps of streams --------------------------------------------------- */
+
+size_t tn_run_past_size(const tarn_run *run)
+{
+    return tn_round_up(run->model->arch.context.reach * sizeof(int32_t), TN_ALIGN);
+}
+
+size_t tn_run_stream_size(const tarn_run *run)
+{
+    const size_t past = tn_run_past_size(run), body = run->model->arch.body->stream(run);
+
+    return body > SIZE_MAX - past ? SIZE_MAX : past + body;
+}
+
+/* Rows of the tables of context: of the first table for all streams, then of the next. */
+static void find_context(const tarn_run *run, const struct tn_step *step, size_t b)
+{
+    const struct tn_context *const context = &run->model->arch.context;
+    int32_t *const past = run->streams[b].state;
+    const struct tn_context_place place = {run->symbols + b * step->length, 1, step->length,
+                                           past, run->streams[b].position};
+    int32_t one[TN_CONTEXT_MOST]; /* position of one stream among others */
+
+    tn_context_find(context, step->streams == 1 ? run->context : one, &place);
+    for (size_t j = 0; j < context->count && step->streams > 1; j++)
+        run->context[j * step->streams + b] = one[j];
+    tn_context_remember(context, past, &place);
+}
+
+/* Rows of the table of positions, one for each row of the step. Streams that advance together
+ * are often at the same position. */
+static void fill_positions(const tarn_run *run, const struct tn_step *step)
+{
+    const struct tn_position *const position = &run->model->arch.position;
+    const float *const learned = run->weights->positions;
+    const size_t width = position->table, floats = step->length * width;
+
+    for (size_t b = 0; b < step->streams; b++) {
+        float *const table = run->positions + b * floats;
+        const uint64_t from = run->streams[b].position;
+
+        if (learned)
+            memcpy(table, learned + from * width, floats * sizeof *table);
+        else if (b > 0 && from == run->streams[b - 1].position)
+            memcpy(table, table - floats, floats * sizeof *table);
+        else
+            tn_position_fill(position, table, (size_t)from, step->length);
+    }
+}
+
+void tn_run_step(tarn_run *run, const struct tn_step *step)
+{
+    const size_t rows = step->streams * step->length;
+
+    if (step->frames)
+        project_frames(run, rows, step->frames);
+    else {
+        for (size_t b = 0; b < step->streams; b++)
+            find_context(run, step, b);
+        embed_symbols(run, rows, run->symbols);
+    }
+    fill_positions(run, step);
+    add_positions(run, rows, run->positions, rows);
+    run->model->arch.body->step(run, step);
+    if (step->outputs)
+        predict(run, step->streams, step->outputs);
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -217,7 +306,7 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
     values.width = position->embedding;
     if (gradients->frames) {
         tn_dense_backward(&run->projection, NULL, gradients->frames, gradients->frames_bias,
-                          run->d, run->stacked, run->model->weights.frames, run->scratch);
+                          run->d, run->stacked, run->weights->frames, run->scratch);
     } else if (gradients->embedding) {
         tn_embed_backward(&values, gradients->embedding, run->d, position->F, symbols);
         tn_context_backward(&run->model->arch.context, &values, gradients->context, run->d,
@@ -231,7 +320,7 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
 {
     tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
-                      run->outputs, run->y, run->model->weights.predictor, run->scratch);
+                      run->outputs, run->y, run->weights->predictor, run->scratch);
     run->model->arch.body->backward(run, gradients);
     embed_backward(run, gradients, symbols);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* run.h - whole sequences through the model, forwards and backwards. `tarn_run` is this.
+/* run.h - sequences through the model: whole ones, forwards and backwards, or the next
+ * positions of streams. `tarn_run` is this.
  *
  * Everything is planned when the run is made: products, attentions and one block of memory
  * whose layout depends on the sizes alone. Training keeps what backward needs of every layer;
  * with `recompute` it keeps the layers' inputs only and forms the rest again, one layer at a
- * time. */
+ * time.
+ *
+ * Of streams, the rows of a step are the next position of each, or the next positions of one.
+ * Packed weights give a row the same bits in any company, which makes a prompt and the same
+ * symbols one by one the same, and a stream among others the same as alone. */
 #ifndef TN_RUN_H
 #define TN_RUN_H
 
@@ -26,6 +31,24 @@ struct tn_run_desc {
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
     bool varies;              /* batches differ in length: there are shorter runs, too */
+
+    bool steps;     /* for tn_run_step() alone: of at most B streams, or N positions of one */
+    size_t longest; /* positions of such a stream; 0: no limit */
+};
+
+/* A stream at its next position. Its state is tn_run_stream_size() bytes, without pointers: the
+ * last symbols, as far as the context reaches, then the body's part. Zeros are the start. */
+struct tn_run_stream {
+    void *state;
+    uint64_t position;
+};
+
+/* The next positions of the first of run->streams. Symbols are in run->symbols, (streams,
+ * length); or there are frames. */
+struct tn_step {
+    size_t streams, length; /* several positions of one stream only */
+    const float *frames;    /* (streams, floats of a stack), length 1; NULL: symbols */
+    float *outputs;         /* of the last positions, (streams, O); NULL: not wanted */
 };
 
 /* Runs for shorter sequences lie in the same memory, each for a sixteenth less than the one
@@ -34,11 +57,13 @@ enum { TN_RUN_LENGTHS = 40 }; /* the shortest has a twelfth of the longest */
 
 struct tarn_run {
     const tarn_model *model;
-    tarn_run *shorter; /* the next; NULL: none */
+    const struct tn_weights *weights; /* the model's, or packed */
+    struct tn_packed_weights *packed; /* shared with other runs; NULL: they are not packed */
+    tarn_run *shorter;                /* the next; NULL: none */
     struct tn_host host;
-    size_t B, N, R; /* N positions; R = B N rows */
+    size_t B, N, R; /* N positions; R = B N rows, of steps the greater of both */
     size_t T;       /* symbols or frames of a sequence, at most */
-    bool trains, recompute;
+    bool trains, recompute, steps;
     struct tn_rows rows; /* R x F */
     struct tn_dense predictor;
     struct tn_dense projection; /* of frames; zeros: inputs are symbols */
@@ -54,6 +79,10 @@ struct tarn_run {
     float *stacked;          /* R x floats of a stack of frames */
     size_t *given, *rounded; /* B lengths, of symbols or frames and of positions */
     void *scratch;
+
+    /* Of a step, for the caller to fill: B, R. */
+    struct tn_run_stream *streams;
+    int32_t *symbols;
 
     /* Of the forward under way. */
     size_t given_T;        /* frames from one sequence to the next; by tn_run_sizes() */
@@ -81,6 +110,14 @@ size_t tn_run_states_size(const tarn_run *run);
  * position. */
 bool tn_run_states_fit(const tarn_run *run, const void *states, uint64_t position);
 
+/* Bytes of a stream's state; SIZE_MAX: they do not fit in memory. And where in it the body's
+ * part begins. */
+size_t tn_run_stream_size(const tarn_run *run);
+size_t tn_run_past_size(const tarn_run *run);
+
+/* Symbols were checked, and that streams are different and have room. Allocates nothing. */
+void tn_run_step(tarn_run *run, const struct tn_step *step);
+
 /* Symbols or frames of each sequence, from now on; NULL: all are whole. */
 void tn_run_lengths(tarn_run *run, const size_t *lengths);
 
@@ -106,6 +143,15 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* ---- run_pack.c --------------------------------------------------------- */
+
+/* The model's matrices as the run's products with packed weights take them. All runs of a model
+ * with the same precision and instruction set share one copy, in memory of the model's
+ * allocator, as long as one of them exists. */
+tarn_status tn_run_pack(tarn_run *run, tarn_error *err);
+void tn_run_unpack(tarn_run *run);               /* accepts one that is not packed */
+size_t tn_run_packed_bytes(const tarn_run *run); /* of the copy */
 
 /* ---- Checks ------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .out = arch->head.outputs,
         .bias = true,
         .trains = desc->trains,
+        .packed = desc->steps,
         .elements = desc->elements,
     };
     struct tn_dense_desc projection = predictor;
@@ -23,7 +24,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
     projection.ldy = arch->config.width;
     if (status == TARN_OK)
         status = tn_dense_init(&run->predictor, &predictor, &run->host, err);
-    if (status == TARN_OK && run->model->weights.frames)
+    if (status == TARN_OK && run->weights->frames)
         status = tn_dense_init(&run->projection, &projection, &run->host, err);
     return status;
 }
@@ -35,11 +36,26 @@ static size_t scratch_size(const tarn_run *run)
     const struct tn_head *const head = &run->model->arch.head;
     const struct tn_rows rows = tn_rows_on(&run->host, run->R, head->outputs);
     const size_t projection =
-        run->model->weights.frames ? tn_dense_scratch_size(&run->projection) : 0;
+        run->weights->frames ? tn_dense_scratch_size(&run->projection) : 0;
+    const size_t loss = run->steps ? 0 : tn_head_scratch_size(head, &rows, run->B);
 
     return tn_max(
         tn_max(run->model->arch.body->scratch(run), tn_dense_scratch_size(&run->predictor)),
-        tn_max(projection, tn_head_scratch_size(head, &rows, run->B)));
+        tn_max(projection, loss));
+}
+
+static void lay_out_sequences(tarn_run *run, struct tn_arena *arena)
+{
+    const struct tn_arch *const arch = &run->model->arch;
+
+    run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
+    run->given = tn_arena_take(arena, run->B, sizeof *run->given);
+    run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
+    if (arch->config.frames > 0)
+        run->stacked =
+            tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
+    if (run->trains)
+        run->d = tn_arena_floats(arena, run->R * arch->config.width);
 }
 
 static void lay_out(tarn_run *run, struct tn_arena *arena)
@@ -47,15 +63,12 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     const struct tn_arch *const arch = &run->model->arch;
 
     arch->body->lay_out(run, arena);
-    run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
-    run->given = tn_arena_take(arena, run->B, sizeof *run->given);
-    run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
-    if (arch->config.frames > 0)
-        run->stacked =
-            tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
     run->context = tn_arena_take(arena, run->R * arch->context.count, sizeof *run->context);
-    if (run->trains)
-        run->d = tn_arena_floats(arena, run->R * arch->config.width);
+    if (run->steps) {
+        run->streams = tn_arena_take(arena, run->B, sizeof *run->streams);
+        run->symbols = tn_arena_take(arena, run->R, sizeof *run->symbols);
+    } else
+        lay_out_sequences(run, arena);
     run->scratch = tn_arena_take(arena, scratch_size(run), 1);
 }
 
@@ -72,19 +85,20 @@ static void place(tarn_run *run, void *memory, float *positions)
     struct tn_arena arena = tn_arena_over(memory);
 
     lay_out(run, &arena);
-    tn_run_lengths(run, NULL);
     run->positions = positions;
+    if (!run->steps)
+        tn_run_lengths(run, NULL);
 }
 
-/* The sinusoid of all positions, which serves shorter runs too; NULL: the model has learned
- * them, or the arena measures. */
+/* The sinusoid of all positions, which serves shorter runs too, or a row for each row of a
+ * step; NULL: the model has learned them, or the arena measures. */
 static float *take_positions(const tarn_run *run, struct tn_arena *arena)
 {
     const struct tn_position *const position = &run->model->arch.position;
-    float *const table =
-        position->row->learned ? NULL : tn_arena_floats(arena, run->N * position->table);
+    const size_t rows = run->steps ? run->R : position->row->learned ? 0 : run->N;
+    float *const table = rows ? tn_arena_floats(arena, rows * position->table) : NULL;
 
-    if (table)
+    if (table && !run->steps)
         tn_position_fill(position, table, 0, run->N);
     return table;
 }
@@ -139,7 +153,8 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
         return tn_fail(err, TARN_EINVAL,
                        "batch is %zu and length is %zu; both must be at least 1", desc->B,
                        desc->N);
-    if (config->positions > 0 && tn_blocks(desc->N, config->stack) > config->positions)
+    if (!desc->steps && config->positions > 0 &&
+        tn_blocks(desc->N, config->stack) > config->positions)
         return tn_fail(err, TARN_EINVAL,
                        "length is %zu; it must be at most %zu, the number of learned positions",
                        desc->N, config->positions * config->stack);
@@ -180,14 +195,16 @@ static tarn_status create_one(tarn_run **run, const tarn_model *model,
 
     made->plans = plans;
     made->model = model;
+    made->weights = &model->weights;
     made->host = *host;
     made->B = desc->B;
     made->T = desc->N;
-    made->N = tn_blocks(desc->N, model->arch.config.stack);
-    made->R = made->B * made->N;
+    made->N = desc->steps ? desc->N : tn_blocks(desc->N, model->arch.config.stack);
+    made->R = desc->steps ? tn_max(made->B, made->N) : made->B * made->N;
     made->rows = tn_rows_on(&made->host, made->R, model->arch.config.width);
     made->trains = desc->trains;
     made->recompute = desc->recompute;
+    made->steps = desc->steps;
     if ((status = plan(made, desc, err)) != TARN_OK)
         tarn_run_free(made);
     else
@@ -219,6 +236,8 @@ tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
         status = create_shorter(*run, desc, err);
     if (status == TARN_OK)
         status = allocate(*run, err);
+    if (status == TARN_OK && desc->steps)
+        status = tn_run_pack(*run, err);
     if (status != TARN_OK) {
         tarn_run_free(*run);
         *run = NULL;
@@ -256,6 +275,7 @@ void tarn_run_free(tarn_run *run)
         const tarn_allocator allocator = run->host.allocator;
         tarn_run *const shorter = run->shorter;
 
+        tn_run_unpack(run);
         run->model->arch.body->clear(run);
         tn_dense_clear(&run->predictor);
         tn_dense_clear(&run->projection);

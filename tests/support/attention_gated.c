@@ -16,7 +16,9 @@
 
 enum { QUERY, KEY, VALUE, GATE, DECAY };
 
-static const tarn_attention_input inputs[] = {
+/* Not const, with room for more: test_config.c makes them unfit for a model. */
+extern tarn_attention_input tn_gated_inputs[];
+tarn_attention_input tn_gated_inputs[TARN_ATTENTION_INPUTS + 2] = {
     [QUERY] = {.name = "query", .help = "what a position looks for"},
     [KEY] = {.name = "key", .help = "what a position is found by", .at_keys = true},
     [VALUE] = {.name = "value",
@@ -293,7 +295,7 @@ extern const struct tn_attention_kind tn_attention_gated;
 const struct tn_attention_kind tn_attention_gated = {
     .about = {"gated", "linear attention with a gate and a decay",
               (const tarn_option_info[]){{0}}},
-    .inputs = inputs,
+    .inputs = tn_gated_inputs,
     .saved = saved,
     .work = work,
     .forward = forward,
