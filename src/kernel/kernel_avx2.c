@@ -4,6 +4,8 @@
 #error "compile this file with -mavx2 -mfma"
 #endif
 #include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
 
 #define TN_TABLE tn_kernels_avx2
 #define TN_NAME "avx2"
@@ -46,6 +48,55 @@ static inline __attribute__((always_inline)) void store_first(float *p, __m256 v
         _mm_store_ss(p, left);
 }
 
+/* The same of bf16 numbers, n < 8: two loads that overlap. */
+static inline __attribute__((always_inline)) __m128i load_first_halves(const void *p, size_t n)
+{
+    const char *const end = (const char *)p + 2 * n;
+    uint64_t low = 0, high = 0;
+    uint32_t two = 0;
+    uint16_t one = 0;
+
+    if (n >= 4) {
+        memcpy(&low, p, 8);
+        if (n > 4) {
+            memcpy(&high, end - 8, 8);
+            high >>= 16 * (8 - n);
+        }
+    } else {
+        if (n >= 2) {
+            memcpy(&two, p, 4);
+            low = two;
+        }
+        if (n & 1) {
+            memcpy(&one, end - 2, 2);
+            low |= (uint64_t)one << 16 * (n - 1);
+        }
+    }
+    return _mm_set_epi64x((int64_t)high, (int64_t)low);
+}
+
+static inline __attribute__((always_inline)) void store_first_halves(void *p, __m128i v,
+                                                                     size_t n)
+{
+    uint64_t left = (uint64_t)_mm_cvtsi128_si64(v);
+    char *at = p;
+
+    if (n & 4) {
+        memcpy(at, &left, 8);
+        left = (uint64_t)_mm_extract_epi64(v, 1);
+        at += 8;
+    }
+    if (n & 2) {
+        memcpy(at, &left, 4);
+        left >>= 32;
+        at += 4;
+    }
+    if (n & 1)
+        memcpy(at, &left, 2);
+}
+
+#define LOAD_HALVES_TAIL(p, n) load_first_halves(p, n)
+#define STORE_HALVES_TAIL(p, v, n) store_first_halves(p, (__m128i)(v), n)
 #define LOAD_TAIL(p, n, fill) load_first(p, n, fill)
 #define STORE_TAIL(p, v, n) store_first(p, v, n)
 #include "kernel/kernel_body.h"

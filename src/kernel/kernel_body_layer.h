@@ -112,32 +112,51 @@ FORCE_INLINE vec sum_four(const float *x, ptrdiff_t ldx, size_t n)
     return low + high;
 }
 
-/* The last n < LANES columns: their sum stays in a register, since what a mask has stored
- * cannot be read before it has reached the cache. */
-FORCE_INLINE void sum_rows_tail(float *sum, const float *x, ptrdiff_t ldx, size_t rows,
-                                size_t n)
+/* `vecs` vectors, or n < LANES floats, whose sums stay in registers: what was stored in one
+ * iteration would be waited for in the next, and longest if it was stored by a mask. */
+FORCE_INLINE void sum_rows_narrow(float *sum, const float *x, ptrdiff_t ldx, size_t rows,
+                                  size_t n, int vecs)
 {
-    vec total = fetch(sum, n);
+    vec total[FOUR];
 
+    for (int j = 0; j < vecs; j++)
+        total[j] = fetch(sum + j * LANES, n);
     for (; rows >= FOUR; rows -= FOUR, x += FOUR * ldx)
-        total += sum_four(x, ldx, n);
+        for (int j = 0; j < vecs; j++)
+            total[j] += sum_four(x + j * LANES, ldx, n);
     for (; rows > 0; rows--, x += ldx)
-        total += fetch(x, n);
-    keep(sum, total, n);
+        for (int j = 0; j < vecs; j++)
+            total[j] += fetch(x + j * LANES, n);
+    for (int j = 0; j < vecs; j++)
+        keep(sum + j * LANES, total[j], n);
 }
 
-/* Four rows for each read of the sum. */
+/* Wide rows are read from end to end, four for each read of the sum. */
+FORCE_INLINE void sum_rows_wide(float *sum, const float *x, ptrdiff_t ldx, size_t n,
+                                size_t width)
+{
+    for (; n >= FOUR; n -= FOUR, x += FOUR * ldx)
+        for (size_t i = 0; i < width; i += LANES)
+            store(sum + i, load(sum + i) + sum_four(x + i, ldx, LANES));
+    for (; n > 0; n--, x += ldx)
+        add(sum, sum, x, width);
+}
+
 static void sum_rows(float *sum, const float *x, ptrdiff_t ldx, size_t n, size_t width)
 {
     const size_t whole = width - width % LANES;
+    size_t i = 0;
 
-    if (whole < width)
-        sum_rows_tail(sum + whole, x + whole, ldx, n, width - whole);
-    for (; n >= FOUR; n -= FOUR, x += FOUR * ldx)
-        for (size_t i = 0; i < whole; i += LANES)
-            store(sum + i, load(sum + i) + sum_four(x + i, ldx, LANES));
-    for (; n > 0; n--, x += ldx)
-        add(sum, sum, x, whole);
+    if (whole > 2 * FOUR * LANES) {
+        sum_rows_wide(sum, x, ldx, n, whole);
+        i = whole;
+    }
+    for (; i + FOUR * LANES <= width; i += FOUR * LANES)
+        sum_rows_narrow(sum + i, x + i, ldx, n, LANES, FOUR);
+    for (; i + LANES <= width; i += LANES)
+        sum_rows_narrow(sum + i, x + i, ldx, n, LANES, 1);
+    if (i < width)
+        sum_rows_narrow(sum + i, x + i, ldx, n, width - i, 1);
 }
 
 static void scatter_rows(float *table, ptrdiff_t ld, const int32_t *rows, const float *x,
@@ -208,15 +227,15 @@ static void norm(float *y, struct tn_norm_stats *stats, const float *x, const fl
 
 /* The gradients of gain and bias of one row, and the two sums that its dx needs: of g and of
  * g u, where g = gain dy and u = (x - mean) scale. */
-FORCE_INLINE void norm_sums_at(vec sums[2], float *dgain, float *dbias, const float *dy,
+FORCE_INLINE void norm_sums_of(vec sums[2], vec *dgain, vec *dbias, const float *dy,
                                const float *x, struct tn_norm_stats stats, const float *gain,
                                size_t n)
 {
     const vec d = fetch(dy, n), u = (fetch(x, n) - stats.mean) * stats.scale;
     const vec g = d * fetch(gain, n);
 
-    keep(dgain, fetch(dgain, n) + d * u, n);
-    keep(dbias, fetch(dbias, n) + d, n);
+    *dgain += d * u;
+    *dbias += d;
     sums[0] += g;
     sums[1] += g * u;
 }
@@ -239,15 +258,25 @@ static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const
 {
     const float part = 1.0f / (float)width;
     const size_t whole = width - width % LANES, rest = width - whole;
+    vec rest_gain = splat(0.0f), rest_bias = rest_gain; /* see sum_rows_narrow() */
 
+    if (rest) {
+        rest_gain = fetch(dgain + whole, rest);
+        rest_bias = fetch(dbias + whole, rest);
+    }
     for (; n > 0; n--, dx += width, dy += width, x += width, stats++) {
         const struct tn_norm_stats of_row = *stats;
         vec sums[2] = {splat(0.0f), splat(0.0f)};
 
-        for (size_t i = 0; i < whole; i += LANES)
-            norm_sums_at(sums, dgain + i, dbias + i, dy + i, x + i, of_row, gain + i, LANES);
+        for (size_t i = 0; i < whole; i += LANES) {
+            vec of_gain = load(dgain + i), of_bias = load(dbias + i);
+
+            norm_sums_of(sums, &of_gain, &of_bias, dy + i, x + i, of_row, gain + i, LANES);
+            store(dgain + i, of_gain);
+            store(dbias + i, of_bias);
+        }
         if (rest)
-            norm_sums_at(sums, dgain + whole, dbias + whole, dy + whole, x + whole, of_row,
+            norm_sums_of(sums, &rest_gain, &rest_bias, dy + whole, x + whole, of_row,
                          gain + whole, rest);
         const float means[2] = {sum_lanes(sums[0]) * part, sum_lanes(sums[1]) * part};
 
@@ -256,6 +285,10 @@ static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const
         if (rest)
             norm_slope_at(dx + whole, add_dx, dy + whole, x + whole, of_row, gain + whole,
                           means, rest);
+    }
+    if (rest) {
+        keep(dgain + whole, rest_gain, rest);
+        keep(dbias + whole, rest_bias, rest);
     }
 }
 

@@ -88,27 +88,20 @@ FORCE_INLINE void pack_across(float *panels, struct panel_cut cut, size_t width,
     }
 }
 
-/* LANES items that run along k, of which there are n: 0 < n. */
-FORCE_INLINE void pack_along_lanes(float *panel, size_t width, const float *x, ptrdiff_t ld,
-                                   size_t n, size_t k)
+/* SQUARE items that run along k, of which there are n: 0 < n. */
+FORCE_INLINE void pack_along_square(float *panel, size_t width, const float *x, ptrdiff_t ld,
+                                    size_t n, size_t k)
 {
-    const float *item[LANES];
+    const float *item[SQUARE];
     size_t p = 0;
 
-    for (size_t i = 0; i < LANES; i++)
+    for (size_t i = 0; i < SQUARE; i++)
         item[i] =
             x + (ptrdiff_t)(i < n ? i : n - 1) * ld; /* the last stands for those beyond */
-    for (; p + LANES <= k; p += LANES) {
-        vec row[LANES];
-
-        for (int i = 0; i < LANES; i++)
-            row[i] = load(item[i] + p);
-        transpose_vectors(row);
-        for (size_t i = 0; i < LANES; i++)
-            store(panel + (p + i) * width, row[i]);
-    }
+    for (; p + FOUR <= k; p += FOUR)
+        transpose_strip(panel + p * width, (ptrdiff_t)width, item, (ptrdiff_t)p);
     for (; p < k; p++)
-        for (size_t i = 0; i < LANES; i++)
+        for (size_t i = 0; i < SQUARE; i++)
             panel[p * width + i] = item[i][p];
 }
 
@@ -120,11 +113,11 @@ FORCE_INLINE void pack_along(float *panels, struct panel_cut cut, size_t width, 
         const size_t some = (next < n ? next : n) - first;
         const float *const from = x + (ptrdiff_t)first * ld;
 
-        for (size_t i = 0; i < some; i += LANES)
-            pack_along_lanes(panels + i, width, from + (ptrdiff_t)i * ld, ld, some - i, k);
-        for (size_t i = (some + LANES - 1) / LANES * LANES; i < width; i += LANES)
+        for (size_t i = 0; i < some; i += SQUARE)
+            pack_along_square(panels + i, width, from + (ptrdiff_t)i * ld, ld, some - i, k);
+        for (size_t i = (some + SQUARE - 1) / SQUARE * SQUARE; i < width; i += SQUARE)
             for (size_t p = 0; p < k; p++)
-                store(panels + p * width + i, splat(0.0f));
+                memset(panels + p * width + i, 0, SQUARE * sizeof(float));
     }
 }
 
@@ -186,17 +179,19 @@ static void narrow_panel(uint16_t *y, const float *x, size_t steps)
         *(uvec_anywhere *)y = narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16;
 }
 
-/* The two vectors at element `at` of b. */
-FORCE_INLINE void weights_at(vec w[PAIR], const void *b, size_t at, bool bf16)
+/* The two vectors at element `at` of b, or the first of them. */
+FORCE_INLINE void weights_at(vec w[PAIR], const void *b, size_t at, bool bf16, int vecs)
 {
     if (bf16) {
         const uvec both = *(const uvec_anywhere *)((const uint16_t *)b + at);
 
         w[0] = (vec)(both << 16);
-        w[1] = (vec)(both & 0xffff0000);
+        if (vecs > 1)
+            w[1] = (vec)(both & 0xffff0000);
     } else {
         w[0] = load((const float *)b + at);
-        w[1] = load((const float *)b + at + LANES);
+        if (vecs > 1)
+            w[1] = load((const float *)b + at + LANES);
     }
 }
 
@@ -206,6 +201,7 @@ FORCE_INLINE void weights_at(vec w[PAIR], const void *b, size_t at, bool bf16)
 struct tile_shape {
     int rows, panels;
     bool in_place, bf16;
+    int vecs; /* of a panel: one where c has no columns for the other */
 };
 
 /* A tile of c and what it is the product of. */
@@ -226,10 +222,10 @@ FORCE_INLINE void tile_steps(vec sum[TILE_SUMS], const struct tn_panels *p,
         for (int j = 0; j < shape.panels; j++) {
             vec w[PAIR];
 
-            weights_at(w, t->b, ((size_t)j * p->k + s) * B_WIDTH, shape.bf16);
+            weights_at(w, t->b, ((size_t)j * p->k + s) * B_WIDTH, shape.bf16, shape.vecs);
             for (int i = 0; i < shape.rows; i++)
-                for (int v = 0; v < PAIR; v++)
-                    sum[(i * shape.panels + j) * PAIR + v] +=
+                for (int v = 0; v < shape.vecs; v++)
+                    sum[(i * shape.panels + j) * shape.vecs + v] +=
                         t->a[i * row + (ptrdiff_t)s * step] * w[v];
         }
 }
@@ -239,7 +235,7 @@ FORCE_INLINE void tile_sums(vec sum[TILE_SUMS], const struct tn_panels *p, const
 {
     size_t s = 0;
 
-    for (int i = 0; i < shape.rows * shape.panels * PAIR; i++)
+    for (int i = 0; i < shape.rows * shape.panels * shape.vecs; i++)
         sum[i] = splat(0.0f);
     for (; !shape.in_place && s + STEPS <= p->k; s += STEPS) {
         ask(asking);
@@ -279,7 +275,7 @@ static void finish_edge(const struct tn_panels *p, const struct tile *t, const f
 FORCE_INLINE void finish(const struct tn_panels *p, const struct tile *t, const vec *sum,
                          struct tile_shape shape)
 {
-    const int vecs = shape.panels * PAIR;
+    const int vecs = shape.panels * shape.vecs;
 
     for (int i = 0; i < shape.rows; i++)
         for (int j = 0; j < vecs; j++) {
@@ -297,7 +293,7 @@ FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *a
 {
     const struct tn_panels copy = *panels, *const p = &copy; /* that no store can change */
     const struct tile t = *at;
-    const size_t width = (size_t)shape.panels * B_WIDTH;
+    const size_t width = (size_t)(shape.panels * shape.vecs) * LANES;
     vec sum[TILE_SUMS];
 
     for (int i = 0; i < shape.rows; i++)
@@ -309,7 +305,7 @@ FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *a
     }
     float whole[TILE_SUMS * LANES];
 
-    for (int i = 0; i < shape.rows * shape.panels * PAIR; i++)
+    for (int i = 0; i < shape.rows * shape.panels * shape.vecs; i++)
         store(whole + i * LANES, sum[i]);
     finish_edge(p, &t, whole, (size_t)shape.rows, width);
 }
@@ -326,10 +322,12 @@ FORCE_INLINE void make_strip(const struct tn_panels *p, const struct strip *s,
 {
     const size_t element = shape.bf16 ? sizeof(uint16_t) : sizeof(float);
     const size_t wide = (size_t)shape.panels * B_WIDTH;
-    struct tile_shape one = shape;
+    struct tile_shape one = shape, half;
     size_t col = s->from;
 
     one.panels = 1;
+    half = one;
+    half.vecs = 1;
     for (size_t next; col < s->to; col = next) {
         const struct tile t = {
             .c = p->c + (ptrdiff_t)s->row * p->ldc + (ptrdiff_t)col,
@@ -343,8 +341,10 @@ FORCE_INLINE void make_strip(const struct tn_panels *p, const struct strip *s,
         next = col + (whole ? wide : B_WIDTH);
         if (whole)
             make_tile(p, &t, asking, shape);
-        else
+        else if (t.left > LANES)
             make_tile(p, &t, asking, one);
+        else
+            make_tile(p, &t, asking, half);
     }
 }
 
@@ -356,7 +356,7 @@ typedef void strip_maker(const struct tn_panels *p, const struct strip *s,
 #define STRIP_MAKER(name, rows, panels, in_place, bf16)                                        \
     static void name(const struct tn_panels *p, const struct strip *s, struct asking *asking)  \
     {                                                                                          \
-        make_strip(p, s, asking, (struct tile_shape){rows, panels, in_place, bf16});           \
+        make_strip(p, s, asking, (struct tile_shape){rows, panels, in_place, bf16, PAIR});     \
     }
 #define IN_PLACE_MAKERS(rows, panels_f32, panels_bf16)                                         \
     STRIP_MAKER(in_place_f32_##rows, rows, panels_f32, true, false)                            \

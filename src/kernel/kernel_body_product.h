@@ -144,9 +144,38 @@ static void recur(const struct tn_recurrence *r)
         recur_columns(r, column, 1);
 }
 
+/* All of z in registers, from row to row. */
+FORCE_INLINE void recur_sum_narrow(float *den, float *z, const float *q, ptrdiff_t ldq,
+                                   const float *k, ptrdiff_t ldk, size_t n, int vecs)
+{
+    vec total[PAIR];
+
+    for (int j = 0; j < vecs; j++)
+        total[j] = load(z + j * LANES);
+    for (size_t i = 0; i < n; i++, q += ldq, k += ldk) {
+        vec sum = splat(0.0f);
+
+        for (int j = 0; j < vecs; j++) {
+            total[j] += load(k + j * LANES);
+            sum += load(q + j * LANES) * total[j];
+        }
+        den[i] = sum_lanes(sum);
+    }
+    for (int j = 0; j < vecs; j++)
+        store(z + j * LANES, total[j]);
+}
+
 static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const float *k,
                       ptrdiff_t ldk, size_t n, size_t width)
 {
+    if (width == LANES) {
+        recur_sum_narrow(den, z, q, ldq, k, ldk, n, 1);
+        return;
+    }
+    if (width == PAIR * LANES) {
+        recur_sum_narrow(den, z, q, ldq, k, ldk, n, PAIR);
+        return;
+    }
     for (size_t i = 0; i < n; i++, q += ldq, k += ldk) {
         vec sum = splat(0.0f);
 
@@ -162,71 +191,125 @@ static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const
 
 /* ---- transpose ---------------------------------------------------------- */
 
+/* Parts of four floats change places within registers: four columns of SQUARE rows become four
+ * rows. Wider registers would not help, since processors move their parts one after the
+ * other. */
+enum { SQUARE = LANES < 8 ? LANES : 8 };
+
+typedef float quad __attribute__((vector_size(16)));
+typedef float quad_anywhere __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float side __attribute__((vector_size(4 * SQUARE))); /* of a square */
+typedef float side_anywhere __attribute__((vector_size(4 * SQUARE), aligned(4), may_alias));
+
 #if defined(__clang__) || __GNUC__ >= 12
 
+#define QUAD_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define QUAD_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define QUAD_FRONT(a, b) __builtin_shufflevector(a, b, 0, 1, 4, 5)
+#define QUAD_BACK(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
 #if LANES == 4
-#define INTERLEAVE_LOW(a, b) __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define INTERLEAVE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#elif LANES == 8
-#define INTERLEAVE_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11)
-#define INTERLEAVE_HIGH(a, b) __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15)
-#elif LANES == 16
-#define INTERLEAVE_LOW(a, b)                                                                   \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
-#define INTERLEAVE_HIGH(a, b)                                                                  \
-    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+#define SIDE_LOW QUAD_LOW
+#define SIDE_HIGH QUAD_HIGH
+#define SIDE_FRONT QUAD_FRONT
+#define SIDE_BACK QUAD_BACK
+#else
+#define SIDE_LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define SIDE_HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define SIDE_FRONT(a, b) __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define SIDE_BACK(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
 #endif
 
-/* A perfect shuffle of the rows, log2(LANES) times over, is the transpose. */
-FORCE_INLINE void transpose_vectors(vec row[LANES])
-{
-    vec next[LANES];
+#define TRANSPOSE_PARTS(NAME, TYPE)                                                            \
+    const TYPE low01 = NAME##_LOW(row[0], row[1]), low23 = NAME##_LOW(row[2], row[3]);         \
+    const TYPE high01 = NAME##_HIGH(row[0], row[1]), high23 = NAME##_HIGH(row[2], row[3]);     \
+    row[0] = NAME##_FRONT(low01, low23);                                                       \
+    row[1] = NAME##_BACK(low01, low23);                                                        \
+    row[2] = NAME##_FRONT(high01, high23);                                                     \
+    row[3] = NAME##_BACK(high01, high23)
 
-    for (int pass = 1; pass < LANES; pass *= 2) {
-        for (int i = 0; i < LANES / 2; i++) {
-            next[2 * i] = INTERLEAVE_LOW(row[i], row[i + LANES / 2]);
-            next[2 * i + 1] = INTERLEAVE_HIGH(row[i], row[i + LANES / 2]);
-        }
-        memcpy(row, next, sizeof next);
-    }
+FORCE_INLINE void transpose_sides(side row[FOUR])
+{
+    TRANSPOSE_PARTS(SIDE, side);
+}
+
+FORCE_INLINE void transpose_quads(quad row[FOUR])
+{
+    TRANSPOSE_PARTS(QUAD, quad);
+}
+
+/* Four floats at a and, in wider registers, at b. */
+FORCE_INLINE side load_side(const float *a, const float *b)
+{
+#if LANES == 4
+    (void)b;
+    return *(const quad_anywhere *)a;
+#else
+    return __builtin_shufflevector((quad) * (const quad_anywhere *)a,
+                                   (quad) * (const quad_anywhere *)b, 0, 1, 2, 3, 4, 5, 6, 7);
+#endif
+}
+
+/* Four floats of each of SQUARE rows. */
+FORCE_INLINE void transpose_strip(float *out, ptrdiff_t ldo, const float *const in[SQUARE],
+                                  ptrdiff_t at)
+{
+    side row[FOUR];
+
+    for (int i = 0; i < FOUR; i++)
+        row[i] = load_side(in[i] + at, in[SQUARE - FOUR + i] + at);
+    transpose_sides(row);
+    for (int i = 0; i < FOUR; i++)
+        *(side_anywhere *)(out + i * ldo) = row[i];
+}
+
+FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+{
+    quad row[FOUR];
+
+    for (int i = 0; i < FOUR; i++)
+        row[i] = *(const quad_anywhere *)(in + i * ldi);
+    transpose_quads(row);
+    for (int i = 0; i < FOUR; i++)
+        *(quad_anywhere *)(out + i * ldo) = row[i];
 }
 
 #else /* gcc before 12 has no portable shuffle */
 
-FORCE_INLINE void transpose_vectors(vec row[LANES])
+FORCE_INLINE void transpose_strip(float *out, ptrdiff_t ldo, const float *const in[SQUARE],
+                                  ptrdiff_t at)
 {
-    for (int i = 0; i < LANES; i++)
-        for (int j = 0; j < i; j++) {
-            const float swapped = row[i][j];
+    for (int i = 0; i < SQUARE; i++)
+        for (int j = 0; j < FOUR; j++)
+            out[j * ldo + i] = in[i][at + j];
+}
 
-            row[i][j] = row[j][i];
-            row[j][i] = swapped;
-        }
+FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+{
+    for (int i = 0; i < FOUR; i++)
+        for (int j = 0; j < FOUR; j++)
+            out[j * ldo + i] = in[i * ldi + j];
 }
 
 #endif
 
-FORCE_INLINE void transpose_square(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
-{
-    vec row[LANES];
-
-    for (int i = 0; i < LANES; i++)
-        row[i] = load(in + i * ldi);
-    transpose_vectors(row);
-    for (int i = 0; i < LANES; i++)
-        store(out + i * ldo, row[i]);
-}
-
 static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t rows,
                       size_t cols)
 {
-    const ptrdiff_t m = (ptrdiff_t)rows, n = (ptrdiff_t)cols;
-    const ptrdiff_t m_whole = m - m % LANES, n_whole = n - n % LANES;
+    const ptrdiff_t m = (ptrdiff_t)rows, n = (ptrdiff_t)cols, n_fours = n - n % FOUR;
+    ptrdiff_t i = 0;
 
-    for (ptrdiff_t i = 0; i < m_whole; i += LANES)
-        for (ptrdiff_t j = 0; j < n_whole; j += LANES)
-            transpose_square(out + j * ldo + i, ldo, in + i * ldi + j, ldi);
-    for (ptrdiff_t i = 0; i < m; i++)
-        for (ptrdiff_t j = i < m_whole ? n_whole : 0; j < n; j++)
-            out[j * ldo + i] = in[i * ldi + j];
+    for (; i + SQUARE <= m; i += SQUARE) {
+        const float *row[SQUARE];
+
+        for (int k = 0; k < SQUARE; k++)
+            row[k] = in + (i + k) * ldi;
+        for (ptrdiff_t j = 0; j < n_fours; j += FOUR)
+            transpose_strip(out + j * ldo + i, ldo, row, j);
+    }
+    for (; i + FOUR <= m; i += FOUR)
+        for (ptrdiff_t j = 0; j < n_fours; j += FOUR)
+            transpose_four(out + j * ldo + i, ldo, in + i * ldi + j, ldi);
+    for (ptrdiff_t j = 0; j < n; j++)
+        for (ptrdiff_t k = j < n_fours ? i : 0; k < m; k++)
+            out[j * ldo + k] = in[k * ldi + j];
 }

@@ -297,12 +297,13 @@ static void run_logistics(const struct tn_loop_arrays *a)
 
 static void run_pack_across(const struct tn_loop_arrays *a)
 {
-    a->kernels->pack(a->out, true, a->x, 1, true, a->width, DEPTH);
+    a->kernels->pack(a->out, true, a->panels, (ptrdiff_t)tn_round_up(a->width, GAP), true,
+                     a->width, DEPTH);
 }
 
 static void run_pack_along(const struct tn_loop_arrays *a)
 {
-    a->kernels->pack(a->out, true, a->x, 1, false, a->width, DEPTH);
+    a->kernels->pack(a->out, true, a->panels, DEPTH, false, a->width, DEPTH);
 }
 
 static struct tn_panels panels_of(const struct tn_loop_arrays *a)
@@ -416,7 +417,8 @@ static uint16_t *halves_take(struct tn_arena *arena, size_t n)
 struct tn_loop_arrays tn_loop_arrays_take(const struct tn_kernels *kernels, size_t width,
                                           struct tn_arena *arena)
 {
-    const size_t floats = ROWS_MAX * DEPTH + 4 * tn_round_up(width, 64);
+    /* Arrays that lie a multiple of 4096 bytes apart would wait for each other's stores. */
+    const size_t floats = tn_round_up(ROWS_MAX * DEPTH + 4 * width, 1024) + 320;
     const size_t large = PACKED_ROWS * (tn_round_up(width, 64) + 64);
 
     return (struct tn_loop_arrays){
