@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/cifar.h"
 #include "file/gzip.h"
 #include "file/images.h"
 #include "support/folder.h"
@@ -261,7 +260,7 @@ static void several_files_of_cifar_are_one(void **state)
 {
     struct folder folder = folder_open();
     char a[FOLDER_PATH], b[FOLDER_PATH];
-    const char *const paths[] = {a, b};
+    char *const paths[] = {a, b};
     struct tn_bytes bytes = cifar_bytes(5);
     struct tn_images images;
     tarn_error err;
@@ -271,16 +270,18 @@ static void several_files_of_cifar_are_one(void **state)
     strcpy(b, folder_file(&folder, "b"));
     file_put(a, bytes.data, 2 * 3073);
     file_put(b, bytes.data + 2 * 3073, 3 * 3073);
-    check_ok(tn_cifar_read(&images, paths, 2, NULL, &err), &err);
+    check_ok(tn_images_read_files(&images, paths, 2, tn_cifar_parse, NULL, &err), &err);
     assert_int_equal(images.count, 5);
     for (size_t k = 0; k < 3072; k++)
         assert_int_equal(tn_images_at(&images, 4)[k], image_byte(4, k));
     tn_images_free(&images);
     file_put(b, bytes.data, 3072);
-    assert_int_equal(tn_cifar_read(&images, paths, 2, NULL, &err), TARN_EFORMAT);
+    assert_int_equal(tn_images_read_files(&images, paths, 2, tn_cifar_parse, NULL, &err),
+                     TARN_EFORMAT);
     assert_non_null(strstr(err.text, "/b: has 3072 bytes; expected CIFAR-10 records"));
     file_put(b, bytes.data + 3072, 3073);
-    assert_int_equal(tn_cifar_read(&images, paths, 2, NULL, &err), TARN_EFORMAT);
+    assert_int_equal(tn_images_read_files(&images, paths, 2, tn_cifar_parse, NULL, &err),
+                     TARN_EFORMAT);
     assert_non_null(strstr(err.text, "label above 9"));
     tn_bytes_free(&bytes);
     folder_close(&folder);

@@ -222,7 +222,8 @@ static void put_png(const char *path, size_t i, size_t height, size_t channels)
 
     for (size_t k = 0; k < sizeof pixels; k++)
         pixels[k] = image_byte(i, k);
-    check_ok(tn_png_write(path, pixels, height, 4, channels, &err), &err);
+    check_ok(tarn_png_write(path, pixels, (tarn_image_size){height, 4, channels}, 1, 1, &err),
+             &err);
 }
 
 static void refuse(const char *path, double validation, tarn_status status, const char *says)

@@ -61,18 +61,18 @@ static void values_are_those_of_python(void **state)
     assert_int_equal(p.bytes, sizeof dict - 1);
     assert_int_equal(p.nodes[p.root].kind, TN_PICKLE_DICT);
     assert_int_equal(p.nodes[p.root].as.items.count, 8);
-    assert_int_equal(item(&p, p.root, 1)->as.whole, 1);
+    assert_int_equal(item(&p, p.root, 1)->as.integer, 1);
     const int tuple = (int)(item(&p, p.root, 3) - p.nodes);
 
     assert_int_equal(p.nodes[tuple].kind, TN_PICKLE_TUPLE);
-    assert_int_equal(item(&p, tuple, 0)->as.whole, -2);
+    assert_int_equal(item(&p, tuple, 0)->as.integer, -2);
     assert_true(item(&p, tuple, 1)->as.number == 3.5);
     assert_int_equal(item(&p, tuple, 2)->kind, TN_PICKLE_NONE);
     const int list = (int)(item(&p, p.root, 5) - p.nodes);
 
     assert_int_equal(item(&p, list, 0)->kind, TN_PICKLE_BOOL);
-    assert_int_equal(item(&p, list, 1)->as.whole, 65535);
-    assert_int_equal(item(&p, p.root, 7)->as.whole, -3);
+    assert_int_equal(item(&p, list, 1)->as.integer, 65535);
+    assert_int_equal(item(&p, p.root, 7)->as.integer, -3);
     tn_pickle_free(&p);
     tn_bytes_free(&bytes);
 }

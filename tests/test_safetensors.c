@@ -270,9 +270,9 @@ static void what_a_file_cannot_hold_is_not_written(void **state)
     lengthy[sizeof lengthy - 1] = '\0';
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         check_not_written(&bad[i], 1, NULL, 0, "tensor '");
-    check_not_written(twice, 2, NULL, 0, "twice");
+    check_not_written(twice, 2, NULL, 0, "duplicate keys");
     check_not_written(huge, 2, NULL, 0, "too large");
-    check_not_written(NULL, 0, same, 2, "twice");
+    check_not_written(NULL, 0, same, 2, "duplicate keys");
     check_not_written(NULL, 0, &broken, 1, "UTF-8");
 }
 

@@ -11,7 +11,6 @@
 #include "file/download.h"
 #include "file/file_bytes.h"
 #include "file/paths.h"
-#include "file/sha256.h"
 #include "file/unpack.h"
 #include "tarn/data.h"
 
@@ -49,7 +48,7 @@ static tarn_status join(char path[PATH_SIZE], const char *a, const char *b, tarn
 
 static tarn_status refuse(const char *path, const char *found, tarn_error *err)
 {
-    return tn_fail(err, TARN_EFORMAT, "%s: %s; fetch it again", tn_path_shown(path), found);
+    return tn_fail_path(err, TARN_EFORMAT, path, "%s; fetch it again", found);
 }
 
 /* TARN_EIO: it is missing, or cannot be read; TARN_EFORMAT: it is another file. */
@@ -59,9 +58,9 @@ static tarn_status check_path(const char *path, const tarn_data_file *file, tarn
     struct stat about;
 
     if (stat(path, &about) != 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        return tn_fail_errno(err, path);
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is not a regular file", tn_path_shown(path));
+        return tn_fail_path(err, TARN_EIO, path, "is not a regular file");
     if ((uint64_t)about.st_size != file->bytes) {
         snprintf(found, sizeof found, "has %jd bytes; expected %ju", (intmax_t)about.st_size,
                  (uintmax_t)file->bytes);

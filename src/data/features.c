@@ -125,11 +125,10 @@ static tarn_status check_length(uint64_t samples, size_t rate, double speed, siz
 
     if (count <= most)
         return TARN_OK;
-    return tn_fail(
-        err, TARN_EINVAL,
-        "%s: is at least %.2f seconds long; expected at most %.2f seconds, %zu frames",
-        tn_path_shown(path), (double)samples / (double)rate,
-        (double)most * speed * TN_MEL_HOP / TN_MEL_RATE, most);
+    return tn_fail_path(
+        err, TARN_EINVAL, path,
+        "is at least %.2f seconds long; expected at most %.2f seconds, %zu frames",
+        (double)samples / (double)rate, (double)most * speed * TN_MEL_HOP / TN_MEL_RATE, most);
 }
 
 static float *end_of(const struct tn_frames *frames)
@@ -149,7 +148,7 @@ static void fit(struct tn_frames *frames)
     }
 }
 
-static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
+static tarn_status extract(struct tn_frames *frames, tarn_audio *audio,
                            struct tn_features *features, double speed, size_t most,
                            tarn_error *err)
 {
@@ -158,7 +157,7 @@ static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
     tarn_status status = TARN_OK;
 
     while (status == TARN_OK && count > 0) {
-        if ((status = tn_audio_read(audio, samples, &count, PIECE, err)) == TARN_OK &&
+        if ((status = tarn_audio_read(audio, samples, &count, PIECE, err)) == TARN_OK &&
             (status = check_length(audio->done, audio->rate, speed, most, audio->path, err)) ==
                 TARN_OK &&
             (status = make_room(frames, tn_features_most(features, count), err)) == TARN_OK)
@@ -176,18 +175,18 @@ static tarn_status extract(struct tn_frames *frames, struct tn_audio *audio,
 tarn_status tn_features_read(struct tn_frames *frames, const char *path, double speed,
                              size_t most, tarn_error *err)
 {
-    struct tn_audio audio;
+    tarn_audio *audio;
     struct tn_features features = {0};
 
     *frames = (struct tn_frames){0};
-    tarn_status status = tn_audio_open(&audio, path, err);
+    tarn_status status = tarn_audio_open(&audio, path, -1, 0, err);
 
     if (status == TARN_OK)
-        status = tn_features_open(&features, audio.rate, speed, err);
+        status = tn_features_open(&features, audio->rate, speed, err);
     if (status == TARN_OK)
-        status = extract(frames, &audio, &features, speed, most, err);
+        status = extract(frames, audio, &features, speed, most, err);
     tn_features_close(&features);
-    tn_audio_close(&audio);
+    tarn_audio_close(audio);
     if (status != TARN_OK)
         tn_frames_free(frames);
     return status;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "data/image_set.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "data/shuffle.h"
-#include "file/cifar.h"
 #include "file/paths.h"
+#include "tarn/image.h"
 
 /* ---- Folders that have parts of their own ------------------------------- */
 
@@ -40,21 +41,13 @@ static bool is_mnist_test(const char *name)
     return is_mnist(name, "t10k-images-idx3-ubyte") || is_mnist(name, "t10k-images.idx3-ubyte");
 }
 
-/* MNIST's file may be there twice, plain and as .gz: the first is read. */
-static tarn_status read_first(struct tn_images *images, const char *const *paths, size_t count,
-                              const tarn_allocator *allocator, tarn_error *err)
-{
-    (void)count;
-    return tn_images_read(images, paths[0], allocator, err);
-}
-
 static const struct layout {
     bool (*wanted[2])(const char *name); /* by split */
-    tarn_status (*read)(struct tn_images *images, const char *const *paths, size_t count,
-                        const tarn_allocator *allocator, tarn_error *err);
+    tn_images_parser *parse;
+    size_t files; /* at most: MNIST may be there twice, plain and as .gz */
 } layouts[] = {
-    {{is_mnist_training, is_mnist_test}, read_first},
-    {{is_training_batch, is_test_batch}, tn_cifar_read},
+    {{is_mnist_training, is_mnist_test}, tn_images_parse, 1},
+    {{is_training_batch, is_test_batch}, tn_cifar_parse, SIZE_MAX},
 };
 
 /* A part that the folder does not have stays empty. */
@@ -66,8 +59,8 @@ static tarn_status read_part(struct tn_images *images, const struct layout *layo
     tarn_status status = tn_paths_in(&paths, folder, layout->wanted[split], err);
 
     if (status == TARN_OK && paths.count > 0)
-        status =
-            layout->read(images, (const char *const *)paths.path, paths.count, allocator, err);
+        status = tn_images_read_files(images, paths.path, tn_min(paths.count, layout->files),
+                                      layout->parse, allocator, err);
     tn_paths_free(&paths);
     return status;
 }
@@ -114,10 +107,10 @@ static tarn_status split_file(struct tn_image_set *set, const char *path, double
     const size_t kept = tn_min(count, (size_t)(validation * (double)count));
 
     if (kept == 0 || (kept == count && validation < 1.0))
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu images, %zu of them for validation; expected at least 1 "
-                       "for validation and 1 for training",
-                       tn_path_shown(path), count, kept);
+        return tn_fail_path(err, TARN_EINVAL, path,
+                            "has %zu images, %zu of them for validation; expected at least 1 "
+                            "for validation and 1 for training",
+                            count, kept);
     set_part(set, TN_TRAINING, 0, 0, count - kept);
     set_part(set, TN_VALIDATION, 0, count - kept, kept);
     return TARN_OK;
@@ -130,16 +123,15 @@ static tarn_status join_parts(struct tn_image_set *set, const char *path, double
     const struct tn_images *const b = &set->images[TN_VALIDATION];
 
     if (!a->pixels && validation < 1.0)
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: has only validation images; expected training images too, or a "
-                       "validation fraction of 1",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_EINVAL, path,
+                            "has only validation images; expected training images too, or a "
+                            "validation fraction of 1");
     if (a->pixels &&
         (a->height != b->height || a->width != b->width || a->channels != b->channels))
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: validation images are %zu x %zu; expected %zu x %zu, like the training images",
-            tn_path_shown(path), b->height, b->width, a->height, a->width);
+        return tn_fail_path(
+            err, TARN_EFORMAT, path,
+            "validation images are %zu x %zu; expected %zu x %zu, like the training images",
+            b->height, b->width, a->height, a->width);
     if (a->pixels)
         set_part(set, TN_TRAINING, TN_TRAINING, 0, a->count);
     set_part(set, TN_VALIDATION, TN_VALIDATION, 0, b->count);
@@ -170,8 +162,8 @@ static tarn_status arrange(struct tn_image_set *set, const char *path, double va
     set->width = any->width;
     set->channels = any->channels;
     if (status == TARN_OK && tn_images_size(any) < 2)
-        return tn_fail(err, TARN_EINVAL, "%s: has images of 1 byte; expected at least 2",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_EINVAL, path,
+                            "has images of 1 byte; expected at least 2");
     return status;
 }
 
@@ -256,4 +248,51 @@ void tn_image_set_fill(const struct tn_image_set *set, struct tn_batch *batch,
         else
             tn_batch_clear(batch, b);
     }
+}
+
+/* ---- For programs ------------------------------------------------------- */
+
+struct tarn_images {
+    struct tn_image_set set;
+};
+
+tarn_status tarn_images_open(tarn_images **images, const char *path, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!images || !path)
+        return tn_fail(err, TARN_EINVAL, "images and path must not be NULL");
+    *images = calloc(1, sizeof **images);
+    if (!*images)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for images");
+    if ((status = tn_image_set_read(&(*images)->set, path, 1.0, 0, NULL, err)) != TARN_OK) {
+        free(*images);
+        *images = NULL;
+    }
+    return status;
+}
+
+void tarn_images_free(tarn_images *images)
+{
+    if (images)
+        tn_image_set_free(&images->set);
+    free(images);
+}
+
+size_t tarn_images_count(const tarn_images *images)
+{
+    return images->set.count[TN_VALIDATION];
+}
+
+tarn_image_size tarn_images_size(const tarn_images *images)
+{
+    const struct tn_image_set *const set = &images->set;
+
+    return (tarn_image_size){set->height, set->width, set->channels};
+}
+
+const unsigned char *tarn_images_at(const tarn_images *images, size_t i)
+{
+    return i < tarn_images_count(images) ? tn_image_set_image(&images->set, TN_VALIDATION, i)
+                                         : NULL;
 }

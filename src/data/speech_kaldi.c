@@ -87,8 +87,8 @@ static tarn_status parse_table(struct table *table, tarn_error *err)
     struct tn_line line = {0};
 
     if (memchr(table->bytes.data, '\0', table->bytes.size))
-        return tn_fail(err, TARN_EFORMAT, "%s: contains a zero byte; expected text",
-                       tn_path_shown(table->path));
+        return tn_fail_path(err, TARN_EFORMAT, table->path,
+                            "contains a zero byte; expected text");
     table->entry = calloc(count_lines(&table->bytes) + 1, sizeof *table->entry);
     if (!table->entry)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for the lines of %s",

@@ -33,8 +33,8 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
     char known[120] = "";
 
     if (!tn_is_folder(folder))
-        return tn_fail(err, TARN_EIO, "%s: is not a folder; expected a folder of speech",
-                       tn_path_shown(folder));
+        return tn_fail_path(err, TARN_EIO, folder,
+                            "is not a folder; expected a folder of speech");
     for (size_t i = 0; i < FORMATS; i++) {
         const size_t length = strlen(known);
 
@@ -170,7 +170,7 @@ tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file
                            const char *reason)
 {
     if (line == 0)
-        return tn_fail(err, status, "%s: %.120s", tn_path_shown(file), reason);
+        return tn_fail_path(err, status, file, "%.120s", reason);
     return tn_fail(err, status, "%s:%zu: %.110s", tn_path_shown(file), line, reason);
 }
 

@@ -30,15 +30,14 @@ static tarn_status check_frames(const struct tn_speech_set *set, const struct tn
     const size_t stack = tn_max(1, set->settings.stack);
 
     if (frames == 0)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %llu samples at %zu Hz; expected at least 25 ms of audio",
-                       tn_path_shown(spoken->told.audio), (unsigned long long)spoken->samples,
-                       spoken->rate);
+        return tn_fail_path(err, TARN_EFORMAT, spoken->told.audio,
+                            "has %llu samples at %zu Hz; expected at least 25 ms of audio",
+                            (unsigned long long)spoken->samples, spoken->rate);
     if (tn_blocks((size_t)frames, stack) < needed)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: has %zu frames of %zu ms; its transcript of %zu symbols needs %zu",
-                       tn_path_shown(spoken->told.audio), tn_blocks((size_t)frames, stack),
-                       10 * stack, spoken->label_count, needed);
+        return tn_fail_path(err, TARN_EFORMAT, spoken->told.audio,
+                            "has %zu frames of %zu ms; its transcript of %zu symbols needs %zu",
+                            tn_blocks((size_t)frames, stack), 10 * stack, spoken->label_count,
+                            needed);
     return TARN_OK;
 }
 

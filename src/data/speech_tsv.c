@@ -109,8 +109,7 @@ static tarn_status read_rows(struct tn_speech_list *list, const struct tn_bytes 
     struct tn_line line = {0};
 
     if (!tn_line_next(&line, text, bytes->size))
-        return tn_fail(err, TARN_EFORMAT, "%s: is empty; expected column names",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_EFORMAT, path, "is empty; expected column names");
     tarn_status status = read_head(place, line, path, kind, err);
 
     while (status == TARN_OK && tn_line_next(&line, text, bytes->size))

@@ -26,10 +26,10 @@ static tarn_status measure(size_t *size, const struct tn_paths *files, tarn_erro
         const char *const path = files->path[i];
 
         if (stat(path, &about) != 0)
-            return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+            return tn_fail_errno(err, path);
         if ((uintmax_t)about.st_size >= most - *size)
-            return tn_fail(err, TARN_EIO, "%s: has %ju bytes, more than fit in memory",
-                           tn_path_shown(path), (uintmax_t)about.st_size);
+            return tn_fail_path(err, TARN_EIO, path, "has %ju bytes, more than fit in memory",
+                                (uintmax_t)about.st_size);
         *size += (size_t)about.st_size + 1;
     }
     return TARN_OK;
@@ -45,16 +45,14 @@ static tarn_status append(struct tn_bytes *text, size_t *used, struct tn_paths *
     if (status != TARN_OK || one.size == 0)
         goto done;
     if (memchr(one.data, '\0', one.size)) {
-        status = strict ? tn_fail(err, TARN_EFORMAT, "%s: %s", tn_path_shown(path),
-                                  tn_text_folder_reason)
+        status = strict ? tn_fail_path(err, TARN_EFORMAT, path, "%s", tn_text_folder_reason)
                         : tn_paths_add(skipped, path, err);
         goto done;
     }
     if (*used > 0)
         text->data[(*used)++] = '\n';
     if (one.size > text->size - *used) { /* it grew since it was measured */
-        status =
-            tn_fail(err, TARN_EIO, "%s: was changed while it was read", tn_path_shown(path));
+        status = tn_fail_path(err, TARN_EIO, path, "was changed while it was read");
         goto done;
     }
     memcpy(text->data + *used, one.data, one.size);
@@ -88,9 +86,9 @@ tarn_status tn_text_folder_read(struct tn_bytes *text, struct tn_paths *skipped,
     if (status == TARN_OK)
         status = join(text, skipped, &files, strict, err);
     if (status == TARN_OK && text->size == 0)
-        status = tn_fail(err, TARN_EIO,
-                         "%s: contains no text, in %zu files; expected a folder of text files",
-                         tn_path_shown(folder), files.count);
+        status = tn_fail_path(err, TARN_EIO, folder,
+                              "contains no text, in %zu files; expected a folder of text files",
+                              files.count);
     if (status != TARN_OK)
         tn_bytes_free(text);
     tn_paths_free(&files);

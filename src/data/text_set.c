@@ -21,14 +21,15 @@ static tarn_status check_sizes(const struct tn_text_set *set, const char *path,
     const size_t size = set->bytes.size;
 
     if (validation < 1.0 && set->training < set->N + 1)
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu bytes, %zu of them for training; expected at least %zu for "
-                       "a length of %zu",
-                       tn_path_shown(path), size, set->training, set->N + 1, set->N);
+        return tn_fail_path(
+            err, TARN_EINVAL, path,
+            "has %zu bytes, %zu of them for training; expected at least %zu for "
+            "a length of %zu",
+            size, set->training, set->N + 1, set->N);
     if (size - set->training < 2)
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu bytes, %zu of them for validation; expected at least 2",
-                       tn_path_shown(path), size, size - set->training);
+        return tn_fail_path(err, TARN_EINVAL, path,
+                            "has %zu bytes, %zu of them for validation; expected at least 2",
+                            size, size - set->training);
     return TARN_OK;
 }
 

@@ -18,13 +18,20 @@ enum { MIXING = 8192, CHANNELS_MOST = 64 };
 
 static const float loudest = 4294967296.0f; /* its square, summed over a window, is finite */
 
-void tn_audio_close(struct tn_audio *audio)
+void tarn_audio_close(tarn_audio *audio)
 {
+    if (!audio)
+        return;
     if (audio->file)
         sf_close(audio->file);
     free(audio->path);
     free(audio->mixing);
-    *audio = (struct tn_audio){0};
+    free(audio);
+}
+
+size_t tarn_audio_rate(const tarn_audio *audio)
+{
+    return audio->rate;
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -34,99 +41,100 @@ static tarn_status check_file(int file, const char *path, tarn_error *err)
     struct stat about;
 
     if (fstat(file, &about) != 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        return tn_fail_errno(err, path);
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is %s, not an audio file", tn_path_shown(path),
-                       S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
+        return tn_fail_path(err, TARN_EIO, path, "is %s, not an audio file",
+                            S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
     if (about.st_size == 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: is empty; expected an audio file",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_EFORMAT, path, "is empty; expected an audio file");
     return TARN_OK;
 }
 
 static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error *err)
 {
     if ((info->format & SF_FORMAT_TYPEMASK) == SF_FORMAT_RAW)
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: is not an audio file with a header; expected WAV, FLAC or NIST SPHERE",
-            tn_path_shown(path));
+        return tn_fail_path(
+            err, TARN_EFORMAT, path,
+            "is not an audio file with a header; expected WAV, FLAC or NIST SPHERE");
     if (info->channels < 1 || info->channels > CHANNELS_MOST)
-        return tn_fail(err, TARN_EFORMAT, "%s: has %d channels; expected 1 to %d",
-                       tn_path_shown(path), info->channels, CHANNELS_MOST);
+        return tn_fail_path(err, TARN_EFORMAT, path, "has %d channels; expected 1 to %d",
+                            info->channels, CHANNELS_MOST);
     if (info->samplerate < TN_AUDIO_RATE_LEAST || info->samplerate > TN_AUDIO_RATE_MOST)
-        return tn_fail(
-            err, TARN_EFORMAT, "%s: has a sample rate of %d Hz; expected %d to %d Hz",
-            tn_path_shown(path), info->samplerate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "has a sample rate of %d Hz; expected %d to %d Hz",
+                            info->samplerate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
     return TARN_OK;
 }
 
 /* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it
  * cannot is left unsaid: it keeps the reason in one place for all threads. */
-static tarn_status open_form(struct tn_audio *audio, int file, SF_INFO info, tarn_error *err)
+static tarn_status open_form(tarn_audio *audio, int file, SF_INFO info, tarn_error *err)
 {
     const bool raw = info.format != 0;
 
     audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
     if (!audio->file)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: is damaged or not an audio file; expected WAV, FLAC or NIST SPHERE",
-                       tn_path_shown(audio->path));
+        return tn_fail_path(
+            err, TARN_EFORMAT, audio->path,
+            "is damaged or not an audio file; expected WAV, FLAC or NIST SPHERE");
     audio->rate = (size_t)info.samplerate;
     audio->channels = (size_t)info.channels;
     audio->claimed = info.frames > 0 ? (uint64_t)info.frames : 0;
     return raw ? TARN_OK : check_form(&info, audio->path, err);
 }
 
-static tarn_status take(struct tn_audio *audio, const char *path, tarn_error *err)
-{
-    *audio = (struct tn_audio){.path = strdup(path)};
-    audio->mixing = malloc(MIXING * sizeof *audio->mixing);
-    if (audio->path && audio->mixing)
-        return TARN_OK;
-    return tn_fail(err, TARN_ENOMEM, "not enough memory to read audio");
-}
-
 /* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
-tarn_status tn_audio_open(struct tn_audio *audio, const char *path, tarn_error *err)
+static tarn_status open_file(tarn_audio *audio, tarn_error *err)
 {
-    tarn_status status = take(audio, path, err);
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int file = open(audio->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
-    if (status == TARN_OK && file < 0)
-        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+    if (file < 0)
+        return tn_fail_errno(err, audio->path);
+    const tarn_status status = check_file(file, audio->path, err);
+
     if (status == TARN_OK)
-        status = check_file(file, path, err);
-    if (status == TARN_OK)
-        status = open_form(audio, file, (SF_INFO){0}, err);
-    else if (file >= 0)
-        close(file);
-    if (status != TARN_OK)
-        tn_audio_close(audio);
+        return open_form(audio, file, (SF_INFO){0}, err);
+    close(file);
     return status;
 }
 
-tarn_status tn_audio_open_stream(struct tn_audio *audio, int file, size_t raw_rate,
-                                 const char *name, tarn_error *err)
+static tarn_status open_stream(tarn_audio *audio, int file, size_t raw_rate, tarn_error *err)
 {
     const SF_INFO raw = {.samplerate = (int)raw_rate,
                          .channels = 1,
                          .format = SF_FORMAT_RAW | SF_FORMAT_PCM_16 | SF_ENDIAN_LITTLE};
-    tarn_status status = take(audio, name, err);
 
-    if (status == TARN_OK && raw_rate > 0 &&
-        (raw_rate < TN_AUDIO_RATE_LEAST || raw_rate > TN_AUDIO_RATE_MOST))
-        status = tn_fail(err, TARN_EINVAL,
-                         "rate is %zu; it must be from %d to %d samples per second", raw_rate,
-                         TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
-    const int own = status == TARN_OK ? dup(file) : -1;
+    if (raw_rate > 0 && (raw_rate < TN_AUDIO_RATE_LEAST || raw_rate > TN_AUDIO_RATE_MOST))
+        return tn_fail(err, TARN_EINVAL,
+                       "rate is %zu; it must be from %d to %d samples per second", raw_rate,
+                       TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+    const int own = dup(file);
 
-    if (status == TARN_OK && own < 0)
-        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(name), strerror(errno));
-    if (status == TARN_OK)
-        status = open_form(audio, own, raw_rate > 0 ? raw : (SF_INFO){0}, err);
-    if (status != TARN_OK)
-        tn_audio_close(audio);
+    if (own < 0)
+        return tn_fail_errno(err, audio->path);
+    return open_form(audio, own, raw_rate > 0 ? raw : (SF_INFO){0}, err);
+}
+
+tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
+                            size_t raw_rate, tarn_error *err)
+{
+    tarn_status status;
+
+    if (!audio)
+        return tn_fail(err, TARN_EINVAL, "audio must not be NULL");
+    *audio = calloc(1, sizeof **audio);
+    if (*audio) {
+        (*audio)->path = strdup(path ? path : "standard input");
+        (*audio)->mixing = malloc(MIXING * sizeof *(*audio)->mixing);
+    }
+    if (!*audio || !(*audio)->path || !(*audio)->mixing)
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory to read audio");
+    else
+        status = path ? open_file(*audio, err) : open_stream(*audio, descriptor, raw_rate, err);
+    if (status != TARN_OK) {
+        tarn_audio_close(*audio);
+        *audio = NULL;
+    }
     return status;
 }
 
@@ -146,38 +154,40 @@ static void mix(float *samples, const float *mixing, size_t count, size_t channe
 }
 
 /* No number compares. */
-static tarn_status check_samples(const struct tn_audio *audio, const float *samples,
-                                 size_t count, tarn_error *err)
+static tarn_status check_samples(const tarn_audio *audio, const float *samples, size_t count,
+                                 tarn_error *err)
 {
     for (size_t i = 0; i < count; i++)
         if (!(fabsf(samples[i]) <= loudest))
-            return tn_fail(err, TARN_EFORMAT,
-                           "%s: sample %llu is %g; expected samples between about -1 and 1",
-                           tn_path_shown(audio->path), (unsigned long long)(audio->done + i),
-                           (double)samples[i]);
+            return tn_fail_path(err, TARN_EFORMAT, audio->path,
+                                "sample %llu is %g; expected samples between about -1 and 1",
+                                (unsigned long long)(audio->done + i), (double)samples[i]);
     return TARN_OK;
 }
 
 /* Where libsndfile stops. A WAV file's end is what is there of it. */
-static tarn_status check_end(const struct tn_audio *audio, tarn_error *err)
+static tarn_status check_end(const tarn_audio *audio, tarn_error *err)
 {
     SF_INFO info = {0};
 
     if (sf_error(audio->file) != SF_ERR_NO_ERROR)
-        return tn_fail(err, TARN_EFORMAT, "%s: damaged after sample %llu: %.80s",
-                       tn_path_shown(audio->path), (unsigned long long)audio->done,
-                       sf_strerror(audio->file));
+        return tn_fail_path(err, TARN_EFORMAT, audio->path, "damaged after sample %llu: %.80s",
+                            (unsigned long long)audio->done, sf_strerror(audio->file));
     sf_command(audio->file, SFC_GET_CURRENT_SF_INFO, &info, sizeof info);
     if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC && audio->done < audio->claimed)
-        return tn_fail(err, TARN_EFORMAT, "%s: truncated after %llu of %llu samples",
-                       tn_path_shown(audio->path), (unsigned long long)audio->done,
-                       (unsigned long long)audio->claimed);
+        return tn_fail_path(
+            err, TARN_EFORMAT, audio->path, "truncated after %llu of %llu samples",
+            (unsigned long long)audio->done, (unsigned long long)audio->claimed);
     return TARN_OK;
 }
 
-tarn_status tn_audio_read(struct tn_audio *audio, float *samples, size_t *count, size_t most,
-                          tarn_error *err)
+tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count, size_t most,
+                            tarn_error *err)
 {
+    if (!audio || !samples || !count || most == 0)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "audio, samples and count must not be NULL, and most must be at least 1");
     const size_t wanted = tn_min(most, MIXING / audio->channels);
     const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
 

@@ -8,6 +8,10 @@
 
 #include "base/base.h"
 
+enum { TN_SHA256_TEXT = 65 }; /* 64 digits, small letters, and a zero */
+
+tarn_status tn_sha256_file(char sum[TN_SHA256_TEXT], const char *path, tarn_error *err);
+
 struct tn_download {
     const char *url;    /* http or https */
     const char *path;   /* in a folder that is there */

@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +19,23 @@ const char *tn_path_shown(const char *path)
     if (length == 0)
         return "''";
     return length > most ? path + (length - most) : path;
+}
+
+tarn_status tn_fail_path(tarn_error *err, tarn_status status, const char *path,
+                         const char *format, ...)
+{
+    char text[sizeof err->text];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return tn_fail(err, status, "%s: %s", tn_path_shown(path), text);
+}
+
+tarn_status tn_fail_errno(tarn_error *err, const char *path)
+{
+    return tn_fail_path(err, TARN_EIO, path, "%s", strerror(errno));
 }
 
 /* Not aligned_alloc(), which wants multiples of 64: a size of its own lets sanitizers see a
@@ -45,13 +64,13 @@ static tarn_status measure(size_t *size, int file, const char *path, size_t limi
     struct stat about;
 
     if (fstat(file, &about) != 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        return tn_fail_errno(err, path);
     if (!S_ISREG(about.st_mode))
-        return tn_fail(err, TARN_EIO, "%s: is %s, not a regular file", tn_path_shown(path),
-                       S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
+        return tn_fail_path(err, TARN_EIO, path, "is %s, not a regular file",
+                            S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
     if ((uintmax_t)about.st_size > limit)
-        return tn_fail(err, TARN_EIO, "%s: has %ju bytes; expected at most %zu",
-                       tn_path_shown(path), (uintmax_t)about.st_size, limit);
+        return tn_fail_path(err, TARN_EIO, path, "has %ju bytes; expected at most %zu",
+                            (uintmax_t)about.st_size, limit);
     *size = (size_t)about.st_size;
     return TARN_OK;
 }
@@ -67,11 +86,11 @@ static tarn_status fill(struct tn_bytes *bytes, int file, const char *path, tarn
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+            return tn_fail_errno(err, path);
         if (got == 0)
-            return tn_fail(err, TARN_EIO,
-                           "%s: ended after %zu of %zu bytes; it was truncated during reading",
-                           tn_path_shown(path), done, bytes->size);
+            return tn_fail_path(err, TARN_EIO, path,
+                                "ended after %zu of %zu bytes; it was truncated during reading",
+                                done, bytes->size);
         done += (size_t)got;
     }
     return TARN_OK;
@@ -85,7 +104,7 @@ tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit, 
 
     *out = (struct tn_bytes){0};
     if (file < 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        return tn_fail_errno(err, path);
     tarn_status status = measure(&size, file, path, limit, err);
 
     if (status == TARN_OK)

@@ -25,8 +25,15 @@ tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit,
 /* Leaves it empty; accepts what is empty. */
 void tn_bytes_free(struct tn_bytes *bytes);
 
-/* The end of a path, for messages: what went wrong stands behind it and must fit, too. An empty
- * one is ''. */
+/* The end of a path, for messages, which must have room for what is wrong. An empty one is ''.
+ */
 const char *tn_path_shown(const char *path);
+
+/* Like tn_fail(), with "PATH: " before the text. */
+tarn_status tn_fail_path(tarn_error *err, tarn_status status, const char *path,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* TARN_EIO, "PATH: " and the text of errno. */
+tarn_status tn_fail_errno(tarn_error *err, const char *path);
 
 #endif

@@ -7,32 +7,15 @@
 #include "tarn/file.h"
 
 struct tarn_file {
-    struct tn_safetensors s;
+    struct tn_safetensors s; /* its metadata sorted by key */
     enum tn_tensor_format format;
-    tarn_file_entry *entries; /* sorted by key */
-    size_t entry_count;
 };
 
 static int by_key(const void *a, const void *b)
 {
-    const tarn_file_entry *const x = a, *const y = b;
+    const struct tn_safetensors_entry *const x = a, *const y = b;
 
     return strcmp(x->key, y->key);
-}
-
-static tarn_status list_entries(tarn_file *file, tarn_error *err)
-{
-    const size_t count = file->s.entries;
-
-    file->entries = calloc(count + 1, sizeof *file->entries);
-    if (!file->entries)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu entries", count);
-    for (size_t i = 0; i < count; i++)
-        file->entries[i] = (tarn_file_entry){.key = file->s.metadata[i].key,
-                                             .text = file->s.metadata[i].value};
-    file->entry_count = count;
-    qsort(file->entries, count, sizeof *file->entries, by_key);
-    return TARN_OK;
 }
 
 tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
@@ -46,19 +29,20 @@ tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
 
     if (!f)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to open a file");
-    if ((status = tn_tensor_file_read(&f->s, &f->format, path, err)) != TARN_OK ||
-        (status = list_entries(f, err)) != TARN_OK)
-        tarn_file_free(f);
-    else
-        *file = f;
-    return status;
+    if ((status = tn_tensor_file_read(&f->s, &f->format, path, err)) != TARN_OK) {
+        free(f);
+        return status;
+    }
+    if (f->s.entries > 0)
+        qsort(f->s.metadata, f->s.entries, sizeof *f->s.metadata, by_key);
+    *file = f;
+    return TARN_OK;
 }
 
 void tarn_file_free(tarn_file *file)
 {
     if (!file)
         return;
-    free(file->entries);
     tn_safetensors_free(&file->s);
     free(file);
 }
@@ -92,9 +76,9 @@ bool tarn_file_tensor_at(const tarn_file *file, size_t index, tarn_file_tensor *
 
 bool tarn_file_entry_at(const tarn_file *file, size_t index, tarn_file_entry *entry)
 {
-    if (index >= file->entry_count)
+    if (index >= file->s.entries)
         return false;
-    *entry = file->entries[index];
+    *entry = (tarn_file_entry){file->s.metadata[index].key, file->s.metadata[index].value};
     return true;
 }
 

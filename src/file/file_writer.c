@@ -35,7 +35,7 @@ static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_er
 {
     const int number = errno;
 
-    tn_fail(err, TARN_EIO, "%s: %s: %s", tn_path_shown(writer->path), what, strerror(number));
+    tn_fail_path(err, TARN_EIO, writer->path, "%s: %s", what, strerror(number));
     if (writer->keeps)
         release(writer);
     else
@@ -54,7 +54,7 @@ static tarn_status name(struct tn_file_writer *writer, const char *path, const c
     const size_t folder = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
 
     if (length == 0)
-        return tn_fail(err, TARN_EINVAL, "%s: is not a file name", tn_path_shown(path));
+        return tn_fail_path(err, TARN_EINVAL, path, "is not a file name");
     writer->path = malloc(length + 1);
     writer->temporary = malloc(length + strlen(suffix) + 1);
     writer->folder = malloc(folder + 2);
@@ -82,8 +82,8 @@ static tarn_status check_target(struct tn_file_writer *writer, mode_t *mode, tar
     *mode = about.st_mode;
     if (S_ISREG(*mode))
         return TARN_OK;
-    tn_fail(err, TARN_EIO, "%s: is %s, not a regular file", tn_path_shown(writer->path),
-            S_ISDIR(*mode) ? "a folder" : "a device, pipe or socket");
+    tn_fail_path(err, TARN_EIO, writer->path, "is %s, not a regular file",
+                 S_ISDIR(*mode) ? "a folder" : "a device, pipe or socket");
     release(writer);
     return TARN_EIO;
 }
@@ -174,9 +174,9 @@ static void report(const char *path, const char *suffix, int reason, tarn_error 
                 "not a file, or somebody else's; remove it",
                 tn_path_shown(path), suffix);
     else
-        tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path),
-                reason == EBUSY || reason == AGAIN ? "is being written by another process"
-                                                   : strerror(reason));
+        tn_fail_path(err, TARN_EIO, path, "%s",
+                     reason == EBUSY || reason == AGAIN ? "is being written by another process"
+                                                        : strerror(reason));
 }
 
 enum { ATTEMPTS = 100 };
@@ -281,8 +281,8 @@ tarn_status tn_file_writer_read(struct tn_file_writer *writer, void *data, size_
             done += (size_t)got;
     }
     if (got < 0 || done < bytes)
-        return tn_fail(err, TARN_EIO, "%s: reading it again: %s", tn_path_shown(writer->path),
-                       got < 0 ? strerror(errno) : "it is shorter than what was written");
+        return tn_fail_path(err, TARN_EIO, writer->path, "reading it again: %s",
+                            got < 0 ? strerror(errno) : "it is shorter than what was written");
     *size = (uint64_t)about.st_size;
     return TARN_OK;
 }
@@ -308,8 +308,7 @@ static int sync_folder(const char *folder)
 static tarn_status move(struct tn_file_writer *writer, tarn_error *err)
 {
     if (!still_named(writer, writer->file)) {
-        tn_fail(err, TARN_EIO, "%s: is being written by another process",
-                tn_path_shown(writer->path));
+        tn_fail_path(err, TARN_EIO, writer->path, "is being written by another process");
         release(writer);
         return TARN_EIO;
     }
@@ -329,8 +328,8 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
     const int reason = sync_folder(writer->folder);
 
     if (reason)
-        tn_fail(err, TARN_EIO, "%s: written, but its folder could not be synced: %s",
-                tn_path_shown(writer->path), strerror(reason));
+        tn_fail_path(err, TARN_EIO, writer->path,
+                     "written, but its folder could not be synced: %s", strerror(reason));
     release(writer);
     return reason ? TARN_EIO : TARN_OK;
 }

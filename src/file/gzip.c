@@ -20,8 +20,7 @@ tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const struct tn_bytes *byt
 
     *gunzip = (struct tn_gunzip){.next = bytes->data, .left = bytes->size, .path = path};
     if (inflateInit2(&gunzip->stream, only_gzip) != Z_OK)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to decompress gzip",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to decompress gzip");
     return TARN_OK;
 }
 
@@ -33,7 +32,7 @@ void tn_gunzip_free(struct tn_gunzip *gunzip)
 
 static tarn_status refuse(const struct tn_gunzip *gunzip, const char *what, tarn_error *err)
 {
-    return tn_fail(err, TARN_EFORMAT, "%s: gzip: %s", tn_path_shown(gunzip->path), what);
+    return tn_fail_path(err, TARN_EFORMAT, gunzip->path, "gzip: %s", what);
 }
 
 /* zlib counts in unsigned int. */
@@ -68,8 +67,8 @@ static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, si
         if (code == Z_BUF_ERROR)
             return refuse(gunzip, "truncated", err);
         if (code == Z_MEM_ERROR)
-            return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to decompress gzip",
-                           tn_path_shown(gunzip->path));
+            return tn_fail_path(err, TARN_ENOMEM, gunzip->path,
+                                "not enough memory to decompress gzip");
         if (code != Z_OK && code != Z_STREAM_END)
             return refuse(gunzip, z->msg ? z->msg : "damaged", err);
     }
@@ -82,8 +81,8 @@ tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tar
     const tarn_status status = inflate_some(gunzip, out, size, &made, err);
 
     if (status == TARN_OK && made < size)
-        return tn_fail(err, TARN_EFORMAT, "%s: gzip: truncated, %zu bytes are missing",
-                       tn_path_shown(gunzip->path), size - made);
+        return tn_fail_path(err, TARN_EFORMAT, gunzip->path,
+                            "gzip: truncated, %zu bytes are missing", size - made);
     return status;
 }
 
@@ -100,7 +99,7 @@ tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err)
     const size_t behind = gunzip->left + gunzip->stream.avail_in;
 
     if (behind > 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: gzip: %zu unexpected bytes after its end",
-                       tn_path_shown(gunzip->path), behind);
+        return tn_fail_path(err, TARN_EFORMAT, gunzip->path,
+                            "gzip: %zu unexpected bytes after its end", behind);
     return TARN_OK;
 }

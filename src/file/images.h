@@ -33,20 +33,31 @@ tarn_status tn_images_take(struct tn_images *images, const char *path, tarn_erro
 /* Leaves it empty; accepts what is empty. */
 void tn_images_free(struct tn_images *images);
 
-/* The images of a path, by what is in it:
- *
- *     IDX          three dimensions of bytes, also in gzip
- *     CIFAR-10     its binary records
- *     PNG          one image
- *     .txt         a list of PNG files, one path a line, relative to the list's folder
- *     a folder     its PNG files (*.png) in the order of their names' bytes
- *
- * NULL for the allocator means malloc. */
+/* A reader of one format: the images in the bytes of a file. NULL for the allocator means
+ * malloc. */
+typedef tarn_status tn_images_parser(struct tn_images *images, const struct tn_bytes *bytes,
+                                     const char *path, const tarn_allocator *allocator,
+                                     tarn_error *err);
+
+bool tn_is_idx(const struct tn_bytes *bytes);
+tn_images_parser tn_idx_parse;
+
+/* Whole records with labels that CIFAR-10 has: the format has no other mark. */
+bool tn_is_cifar(const struct tn_bytes *bytes);
+tn_images_parser tn_cifar_parse;
+
+/* Whichever of IDX (also in gzip), CIFAR-10 and PNG it is. */
+tn_images_parser tn_images_parse;
+
+/* The images of several files, which have one size. */
+tarn_status tn_images_read_files(struct tn_images *images, char *const *paths, size_t count,
+                                 tn_images_parser *parse, const tarn_allocator *allocator,
+                                 tarn_error *err);
+
+/* The images of a path: a file as tn_images_parse() reads it; a .txt file with the path of a
+ * PNG file in each line, relative to its own folder; or a folder, with its PNG files (*.png) in
+ * the order of the bytes of their names. */
 tarn_status tn_images_read(struct tn_images *images, const char *path,
                            const tarn_allocator *allocator, tarn_error *err);
-
-/* The same of a file's bytes, without lists and folders. */
-tarn_status tn_images_parse(struct tn_images *images, const struct tn_bytes *bytes,
-                            const char *path, const tarn_allocator *allocator, tarn_error *err);
 
 #endif

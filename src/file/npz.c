@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/tensor_list.h"
+#include "file/cursor.h"
+#include "file/tensor_file.h"
 #include "file/zip.h"
 
 enum { HEAD = 256, NAME = TN_SAFETENSOR_NAME + 16 };
@@ -111,23 +112,21 @@ static bool take_dict(struct text *t, struct tn_safetensor *tensor)
 /* Version 1 has two bytes of length, 2 and 3 have four. */
 static bool read_array(struct tn_safetensor *tensor, const struct tn_zip_entry *entry)
 {
-    const size_t before = sizeof magic - 1 + 2;
-    const size_t width = entry->bytes > before && entry->data[before - 2] == 1 ? 2 : 4;
-    size_t length = 0, bytes;
+    struct tn_cursor c = {.data = entry->data, .size = entry->bytes};
+    const unsigned char *const begin = tn_cursor_take(&c, sizeof magic - 1);
+    const uint64_t version = tn_cursor_number(&c, 1), minor = tn_cursor_number(&c, 1);
+    const size_t length = (size_t)tn_cursor_number(&c, version == 1 ? 2 : 4);
+    const char *const from = (const char *)tn_cursor_take(&c, length);
+    size_t bytes;
 
-    if (entry->bytes < before + width || memcmp(entry->data, magic, sizeof magic - 1) != 0 ||
-        entry->data[before - 2] < 1 || entry->data[before - 2] > 3)
+    (void)minor;
+    if (c.past_end || memcmp(begin, magic, sizeof magic - 1) != 0 || version < 1 || version > 3)
         return false;
-    for (size_t i = width; i-- > 0;)
-        length = length << 8 | entry->data[before + i];
-    if (length > entry->bytes - before - width)
-        return false;
-    const char *const from = (const char *)entry->data + before + width;
     struct text text = {from, from + length};
 
-    tensor->data = entry->data + before + width + length;
+    tensor->data = c.data + c.at;
     return take_dict(&text, tensor) && tn_safetensor_bytes(&bytes, tensor) &&
-           bytes == entry->bytes - before - width - length;
+           bytes == tn_cursor_left(&c);
 }
 
 /* The name without its end; false: it has another. */
@@ -163,9 +162,9 @@ static tarn_status add_entry(struct tn_tensor_list *list, const struct tn_zip_en
     if (!cut_name(name, entry->name, ".npy"))
         return TARN_OK;
     if (!read_array(&tensor, entry))
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: array '%.60s': is not a complete little-endian array in C order",
-                       tn_path_shown(path), name);
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "array '%.60s': is not a complete little-endian array in C order",
+                            name);
     if (is_text(name, &tensor))
         return tn_tensor_list_note(list, name, tensor.data, tensor.shape[0], err);
     return tn_tensor_list_add(list, &tensor, err);
@@ -181,10 +180,9 @@ tarn_status tn_npz_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, con
     for (size_t i = 0; i < zip->count && status == TARN_OK; i++)
         status = add_entry(&list, &zip->entries[i], name, err);
     if (status == TARN_OK && list.count == 0)
-        status = tn_fail(
-            err, TARN_EFORMAT,
-            "%s: zip: is neither a PyTorch file (no data.pkl) nor a NumPy file (no .npy)",
-            tn_path_shown(name));
+        status = tn_fail_path(
+            err, TARN_EFORMAT, name,
+            "zip: is neither a PyTorch file (no data.pkl) nor a NumPy file (no .npy)");
     if (status == TARN_OK)
         status = tn_tensor_list_end(&list, out, &zip->bytes, err);
     tn_tensor_list_free(&list);
@@ -256,8 +254,7 @@ tarn_status tn_npz_write(const char *path, const struct tn_safetensor *tensors, 
     tarn_status status = TARN_OK;
 
     if (!all || !pieces)
-        status =
-            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
+        status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to write it");
     for (size_t i = 0; i < n && status == TARN_OK; i++)
         status = fill(&all[i], &pieces[i], &tensors[i], err);
     for (size_t i = 0; i < entries && status == TARN_OK; i++) {

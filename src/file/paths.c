@@ -27,8 +27,7 @@ tarn_status tn_make_folder(const char *path, tarn_error *err)
 
     if (why == EEXIST && tn_is_folder(path))
         return TARN_OK;
-    return tn_fail(err, TARN_EIO, "%s: %s; cannot create a folder there", tn_path_shown(path),
-                   strerror(why));
+    return tn_fail_path(err, TARN_EIO, path, "%s; cannot create a folder there", strerror(why));
 }
 
 void tn_paths_free(struct tn_paths *paths)
@@ -92,9 +91,7 @@ static tarn_status list_names(struct tn_paths *paths, const char *folder, DIR *d
         const struct dirent *const entry = readdir(directory);
 
         if (!entry)
-            return errno ? tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder),
-                                   strerror(errno))
-                         : TARN_OK;
+            return errno ? tn_fail_errno(err, folder) : TARN_OK;
         if (wanted(entry->d_name))
             status =
                 add(paths, folder, strlen(folder), entry->d_name, strlen(entry->d_name), err);
@@ -111,7 +108,7 @@ tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
     tarn_status status;
 
     if (!directory)
-        status = tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(folder), strerror(errno));
+        status = tn_fail_errno(err, folder);
     else if (!prefix)
         status = tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
     else {
@@ -134,7 +131,7 @@ static tarn_status sort_in(struct tn_paths *files, struct tn_paths *folders, con
     struct stat about, target;
 
     if (lstat(path, &about) != 0 || stat(path, &target) != 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(path), strerror(errno));
+        return tn_fail_errno(err, path);
     if (S_ISDIR(about.st_mode))
         return tn_paths_add(folders, path, err);
     return S_ISREG(target.st_mode) ? tn_paths_add(files, path, err) : TARN_OK;
@@ -180,9 +177,8 @@ static tarn_status add_line(struct tn_paths *paths, const char *list, const char
     if (length == 0)
         return TARN_OK;
     if (memchr(line, '\0', length))
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: contains a zero byte; expected one path per line",
-                       tn_path_shown(list));
+        return tn_fail_path(err, TARN_EFORMAT, list,
+                            "contains a zero byte; expected one path per line");
     return add(paths, list, *line != '/' && slash ? (size_t)(slash - list) + 1 : 0, line,
                length, err);
 }

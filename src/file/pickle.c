@@ -1,397 +1,431 @@
 /* SPDX-License-Identifier: MIT */
-/* pickle.c - the machine: a row per opcode. */
+/* pickle.c - the stack machine: its memory, and a row for each opcode. */
 #include "file/pickle_machine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Numbers and texts -------------------------------------------------- */
-
-static tarn_status push_whole(struct tn_machine *m, int64_t whole)
+void tn_machine_refuse(struct tn_machine *m, const char *what)
 {
-    return tn_machine_push_new(
-        m, (struct tn_pickle_node){.kind = TN_PICKLE_WHOLE, .as.whole = whole});
+    if (m->status == TARN_OK)
+        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name, "pickle, byte %zu: %s",
+                                 m->opcode, what);
 }
 
-static tarn_status op_proto(struct tn_machine *m)
-{
-    uint64_t version;
-    const tarn_status status = tn_machine_take_number(m, &version, 1);
+/* ---- Nodes -------------------------------------------------------------- */
 
-    if (status == TARN_OK && version != 2)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: pickle of protocol %ju; expected 2, as torch.save() writes",
-                       tn_path_shown(m->name), (uintmax_t)version);
-    return status;
+void *tn_machine_grow(struct tn_machine *m, void *array, size_t *room, int count, size_t size)
+{
+    if (m->status != TARN_OK || (size_t)count < *room)
+        return array;
+    if (count >= TN_PICKLE_NODES) {
+        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
+                                 "pickle, byte %zu: has more than %d values", m->opcode,
+                                 TN_PICKLE_NODES);
+        return array;
+    }
+    const size_t more = tn_max(64, 2 * *room);
+    void *const grown = realloc(array, more * size);
+
+    if (!grown) {
+        m->status = tn_fail_path(m->err, TARN_ENOMEM, m->name,
+                                 "not enough memory for %zu pickle values", more);
+        return array;
+    }
+    *room = more;
+    return grown;
 }
 
-static tarn_status op_none(struct tn_machine *m)
+void tn_machine_push(struct tn_machine *m, int node)
 {
-    return tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_NONE});
+    m->stack = tn_machine_grow(m, m->stack, &m->stack_room, m->stack_count, sizeof *m->stack);
+    if (m->status == TARN_OK)
+        m->stack[m->stack_count++] = node;
 }
 
-static tarn_status op_true(struct tn_machine *m)
+void tn_machine_push_new(struct tn_machine *m, struct tn_pickle_node node)
 {
-    return tn_machine_push_new(m,
-                               (struct tn_pickle_node){.kind = TN_PICKLE_BOOL, .as.whole = 1});
+    struct tn_pickle *const made = &m->made;
+
+    made->nodes =
+        tn_machine_grow(m, made->nodes, &m->node_room, made->node_count, sizeof *made->nodes);
+    if (m->status == TARN_OK) {
+        made->nodes[made->node_count] = node;
+        tn_machine_push(m, made->node_count++);
+    }
 }
 
-static tarn_status op_false(struct tn_machine *m)
+void tn_machine_push_empty(struct tn_machine *m, int kind)
 {
-    return tn_machine_push_new(m,
-                               (struct tn_pickle_node){.kind = TN_PICKLE_BOOL, .as.whole = 0});
+    tn_machine_push_new(m, (struct tn_pickle_node){
+                               .kind = (enum tn_pickle_kind)kind,
+                               .as.items = {TN_PICKLE_END, TN_PICKLE_END, 0},
+                           });
 }
 
-static tarn_status op_binint(struct tn_machine *m)
+static void append(struct tn_machine *m, int to, int node)
 {
-    uint64_t number;
-    const tarn_status status = tn_machine_take_number(m, &number, 4);
+    struct tn_pickle *const made = &m->made;
 
-    return status == TARN_OK ? push_whole(m, (int64_t)(int32_t)(uint32_t)number) : status;
+    made->items =
+        tn_machine_grow(m, made->items, &m->item_room, made->item_count, sizeof *made->items);
+    if (m->status != TARN_OK)
+        return;
+    struct tn_pickle_node *const into = &made->nodes[to];
+    const int item = made->item_count++;
+
+    made->items[item] = (struct tn_pickle_item){node, TN_PICKLE_END};
+    if (into->as.items.count++ == 0)
+        into->as.items.first = item;
+    else
+        made->items[into->as.items.last].next = item;
+    into->as.items.last = item;
 }
 
-static tarn_status op_binint1(struct tn_machine *m)
-{
-    uint64_t number;
-    const tarn_status status = tn_machine_take_number(m, &number, 1);
+/* ---- Stack -------------------------------------------------------------- */
 
-    return status == TARN_OK ? push_whole(m, (int64_t)number) : status;
+/* TN_MACHINE_MARK: it is empty, too. */
+static int top(const struct tn_machine *m)
+{
+    return m->stack_count > 0 ? m->stack[m->stack_count - 1] : TN_MACHINE_MARK;
 }
 
-static tarn_status op_binint2(struct tn_machine *m)
+int tn_machine_pop(struct tn_machine *m)
 {
-    uint64_t number;
-    const tarn_status status = tn_machine_take_number(m, &number, 2);
+    const int node = top(m);
 
-    return status == TARN_OK ? push_whole(m, (int64_t)number) : status;
+    if (node == TN_MACHINE_MARK)
+        tn_machine_refuse(m, "pops from an empty stack");
+    if (m->status != TARN_OK)
+        return TN_PICKLE_END;
+    m->stack_count--;
+    return node;
 }
 
-/* Two's complement of any length; none stands for 0. */
-static tarn_status op_long1(struct tn_machine *m)
+/* The node on top, which stays. */
+static int top_of_kind(struct tn_machine *m, enum tn_pickle_kind kind)
 {
-    uint64_t count, number = 0;
-    tarn_status status = tn_machine_take_number(m, &count, 1);
-
-    if (status == TARN_OK && count > 8)
-        return tn_machine_refuse(m, "integer of more than 64 bits");
-    if (status == TARN_OK)
-        status = tn_machine_take_number(m, &number, (size_t)count);
-    if (status != TARN_OK)
-        return status;
-    if (count > 0 && count < 8 && number >> (8 * count - 1))
-        number |= UINT64_MAX << (8 * count);
-    return push_whole(m, (int64_t)number);
+    if (!tn_machine_is(m, top(m), kind))
+        tn_machine_refuse(m, "operand has the wrong type");
+    return top(m);
 }
 
-/* Big-endian, alone of all. */
-static tarn_status op_binfloat(struct tn_machine *m)
+/* The place after the last mark. */
+static int find_mark(struct tn_machine *m)
 {
-    const unsigned char *bytes;
-    const tarn_status status = tn_machine_take(m, &bytes, 8);
+    for (int from = m->stack_count; from > 0; from--)
+        if (m->stack[from - 1] == TN_MACHINE_MARK)
+            return from;
+    tn_machine_refuse(m, "refers to a mark that was not set");
+    return 0;
+}
+
+/* ---- Bytes -------------------------------------------------------------- */
+
+static const unsigned char *take(struct tn_machine *m, size_t bytes)
+{
+    const unsigned char *const from = tn_cursor_take(&m->in, bytes);
+
+    if (!from && m->status == TARN_OK)
+        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
+                                 "pickle, byte %zu: needs %zu more bytes, but %zu are left",
+                                 m->opcode, bytes, tn_cursor_left(&m->in));
+    return from;
+}
+
+static uint64_t take_number(struct tn_machine *m, size_t bytes)
+{
+    if (bytes > tn_cursor_left(&m->in))
+        take(m, bytes);
+    return tn_cursor_number(&m->in, bytes);
+}
+
+const char *tn_machine_take_line(struct tn_machine *m, size_t *length)
+{
+    const char *const from = (const char *)m->in.data + m->in.at;
+    const char *const end = memchr(from, '\n', tn_min(tn_cursor_left(&m->in), 256));
+
+    *length = end ? (size_t)(end - from) : 0;
+    if (!end)
+        tn_machine_refuse(m, "global name is not terminated");
+    else
+        tn_cursor_take(&m->in, *length + 1);
+    return from;
+}
+
+/* ---- Opcodes: numbers and strings --------------------------------------- */
+
+static void check_protocol(struct tn_machine *m, int unused)
+{
+    const uint64_t version = take_number(m, 1);
+
+    (void)unused;
+    if (m->status == TARN_OK && version != 2)
+        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
+                                 "pickle of protocol %ju; expected 2, as torch.save() writes",
+                                 (uintmax_t)version);
+}
+
+static void push_none(struct tn_machine *m, int unused)
+{
+    (void)unused;
+    tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_NONE});
+}
+
+static void push_bool(struct tn_machine *m, int value)
+{
+    tn_machine_push_new(m,
+                        (struct tn_pickle_node){.kind = TN_PICKLE_BOOL, .as.integer = value});
+}
+
+static void push_integer(struct tn_machine *m, uint64_t value)
+{
+    tn_machine_push_new(
+        m, (struct tn_pickle_node){.kind = TN_PICKLE_INT, .as.integer = (int64_t)value});
+}
+
+static void push_unsigned(struct tn_machine *m, int bytes)
+{
+    push_integer(m, take_number(m, (size_t)bytes));
+}
+
+/* Two's complement; no bytes are 0. */
+static void push_signed(struct tn_machine *m, int bytes)
+{
+    uint64_t number = take_number(m, (size_t)bytes);
+
+    if (bytes > 0 && bytes < 8 && number >> (8 * bytes - 1))
+        number |= UINT64_MAX << (8 * bytes);
+    push_integer(m, number);
+}
+
+static void push_long(struct tn_machine *m, int unused)
+{
+    const int bytes = (int)take_number(m, 1);
+
+    (void)unused;
+    if (bytes > 8)
+        tn_machine_refuse(m, "integer of more than 64 bits");
+    else
+        push_signed(m, bytes);
+}
+
+/* The only big-endian number. */
+static void push_float(struct tn_machine *m, int unused)
+{
+    const unsigned char *const bytes = take(m, 8);
     uint64_t bits = 0;
     double number;
 
-    if (status != TARN_OK)
-        return status;
-    for (size_t i = 0; i < 8; i++)
+    (void)unused;
+    for (size_t i = 0; bytes && i < 8; i++)
         bits = bits << 8 | bytes[i];
     memcpy(&number, &bits, sizeof number);
-    return tn_machine_push_new(
-        m, (struct tn_pickle_node){.kind = TN_PICKLE_NUMBER, .as.number = number});
+    tn_machine_push_new(m,
+                        (struct tn_pickle_node){.kind = TN_PICKLE_FLOAT, .as.number = number});
 }
 
-static tarn_status op_binunicode(struct tn_machine *m)
+static void push_string(struct tn_machine *m, int unused)
 {
-    const unsigned char *bytes;
-    uint64_t length;
-    tarn_status status = tn_machine_take_number(m, &length, 4);
+    const size_t length = (size_t)take_number(m, 4);
+    const char *const bytes = (const char *)take(m, length);
 
-    if (status != TARN_OK || (status = tn_machine_take(m, &bytes, (size_t)length)) != TARN_OK)
-        return status;
-    return tn_machine_push_new(m, (struct tn_pickle_node){
-                                      .kind = TN_PICKLE_TEXT,
-                                      .as.text = {(const char *)bytes, (size_t)length},
-                                  });
+    (void)unused;
+    tn_machine_push_new(
+        m, (struct tn_pickle_node){.kind = TN_PICKLE_STRING, .as.text = {bytes, length}});
 }
 
-/* ---- Memo --------------------------------------------------------------- */
+/* ---- Opcodes: the memo -------------------------------------------------- */
 
-/* Python numbers what it keeps from 0 on: another number would only ask for memory. */
-static tarn_status keep(struct tn_machine *m, uint64_t index)
+/* Python numbers its entries from 0: another index would only ask for memory. */
+static void put_memo(struct tn_machine *m, int bytes)
 {
-    const int node = m->stack_count > 0 ? m->stack[m->stack_count - 1] : TN_MACHINE_MARK;
-    void *memo = m->memo;
-    tarn_status status;
+    const uint64_t index = take_number(m, (size_t)bytes);
 
-    if (node == TN_MACHINE_MARK)
-        return tn_machine_refuse(m, "memoizes from an empty stack");
+    if (top(m) == TN_MACHINE_MARK)
+        tn_machine_refuse(m, "memoizes from an empty stack");
     if (index > (uint64_t)m->memo_count)
-        return tn_machine_refuse(m, "memoizes values out of order");
-    if (index < (uint64_t)m->memo_count) {
-        m->memo[index] = node;
-        return TARN_OK;
-    }
-    status = tn_machine_grow(m, &memo, &m->memo_room, m->memo_count, sizeof *m->memo);
-    m->memo = memo;
-    if (status == TARN_OK)
-        m->memo[m->memo_count++] = node;
-    return status;
+        tn_machine_refuse(m, "memoizes values out of order");
+    if (index == (uint64_t)m->memo_count)
+        m->memo = tn_machine_grow(m, m->memo, &m->memo_room, m->memo_count, sizeof *m->memo);
+    if (m->status != TARN_OK)
+        return;
+    m->memo_count += index == (uint64_t)m->memo_count;
+    m->memo[index] = top(m);
 }
 
-static tarn_status recall(struct tn_machine *m, uint64_t index)
+static void get_memo(struct tn_machine *m, int bytes)
 {
+    const uint64_t index = take_number(m, (size_t)bytes);
+
     if (index >= (uint64_t)m->memo_count)
-        return tn_machine_refuse(m, "reads a memo entry that was not written");
-    return tn_machine_push(m, m->memo[index]);
+        tn_machine_refuse(m, "reads a memo entry that was not written");
+    else
+        tn_machine_push(m, m->memo[index]);
 }
 
-/* A place in the memo, of so many bytes, and what is done with it. */
-static tarn_status with_place(struct tn_machine *m, size_t bytes,
-                              tarn_status (*use)(struct tn_machine *m, uint64_t index))
+/* ---- Opcodes: tuples, lists, dicts -------------------------------------- */
+
+static void push_mark(struct tn_machine *m, int unused)
 {
-    uint64_t index;
-    const tarn_status status = tn_machine_take_number(m, &index, bytes);
-
-    return status == TARN_OK ? use(m, index) : status;
-}
-
-static tarn_status op_binput(struct tn_machine *m)
-{
-    return with_place(m, 1, keep);
-}
-
-static tarn_status op_long_binput(struct tn_machine *m)
-{
-    return with_place(m, 4, keep);
-}
-
-static tarn_status op_binget(struct tn_machine *m)
-{
-    return with_place(m, 1, recall);
-}
-
-static tarn_status op_long_binget(struct tn_machine *m)
-{
-    return with_place(m, 4, recall);
-}
-
-/* ---- Tuples, lists, dicts ----------------------------------------------- */
-
-static tarn_status op_mark(struct tn_machine *m)
-{
-    return tn_machine_push(m, TN_MACHINE_MARK);
-}
-
-static tarn_status op_empty_tuple(struct tn_machine *m)
-{
-    return tn_machine_push_empty(m, TN_PICKLE_TUPLE);
-}
-
-static tarn_status op_empty_list(struct tn_machine *m)
-{
-    return tn_machine_push_empty(m, TN_PICKLE_LIST);
-}
-
-static tarn_status op_empty_dict(struct tn_machine *m)
-{
-    return tn_machine_push_empty(m, TN_PICKLE_DICT);
+    (void)unused;
+    tn_machine_push(m, TN_MACHINE_MARK);
 }
 
 /* stack[from] and what is above it become a tuple in place `into`. */
-static tarn_status tuple_of(struct tn_machine *m, int from, int into)
+static void make_tuple(struct tn_machine *m, int from, int into)
 {
     const int count = m->stack_count - from;
-    tarn_status status = tn_machine_push_empty(m, TN_PICKLE_TUPLE);
+
+    tn_machine_push_empty(m, TN_PICKLE_TUPLE);
     const int tuple = m->made.node_count - 1;
 
-    for (int i = 0; i < count && status == TARN_OK; i++)
-        status = tn_machine_append(m, tuple, m->stack[from + i]);
-    if (status == TARN_OK) {
+    for (int i = 0; i < count && m->status == TARN_OK; i++)
+        append(m, tuple, m->stack[from + i]);
+    if (m->status == TARN_OK) {
         m->stack[into] = tuple;
         m->stack_count = into + 1;
     }
-    return status;
 }
 
-static tarn_status op_tuple(struct tn_machine *m)
+static void push_marked_tuple(struct tn_machine *m, int unused)
 {
-    int from = 0;
-    const tarn_status status = tn_machine_find_mark(m, &from);
+    const int from = find_mark(m);
 
-    return status == TARN_OK ? tuple_of(m, from, from - 1) : status;
+    (void)unused;
+    if (m->status == TARN_OK)
+        make_tuple(m, from, from - 1);
 }
 
-static tarn_status tuple_of_few(struct tn_machine *m, int count)
+static void push_tuple(struct tn_machine *m, int count)
 {
-    if (m->stack_count < count)
-        return tn_machine_refuse(m, "pops from an empty stack");
     for (int i = 1; i <= count; i++)
-        if (m->stack[m->stack_count - i] == TN_MACHINE_MARK)
-            return tn_machine_refuse(m, "pops from an empty stack");
-    return tuple_of(m, m->stack_count - count, m->stack_count - count);
+        if (i > m->stack_count || m->stack[m->stack_count - i] == TN_MACHINE_MARK)
+            tn_machine_refuse(m, "pops from an empty stack");
+    if (m->status == TARN_OK)
+        make_tuple(m, m->stack_count - count, m->stack_count - count);
 }
 
-static tarn_status op_tuple1(struct tn_machine *m)
+static void append_item(struct tn_machine *m, int unused)
 {
-    return tuple_of_few(m, 1);
-}
+    const int value = tn_machine_pop(m), list = top_of_kind(m, TN_PICKLE_LIST);
 
-static tarn_status op_tuple2(struct tn_machine *m)
-{
-    return tuple_of_few(m, 2);
-}
-
-static tarn_status op_tuple3(struct tn_machine *m)
-{
-    return tuple_of_few(m, 3);
-}
-
-static tarn_status op_append(struct tn_machine *m)
-{
-    int value = 0, list = 0;
-    tarn_status status;
-
-    if ((status = tn_machine_pop(m, &value)) != TARN_OK ||
-        (status = tn_machine_top(m, &list, TN_PICKLE_LIST)) != TARN_OK)
-        return status;
-    return tn_machine_append(m, list, value);
+    (void)unused;
+    append(m, list, value);
 }
 
 /* What is above the mark goes into the list or dict below it. */
-static tarn_status append_marked(struct tn_machine *m, enum tn_pickle_kind kind, int multiple)
+static void append_marked(struct tn_machine *m, int kind)
 {
-    int from = 0;
-    tarn_status status = tn_machine_find_mark(m, &from);
-
-    if (status != TARN_OK)
-        return status;
-    const int count = m->stack_count - from;
+    const int from = find_mark(m), count = m->stack_count - from;
     const int into = from >= 2 ? m->stack[from - 2] : TN_MACHINE_MARK;
 
-    if (!tn_machine_is(m, into, kind))
-        return tn_machine_refuse(m,
-                                 "adds items to something that is neither a list nor a dict");
-    if (count % multiple != 0)
-        return tn_machine_refuse(m, "adds a key without a value to a dict");
-    for (int i = 0; i < count && status == TARN_OK; i++)
-        status = tn_machine_append(m, into, m->stack[from + i]);
-    m->stack_count = from - 1;
-    return status;
+    if (!tn_machine_is(m, into, (enum tn_pickle_kind)kind))
+        tn_machine_refuse(m, "adds items to something that is neither a list nor a dict");
+    if (kind == TN_PICKLE_DICT && count % 2 != 0)
+        tn_machine_refuse(m, "adds a key without a value to a dict");
+    for (int i = 0; i < count && m->status == TARN_OK; i++)
+        append(m, into, m->stack[from + i]);
+    if (m->status == TARN_OK)
+        m->stack_count = from - 1;
 }
 
-static tarn_status op_appends(struct tn_machine *m)
+static void set_item(struct tn_machine *m, int unused)
 {
-    return append_marked(m, TN_PICKLE_LIST, 1);
-}
+    const int value = tn_machine_pop(m), key = tn_machine_pop(m);
+    const int dict = top_of_kind(m, TN_PICKLE_DICT);
 
-static tarn_status op_setitems(struct tn_machine *m)
-{
-    return append_marked(m, TN_PICKLE_DICT, 2);
-}
-
-static tarn_status op_setitem(struct tn_machine *m)
-{
-    int key = 0, value = 0, dict = 0;
-    tarn_status status;
-
-    if ((status = tn_machine_pop(m, &value)) != TARN_OK ||
-        (status = tn_machine_pop(m, &key)) != TARN_OK ||
-        (status = tn_machine_top(m, &dict, TN_PICKLE_DICT)) != TARN_OK ||
-        (status = tn_machine_append(m, dict, key)) != TARN_OK)
-        return status;
-    return tn_machine_append(m, dict, value);
+    (void)unused;
+    append(m, dict, key);
+    append(m, dict, value);
 }
 
 /* A dict's attributes: torch keeps versions of modules there, which change no number. */
-static tarn_status op_build(struct tn_machine *m)
+static void drop_attributes(struct tn_machine *m, int unused)
 {
-    int attributes = 0, dict = 0;
-    const tarn_status status = tn_machine_pop(m, &attributes);
-
-    return status == TARN_OK ? tn_machine_top(m, &dict, TN_PICKLE_DICT) : status;
+    (void)unused;
+    tn_machine_pop(m);
+    top_of_kind(m, TN_PICKLE_DICT);
 }
 
-static tarn_status op_stop(struct tn_machine *m)
+static void stop(struct tn_machine *m, int unused)
 {
-    const tarn_status status = tn_machine_pop(m, &m->made.root);
-
-    if (status == TARN_OK && m->stack_count != 0)
-        return tn_machine_refuse(m, "ends with more than one value on the stack");
+    (void)unused;
+    m->made.root = tn_machine_pop(m);
+    if (m->stack_count != 0)
+        tn_machine_refuse(m, "ends with more than one value on the stack");
     m->stopped = true;
-    return status;
 }
 
 /* ---- The machine -------------------------------------------------------- */
 
-typedef tarn_status operation(struct tn_machine *m);
-
-static operation *const operations[256] = {
-    [0x80] = op_proto,
-    ['.'] = op_stop,
-    ['N'] = op_none,
-    [0x88] = op_true,
-    [0x89] = op_false,
-    ['J'] = op_binint,
-    ['K'] = op_binint1,
-    ['M'] = op_binint2,
-    [0x8a] = op_long1,
-    ['G'] = op_binfloat,
-    ['X'] = op_binunicode,
-    ['q'] = op_binput,
-    ['r'] = op_long_binput,
-    ['h'] = op_binget,
-    ['j'] = op_long_binget,
-    ['('] = op_mark,
-    [')'] = op_empty_tuple,
-    ['t'] = op_tuple,
-    [0x85] = op_tuple1,
-    [0x86] = op_tuple2,
-    [0x87] = op_tuple3,
-    [']'] = op_empty_list,
-    ['a'] = op_append,
-    ['e'] = op_appends,
-    ['}'] = op_empty_dict,
-    ['s'] = op_setitem,
-    ['u'] = op_setitems,
-    ['c'] = tn_machine_global,
-    ['R'] = tn_machine_reduce,
-    ['b'] = op_build,
-    ['Q'] = tn_machine_storage,
+static const struct {
+    void (*run)(struct tn_machine *m, int argument);
+    int argument;
+} opcodes[256] = {
+    [0x80] = {check_protocol, 0},
+    ['.'] = {stop, 0},
+    ['N'] = {push_none, 0},
+    [0x88] = {push_bool, true},
+    [0x89] = {push_bool, false},
+    ['J'] = {push_signed, 4},
+    ['K'] = {push_unsigned, 1},
+    ['M'] = {push_unsigned, 2},
+    [0x8a] = {push_long, 0},
+    ['G'] = {push_float, 0},
+    ['X'] = {push_string, 0},
+    ['q'] = {put_memo, 1},
+    ['r'] = {put_memo, 4},
+    ['h'] = {get_memo, 1},
+    ['j'] = {get_memo, 4},
+    ['('] = {push_mark, 0},
+    [')'] = {tn_machine_push_empty, TN_PICKLE_TUPLE},
+    ['t'] = {push_marked_tuple, 0},
+    [0x85] = {push_tuple, 1},
+    [0x86] = {push_tuple, 2},
+    [0x87] = {push_tuple, 3},
+    [']'] = {tn_machine_push_empty, TN_PICKLE_LIST},
+    ['a'] = {append_item, 0},
+    ['e'] = {append_marked, TN_PICKLE_LIST},
+    ['}'] = {tn_machine_push_empty, TN_PICKLE_DICT},
+    ['s'] = {set_item, 0},
+    ['u'] = {append_marked, TN_PICKLE_DICT},
+    ['c'] = {tn_machine_global, 0},
+    ['R'] = {tn_machine_reduce, 0},
+    ['b'] = {drop_attributes, 0},
+    ['Q'] = {tn_machine_storage, 0},
 };
 
-static tarn_status step(struct tn_machine *m)
+static void step(struct tn_machine *m)
 {
-    const unsigned char *opcode;
-    tarn_status status;
+    m->opcode = m->in.at;
+    const unsigned opcode = (unsigned)take_number(m, 1);
 
-    m->opcode = m->at;
-    if ((status = tn_machine_take(m, &opcode, 1)) != TARN_OK)
-        return status;
-    if (operations[*opcode])
-        return operations[*opcode](m);
-    return tn_fail(
-        m->err, TARN_EFORMAT,
-        "%s: pickle, byte %zu: opcode 0x%02x is not supported; expected a plain state dict",
-        tn_path_shown(m->name), m->opcode, *opcode);
+    if (m->status == TARN_OK && opcodes[opcode].run)
+        opcodes[opcode].run(m, opcodes[opcode].argument);
+    else if (m->status == TARN_OK)
+        m->status = tn_fail_path(
+            m->err, TARN_EFORMAT, m->name,
+            "pickle, byte %zu: opcode 0x%02x is not supported; expected a plain state dict",
+            m->opcode, opcode);
 }
 
 tarn_status tn_pickle_read(struct tn_pickle *out, const unsigned char *bytes, size_t size,
                            const char *name, tarn_error *err)
 {
-    struct tn_machine m = {.bytes = bytes, .size = size, .name = name, .err = err};
-    tarn_status status = TARN_OK;
+    struct tn_machine m = {.in = {.data = bytes, .size = size}, .name = name, .err = err};
 
     *out = (struct tn_pickle){0};
-    while (status == TARN_OK && !m.stopped)
-        status = step(&m);
-    m.made.bytes = m.at;
+    while (m.status == TARN_OK && !m.stopped)
+        step(&m);
+    m.made.bytes = m.in.at;
     free(m.stack);
     free(m.memo);
-    if (status == TARN_OK)
+    if (m.status == TARN_OK)
         *out = m.made;
     else
         tn_pickle_free(&m.made);
-    return status;
+    return m.status;
 }
 
 void tn_pickle_free(struct tn_pickle *pickle)
@@ -413,7 +447,7 @@ int tn_pickle_first(const struct tn_pickle *pickle, int node)
 
 bool tn_pickle_is_text(const struct tn_pickle *pickle, int node, const char *text)
 {
-    if (node < 0 || pickle->nodes[node].kind != TN_PICKLE_TEXT)
+    if (node < 0 || pickle->nodes[node].kind != TN_PICKLE_STRING)
         return false;
     return tn_machine_equals(text, pickle->nodes[node].as.text.at,
                              pickle->nodes[node].as.text.length);

@@ -23,9 +23,9 @@
 enum tn_pickle_kind {
     TN_PICKLE_NONE,
     TN_PICKLE_BOOL,
-    TN_PICKLE_WHOLE,
-    TN_PICKLE_NUMBER,
-    TN_PICKLE_TEXT,
+    TN_PICKLE_INT,
+    TN_PICKLE_FLOAT,
+    TN_PICKLE_STRING,
     TN_PICKLE_TUPLE,
     TN_PICKLE_LIST,
     TN_PICKLE_DICT, /* its items are keys and values in turn */
@@ -57,7 +57,7 @@ struct tn_pickle_node {
     enum tn_pickle_kind kind;
     bool seen; /* for who walks */
     union {
-        int64_t whole; /* also a bool */
+        int64_t integer; /* also a bool */
         double number;
         struct {
             const char *at; /* in the pickle, not ended by a zero */

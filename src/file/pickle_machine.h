@@ -1,55 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* pickle_machine.h - the inside of the machine that reads pickles: pickle.c has what is
- * Python's, pickle_torch.c what is PyTorch's. */
+/* pickle_machine.h - the stack machine that reads pickles: pickle.c has the opcodes of Python,
+ * pickle_torch.c what PyTorch's pickles call.
+ *
+ * The first failure stays in `status`. Whatever runs after it reads zeros, pops TN_PICKLE_END
+ * and pushes nothing, so that an opcode needs no checks between its steps. */
 #ifndef TN_PICKLE_MACHINE_H
 #define TN_PICKLE_MACHINE_H
 
 #include <string.h>
 
+#include "file/cursor.h"
 #include "file/pickle.h"
 
 enum { TN_MACHINE_MARK = -2 }; /* on the stack, beside nodes */
 
 struct tn_machine {
     struct tn_pickle made;
-    const unsigned char *bytes;
-    size_t size, at; /* at: the next byte */
-    size_t opcode;   /* where the running one stands */
+    struct tn_cursor in;
+    size_t opcode; /* offset of the current one */
     int *stack, *memo;
     int stack_count, memo_count;
     size_t node_room, item_room, tensor_room, stack_room, memo_room;
     bool stopped;
     const char *name;
+    tarn_status status;
     tarn_error *err;
 };
 
-/* ---- pickle_stack.c ------------------------------------------------------ */
+/* Unless something failed before. */
+void tn_machine_refuse(struct tn_machine *m, const char *what);
 
-tarn_status tn_machine_refuse(const struct tn_machine *m, const char *what);
+/* The array with room for one more of `size` bytes after `count` of them. */
+void *tn_machine_grow(struct tn_machine *m, void *array, size_t *room, int count, size_t size);
 
-/* Room for one more of `size` bytes behind `count` of them. */
-tarn_status tn_machine_grow(const struct tn_machine *m, void **array, size_t *room, int count,
-                            size_t size);
-tarn_status tn_machine_push(struct tn_machine *m, int node);
-tarn_status tn_machine_push_new(struct tn_machine *m, struct tn_pickle_node node);
-tarn_status tn_machine_push_empty(struct tn_machine *m, enum tn_pickle_kind kind);
-tarn_status tn_machine_append(struct tn_machine *m, int to, int node);
+void tn_machine_push(struct tn_machine *m, int node);
+void tn_machine_push_new(struct tn_machine *m, struct tn_pickle_node node);
+void tn_machine_push_empty(struct tn_machine *m, int kind);
 
-/* The node on top is taken; a mark is none. */
-tarn_status tn_machine_pop(struct tn_machine *m, int *node);
+/* The node on top of the stack; a mark is not a node. */
+int tn_machine_pop(struct tn_machine *m);
 
-/* The node on top, of a kind, stays. */
-tarn_status tn_machine_top(struct tn_machine *m, int *node, enum tn_pickle_kind kind);
-
-/* The place behind the last mark. */
-tarn_status tn_machine_find_mark(struct tn_machine *m, int *from);
-tarn_status tn_machine_take(struct tn_machine *m, const unsigned char **bytes, size_t count);
-
-/* Little-endian, up to 8 bytes. */
-tarn_status tn_machine_take_number(struct tn_machine *m, uint64_t *number, size_t count);
-
-/* Up to a newline, which is taken, too. */
-tarn_status tn_machine_take_line(struct tn_machine *m, const char **line, size_t *length);
+/* Up to a newline, which is read, too. */
+const char *tn_machine_take_line(struct tn_machine *m, size_t *length);
 
 static inline const struct tn_pickle_node *tn_machine_node(const struct tn_machine *m, int node)
 {
@@ -66,10 +58,9 @@ static inline bool tn_machine_equals(const char *text, const char *at, size_t le
     return strlen(text) == length && memcmp(text, at, length) == 0;
 }
 
-/* ---- pickle_torch.c: opcodes -------------------------------------------- */
-
-tarn_status tn_machine_global(struct tn_machine *m);
-tarn_status tn_machine_storage(struct tn_machine *m);
-tarn_status tn_machine_reduce(struct tn_machine *m);
+/* Opcodes of pickle_torch.c. */
+void tn_machine_global(struct tn_machine *m, int unused);
+void tn_machine_storage(struct tn_machine *m, int unused);
+void tn_machine_reduce(struct tn_machine *m, int unused);
 
 #endif

@@ -26,25 +26,27 @@ static const struct {
 
 enum { GLOBALS = sizeof globals / sizeof globals[0] };
 
-tarn_status tn_machine_global(struct tn_machine *m)
+void tn_machine_global(struct tn_machine *m, int unused)
 {
-    const char *module, *name;
     size_t module_length, name_length;
-    tarn_status status;
+    const char *const module = tn_machine_take_line(m, &module_length);
+    const char *const name = tn_machine_take_line(m, &name_length);
 
-    if ((status = tn_machine_take_line(m, &module, &module_length)) != TARN_OK ||
-        (status = tn_machine_take_line(m, &name, &name_length)) != TARN_OK)
-        return status;
+    (void)unused;
     for (int i = 0; i < GLOBALS; i++)
         if (tn_machine_equals(globals[i].module, module, module_length) &&
-            tn_machine_equals(globals[i].name, name, name_length))
-            return tn_machine_push_new(
+            tn_machine_equals(globals[i].name, name, name_length)) {
+            tn_machine_push_new(
                 m, (struct tn_pickle_node){.kind = TN_PICKLE_GLOBAL, .as.global = i});
-    return tn_fail(m->err, TARN_EFORMAT,
-                   "%s: pickle, byte %zu: refers to %.*s.%.*s, which is never executed; "
-                   "expected a dict of tensors, numbers and text",
-                   tn_path_shown(m->name), m->opcode, (int)tn_min(module_length, 40), module,
-                   (int)tn_min(name_length, 40), name);
+            return;
+        }
+    if (m->status == TARN_OK)
+        m->status =
+            tn_fail_path(m->err, TARN_EFORMAT, m->name,
+                         "pickle, byte %zu: refers to %.*s.%.*s, which is never executed; "
+                         "expected a dict of tensors, numbers and text",
+                         m->opcode, (int)tn_min(module_length, 40), module,
+                         (int)tn_min(name_length, 40), name);
 }
 
 /* Item number `index` of a tuple; TN_PICKLE_END: there is none. */
@@ -57,103 +59,106 @@ static int item_of(const struct tn_machine *m, int tuple, int index)
     return item == TN_PICKLE_END ? TN_PICKLE_END : m->made.items[item].node;
 }
 
-static bool read_count(const struct tn_machine *m, size_t *count, int node)
+static bool read_size(const struct tn_machine *m, size_t *size, int node)
 {
-    if (!tn_machine_is(m, node, TN_PICKLE_WHOLE) || tn_machine_node(m, node)->as.whole < 0)
+    if (!tn_machine_is(m, node, TN_PICKLE_INT) || tn_machine_node(m, node)->as.integer < 0)
         return false;
-    *count = (size_t)tn_machine_node(m, node)->as.whole;
+    *size = (size_t)tn_machine_node(m, node)->as.integer;
     return true;
 }
 
-/* ("storage", type, key, device, count), and None behind it in files before 1.6. */
-tarn_status tn_machine_storage(struct tn_machine *m)
+/* ("storage", type, key, device, count), and None after it in files before 1.6. */
+static bool read_storage(const struct tn_machine *m, struct tn_pickle_storage *storage, int id)
 {
-    int id = 0;
-    struct tn_pickle_storage storage;
-    const tarn_status status = tn_machine_pop(m, &id);
-
-    if (status != TARN_OK)
-        return status;
     if (!tn_machine_is(m, id, TN_PICKLE_TUPLE))
-        return tn_machine_refuse(m, "refers to something that is not a storage");
-    const int type = item_of(m, id, 1), key = item_of(m, id, 2), view = item_of(m, id, 5);
+        return false;
+    const int type = item_of(m, id, 1), view = item_of(m, id, 5);
 
-    if (!tn_pickle_is_text(&m->made, item_of(m, id, 0), "storage") ||
-        !tn_machine_is(m, type, TN_PICKLE_GLOBAL) ||
-        tn_machine_node(m, type)->as.global < STORAGES ||
-        !tn_machine_is(m, key, TN_PICKLE_TEXT) ||
-        !read_count(m, &storage.count, item_of(m, id, 4)) ||
-        (view != TN_PICKLE_END && !tn_machine_is(m, view, TN_PICKLE_NONE)))
-        return tn_machine_refuse(m, "refers to something that is not a storage");
-    storage.dtype = globals[tn_machine_node(m, type)->as.global].dtype;
-    storage.key = key;
-    return tn_machine_push_new(
-        m, (struct tn_pickle_node){.kind = TN_PICKLE_STORAGE, .as.storage = storage});
+    if (!tn_machine_is(m, type, TN_PICKLE_GLOBAL) ||
+        tn_machine_node(m, type)->as.global < STORAGES)
+        return false;
+    storage->dtype = globals[tn_machine_node(m, type)->as.global].dtype;
+    storage->key = item_of(m, id, 2);
+    return tn_pickle_is_text(&m->made, item_of(m, id, 0), "storage") &&
+           tn_machine_is(m, storage->key, TN_PICKLE_STRING) &&
+           read_size(m, &storage->count, item_of(m, id, 4)) &&
+           (view == TN_PICKLE_END || tn_machine_is(m, view, TN_PICKLE_NONE));
 }
 
-static bool read_counts(const struct tn_machine *m, size_t counts[TN_SAFETENSOR_RANK],
-                        size_t *rank, int tuple)
+void tn_machine_storage(struct tn_machine *m, int unused)
+{
+    struct tn_pickle_node node = {.kind = TN_PICKLE_STORAGE};
+
+    (void)unused;
+    if (!read_storage(m, &node.as.storage, tn_machine_pop(m)))
+        tn_machine_refuse(m, "refers to something that is not a storage");
+    tn_machine_push_new(m, node);
+}
+
+static bool read_sizes(const struct tn_machine *m, size_t sizes[TN_SAFETENSOR_RANK],
+                       size_t *rank, int tuple)
 {
     if (!tn_machine_is(m, tuple, TN_PICKLE_TUPLE) ||
         tn_machine_node(m, tuple)->as.items.count > TN_SAFETENSOR_RANK)
         return false;
     *rank = (size_t)tn_machine_node(m, tuple)->as.items.count;
     for (size_t d = 0; d < *rank; d++)
-        if (!read_count(m, &counts[d], item_of(m, tuple, (int)d)))
+        if (!read_size(m, &sizes[d], item_of(m, tuple, (int)d)))
             return false;
     return true;
 }
 
-/* (storage, offset, size, stride, ...): what lies behind does not change the numbers. */
-static tarn_status rebuild_tensor(struct tn_machine *m, int arguments)
+/* (storage, offset, size, stride, ...): what comes after does not change the numbers. */
+static void rebuild_tensor(struct tn_machine *m, int arguments)
 {
     struct tn_pickle_tensor tensor = {.storage = item_of(m, arguments, 0)};
-    void *tensors = m->made.tensors;
+    struct tn_pickle *const made = &m->made;
     size_t strides = 0;
-    tarn_status status;
 
     if (!tn_machine_is(m, tensor.storage, TN_PICKLE_STORAGE) ||
-        !read_count(m, &tensor.offset, item_of(m, arguments, 1)) ||
-        !read_counts(m, tensor.shape, &tensor.rank, item_of(m, arguments, 2)) ||
-        !read_counts(m, tensor.stride, &strides, item_of(m, arguments, 3)) ||
+        !read_size(m, &tensor.offset, item_of(m, arguments, 1)) ||
+        !read_sizes(m, tensor.shape, &tensor.rank, item_of(m, arguments, 2)) ||
+        !read_sizes(m, tensor.stride, &strides, item_of(m, arguments, 3)) ||
         strides != tensor.rank)
-        return tn_machine_refuse(
-            m, "builds a tensor from other than storage, offset, sizes and strides");
-    status = tn_machine_grow(m, &tensors, &m->tensor_room, m->made.tensor_count, sizeof tensor);
-    m->made.tensors = tensors;
-    if (status != TARN_OK)
-        return status;
-    m->made.tensors[m->made.tensor_count] = tensor;
-    return tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_TENSOR,
-                                                          .as.tensor = m->made.tensor_count++});
+        tn_machine_refuse(m,
+                          "builds a tensor from other than storage, offset, sizes and strides");
+    made->tensors =
+        tn_machine_grow(m, made->tensors, &m->tensor_room, made->tensor_count, sizeof tensor);
+    if (m->status != TARN_OK)
+        return;
+    made->tensors[made->tensor_count] = tensor;
+    tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_TENSOR,
+                                                   .as.tensor = made->tensor_count++});
 }
 
-tarn_status tn_machine_reduce(struct tn_machine *m)
+void tn_machine_reduce(struct tn_machine *m, int unused)
 {
-    int arguments = 0, function = 0;
-    tarn_status status;
+    const int arguments = tn_machine_pop(m), function = tn_machine_pop(m);
 
-    if ((status = tn_machine_pop(m, &arguments)) != TARN_OK ||
-        (status = tn_machine_pop(m, &function)) != TARN_OK)
-        return status;
+    (void)unused;
     if (!tn_machine_is(m, arguments, TN_PICKLE_TUPLE) ||
-        !tn_machine_is(m, function, TN_PICKLE_GLOBAL))
-        return tn_machine_refuse(m, "calls something that is not a function");
+        !tn_machine_is(m, function, TN_PICKLE_GLOBAL)) {
+        tn_machine_refuse(m, "calls something that is not a function");
+        return;
+    }
     const int first = item_of(m, arguments, 0);
 
     switch (tn_machine_node(m, function)->as.global) {
     case ORDERED_DICT:
         if (first != TN_PICKLE_END)
-            return tn_machine_refuse(
-                m, "creates an OrderedDict with arguments; expected an empty one");
-        return tn_machine_push_empty(m, TN_PICKLE_DICT);
+            tn_machine_refuse(m,
+                              "creates an OrderedDict with arguments; expected an empty one");
+        tn_machine_push_empty(m, TN_PICKLE_DICT);
+        break;
     case REBUILD_TENSOR:
-        return rebuild_tensor(m, arguments);
+        rebuild_tensor(m, arguments);
+        break;
     case REBUILD_PARAMETER:
         if (!tn_machine_is(m, first, TN_PICKLE_TENSOR))
-            return tn_machine_refuse(m, "makes a parameter of something that is not a tensor");
-        return tn_machine_push(m, first);
+            tn_machine_refuse(m, "makes a parameter of something that is not a tensor");
+        tn_machine_push(m, first);
+        break;
     default:
-        return tn_machine_refuse(m, "calls a storage type");
+        tn_machine_refuse(m, "calls a storage type");
     }
 }

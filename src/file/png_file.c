@@ -4,6 +4,7 @@
 #include "file/png_file.h"
 
 #include <png.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "file/file_writer.h"
@@ -27,8 +28,7 @@ static void on_error(png_structp png, png_const_charp text)
     struct job *const job = png_get_error_ptr(png);
 
     if (job->status == TARN_OK)
-        job->status =
-            tn_fail(job->err, TARN_EFORMAT, "%s: PNG: %.80s", tn_path_shown(job->path), text);
+        job->status = tn_fail_path(job->err, TARN_EFORMAT, job->path, "PNG: %.80s", text);
     png_longjmp(png, 1);
 }
 
@@ -56,8 +56,7 @@ struct reading {
 
 static bool refuse(struct reading *r, const char *found)
 {
-    r->job.status =
-        tn_fail(r->job.err, TARN_EFORMAT, "%s: PNG: %s", tn_path_shown(r->job.path), found);
+    r->job.status = tn_fail_path(r->job.err, TARN_EFORMAT, r->job.path, "PNG: %s", found);
     return false;
 }
 
@@ -154,8 +153,7 @@ tarn_status tn_png_parse(struct tn_images *images, const struct tn_bytes *bytes,
     r.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r.job, on_error, on_warning);
     r.info = r.png ? png_create_info_struct(r.png) : NULL;
     if (!r.info)
-        r.job.status =
-            tn_fail(err, TARN_ENOMEM, "%s: not enough memory for libpng", tn_path_shown(path));
+        r.job.status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory for libpng");
     else if (read_all(&r))
         r.job.status = finish(images, &r, allocator);
     png_destroy_read_struct(&r.png, &r.info, NULL);
@@ -226,30 +224,25 @@ static tarn_status check_sizes(const char *path, size_t height, size_t width, si
                                tarn_error *err)
 {
     if (channels != 1 && channels != 3)
-        return tn_fail(err, TARN_EINVAL, "%s: cannot write %zu channels; expected 1 or 3",
-                       tn_path_shown(path), channels);
+        return tn_fail_path(err, TARN_EINVAL, path,
+                            "cannot write %zu channels; expected 1 or 3", channels);
     if (height - 1 >= TARN_PNG_SIDE_MOST || width - 1 >= TARN_PNG_SIDE_MOST)
-        return tn_fail(
-            err, TARN_EINVAL,
-            "%s: cannot write an image of %zu x %zu pixels; expected sides of 1 to %d",
-            tn_path_shown(path), height, width, TARN_PNG_SIDE_MOST);
+        return tn_fail_path(
+            err, TARN_EINVAL, path,
+            "cannot write an image of %zu x %zu pixels; expected sides of 1 to %d", height,
+            width, TARN_PNG_SIDE_MOST);
     return TARN_OK;
 }
 
-tarn_status tn_png_encode(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+static tarn_status encode(struct tn_bytes *out, const char *path, const unsigned char *pixels,
                           size_t height, size_t width, size_t channels, tarn_error *err)
 {
     struct writing w = {.job = {.path = path, .err = err}};
-    const tarn_status status = check_sizes(path, height, width, channels, err);
 
-    *out = (struct tn_bytes){0};
-    if (status != TARN_OK)
-        return status;
     w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w.job, on_error, on_warning);
     w.info = w.png ? png_create_info_struct(w.png) : NULL;
     if (!w.info)
-        w.job.status =
-            tn_fail(err, TARN_ENOMEM, "%s: not enough memory for libpng", tn_path_shown(path));
+        w.job.status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory for libpng");
     else if (write_all(&w, pixels, (png_uint_32)height, (png_uint_32)width, channels))
         *out = (struct tn_bytes){.data = w.bytes.data, .size = w.size};
     if (w.job.status != TARN_OK)
@@ -258,11 +251,66 @@ tarn_status tn_png_encode(struct tn_bytes *out, const char *path, const unsigned
     return w.job.status;
 }
 
-tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t height,
-                         size_t width, size_t channels, tarn_error *err)
+/* ---- Many images in one ------------------------------------------------- */
+
+/* Pixels of `cells` images of `pixels` each, and the gaps between; SIZE_MAX: more than that. */
+static size_t extent(size_t cells, size_t pixels)
+{
+    size_t all;
+
+    if (pixels > SIZE_MAX - TARN_PNG_GAP ||
+        !tn_size_product(&all, (size_t[]){cells, pixels + TARN_PNG_GAP}, 2))
+        return SIZE_MAX;
+    return all - TARN_PNG_GAP;
+}
+
+static void place(unsigned char *grid, size_t grid_width, const unsigned char *image,
+                  tarn_image_size size, size_t row, size_t column)
+{
+    const size_t y = row * (size.height + TARN_PNG_GAP),
+                 x = column * (size.width + TARN_PNG_GAP);
+    const size_t line = size.width * size.channels;
+
+    for (size_t i = 0; i < size.height; i++)
+        memcpy(grid + ((y + i) * grid_width + x) * size.channels, image + i * line, line);
+}
+
+tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+                        tarn_image_size size, size_t count, size_t columns, tarn_error *err)
+{
+    *out = (struct tn_bytes){0};
+    if (!path || !pixels)
+        return tn_fail(err, TARN_EINVAL, "path and pixels must not be NULL");
+    if (count == 0 || columns == 0 || size.height == 0 || size.width == 0)
+        return tn_fail(err, TARN_EINVAL, "count, columns and every size must be at least 1");
+    const size_t across = tn_min(count, columns);
+    const size_t height = extent(tn_blocks(count, across), size.height);
+    const size_t width = extent(across, size.width);
+
+    tarn_status status = check_sizes(path, height, width, size.channels, err);
+
+    if (status != TARN_OK)
+        return status;
+    const size_t bytes = height * width * size.channels;
+    unsigned char *const grid = malloc(bytes);
+
+    if (!grid)
+        return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory for %zu images", count);
+    memset(grid, TARN_PNG_GREY, bytes);
+    for (size_t i = 0; i < count; i++)
+        place(grid, width, pixels + i * size.height * size.width * size.channels, size,
+              i / across, i % across);
+    status = encode(out, path, grid, height, width, size.channels, err);
+
+    free(grid);
+    return status;
+}
+
+tarn_status tarn_png_write(const char *path, const unsigned char *pixels, tarn_image_size size,
+                           size_t count, size_t columns, tarn_error *err)
 {
     struct tn_bytes bytes;
-    tarn_status status = tn_png_encode(&bytes, path, pixels, height, width, channels, err);
+    tarn_status status = tn_png_grid(&bytes, path, pixels, size, count, columns, err);
 
     if (status == TARN_OK)
         status = tn_file_write(path, bytes.data, bytes.size, err);

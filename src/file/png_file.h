@@ -13,18 +13,7 @@
 
 bool tn_is_png(const struct tn_bytes *bytes);
 
-/* One image. */
-tarn_status tn_png_parse(struct tn_images *images, const struct tn_bytes *bytes,
-                         const char *path, const tarn_allocator *allocator, tarn_error *err);
-
-/* The bytes of a PNG file with height x width x channels pixels, 1 channel or 3; `path` is for
- * messages. */
-tarn_status tn_png_encode(struct tn_bytes *out, const char *path, const unsigned char *pixels,
-                          size_t height, size_t width, size_t channels, tarn_error *err);
-
-/* Likewise, to a file, which is replaced as a whole or not at all. */
-tarn_status tn_png_write(const char *path, const unsigned char *pixels, size_t height,
-                         size_t width, size_t channels, tarn_error *err);
+tn_images_parser tn_png_parse; /* one image */
 
 /* The bytes of tarn_png_write()'s file; `path` is for messages. */
 tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned char *pixels,

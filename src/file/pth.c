@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "file/pickle.h"
-#include "file/tensor_list.h"
+#include "file/tensor_file.h"
 #include "file/zip.h"
 
 enum { DEPTH = 16, NOTED_DEPTH = 2, NAME = TN_SAFETENSOR_NAME + 2 };
@@ -27,8 +27,7 @@ struct reading {
 
 static tarn_status refuse(const struct reading *r, const char *tensor, const char *what)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': %s", tn_path_shown(r->path),
-                   tensor, what);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "tensor '%.60s': %s", tensor, what);
 }
 
 /* ---- One tensor --------------------------------------------------------- */
@@ -52,16 +51,15 @@ static tarn_status find_storage(const struct tn_zip_entry **entry, const struct 
     snprintf(path, sizeof path, "%s%.*s", r->prefix, (int)key->as.text.length, key->as.text.at);
     *entry = tn_zip_find(r->storages, path);
     if (!*entry)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': storage '%.80s' is missing",
-                       tn_path_shown(r->path), name, path);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                            "tensor '%.60s': storage '%.80s' is missing", name, path);
     if (!tn_size_product(&bytes, (size_t[]){storage->count, tn_dtype_size(storage->dtype)},
                          2) ||
         bytes != (*entry)->bytes)
-        return tn_fail(
-            r->err, TARN_EFORMAT,
-            "%s: tensor '%.60s': its storage has %zu bytes; expected %zu elements of %s",
-            tn_path_shown(r->path), name, (*entry)->bytes, storage->count,
-            tn_dtype_name(storage->dtype));
+        return tn_fail_path(
+            r->err, TARN_EFORMAT, r->path,
+            "tensor '%.60s': its storage has %zu bytes; expected %zu elements of %s", name,
+            (*entry)->bytes, storage->count, tn_dtype_name(storage->dtype));
     return TARN_OK;
 }
 
@@ -139,9 +137,9 @@ static bool name_of(char out[NAME], const struct reading *r, const char *name, i
     const char *const dot = *name ? "." : "";
     int length;
 
-    if (node->kind == TN_PICKLE_WHOLE)
-        length = snprintf(out, NAME, "%s%s%" PRId64, name, dot, node->as.whole);
-    else if (node->kind == TN_PICKLE_TEXT && node->as.text.length < NAME &&
+    if (node->kind == TN_PICKLE_INT)
+        length = snprintf(out, NAME, "%s%s%" PRId64, name, dot, node->as.integer);
+    else if (node->kind == TN_PICKLE_STRING && node->as.text.length < NAME &&
              !memchr(node->as.text.at, '\0', node->as.text.length))
         length = snprintf(out, NAME, "%s%s%.*s", name, dot, (int)node->as.text.length,
                           node->as.text.at);
@@ -156,15 +154,15 @@ static tarn_status note(struct reading *r, const struct tn_pickle_node *node, co
 
     switch (node->kind) {
     case TN_PICKLE_BOOL:
-        snprintf(text, sizeof text, "%s", node->as.whole ? "true" : "false");
+        snprintf(text, sizeof text, "%s", node->as.integer ? "true" : "false");
         break;
-    case TN_PICKLE_WHOLE:
-        snprintf(text, sizeof text, "%" PRId64, node->as.whole);
+    case TN_PICKLE_INT:
+        snprintf(text, sizeof text, "%" PRId64, node->as.integer);
         break;
-    case TN_PICKLE_NUMBER:
+    case TN_PICKLE_FLOAT:
         tn_number_text(text, node->as.number);
         break;
-    case TN_PICKLE_TEXT:
+    case TN_PICKLE_STRING:
         snprintf(text, sizeof text, "%.*s", (int)tn_min(node->as.text.length, 255),
                  node->as.text.at);
         break;
@@ -198,8 +196,8 @@ static tarn_status walk(struct reading *r, int node, const char *name, size_t de
     if (found->seen)
         return TARN_OK;
     if (depth > DEPTH)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: dicts are nested more than %d levels deep",
-                       tn_path_shown(r->path), DEPTH);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                            "dicts are nested more than %d levels deep", DEPTH);
     found->seen = true;
     for (int item = tn_pickle_first(&r->pickle, node);
          item != TN_PICKLE_END && status == TARN_OK; item = items[item].next, index++) {
@@ -286,8 +284,7 @@ tarn_status tn_pth_make(struct tn_safetensors *out, struct tn_bytes *bytes,
     /* A list or dict has an item for each tensor that it names. */
     r.tensors = calloc((size_t)pickle->item_count + 1, sizeof *r.tensors);
     if (!r.tensors)
-        status = tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its tensors",
-                         tn_path_shown(name));
+        status = tn_fail_path(err, TARN_ENOMEM, name, "not enough memory for its tensors");
     else
         status =
             visit(&r, root, pickle->nodes[root].kind == TN_PICKLE_TENSOR ? "tensor" : "", 0);
@@ -323,7 +320,7 @@ static tarn_status check_order(const struct tn_zip *zip, const char *folder, siz
     const struct tn_zip_entry *const order = tn_zip_find(zip, name);
 
     if (order && (order->bytes != 6 || memcmp(order->data, "little", 6) != 0))
-        return tn_fail(err, TARN_EFORMAT, "%s: is not little-endian", tn_path_shown(path));
+        return tn_fail_path(err, TARN_EFORMAT, path, "is not little-endian");
     return TARN_OK;
 }
 
@@ -338,14 +335,14 @@ tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, con
 
     *out = (struct tn_safetensors){0};
     if (!entry)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: zip: has no data.pkl; expected a file written by torch.save()",
-                       tn_path_shown(name));
+        return tn_fail_path(err, TARN_EFORMAT, name,
+                            "zip: has no data.pkl; expected a file written by torch.save()");
     const size_t folder = strlen(path) - strlen("data.pkl");
 
     if (entry->bytes > TN_PICKLE_BYTES)
-        return tn_fail(err, TARN_EFORMAT, "%s: its pickle has %zu bytes; expected at most %d",
-                       tn_path_shown(name), entry->bytes, TN_PICKLE_BYTES);
+        return tn_fail_path(err, TARN_EFORMAT, name,
+                            "its pickle has %zu bytes; expected at most %d", entry->bytes,
+                            TN_PICKLE_BYTES);
     snprintf(prefix, sizeof prefix, "%.*sdata/", (int)folder, path);
     if ((status = check_order(zip, path, folder, name, err)) != TARN_OK ||
         (status = tn_pickle_read(&pickle, entry->data, entry->bytes, name, err)) != TARN_OK)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pth_old.c - what torch.save() wrote before 1.6: pickles behind each other, then storages. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "file/cursor.h"
 #include "file/pickle.h"
 #include "file/pth.h"
 #include "file/zip.h"
@@ -13,7 +13,7 @@ static const unsigned char begin[] = {0x80, 2,    0x8a, 10,   0x6c, 0xfc, 0x9c,
                                       0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19,
                                       '.',  0x80, 2,    'M',  0xe9, 3,    '.'};
 
-enum { MAGIC = 15, COUNT_BYTES = 8, KEY = 64 };
+enum { MAGIC = 15, KEY = 64 };
 
 /* A storage by its key, in the pickle's bytes. */
 struct known {
@@ -23,8 +23,7 @@ struct known {
 };
 
 struct reading {
-    const struct tn_bytes *bytes;
-    size_t at;
+    struct tn_cursor in;
     struct tn_pickle system, object, keys;
     struct known *known;
     size_t known_count;
@@ -35,8 +34,12 @@ struct reading {
 
 static tarn_status refuse(const struct reading *r, const char *what)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: byte %zu: %s", tn_path_shown(r->path), r->at,
-                   what);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "byte %zu: %s", r->in.at, what);
+}
+
+static tarn_status no_memory(const struct reading *r)
+{
+    return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory for its storages");
 }
 
 bool tn_is_old_pth(const struct tn_bytes *bytes)
@@ -49,9 +52,9 @@ bool tn_is_old_pth(const struct tn_bytes *bytes)
 static tarn_status read_pickle(struct tn_pickle *pickle, struct reading *r)
 {
     const tarn_status status =
-        tn_pickle_read(pickle, r->bytes->data + r->at, r->bytes->size - r->at, r->path, r->err);
+        tn_pickle_read(pickle, r->in.data + r->in.at, tn_cursor_left(&r->in), r->path, r->err);
 
-    r->at += pickle->bytes;
+    tn_cursor_take(&r->in, pickle->bytes);
     return status;
 }
 
@@ -65,7 +68,7 @@ static tarn_status check_system(const struct reading *r)
         const struct tn_pickle_node *const value = &system->nodes[items[items[item].next].node];
 
         if (tn_pickle_is_text(system, items[item].node, "little_endian") &&
-            value->kind == TN_PICKLE_BOOL && value->as.whole)
+            value->kind == TN_PICKLE_BOOL && value->as.integer)
             return TARN_OK;
         item = items[items[item].next].next;
     }
@@ -89,8 +92,7 @@ static tarn_status list_known(struct reading *r)
 
     r->known = calloc((size_t)p->node_count + 1, sizeof *r->known);
     if (!r->known)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for its storages",
-                       tn_path_shown(r->path));
+        return no_memory(r);
     for (int i = 0; i < p->node_count; i++)
         if (p->nodes[i].kind == TN_PICKLE_STORAGE) {
             const struct tn_pickle_node *const key = &p->nodes[p->nodes[i].as.storage.key];
@@ -103,54 +105,45 @@ static tarn_status list_known(struct reading *r)
 }
 
 /* The count, then the numbers. */
-static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *key, char *name)
+static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *key)
 {
     const struct known wanted = {key->as.text.at, key->as.text.length, TN_DTYPE_F32};
     const struct known *const known =
-        bsearch(&wanted, r->known, r->known_count, sizeof *r->known, by_key);
-    uint64_t count = 0;
+        key->kind == TN_PICKLE_STRING
+            ? bsearch(&wanted, r->known, r->known_count, sizeof *r->known, by_key)
+            : NULL;
 
-    if (!known || key->as.text.length >= KEY || memchr(wanted.key, '\0', wanted.length))
+    if (!known || wanted.length >= KEY || memchr(wanted.key, '\0', wanted.length))
         return refuse(r, "a storage belongs to no tensor");
-    if (r->bytes->size - r->at < COUNT_BYTES)
-        return refuse(r, "the file is truncated before a storage");
-    for (size_t i = COUNT_BYTES; i-- > 0;)
-        count = count << 8 | r->bytes->data[r->at + i];
-    r->at += COUNT_BYTES;
-    if (count > (r->bytes->size - r->at) / tn_dtype_size(known->dtype))
-        return refuse(r, "a storage extends past the end of the file");
-    snprintf(name, KEY, "%.*s", (int)wanted.length, wanted.key);
-    const size_t bytes = (size_t)count * tn_dtype_size(known->dtype);
+    const uint64_t count = tn_cursor_number(&r->in, 8);
+    const size_t size = tn_dtype_size(known->dtype);
 
-    r->storages.entries[r->storages.count++] =
-        (struct tn_zip_entry){name, r->bytes->data + r->at, bytes};
-    r->at += bytes;
+    if (r->in.past_end || count > tn_cursor_left(&r->in) / size)
+        return refuse(r, "a storage extends past the end of the file");
+    const char *const name = tn_texts_copy(&r->storages.names, wanted.key, wanted.length);
+
+    if (!name)
+        return no_memory(r);
+    r->storages.entries[r->storages.count++] = (struct tn_zip_entry){
+        name, tn_cursor_take(&r->in, (size_t)count * size), (size_t)count * size};
     return TARN_OK;
 }
 
 static tarn_status read_storages(struct reading *r)
 {
     const struct tn_pickle_node *const list = &r->keys.nodes[r->keys.root];
+    const struct tn_pickle_item *const items = r->keys.items;
     tarn_status status = TARN_OK;
 
     if (list->kind != TN_PICKLE_LIST)
         return refuse(r, "the storage keys are not a list");
-    const size_t count = (size_t)list->as.items.count;
-
-    r->storages.entries = calloc(count + 1, sizeof *r->storages.entries);
-    r->storages.names = calloc(count + 1, KEY);
-    if (!r->storages.entries || !r->storages.names)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu storages",
-                       tn_path_shown(r->path), count);
+    r->storages.entries = calloc((size_t)list->as.items.count + 1, sizeof *r->storages.entries);
+    if (!r->storages.entries)
+        return no_memory(r);
     for (int item = list->as.items.first; item != TN_PICKLE_END && status == TARN_OK;
-         item = r->keys.items[item].next) {
-        const struct tn_pickle_node *const key = &r->keys.nodes[r->keys.items[item].node];
-
-        if (key->kind != TN_PICKLE_TEXT)
-            return refuse(r, "a storage key is not a string");
-        status = read_storage(r, key, r->storages.names + r->storages.count * KEY);
-    }
-    if (status == TARN_OK && r->at != r->bytes->size)
+         item = items[item].next)
+        status = read_storage(r, &r->keys.nodes[items[item].node]);
+    if (status == TARN_OK && tn_cursor_left(&r->in) > 0)
         return refuse(r, "the file continues after its last storage");
     if (status == TARN_OK)
         tn_zip_sort(&r->storages);
@@ -162,13 +155,15 @@ static tarn_status read_storages(struct reading *r)
 tarn_status tn_pth_parse_old(struct tn_safetensors *out, struct tn_bytes *bytes,
                              const char *name, tarn_error *err)
 {
-    struct reading r = {.bytes = bytes, .at = sizeof begin, .path = name, .err = err};
+    struct reading r = {.in = {.data = bytes->data, .size = bytes->size, .at = sizeof begin},
+                        .path = name,
+                        .err = err};
     tarn_status status;
 
     *out = (struct tn_safetensors){0};
     if (bytes->size < sizeof begin || memcmp(bytes->data, begin, sizeof begin) != 0)
-        return tn_fail(err, TARN_EFORMAT, "%s: begins like a PyTorch file, but is not one",
-                       tn_path_shown(name));
+        return tn_fail_path(err, TARN_EFORMAT, name,
+                            "begins like a PyTorch file, but is not one");
     if ((status = read_pickle(&r.system, &r)) == TARN_OK &&
         (status = check_system(&r)) == TARN_OK &&
         (status = read_pickle(&r.object, &r)) == TARN_OK &&

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "file/cursor.h"
+
 const char tn_metadata_key[] = "__metadata__";
 
 enum { LENGTH_BYTES = 8 };
@@ -19,45 +21,36 @@ struct reading {
 
 static tarn_status refuse(const struct reading *r, const char *tensor, const char *found)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': %s", tn_path_shown(r->path),
-                   tensor, found);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "tensor '%.60s': %s", tensor, found);
 }
 
 static tarn_status no_memory(const struct reading *r, size_t count)
 {
-    return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu tensors",
-                   tn_path_shown(r->path), count);
+    return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory for %zu tensors",
+                        count);
 }
 
 /* ---- The header as text ------------------------------------------------- */
-
-static uint64_t little_endian(const unsigned char *bytes)
-{
-    uint64_t value = 0;
-
-    for (size_t i = LENGTH_BYTES; i-- > 0;)
-        value = value << 8 | bytes[i];
-    return value;
-}
 
 /* Its bytes, which begin behind those of the length. */
 static tarn_status find_header(size_t *header, const struct tn_bytes *bytes, const char *path,
                                tarn_error *err)
 {
     if (bytes->size < LENGTH_BYTES)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: has only %zu bytes; not a safetensors, PyTorch or NumPy file",
-                       tn_path_shown(path), bytes->size);
-    const uint64_t length = little_endian(bytes->data);
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "has only %zu bytes; not a safetensors, PyTorch or NumPy file",
+                            bytes->size);
+    const uint64_t length = tn_cursor_number(
+        &(struct tn_cursor){.data = bytes->data, .size = LENGTH_BYTES}, LENGTH_BYTES);
 
     if (length > TN_SAFETENSORS_HEADER)
-        return tn_fail(err, TARN_EFORMAT, "%s: not a safetensors, PyTorch or NumPy file",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "not a safetensors, PyTorch or NumPy file");
     if (length > bytes->size - LENGTH_BYTES)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: not a safetensors file, or truncated: a header of %ju bytes needs "
-                       "more than the %zu that follow",
-                       tn_path_shown(path), (uintmax_t)length, bytes->size - LENGTH_BYTES);
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "not a safetensors file, or truncated: a header of %ju bytes needs "
+                            "more than the %zu that follow",
+                            (uintmax_t)length, bytes->size - LENGTH_BYTES);
     *header = (size_t)length;
     return TARN_OK;
 }
@@ -68,14 +61,13 @@ static tarn_status parse_json(struct tn_json *header, const char *text, size_t l
     tarn_error cause;
 
     if (length == 0 || *text != '{')
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: not a safetensors file: no JSON header at byte %d",
-                       tn_path_shown(r->path), LENGTH_BYTES);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                            "not a safetensors file: no JSON header at byte %d", LENGTH_BYTES);
     const tarn_status status = tn_json_parse(header, text, length, &cause);
 
-    return status == TARN_OK ? TARN_OK
-                             : tn_fail(r->err, status, "%s: header, %.100s",
-                                       tn_path_shown(r->path), cause.text);
+    return status == TARN_OK
+               ? TARN_OK
+               : tn_fail_path(r->err, status, r->path, "header, %.100s", cause.text);
 }
 
 static tarn_status read_metadata(struct tn_safetensors *s, const struct reading *r)
@@ -86,15 +78,15 @@ static tarn_status read_metadata(struct tn_safetensors *s, const struct reading 
     if (!object)
         return TARN_OK;
     if (object->kind != TN_JSON_OBJECT)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: %s is not a JSON object",
-                       tn_path_shown(r->path), tn_metadata_key);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path, "%s is not a JSON object",
+                            tn_metadata_key);
     s->metadata = calloc(object->size + 1, sizeof *s->metadata);
     if (!s->metadata)
         return no_memory(r, object->size);
     for (; s->entries < object->size; key = tn_json_next(key + 1)) {
         if (key[1].kind != TN_JSON_TEXT)
-            return tn_fail(r->err, TARN_EFORMAT, "%s: %s: '%.60s' is not a string",
-                           tn_path_shown(r->path), tn_metadata_key, key->text);
+            return tn_fail_path(r->err, TARN_EFORMAT, r->path, "%s: '%.60s' is not a string",
+                                tn_metadata_key, key->text);
         s->metadata[s->entries++] = (struct tn_safetensors_entry){key->text, key[1].text};
     }
     return TARN_OK;
@@ -110,10 +102,10 @@ static tarn_status read_dtype(struct tn_safetensor *t, const char *word,
             t->dtype = (enum tn_dtype)i;
             return TARN_OK;
         }
-    return tn_fail(r->err, TARN_EFORMAT,
-                   "%s: tensor '%.60s': unknown dtype '%.20s'; expected F32, F16, BF16, F64, "
-                   "I64, I32, I16, I8, U8 or BOOL",
-                   tn_path_shown(r->path), t->name, word);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                        "tensor '%.60s': unknown dtype '%.20s'; expected F32, F16, BF16, F64, "
+                        "I64, I32, I16, I8, U8 or BOOL",
+                        t->name, word);
 }
 
 static tarn_status read_shape(struct tn_safetensor *t, const struct tn_json_value *shape,
@@ -141,18 +133,17 @@ static tarn_status check_place(struct tn_safetensor *t, int64_t begin, int64_t e
                                const struct reading *r)
 {
     if (begin < 0 || end < begin || (uintmax_t)end > r->data_bytes)
-        return tn_fail(r->err, TARN_EFORMAT,
-                       "%s: tensor '%.60s': data_offsets are [%jd, %jd]; expected ascending "
-                       "offsets up to %zu",
-                       tn_path_shown(r->path), t->name, (intmax_t)begin, (intmax_t)end,
-                       r->data_bytes);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                            "tensor '%.60s': data_offsets are [%jd, %jd]; expected ascending "
+                            "offsets up to %zu",
+                            t->name, (intmax_t)begin, (intmax_t)end, r->data_bytes);
     if (!tn_safetensor_bytes(&t->bytes, t))
         return refuse(r, t->name, "shape is too large for any file");
     if (t->bytes != (size_t)(end - begin))
-        return tn_fail(
-            r->err, TARN_EFORMAT,
-            "%s: tensor '%.60s': data_offsets span %jd bytes; dtype and shape need %zu",
-            tn_path_shown(r->path), t->name, (intmax_t)(end - begin), t->bytes);
+        return tn_fail_path(
+            r->err, TARN_EFORMAT, r->path,
+            "tensor '%.60s': data_offsets span %jd bytes; dtype and shape need %zu", t->name,
+            (intmax_t)(end - begin), t->bytes);
     t->begin = (size_t)begin;
     return TARN_OK;
 }
@@ -183,8 +174,8 @@ static tarn_status check_keys(const char *name, const struct tn_json_value *abou
         while (k < 3 && strcmp(known[k], key->text) != 0)
             k++;
         if (k == 3)
-            return tn_fail(r->err, TARN_EFORMAT, "%s: tensor '%.60s': unknown key '%.40s'",
-                           tn_path_shown(r->path), name, key->text);
+            return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                                "tensor '%.60s': unknown key '%.40s'", name, key->text);
     }
     return TARN_OK;
 }
@@ -238,17 +229,17 @@ static tarn_status check_cover(const struct tn_safetensor *tensors, size_t n,
         const size_t begin = tensors[i].begin;
 
         if (begin != at)
-            return tn_fail(r->err, TARN_EFORMAT,
-                           "%s: tensor '%.60s': data begins at %zu; expected %zu, where the "
-                           "previous tensor ends",
-                           tn_path_shown(r->path), tensors[i].name, begin, at);
+            return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                                "tensor '%.60s': data begins at %zu; expected %zu, where the "
+                                "previous tensor ends",
+                                tensors[i].name, begin, at);
         at += tensors[i].bytes;
     }
     if (at != r->data_bytes)
-        return tn_fail(
-            r->err, TARN_EFORMAT,
-            "%s: the tensors end at byte %zu of the data; expected %zu, the end of the file",
-            tn_path_shown(r->path), at, r->data_bytes);
+        return tn_fail_path(
+            r->err, TARN_EFORMAT, r->path,
+            "the tensors end at byte %zu of the data; expected %zu, the end of the file", at,
+            r->data_bytes);
     return TARN_OK;
 }
 

@@ -26,7 +26,7 @@ struct reading {
 
 static tarn_status refuse(const struct reading *r, const char *what)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: %s", tn_path_shown(r->path), what);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "%s", what);
 }
 
 /* Exactly so many bytes. */
@@ -40,10 +40,9 @@ static tarn_status take(const struct reading *r, void *out, size_t bytes)
     const char *const text = gzerror(r->file, &code);
 
     if (code == Z_ERRNO)
-        return tn_fail(r->err, TARN_EIO, "%s: %s", tn_path_shown(r->path), strerror(errno));
+        return tn_fail_errno(r->err, r->path);
     if (code == Z_MEM_ERROR)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory to unpack it",
-                       tn_path_shown(r->path));
+        return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory to unpack it");
     return refuse(r, got < 0 && code != Z_BUF_ERROR
                          ? text
                          : "ends too early; truncated, or not a tar archive");
@@ -136,9 +135,10 @@ static tarn_status write_member(const struct reading *r, const struct member *me
     tarn_status status;
 
     if (member->bytes != want->bytes)
-        return tn_fail(r->err, TARN_EFORMAT, "%s: %s has %s bytes than the expected %ju",
-                       tn_path_shown(r->path), want->member,
-                       member->bytes < want->bytes ? "fewer" : "more", (uintmax_t)want->bytes);
+        return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                            "%s has %s bytes than the expected %ju", want->member,
+                            member->bytes < want->bytes ? "fewer" : "more",
+                            (uintmax_t)want->bytes);
     if ((status = tn_file_writer_open(&writer, want->path, r->err)) != TARN_OK)
         return status;
     if ((status = copy(r, member, &writer)) == TARN_OK)
@@ -169,9 +169,8 @@ static tarn_status walk(const struct reading *r, const struct tn_unpack *wanted,
         if (status != TARN_OK)
             return status;
         if (!*member.name)
-            return tn_fail(r->err, TARN_EFORMAT,
-                           "%s: contains only %zu of the %zu expected files",
-                           tn_path_shown(r->path), found, count);
+            return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                                "contains only %zu of the %zu expected files", found, count);
         const struct tn_unpack *const want = find(wanted, count, &member);
 
         if (!want || taken[want - wanted]) {
@@ -195,13 +194,12 @@ static tarn_status open_archive(struct reading *r)
     const int file = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 
     if (file < 0)
-        return tn_fail(r->err, TARN_EIO, "%s: %s", tn_path_shown(r->path), strerror(errno));
+        return tn_fail_errno(r->err, r->path);
     r->file = gzdopen(file, "rb");
     if (r->file)
         return TARN_OK;
     close(file);
-    return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory to unpack it",
-                   tn_path_shown(r->path));
+    return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory to unpack it");
 }
 
 tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, size_t count,

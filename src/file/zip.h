@@ -12,6 +12,7 @@
 #ifndef TN_ZIP_H
 #define TN_ZIP_H
 
+#include "base/texts.h"
 #include "file/file_bytes.h"
 
 enum {
@@ -47,7 +48,7 @@ struct tn_zip_entry {
 struct tn_zip {
     struct tn_zip_entry *entries; /* sorted by name, folders left out */
     size_t count;
-    char *names;
+    struct tn_texts names;
     struct tn_bytes bytes; /* of all entries */
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "file/cursor.h"
 #include "file/gzip.h"
 #include "file/zip.h"
 
@@ -40,55 +41,58 @@ const struct tn_zip_entry *tn_zip_find(const struct tn_zip *zip, const char *nam
 void tn_zip_free(struct tn_zip *zip)
 {
     free(zip->entries);
-    free(zip->names);
+    tn_texts_free(&zip->names);
     tn_bytes_free(&zip->bytes);
     *zip = (struct tn_zip){0};
 }
 
 /* ---- What is read ------------------------------------------------------- */
 
+/* One central header. */
+struct entry {
+    const char *name;
+    uint64_t flags, method, crc;
+    uint64_t packed, bytes, place; /* of the data; offset of the local header */
+};
+
 struct reading {
     const struct tn_bytes *file;
     size_t most;
     size_t directory, directory_end; /* of the central headers */
-    size_t count;                    /* of them */
+    size_t claimed;                  /* how many there should be */
+    struct entry *entries;           /* without folders */
+    size_t count;
+    struct tn_texts names;
     const char *path;
     tarn_error *err;
 };
 
-/* One central header. */
-struct entry {
-    char name[TN_ZIP_NAME + 1];
-    size_t length; /* of the name */
-    uint32_t flags, method, crc;
-    uint64_t packed, bytes, place; /* of the data; of the local header */
-    bool is_folder;
-};
-
 static tarn_status refuse(const struct reading *r, const char *what)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: zip: %s", tn_path_shown(r->path), what);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "zip: %s", what);
 }
 
 static tarn_status refuse_entry(const struct reading *r, const char *name, const char *what)
 {
-    return tn_fail(r->err, TARN_EFORMAT, "%s: zip entry '%.60s': %s", tn_path_shown(r->path),
-                   name, what);
+    return tn_fail_path(r->err, TARN_EFORMAT, r->path, "zip entry '%.60s': %s", name, what);
 }
 
-/* A little-endian number of `width` bytes, which the caller knows to be there. */
-static uint64_t number(const struct reading *r, size_t at, size_t width)
+static tarn_status no_memory(const struct reading *r)
 {
-    uint64_t value = 0;
-
-    for (size_t i = width; i-- > 0;)
-        value = value << 8 | r->file->data[at + i];
-    return value;
+    return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory to unpack it");
 }
 
-static bool is_record(const struct reading *r, size_t at, size_t bytes, uint32_t signature)
+/* The bytes from `at` up to `end`. */
+static struct tn_cursor cursor_at(const struct reading *r, size_t at, size_t end)
 {
-    return at <= r->file->size && bytes <= r->file->size - at && number(r, at, 4) == signature;
+    return (struct tn_cursor){.data = r->file->data, .size = end, .at = at};
+}
+
+static uint64_t number_at(const struct reading *r, size_t at, size_t bytes)
+{
+    struct tn_cursor cursor = cursor_at(r, at, r->file->size);
+
+    return tn_cursor_number(&cursor, bytes);
 }
 
 /* ---- The directory ------------------------------------------------------ */
@@ -99,13 +103,10 @@ static bool find_end(const struct reading *r, size_t *end)
 {
     const size_t size = r->file->size;
 
-    for (size_t behind = TN_ZIP_END_BYTES; behind <= size; behind++) {
-        const size_t comment = behind - TN_ZIP_END_BYTES;
-
-        *end = size - behind;
-        if (comment > UINT16_MAX)
-            return false;
-        if (number(r, *end, 4) == TN_ZIP_END && number(r, *end + 20, 2) == comment)
+    for (size_t comment = 0; comment <= UINT16_MAX && comment + TN_ZIP_END_BYTES <= size;
+         comment++) {
+        *end = size - comment - TN_ZIP_END_BYTES;
+        if (number_at(r, *end, 4) == TN_ZIP_END && number_at(r, *end + 20, 2) == comment)
             return true;
     }
     return false;
@@ -113,79 +114,66 @@ static bool find_end(const struct reading *r, size_t *end)
 
 /* Where numbers are too large for it, the end is preceded by a record that says where the
  * larger one is. */
-static tarn_status read_end_64(struct reading *r, size_t end, uint64_t *count, uint64_t *bytes,
-                               uint64_t *place)
-{
-    if (end < TN_ZIP_LOCATOR_64_BYTES ||
-        number(r, end - TN_ZIP_LOCATOR_64_BYTES, 4) != TN_ZIP_LOCATOR_64)
-        return TARN_OK;
-    const uint64_t at = number(r, end - TN_ZIP_LOCATOR_64_BYTES + 8, 8);
-
-    if (at > end || !is_record(r, (size_t)at, TN_ZIP_END_64_BYTES, TN_ZIP_END_64))
-        return refuse(r, "its directory for large files is damaged");
-    *count = number(r, (size_t)at + 32, 8);
-    *bytes = number(r, (size_t)at + 40, 8);
-    *place = number(r, (size_t)at + 48, 8);
-    return TARN_OK;
-}
-
 static tarn_status find_directory(struct reading *r)
 {
     uint64_t count, bytes, place;
     size_t end;
-    tarn_status status;
 
     if (!find_end(r, &end))
         return refuse(r, "it has no directory at its end; it may be truncated");
-    count = number(r, end + 10, 2);
-    bytes = number(r, end + 12, 4);
-    place = number(r, end + 16, 4);
-    if ((status = read_end_64(r, end, &count, &bytes, &place)) != TARN_OK)
-        return status;
-    if (place > end || bytes > end - place)
+    count = number_at(r, end + 10, 2);
+    bytes = number_at(r, end + 12, 4);
+    place = number_at(r, end + 16, 4);
+    const size_t locator = end - tn_min(end, TN_ZIP_LOCATOR_64_BYTES);
+
+    if (number_at(r, locator, 4) == TN_ZIP_LOCATOR_64) {
+        const uint64_t at = number_at(r, locator + 8, 8);
+
+        if (at > end || end - at < TN_ZIP_END_64_BYTES ||
+            number_at(r, (size_t)at, 4) != TN_ZIP_END_64)
+            return refuse(r, "its directory for large files is damaged");
+        count = number_at(r, (size_t)at + 32, 8);
+        bytes = number_at(r, (size_t)at + 40, 8);
+        place = number_at(r, (size_t)at + 48, 8);
+    }
+    if (place > end || bytes > end - place || count > bytes / TN_ZIP_CENTRAL_BYTES)
         return refuse(r, "its directory is damaged");
     if (count > TN_ZIP_ENTRIES)
         return refuse(r, "has more than 1048576 entries");
     r->directory = (size_t)place;
     r->directory_end = (size_t)(place + bytes);
-    r->count = (size_t)count;
+    r->claimed = (size_t)count;
     return TARN_OK;
 }
 
 /* ---- Central headers ---------------------------------------------------- */
 
 /* The extra field has those of size, packed size and place, in this order, that the header has
- * no room for. */
-static bool read_extra_64(const struct reading *r, struct entry *entry, size_t at, size_t end)
+ * no room for. False: it is damaged. */
+static bool read_extra_64(struct tn_cursor extra, struct entry *entry)
 {
     uint64_t *const values[] = {&entry->bytes, &entry->packed, &entry->place};
 
-    while (end - at >= 4) {
-        const uint64_t kind = number(r, at, 2), bytes = number(r, at + 2, 2);
+    while (tn_cursor_left(&extra) >= 4) {
+        const uint64_t kind = tn_cursor_number(&extra, 2);
+        const size_t bytes = (size_t)tn_cursor_number(&extra, 2);
+        struct tn_cursor field = extra;
 
-        at += 4;
-        if (bytes > end - at)
+        if (!tn_cursor_take(&extra, bytes))
             return false;
-        size_t next = at;
-
-        for (size_t i = 0; i < 3 && kind == TN_ZIP_EXTRA_64; i++) {
-            if (*values[i] != UINT32_MAX)
-                continue;
-            if (at + bytes - next < 8)
-                return false;
-            *values[i] = number(r, next, 8);
-            next += 8;
-        }
-        at += (size_t)bytes;
+        field.size = extra.at;
+        for (size_t i = 0; i < 3 && kind == TN_ZIP_EXTRA_64; i++)
+            if (*values[i] == UINT32_MAX)
+                *values[i] = tn_cursor_number(&field, 8);
+        if (field.past_end)
+            return false;
     }
     return true;
 }
 
-static tarn_status check_name(const struct entry *entry, const struct reading *r)
+static tarn_status check_name(const struct reading *r, const char *name, size_t length)
 {
-    const char *const name = entry->name;
-
-    if (entry->length == 0 || strlen(name) != entry->length || !tn_is_utf8(name))
+    if (length == 0 || strlen(name) != length || !tn_is_utf8(name))
         return refuse(r, "an entry's name is empty or not UTF-8");
     if (*name == '/' || strchr(name, '\\'))
         return refuse_entry(r, name, "is not a relative path");
@@ -198,102 +186,95 @@ static tarn_status check_name(const struct entry *entry, const struct reading *r
 }
 
 /* The upper half of the attributes is a mode where a Unix program made the entry. */
-static bool is_plain_file(const struct reading *r, size_t at)
+static bool is_plain_file(uint64_t made_by, uint64_t attributes)
 {
-    const uint64_t system = number(r, at + 5, 1), mode = number(r, at + 40, 2);
-    const uint64_t kind = mode & 0170000;
+    const uint64_t kind = attributes >> 16 & 0170000;
 
-    return system != 3 || kind == 0 || kind == 0100000;
+    return made_by >> 8 != 3 || kind == 0 || kind == 0100000;
 }
 
-/* At *at; then *at is that of the next. */
-static tarn_status read_central(struct entry *entry, size_t *at, const struct reading *r)
+/* The next one; folders are left out. */
+static tarn_status read_central(struct reading *r, struct tn_cursor *c)
 {
-    const size_t left = r->directory_end - *at;
+    const bool is_central = tn_cursor_number(c, 4) == TN_ZIP_CENTRAL;
+    const uint64_t made_by = tn_cursor_number(c, 2);
+    struct entry entry = {.name = NULL};
 
-    if (left < TN_ZIP_CENTRAL_BYTES || number(r, *at, 4) != TN_ZIP_CENTRAL)
+    tn_cursor_take(c, 2); /* version */
+    entry.flags = tn_cursor_number(c, 2);
+    entry.method = tn_cursor_number(c, 2);
+    tn_cursor_take(c, 4); /* time and date */
+    entry.crc = tn_cursor_number(c, 4);
+    entry.packed = tn_cursor_number(c, 4);
+    entry.bytes = tn_cursor_number(c, 4);
+    const size_t length = (size_t)tn_cursor_number(c, 2);
+    const size_t extra_bytes = (size_t)tn_cursor_number(c, 2);
+    const size_t comment = (size_t)tn_cursor_number(c, 2);
+
+    tn_cursor_take(c, 4); /* disk and internal attributes */
+    const uint64_t attributes = tn_cursor_number(c, 4);
+
+    entry.place = tn_cursor_number(c, 4);
+    const char *const name = (const char *)tn_cursor_take(c, length);
+    struct tn_cursor extra = *c;
+
+    tn_cursor_take(c, extra_bytes);
+    extra.size = c->at;
+    tn_cursor_take(c, comment);
+    if (!is_central || c->past_end || !read_extra_64(extra, &entry))
         return refuse(r, "its directory is damaged");
-    const size_t length = number(r, *at + 28, 2), extra = number(r, *at + 30, 2);
-    const size_t all = TN_ZIP_CENTRAL_BYTES + length + extra + number(r, *at + 32, 2);
-    const size_t name = *at + TN_ZIP_CENTRAL_BYTES;
-
     if (length > TN_ZIP_NAME)
         return refuse(r, "an entry's name is too long");
-    if (all > left)
-        return refuse(r, "its directory is damaged");
-    *entry = (struct entry){
-        .length = length,
-        .flags = (uint32_t)number(r, *at + 8, 2),
-        .method = (uint32_t)number(r, *at + 10, 2),
-        .crc = (uint32_t)number(r, *at + 16, 4),
-        .packed = number(r, *at + 20, 4),
-        .bytes = number(r, *at + 24, 4),
-        .place = number(r, *at + 42, 4),
-    };
-    memcpy(entry->name, r->file->data + name, length);
-    entry->is_folder = length > 0 && entry->name[length - 1] == '/';
-    if (!entry->is_folder && !is_plain_file(r, *at))
+    if (!(entry.name = tn_texts_copy(&r->names, name, length)))
+        return no_memory(r);
+    const bool is_folder = length > 0 && name[length - 1] == '/';
+
+    if (!is_folder && !is_plain_file(made_by, attributes))
         return refuse(r, "contains links or devices; expected only files");
-    if (!read_extra_64(r, entry, name + length, name + length + extra))
-        return refuse(r, "its directory is damaged");
-    *at += all;
-    return check_name(entry, r);
+    if (!is_folder)
+        r->entries[r->count++] = entry;
+    return check_name(r, entry.name, length);
 }
 
-/* ---- Sizes -------------------------------------------------------------- */
-
-struct sizes {
-    size_t count, names, bytes; /* entries; bytes of their names and of all data, aligned */
-};
-
-/* What there is, before memory is taken for it. */
-static tarn_status measure(struct sizes *sizes, const struct reading *r)
+static tarn_status read_directory(struct reading *r)
 {
-    struct entry entry;
-    size_t claimed = 0, at = r->directory;
+    struct tn_cursor c = cursor_at(r, r->directory, r->directory_end);
+    tarn_status status = TARN_OK;
 
-    *sizes = (struct sizes){0};
-    for (size_t i = 0; i < r->count; i++) {
-        const tarn_status status = read_central(&entry, &at, r);
-
-        if (status != TARN_OK)
-            return status;
-        if (entry.is_folder)
-            continue;
-        if (entry.bytes > r->most - claimed)
-            return tn_fail(r->err, TARN_EFORMAT,
-                           "%s: zip entry '%.60s': its %ju bytes bring the total above the %zu "
-                           "that the file can contain",
-                           tn_path_shown(r->path), entry.name, (uintmax_t)entry.bytes, r->most);
-        claimed += (size_t)entry.bytes;
-        sizes->count++;
-        sizes->names += entry.length + 1;
-        sizes->bytes += tn_round_up((size_t)entry.bytes, TN_ALIGN);
-    }
-    return TARN_OK;
+    r->entries = calloc(r->claimed + 1, sizeof *r->entries);
+    if (!r->entries)
+        return no_memory(r);
+    for (size_t i = 0; i < r->claimed && status == TARN_OK; i++)
+        status = read_central(r, &c);
+    if (status == TARN_OK && tn_cursor_left(&c) > 0)
+        return refuse(r, "its directory has more entries than it says");
+    return status;
 }
 
 /* ---- Data --------------------------------------------------------------- */
 
 /* Where the data of an entry begins. */
-static tarn_status find_data(size_t *data, const struct entry *entry, const struct reading *r)
+static tarn_status find_data(const unsigned char **data, const struct entry *entry,
+                             const struct reading *r)
 {
-    const size_t end = r->directory;
+    const size_t at = (size_t)tn_min((size_t)entry->place, r->directory);
+    struct tn_cursor c = cursor_at(r, at, r->directory);
 
     if (entry->flags & TN_ZIP_ENCRYPTED)
         return refuse_entry(r, entry->name, "is encrypted");
-    if (entry->place > end ||
-        !is_record(r, (size_t)entry->place, TN_ZIP_LOCAL_BYTES, TN_ZIP_LOCAL))
+    if (entry->place > r->directory || tn_cursor_number(&c, 4) != TN_ZIP_LOCAL)
         return refuse_entry(r, entry->name, "is not where the directory says");
-    const size_t at = (size_t)entry->place, length = number(r, at + 26, 2);
-    const size_t before = TN_ZIP_LOCAL_BYTES + length + number(r, at + 28, 2);
+    tn_cursor_take(&c, 22);
+    const size_t length = (size_t)tn_cursor_number(&c, 2);
+    const size_t extra = (size_t)tn_cursor_number(&c, 2);
+    const unsigned char *const name = tn_cursor_take(&c, length);
 
-    if (before > end - at || entry->packed > end - at - before)
+    tn_cursor_take(&c, extra);
+    if (c.past_end || entry->packed > tn_cursor_left(&c))
         return refuse_entry(r, entry->name, "extends past the end of the data");
-    if (length != entry->length ||
-        memcmp(r->file->data + at + TN_ZIP_LOCAL_BYTES, entry->name, length) != 0)
+    if (length != strlen(entry->name) || memcmp(name, entry->name, length) != 0)
         return refuse_entry(r, entry->name, "has another name before its data");
-    *data = at + before;
+    *data = c.data + c.at;
     return TARN_OK;
 }
 
@@ -338,8 +319,7 @@ static tarn_status unpack_deflated(unsigned char *out, const struct entry *entry
         inflateEnd(&z);
     }
     if (code == Z_MEM_ERROR)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory to unpack it",
-                       tn_path_shown(r->path));
+        return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory to unpack it");
     return code == Z_STREAM_END
                ? TARN_OK
                : refuse_entry(r, entry->name, "its compressed data is damaged");
@@ -349,13 +329,11 @@ static tarn_status unpack(unsigned char *out, const struct entry *entry,
                           const struct reading *r)
 {
     const size_t bytes = (size_t)entry->bytes;
-    size_t data = 0;
-    tarn_status status = find_data(&data, entry, r);
+    const unsigned char *in = NULL;
+    tarn_status status = find_data(&in, entry, r);
 
     if (status != TARN_OK)
         return status;
-    const unsigned char *const in = r->file->data + data;
-
     if (entry->method == TN_ZIP_DEFLATED)
         status = unpack_deflated(out, entry, in, r);
     else if (entry->method != TN_ZIP_STORED)
@@ -371,40 +349,40 @@ static tarn_status unpack(unsigned char *out, const struct entry *entry,
 
 /* ---- All entries -------------------------------------------------------- */
 
-static tarn_status take_memory(struct tn_zip *zip, const struct sizes *sizes,
-                               const struct reading *r)
+/* Memory for all of them, if they are not too large together. */
+static tarn_status take_memory(struct tn_zip *zip, const struct reading *r)
 {
-    zip->entries = calloc(sizes->count + 1, sizeof *zip->entries);
-    zip->names = malloc(sizes->names + 1);
-    if (!zip->entries || !zip->names)
-        return tn_fail(r->err, TARN_ENOMEM, "%s: not enough memory for %zu entries",
-                       tn_path_shown(r->path), sizes->count);
-    return tn_bytes_take(&zip->bytes, sizes->bytes, r->err);
-}
-
-/* The same headers again, now into memory of the sizes that were found. */
-static tarn_status unpack_all(struct tn_zip *zip, const struct reading *r)
-{
-    struct entry entry;
-    char *name = zip->names;
-    size_t used = 0, at = r->directory;
+    size_t claimed = 0, aligned = 0;
 
     for (size_t i = 0; i < r->count; i++) {
-        unsigned char *const out = zip->bytes.data + used;
-        tarn_status status = read_central(&entry, &at, r);
+        const struct entry *const entry = &r->entries[i];
 
-        if (status != TARN_OK)
-            return status;
-        if (entry.is_folder)
-            continue;
-        if ((status = unpack(out, &entry, r)) != TARN_OK)
-            return status;
-        memcpy(name, entry.name, entry.length + 1);
-        zip->entries[zip->count++] = (struct tn_zip_entry){name, out, (size_t)entry.bytes};
-        name += entry.length + 1;
-        used += tn_round_up((size_t)entry.bytes, TN_ALIGN);
+        if (entry->bytes > r->most - claimed)
+            return tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                                "zip entry '%.60s': its %ju bytes bring the total above the "
+                                "%zu that the file can contain",
+                                entry->name, (uintmax_t)entry->bytes, r->most);
+        claimed += (size_t)entry->bytes;
+        aligned += tn_round_up((size_t)entry->bytes, TN_ALIGN);
     }
-    return TARN_OK;
+    zip->entries = calloc(r->count + 1, sizeof *zip->entries);
+    return zip->entries ? tn_bytes_take(&zip->bytes, aligned, r->err) : no_memory(r);
+}
+
+static tarn_status unpack_all(struct tn_zip *zip, const struct reading *r)
+{
+    unsigned char *out = zip->bytes.data;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < r->count && status == TARN_OK; i++) {
+        const struct entry *const entry = &r->entries[i];
+
+        status = unpack(out, entry, r);
+        zip->entries[zip->count++] =
+            (struct tn_zip_entry){entry->name, out, (size_t)entry->bytes};
+        out += tn_round_up((size_t)entry->bytes, TN_ALIGN);
+    }
+    return status;
 }
 
 static tarn_status check_twice(const struct tn_zip *zip, const struct reading *r)
@@ -420,19 +398,18 @@ tarn_status tn_zip_read(struct tn_zip *out, const struct tn_bytes *file, size_t 
 {
     struct reading r = {.file = file, .most = most, .path = name, .err = err};
     struct tn_zip zip = {0};
-    struct sizes sizes = {0};
     tarn_status status;
 
-    *out = zip;
-    if ((status = find_directory(&r)) == TARN_OK && (status = measure(&sizes, &r)) == TARN_OK &&
-        (status = take_memory(&zip, &sizes, &r)) == TARN_OK &&
+    if ((status = find_directory(&r)) == TARN_OK && (status = read_directory(&r)) == TARN_OK &&
+        (status = take_memory(&zip, &r)) == TARN_OK &&
         (status = unpack_all(&zip, &r)) == TARN_OK) {
         tn_zip_sort(&zip);
         status = check_twice(&zip, &r);
     }
-    if (status == TARN_OK)
-        *out = zip;
-    else
+    free(r.entries);
+    zip.names = r.names;
+    if (status != TARN_OK)
         tn_zip_free(&zip);
+    *out = zip;
     return status;
 }

@@ -198,8 +198,7 @@ tarn_status tn_zip_write(const char *path, const struct tn_zip_piece *pieces, si
     tarn_status status;
 
     if (!places)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to write it");
     if ((status = tn_file_writer_open(&w.writer, path, err)) == TARN_OK &&
         (status = put_all(&w, places, pieces, count)) == TARN_OK)
         status = tn_file_writer_commit(&w.writer, err);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "file/tensor_file.h"
-#include "file/tensor_list.h"
 #include "model/import_infer.h"
 
 /* ---- The sinusoid ------------------------------------------------------- */

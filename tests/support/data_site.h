@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-#include "file/sha256.h"
+#include "file/download.h"
 #include "support/folder.h"
 #include "tarn/data.h"
 

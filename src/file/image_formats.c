@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include "file/idx.h"
-
+/* image_formats.c - files of many images.
+ *
+ *     IDX         0, 0, 8 (bytes), 3 (dimensions), count, height, width (32 bits, big-endian),
+ *                 pixels; also in gzip, as MNIST is published
+ *     CIFAR-10    records of a label and 3 planes of 32 x 32 bytes: red, green, blue */
 #include <string.h>
 
 #include "file/gzip.h"
+#include "file/images.h"
 
-enum { HEADER = 16, TYPE_BYTES = 8 };
+enum { HEADER = 16, TYPE_BYTES = 8, UNPACKED_MOST = 1 << 30 }; /* 22 times MNIST */
 
 bool tn_is_idx(const struct tn_bytes *bytes)
 {
@@ -13,7 +17,7 @@ bool tn_is_idx(const struct tn_bytes *bytes)
            bytes->data[2] >= TYPE_BYTES && bytes->data[2] <= 14 && bytes->data[3] > 0;
 }
 
-/* ---- The header --------------------------------------------------------- */
+/* ---- IDX: the header ---------------------------------------------------- */
 
 static size_t big_endian(const unsigned char *bytes)
 {
@@ -63,20 +67,20 @@ static tarn_status read_header(struct tn_images *images, size_t *bytes,
     images->channels = 1;
     if (!tn_size_product(bytes, (size_t[]){images->count, images->height, images->width}, 3) ||
         *bytes > PTRDIFF_MAX)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: IDX with %zu images of %zu x %zu, which do not fit in memory",
-                       tn_path_shown(path), images->count, images->height, images->width);
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "IDX with %zu images of %zu x %zu, which do not fit in memory",
+                            images->count, images->height, images->width);
     return TARN_OK;
 }
 
 static tarn_status refuse_size(size_t found, size_t promised, const char *what,
                                const char *path, tarn_error *err)
 {
-    return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes%s; its header says %zu",
-                   tn_path_shown(path), found, what, promised);
+    return tn_fail_path(err, TARN_EFORMAT, path, "has %zu bytes%s; its header says %zu", found,
+                        what, promised);
 }
 
-/* ---- Pixels ------------------------------------------------------------- */
+/* ---- IDX: pixels -------------------------------------------------------- */
 
 static tarn_status parse_plain(struct tn_images *images, const struct tn_bytes *bytes,
                                const char *path, tarn_error *err)
@@ -99,8 +103,8 @@ static tarn_status parse_plain(struct tn_images *images, const struct tn_bytes *
     return status;
 }
 
-/* A few bytes may promise a lot: what deflate cannot hold is refused before there is memory for
- * it. */
+/* A few bytes may announce a lot: more than deflate can contain, or than a set of images has,
+ * is refused before memory is allocated for it. */
 static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, size_t packed,
                           const char *path, tarn_error *err)
 {
@@ -113,11 +117,11 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
         return status;
     if (size > tn_inflated_most(packed))
         return refuse_size(packed, size, " of gzip, too few", path, err);
-    if (size > TN_IDX_UNPACKED)
-        return tn_fail(
-            err, TARN_EFORMAT,
-            "%s: gzip of %zu bytes of images; expected at most %d: decompress the file first",
-            tn_path_shown(path), size, TN_IDX_UNPACKED);
+    if (size > UNPACKED_MOST)
+        return tn_fail_path(
+            err, TARN_EFORMAT, path,
+            "gzip of %zu bytes of images; expected at most %d: decompress the file first", size,
+            UNPACKED_MOST);
     if ((status = tn_images_take(images, path, err)) != TARN_OK ||
         (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
         return status;
@@ -143,5 +147,53 @@ tarn_status tn_idx_parse(struct tn_images *images, const struct tn_bytes *bytes,
     }
     if (status != TARN_OK)
         tn_images_free(images);
+    return status;
+}
+
+/* ---- CIFAR-10 ----------------------------------------------------------- */
+
+enum { SIDE = 32, PLANE = SIDE * SIDE, RECORD = 1 + 3 * PLANE, LABELS = 10 };
+
+static bool has_records(const struct tn_bytes *bytes)
+{
+    return bytes->size > 0 && bytes->size % RECORD == 0;
+}
+
+bool tn_is_cifar(const struct tn_bytes *bytes)
+{
+    for (size_t at = 0; has_records(bytes) && at < bytes->size; at += RECORD)
+        if (bytes->data[at] >= LABELS)
+            return false;
+    return has_records(bytes);
+}
+
+/* Planes become r, g, b, r, g, b, ... */
+static void interleave(unsigned char *out, const unsigned char *planes)
+{
+    for (size_t i = 0; i < PLANE; i++)
+        for (size_t c = 0; c < 3; c++)
+            *out++ = planes[c * PLANE + i];
+}
+
+tarn_status tn_cifar_parse(struct tn_images *images, const struct tn_bytes *bytes,
+                           const char *path, const tarn_allocator *allocator, tarn_error *err)
+{
+    *images = (struct tn_images){0};
+    if (!has_records(bytes))
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "has %zu bytes; expected CIFAR-10 records of %d bytes each",
+                            bytes->size, RECORD);
+    if (!tn_is_cifar(bytes))
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "a CIFAR-10 record has a label above 9; expected 0 to 9");
+    *images = (struct tn_images){.count = bytes->size / RECORD,
+                                 .height = SIDE,
+                                 .width = SIDE,
+                                 .channels = 3,
+                                 .allocator = allocator};
+    const tarn_status status = tn_images_take(images, path, err);
+
+    for (size_t i = 0; i < images->count; i++)
+        interleave(tn_images_at(images, i), bytes->data + i * RECORD + 1);
     return status;
 }

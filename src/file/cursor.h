@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* cursor.h - reads bytes from front to back, and never past their end. */
+#ifndef TN_CURSOR_H
+#define TN_CURSOR_H
+
+#include "base/base.h"
+
+/* The first read that needs more bytes than are left sets `past_end`. It and all later ones
+ * give NULL or 0, so that a whole record may be read before that is checked. */
+struct tn_cursor {
+    const unsigned char *data;
+    size_t size, at; /* at: the next byte */
+    bool past_end;
+};
+
+static inline size_t tn_cursor_left(const struct tn_cursor *cursor)
+{
+    return cursor->size - cursor->at;
+}
+
+static inline const unsigned char *tn_cursor_take(struct tn_cursor *cursor, size_t bytes)
+{
+    const unsigned char *const from = cursor->data + cursor->at;
+
+    cursor->past_end = cursor->past_end || bytes > tn_cursor_left(cursor);
+    if (cursor->past_end)
+        return NULL;
+    cursor->at += bytes;
+    return from;
+}
+
+/* A little-endian number of up to 8 bytes. */
+static inline uint64_t tn_cursor_number(struct tn_cursor *cursor, size_t bytes)
+{
+    const unsigned char *const from = tn_cursor_take(cursor, bytes);
+    uint64_t number = 0;
+
+    for (size_t i = bytes; from && i-- > 0;)
+        number = number << 8 | from[i];
+    return number;
+}
+
+#endif
