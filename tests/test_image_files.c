@@ -220,7 +220,7 @@ static void gzip_without_memory_names_the_file(void **state)
     tarn_error err;
 
     (void)state;
-    check_ok(tn_gunzip_begin(&gunzip, &packed, "the/path", &err), &err);
+    check_ok(tn_gunzip_begin(&gunzip, packed.data, packed.size, false, "the/path", &err), &err);
     gunzip.stream.zalloc = no_memory;
     assert_int_equal(tn_gunzip_take(&gunzip, out, sizeof out, &err), TARN_ENOMEM);
     assert_non_null(strstr(err.text, "the/path: not enough memory"));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/speech_order.h"
+#include "data/speech_set.h"
 #include "model/run.h"
 #include "support/layer_case.h"
 #include "support/model_case.h"

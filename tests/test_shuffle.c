@@ -2,7 +2,7 @@
 /* test_shuffle.c - a permutation, and one that cannot be told from chance by these measures. */
 #include <stdlib.h>
 
-#include "data/shuffle.h"
+#include "data/batch.h"
 #include "support/testing.h"
 
 static void every_number_comes_once(void **state)

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/feature_norm.h"
-#include "data/spec_mask.h"
-#include "data/speech_order.h"
+#include "data/features.h"
+#include "data/speech_set.h"
 #include "support/testing.h"
 
 /* Lengths as read sentences have them: log-normal, 1 to 20 seconds, the middle one of 4. */

@@ -577,11 +577,11 @@ mutations() {
     mutate "svg: labels as they are" $svg "s/if (\\*text == '<')/if (false)/" test_svg
     mutate "png list: sizes may differ" src/file/images.c \
         's/one->height == all->height \&\& //' test_image_set
-    mutate "text folder: no newline between files" src/data/text_folder.c \
+    mutate "text folder: no newline between files" src/data/text_set.c \
         's/if (\*used > 0)/if (false)/' test_text_folder
-    mutate "text folder: binary files are text" src/data/text_folder.c \
+    mutate "text folder: binary files are text" src/data/text_set.c \
         's/if (memchr(one.data/if (false \&\& memchr(one.data/' test_text_folder
-    mutate "text folder: hidden files are read" src/data/text_folder.c \
+    mutate "text folder: hidden files are read" src/data/text_set.c \
         "s/name\[0\] != '\.'/name[0] != '.' || name[1] == 'h'/" test_text_folder
     mutate "paths: as the system lists them" src/file/paths.c \
         's/return strcmp(\*(char/return -strcmp(*(char/' test_image_set
@@ -636,7 +636,7 @@ mutations() {
         test_import
     mutate "parity: a norm's eps" src/layer/norm.h 's/1e-5f/1e-3f/' test_parity
     mutate "train: nothing to train on" src/train/training.c 's/settings->validation < 1.0/true/' test_train_run
-    shuffle=src/data/shuffle.c
+    shuffle=src/data/batch.c
     mutate "shuffle: no permutation" $shuffle 's/left ^ (mix/(mix/' test_shuffle
     mutate "shuffle: one round" $shuffle 's/ROUNDS = 6/ROUNDS = 1/' test_shuffle
     set=src/data/image_set.c
@@ -692,13 +692,13 @@ mutations() {
         's/strlen(speed_text) + 1);/0);/' test_feature_cache
     mutate "symbols: a longer name is found" src/data/symbols.c \
         's/order == 0 \&\& found\[length\]/false/' test_symbols
-    mutate "speech order: buckets of any length" src/data/speech_order.c \
+    mutate "speech order: buckets of any length" src/data/speech_batch.c \
         's/shortest_share = 0.9/shortest_share = 0.0/' test_speech_order
-    mutate "speech order: not shuffled" src/data/speech_order.c \
+    mutate "speech order: not shuffled" src/data/speech_batch.c \
         's/^\( *\)shuffle(order + first.*$/\1(void)shuffle;/' test_speech_order
-    mutate "masks: the share is ignored" src/data/spec_mask.c \
+    mutate "masks: the share is ignored" src/data/speech_batch.c \
         's/mask->time_share <= 0.0/true/' test_speech_order
-    mutate "normalisation: the mean stays" src/data/feature_norm.c \
+    mutate "normalisation: the mean stays" src/data/features.c \
         's/(from\[i\] - norm->mean\[b\])/from[i]/' test_speech_order test_speech_set
     set="test_speech_set test_speech_set_hostile"
     mutate "speech: no blank between equal labels" src/layer/ctc.c \

@@ -30,6 +30,9 @@ struct tn_batch {
         position; /* of the first symbols, in streams that go from batch to batch; else 0 */
 };
 
+/* Refuses fractions of `what` that are not above 0 and up to 1. */
+tarn_status tn_validation_check(double validation, const char *what, tarn_error *err);
+
 /* Lays one of symbols out, twice: see tn_arena. */
 void tn_batch_take(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena);
 
@@ -45,5 +48,8 @@ static inline size_t tn_random_below(struct tn_random *random, size_t n)
 {
     return (size_t)(tn_random_uniform(random) * (double)n);
 }
+
+/* Where a permutation of 0 .. n-1 that `key` names puts i < n. */
+size_t tn_shuffle(uint64_t key, size_t n, size_t i);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/shuffle.h"
+#include "data/batch.h"
 #include "file/paths.h"
 #include "tarn/image.h"
 
@@ -82,15 +82,6 @@ static tarn_status read_layouts(struct tn_images images[2], const char *folder,
 }
 
 /* ---- Life --------------------------------------------------------------- */
-
-static tarn_status check_fraction(double validation, tarn_error *err)
-{
-    if (validation > 0.0 && validation <= 1.0) /* no number compares */
-        return TARN_OK;
-    return tn_fail(err, TARN_EINVAL,
-                   "validation is %g; it must be a fraction of the images above 0 and up to 1",
-                   validation);
-}
 
 static void set_part(struct tn_image_set *set, enum tn_split split, size_t from, size_t first,
                      size_t count)
@@ -170,7 +161,7 @@ static tarn_status arrange(struct tn_image_set *set, const char *path, double va
 tarn_status tn_image_set_read(struct tn_image_set *set, const char *path, double validation,
                               uint64_t seed, const tarn_allocator *allocator, tarn_error *err)
 {
-    tarn_status status = check_fraction(validation, err);
+    tarn_status status = tn_validation_check(validation, "images", err);
 
     *set = (struct tn_image_set){.seed = seed};
     if (status == TARN_OK && (status = read_files(set, path, allocator, err)) == TARN_OK)

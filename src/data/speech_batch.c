@@ -1,10 +1,101 @@
 /* SPDX-License-Identifier: MIT */
 /* speech_batch.c - batches of a speech set. Everything drawn for an utterance, its speed and
  * its masks, is a function of seed, epoch and utterance. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "data/shuffle.h"
+#include "data/batch.h"
 #include "data/speech_set.h"
+
+/* ---- Order and masks ---------------------------------------------------- */
+
+static const double shortest_share = 0.9; /* of a bucket's longest */
+
+static int compare(const void *a, const void *b)
+{
+    const struct tn_length *const x = a, *const y = b;
+
+    if (x->frames != y->frames)
+        return (x->frames < y->frames) - (x->frames > y->frames);
+    return (x->utterance > y->utterance) - (x->utterance < y->utterance);
+}
+
+void tn_speech_order_sort(struct tn_length *order, size_t count)
+{
+    if (count > 0)
+        qsort(order, count, sizeof *order, compare);
+}
+
+/* Where the bucket that begins at `first` ends. */
+static size_t bucket_end(const struct tn_length *order, size_t first, size_t count, size_t B)
+{
+    const double least = shortest_share * (double)order[first].frames;
+    size_t end = tn_min(first + B, count);
+
+    while (end < count && (double)order[tn_min(end + B, count) - 1].frames >= least)
+        end = tn_min(end + B, count);
+    return end;
+}
+
+static void shuffle(struct tn_length *order, size_t count, struct tn_random *random)
+{
+    for (size_t i = count; i > 1; i--) {
+        const size_t other = tn_random_below(random, i);
+        const struct tn_length swap = order[i - 1];
+
+        order[i - 1] = order[other];
+        order[other] = swap;
+    }
+}
+
+void tn_speech_order_shuffle(struct tn_length *order, size_t count, size_t B, uint64_t key)
+{
+    struct tn_random random;
+    size_t end;
+
+    tn_random_seed(&random, key);
+    tn_speech_order_sort(order, count);
+    for (size_t first = 0; first < count; first = end) {
+        end = bucket_end(order, first, count, B);
+        shuffle(order + first, end - first, &random);
+    }
+}
+
+/* A stretch of 0 .. most places, anywhere in `count`. */
+static size_t draw(size_t *first, size_t most, size_t count, struct tn_random *random)
+{
+    const size_t width = tn_random_below(random, tn_min(most, count) + 1);
+
+    *first = tn_random_below(random, count - width + 1);
+    return width;
+}
+
+static size_t widest(const struct tn_spec_mask *mask, size_t count)
+{
+    if (mask->time_share <= 0.0)
+        return mask->time_width;
+    return tn_min(mask->time_width, (size_t)(mask->time_share * (double)count));
+}
+
+void tn_spec_mask_apply(const struct tn_spec_mask *mask, float *frames, size_t count,
+                        struct tn_random *random)
+{
+    size_t first;
+
+    for (size_t i = 0; i < mask->times; i++) {
+        const size_t width = draw(&first, widest(mask, count), count, random);
+
+        memset(frames + first * TN_MEL_BANDS, 0, width * TN_MEL_BANDS * sizeof *frames);
+    }
+    for (size_t i = 0; i < mask->bands; i++) {
+        const size_t width = draw(&first, mask->bands_width, TN_MEL_BANDS, random);
+
+        for (size_t t = 0; t < count; t++)
+            memset(frames + t * TN_MEL_BANDS + first, 0, width * sizeof *frames);
+    }
+}
+
+/* ---- Memory ------------------------------------------------------------- */
 
 /* Numbers of their own for orders and for utterances. */
 static const uint64_t order_seed = UINT64_C(0x6f72646572), draw_seed = UINT64_C(0x64726177);

@@ -163,8 +163,6 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
     row.audio = tn_speech_path(list, folder->path, path.text, path.length);
     row.speaker = who ? tn_speech_text(list, who->text, who->length) : "";
     row.transcript = tn_speech_text(list, text->value.text, text->value.length);
-    if (!row.audio || !row.speaker || !row.transcript)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for an utterance");
     return tn_speech_list_add(list, &row, err);
 }
 
@@ -211,10 +209,12 @@ static tarn_status list_folder(struct tn_speech_list *list, const char *path, ta
     return status;
 }
 
-static bool fits(const char *folder)
+static tarn_status fits(const char *folder, bool *found, tarn_error *err)
 {
-    return tn_speech_has(folder, "wav.scp") || tn_speech_has(folder, "train/wav.scp") ||
-           tn_speech_has(folder, "test/wav.scp") || tn_speech_has(folder, "dev/wav.scp");
+    (void)err;
+    *found = tn_speech_has(folder, "wav.scp") || tn_speech_has(folder, "train/wav.scp") ||
+             tn_speech_has(folder, "test/wav.scp") || tn_speech_has(folder, "dev/wav.scp");
+    return TARN_OK;
 }
 
 static const char *part_of(const char *folder, enum tn_split split)

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "data/speech_list.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +16,8 @@
 _Static_assert(sizeof((struct tn_skipped *)0)->reason == sizeof((tarn_error *)0)->text,
                "a reason is an error's text");
 
-#define TN_SPEECH_FORMAT(name) extern const struct tn_speech_format tn_speech_##name;
-#include "data/speech_formats.def"
-#undef TN_SPEECH_FORMAT
-
-#define TN_SPEECH_FORMAT(name) &tn_speech_##name,
-static const struct tn_speech_format *const formats[] = {
-#include "data/speech_formats.def"
-};
-#undef TN_SPEECH_FORMAT
+static const struct tn_speech_format *const formats[] = {&tn_speech_tsv, &tn_speech_kaldi,
+                                                         &tn_speech_timit};
 
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -37,8 +31,12 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
                             "is not a folder; expected a folder of speech");
     for (size_t i = 0; i < FORMATS; i++) {
         const size_t length = strlen(known);
+        bool found = false;
+        const tarn_status status = formats[i]->fits(folder, &found, err);
 
-        if (formats[i]->fits(folder)) {
+        if (status != TARN_OK)
+            return status;
+        if (found) {
             *format = formats[i];
             return TARN_OK;
         }
@@ -69,17 +67,14 @@ const char *tn_speech_path(struct tn_speech_list *list, const char *folder, cons
     return path;
 }
 
+/* Needs no memory: a file that is there must not be missed for lack of it. */
 bool tn_speech_has(const char *folder, const char *name)
 {
-    const size_t length = strlen(folder) + strlen(name) + 2;
-    char *const path = malloc(length);
-    bool has = false;
+    const int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool has = directory >= 0 && faccessat(directory, name, F_OK, 0) == 0;
 
-    if (path) {
-        snprintf(path, length, "%s/%s", folder, name);
-        has = access(path, F_OK) == 0;
-    }
-    free(path);
+    if (directory >= 0)
+        close(directory);
     return has;
 }
 
@@ -212,6 +207,8 @@ static const char *copy_trimmed(struct tn_speech_list *list, const char *text)
 tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
                                tarn_error *err)
 {
+    if (!row->audio || !row->speaker || !row->transcript || !row->file)
+        return no_memory(list, err);
     if (!tn_is_utf8(row->transcript))
         return tn_speech_list_skip(list, row->file, row->line, err,
                                    "the transcript is not UTF-8");
@@ -223,11 +220,9 @@ tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utte
     list->utterance = all;
     struct tn_utterance *const copy = &list->utterance[list->count];
 
-    *copy = (struct tn_utterance){.file = row->file, .line = row->line};
-    copy->audio = tn_speech_text(list, row->audio, strlen(row->audio));
-    copy->speaker = tn_speech_text(list, row->speaker, strlen(row->speaker));
+    *copy = *row;
     copy->transcript = copy_trimmed(list, row->transcript);
-    if (!copy->audio || !copy->speaker || !copy->transcript)
+    if (!copy->transcript)
         return no_memory(list, err);
     list->count++;
     return TARN_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* speech_list.h - what a folder of speech says that it holds, before any audio is read.
  *
- * A format is one file src/data/speech_NAME.c and one row in speech_formats.def. It tells a
+ * A format is one file src/data/speech_NAME.c and one row in speech_list.c. It tells a
  * folder that is of its kind from others, and adds the utterances of a part. What is wrong with
  * one utterance is noted, with its file and line, and the next is looked at. */
 #ifndef TN_SPEECH_LIST_H
@@ -43,8 +43,8 @@ void tn_speech_list_free(struct tn_speech_list *list);
 /* A copy of `length` bytes that lives as long as the list; NULL if there is no memory. */
 const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length);
 
-/* Copies audio, speaker and transcript; `file` must live as long as the list. A transcript that
- * is no UTF-8 is skipped. */
+/* Copies the transcript; the other texts must live as long as the list. One that is NULL means
+ * that there was no memory for it. A transcript that is not UTF-8 is skipped. */
 tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
                                tarn_error *err);
 
@@ -60,13 +60,15 @@ tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file
 struct tn_speech_format {
     const char *name;
     const char *holds; /* what tells it, for messages */
-    bool (*fits)(const char *folder);
+    tarn_status (*fits)(const char *folder, bool *found, tarn_error *err);
 
     /* Nothing for a part that the folder does not have. If it has no parts at all, everything
      * is its training part. */
     tarn_status (*list)(struct tn_speech_list *list, const char *folder, enum tn_split split,
                         enum tn_symbol_kind kind, tarn_error *err);
 };
+
+extern const struct tn_speech_format tn_speech_tsv, tn_speech_kaldi, tn_speech_timit;
 
 /* The first that fits. */
 tarn_status tn_speech_format_of(const struct tn_speech_format **format, const char *folder,

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/features.h"
 #include "file/json_read.h"
 #include "file/json_write.h"
 

@@ -11,7 +11,7 @@
 #ifndef TN_SPEECH_PROFILE_H
 #define TN_SPEECH_PROFILE_H
 
-#include "data/feature_norm.h"
+#include "data/features.h"
 #include "data/symbols.h"
 
 enum tn_normalise { TN_NORMALISE_NONE, TN_NORMALISE_GLOBAL, TN_NORMALISE_SPEAKER };

@@ -44,11 +44,6 @@ static bool trains(const struct tn_speech_settings *s)
 
 static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error *err)
 {
-    if (!(s->validation > 0.0 && s->validation <= 1.0))
-        return tn_fail(
-            err, TARN_EINVAL,
-            "validation is %g; it must be a fraction of the utterances above 0 and up to 1",
-            s->validation);
     if (!(s->longest > 0.0 && s->longest <= 1e6))
         return tn_fail(err, TARN_EINVAL,
                        "longest is %g; it must be above 0 and at most 1000000 seconds",
@@ -67,7 +62,7 @@ static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error
         return tn_fail(
             err, TARN_EINVAL,
             "symbols: none are given, and there is no training data to take them from");
-    return TARN_OK;
+    return tn_validation_check(s->validation, "utterances", err);
 }
 
 /* ---- Listing ------------------------------------------------------------ */

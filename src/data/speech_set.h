@@ -12,11 +12,23 @@
 #define TN_SPEECH_SET_H
 
 #include "data/feature_cache.h"
-#include "data/feature_norm.h"
-#include "data/spec_mask.h"
+#include "data/features.h"
 #include "data/speech_list.h"
-#include "data/speech_order.h"
 #include "data/speech_profile.h"
+
+/* ---- Masks -------------------------------------------------------------- */
+
+/* Features hidden in places, so that a model learns to do without them (SpecAugment, Park et
+ * al. 2019, without its warping). Zeros mask nothing. */
+struct tn_spec_mask {
+    size_t times, time_width; /* how many stretches of time, each 0 .. time_width frames */
+    double time_share; /* of an utterance that one stretch covers at most; 0: all of it */
+    size_t bands, bands_width; /* how many groups of bands, each 0 .. bands_width bands */
+};
+
+/* Sets what is hidden to 0, which is the mean of normalised features. */
+void tn_spec_mask_apply(const struct tn_spec_mask *mask, float *frames, size_t count,
+                        struct tn_random *random);
 
 /* ---- Settings ----------------------------------------------------------- */
 
@@ -95,6 +107,28 @@ void tn_speech_set_free(struct tn_speech_set *set);
 
 /* Batches of B in an epoch of training, or that validation takes. */
 size_t tn_speech_set_batches(const struct tn_speech_set *set, enum tn_split split, size_t B);
+
+/* ---- Order -------------------------------------------------------------- */
+
+/* Utterances of like length come in one batch, so that little is padded:
+ *
+ *     sorted, longest first  | | | | | | | | | | | | | | | |
+ *     buckets                |     shuffled    | shuffled  |     none below 0.9 of its longest
+ *     batches of B           |     |     |     |     |     |     in an order that is shuffled
+ *
+ * A bucket is as many batches as its rule allows and one at least, so that a batch is padded by
+ * less than a tenth but where utterances are few. Everything is a function of lengths, B and
+ * key. */
+struct tn_length {
+    size_t frames, utterance;
+};
+
+/* Sorts; equal lengths by utterance. */
+void tn_speech_order_sort(struct tn_length *order, size_t count);
+
+/* Sorts and shuffles within buckets. Batch k is order[k B] up to order[(k + 1) B - 1]; which
+ * one comes when is for tn_shuffle() to say. */
+void tn_speech_order_shuffle(struct tn_length *order, size_t count, size_t B, uint64_t key);
 
 /* ---- Batches ------------------------------------------------------------ */
 

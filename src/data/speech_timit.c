@@ -59,12 +59,13 @@ static tarn_status stop(void *context, const char *path, tarn_error *err)
     return TARN_EFORMAT;
 }
 
-static bool fits(const char *folder)
+/* A folder that cannot be read has none; one for which there is no memory may. */
+static tarn_status fits(const char *folder, bool *found, tarn_error *err)
 {
-    bool found = false;
+    *found = false;
+    const tarn_status status = walk(folder, DEPTH, stop, found, err);
 
-    walk(folder, DEPTH, stop, &found, NULL);
-    return found;
+    return status == TARN_ENOMEM ? status : TARN_OK;
 }
 
 static bool is_train(const char *name)
@@ -79,30 +80,26 @@ static bool is_test(const char *name)
 
 /* ---- One utterance ------------------------------------------------------ */
 
-/* path with another end, or NULL if there is no such file. */
-static const char *beside(struct tn_speech_list *list, const char *path, const char *end)
+/* The first of `ends` with which the path names a file; *found stays NULL if there is none. */
+static tarn_status find_beside(const char **found, struct tn_speech_list *list,
+                               const char *path, const char *const *ends, tarn_error *err)
 {
-    const size_t stem = strlen(path) - 4, length = stem + strlen(end) + 1;
-    char *const other = malloc(length);
-    const char *kept = NULL;
+    const size_t stem = strlen(path) - 4;
 
-    if (other) {
-        snprintf(other, length, "%.*s%s", (int)stem, path, end);
-        if (access(other, F_OK) == 0)
-            kept = tn_speech_text(list, other, length - 1);
+    *found = NULL;
+    for (size_t i = 0; ends[i]; i++) {
+        const size_t length = stem + strlen(ends[i]) + 1;
+        char *const other = tn_texts_take(&list->texts, length);
+
+        if (!other)
+            return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
+        snprintf(other, length, "%.*s%s", (int)stem, path, ends[i]);
+        if (access(other, F_OK) == 0) {
+            *found = other;
+            break;
+        }
     }
-    free(other);
-    return kept;
-}
-
-static const char *first_beside(struct tn_speech_list *list, const char *path,
-                                const char *const *ends)
-{
-    const char *found = NULL;
-
-    for (size_t i = 0; ends[i] && !found; i++)
-        found = beside(list, path, ends[i]);
-    return found;
+    return TARN_OK;
 }
 
 /* The name of the folder that a path is in. */
@@ -179,22 +176,28 @@ static tarn_status list_one(void *context, const char *path, tarn_error *err)
     const struct listing *const listing = context;
     struct tn_speech_list *const list = listing->list;
     struct tn_utterance row = {.file = tn_speech_text(list, path, strlen(path)),
-                               .audio = first_beside(list, path, audio_ends),
                                .speaker = speaker_of(list, path)};
     struct tn_bytes bytes;
     tarn_error why;
+    tarn_status status = find_beside(&row.audio, list, path, audio_ends, err);
 
+    if (status != TARN_OK)
+        return status;
     if (!row.file || !row.speaker)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
     if (!row.audio)
         return tn_speech_list_skip(list, row.file, 0, err, "has no audio file beside it");
-    if (listing->kind != TN_PHONES && !(row.file = first_beside(list, path, text_ends)))
+    if (listing->kind != TN_PHONES &&
+        (status = find_beside(&row.file, list, path, text_ends, err)) != TARN_OK)
+        return status;
+    if (!row.file)
         return tn_speech_list_skip(list, row.audio, 0, err,
                                    "has no text file (.txt) beside it");
-    if (tn_bytes_read(&bytes, row.file, FILE_MOST, &why) != TARN_OK)
+    if ((status = tn_bytes_read(&bytes, row.file, FILE_MOST, &why)) == TARN_ENOMEM)
+        return tn_fail(err, status, "%s", why.text);
+    if (status != TARN_OK)
         return tn_speech_list_skip(list, row.file, 0, err, "%.200s", why.text);
-    const tarn_status status = add(list, &row, &bytes, err);
-
+    status = add(list, &row, &bytes, err);
     tn_bytes_free(&bytes);
     return status;
 }

@@ -13,13 +13,11 @@ size_t tn_inflated_most(size_t size)
     return size > SIZE_MAX / 1032 ? SIZE_MAX : 1032 * size;
 }
 
-tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const struct tn_bytes *bytes,
-                            const char *path, tarn_error *err)
+tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const unsigned char *data, size_t size,
+                            bool raw, const char *path, tarn_error *err)
 {
-    const int only_gzip = 16 + MAX_WBITS;
-
-    *gunzip = (struct tn_gunzip){.next = bytes->data, .left = bytes->size, .path = path};
-    if (inflateInit2(&gunzip->stream, only_gzip) != Z_OK)
+    *gunzip = (struct tn_gunzip){.next = data, .left = size, .path = path};
+    if (inflateInit2(&gunzip->stream, raw ? -MAX_WBITS : 16 + MAX_WBITS) != Z_OK)
         return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to decompress gzip");
     return TARN_OK;
 }

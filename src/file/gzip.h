@@ -2,7 +2,7 @@
 /* gzip.h - a gzip file read front to back, no further than its reader expects it to go.
  *
  *     struct tn_gunzip gunzip;
- *     if ((status = tn_gunzip_begin(&gunzip, &bytes, path, err)) == TARN_OK &&
+ *     if ((status = tn_gunzip_begin(&gunzip, data, size, false, path, err)) == TARN_OK &&
  *         (status = tn_gunzip_take(&gunzip, header, sizeof header, err)) == TARN_OK)
  *         status = tn_gunzip_end(&gunzip, err);
  *     tn_gunzip_free(&gunzip);
@@ -28,9 +28,10 @@ struct tn_gunzip {
 
 bool tn_is_gzip(const struct tn_bytes *bytes);
 
-/* The bytes must stay. Whatever comes of this or the others, free it. */
-tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const struct tn_bytes *bytes,
-                            const char *path, tarn_error *err);
+/* The data, `raw` deflate or in gzip, must stay. Whatever comes of this or the others, free
+ * it. */
+tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const unsigned char *data, size_t size,
+                            bool raw, const char *path, tarn_error *err);
 
 /* The next `size` bytes, all of them. */
 tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err);

@@ -137,7 +137,8 @@ tarn_status tn_idx_parse(struct tn_images *images, const struct tn_bytes *bytes,
     if (tn_is_gzip(bytes)) {
         struct tn_gunzip gunzip;
 
-        if ((status = tn_gunzip_begin(&gunzip, bytes, path, err)) == TARN_OK)
+        if ((status = tn_gunzip_begin(&gunzip, bytes->data, bytes->size, false, path, err)) ==
+            TARN_OK)
             status = unpack(images, &gunzip, bytes->size, path, err);
         tn_gunzip_free(&gunzip);
     } else if (bytes->size < 4) {

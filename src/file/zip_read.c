@@ -2,7 +2,6 @@
 /* zip_read.c - an archive is what its central headers say: a file that is cut has none. Every
  * length is checked before it is used, and a local header must agree on the name, so that no
  * two programs find different files in it. */
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -278,51 +277,22 @@ static tarn_status find_data(const unsigned char **data, const struct entry *ent
     return TARN_OK;
 }
 
-/* zlib counts in unsigned int. Z_STREAM_END: exactly this many bytes of deflate became exactly
- * those. */
-static int inflate_all(z_stream *z, unsigned char *out, size_t bytes, const unsigned char *in,
-                       size_t packed)
-{
-    unsigned char none;
-    int code = Z_OK;
-
-    z->next_in = in;
-    z->next_out = bytes > 0 ? out : &none;
-    while (code == Z_OK) {
-        const size_t read = (size_t)(z->next_in - in);
-        const size_t made = bytes > 0 ? (size_t)(z->next_out - out) : 0;
-        const uInt some = (uInt)tn_min(packed - read, INT_MAX);
-        const uInt room = (uInt)tn_min(bytes - made, INT_MAX);
-
-        z->avail_in = some;
-        z->avail_out = room;
-        code = inflate(z, Z_NO_FLUSH);
-        if (code == Z_OK && z->avail_in == some && z->avail_out == room)
-            return Z_DATA_ERROR;
-    }
-    if (code != Z_STREAM_END)
-        return code;
-    return (size_t)(z->next_in - in) == packed &&
-                   (bytes == 0 || (size_t)(z->next_out - out) == bytes)
-               ? Z_STREAM_END
-               : Z_DATA_ERROR;
-}
-
 static tarn_status unpack_deflated(unsigned char *out, const struct entry *entry,
                                    const unsigned char *in, const struct reading *r)
 {
-    z_stream z = {0};
-    int code = inflateInit2(&z, -MAX_WBITS);
+    struct tn_gunzip gunzip;
+    tarn_status status =
+        tn_gunzip_begin(&gunzip, in, (size_t)entry->packed, true, r->path, NULL);
 
-    if (code == Z_OK) {
-        code = inflate_all(&z, out, (size_t)entry->bytes, in, (size_t)entry->packed);
-        inflateEnd(&z);
-    }
-    if (code == Z_MEM_ERROR)
-        return tn_fail_path(r->err, TARN_ENOMEM, r->path, "not enough memory to unpack it");
-    return code == Z_STREAM_END
-               ? TARN_OK
-               : refuse_entry(r, entry->name, "its compressed data is damaged");
+    if (status == TARN_OK)
+        status = tn_gunzip_take(&gunzip, out, (size_t)entry->bytes, NULL);
+    if (status == TARN_OK)
+        status = tn_gunzip_end(&gunzip, NULL);
+    tn_gunzip_free(&gunzip);
+    if (status == TARN_ENOMEM)
+        return no_memory(r);
+    return status == TARN_OK ? TARN_OK
+                             : refuse_entry(r, entry->name, "its compressed data is damaged");
 }
 
 static tarn_status unpack(unsigned char *out, const struct entry *entry,
