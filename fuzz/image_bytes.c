@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned sum = 0;
 
     most = 1032 * 24 * size;
-    need(tn_bytes_take(&bytes, size, NULL) == TARN_OK);
+    need(tn_bytes_allocate(&bytes, size, NULL) == TARN_OK);
     if (size > 0)
         memcpy(bytes.data, data, size);
     if (tn_images_parse(&images, &bytes, "fuzz", &allocator, &err) == TARN_OK) {

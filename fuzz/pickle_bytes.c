@@ -36,7 +36,7 @@ static void make(const struct tn_pickle *pickle, tarn_error *err)
     struct tn_safetensors s = {0};
     struct tn_bytes bytes;
 
-    need(tn_bytes_take(&bytes, 64 + 24, NULL) == TARN_OK);
+    need(tn_bytes_allocate(&bytes, 64 + 24, NULL) == TARN_OK);
     memset(bytes.data, 1, bytes.size);
     struct tn_zip_entry entries[] = {{"0", bytes.data, 64}, {"1", bytes.data + 64, 24}};
     const struct tn_zip storages = {.entries = entries, .count = 2};

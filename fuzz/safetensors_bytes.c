@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tn_bytes bytes;
     tarn_error err = {TARN_OK, ""};
 
-    need(tn_bytes_take(&bytes, size, NULL) == TARN_OK);
+    need(tn_bytes_allocate(&bytes, size, NULL) == TARN_OK);
     if (size > 0)
         memcpy(bytes.data, data, size);
     if (tn_safetensors_parse(&s, &bytes, "fuzz", &err) == TARN_OK)

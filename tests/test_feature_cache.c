@@ -149,7 +149,7 @@ static void forge(const char *path, const struct tn_bytes *bytes, size_t number,
     uint64_t head[8];
     struct tn_bytes forged;
 
-    check_ok(tn_bytes_take(&forged, bytes->size, NULL), NULL);
+    check_ok(tn_bytes_allocate(&forged, bytes->size, NULL), NULL);
     memcpy(forged.data, bytes->data, bytes->size);
     memcpy(head, bytes->data, sizeof head);
     head[number] = value;

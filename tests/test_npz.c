@@ -19,7 +19,7 @@ static tarn_status parse(struct tn_safetensors *s, const void *data, size_t size
     struct tn_bytes bytes;
     enum tn_tensor_format format;
 
-    check_ok(tn_bytes_take(&bytes, size, NULL), NULL);
+    check_ok(tn_bytes_allocate(&bytes, size, NULL), NULL);
     if (size > 0)
         memcpy(bytes.data, data, size);
     const tarn_status status = tn_tensor_file_parse(s, &format, &bytes, "a/file", err);

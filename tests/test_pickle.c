@@ -14,7 +14,7 @@ static const char file_name[] = "some/file.pth";
 static tarn_status read_bytes(struct tn_pickle *pickle, struct tn_bytes *bytes,
                               const void *data, size_t size, tarn_error *err)
 {
-    check_ok(tn_bytes_take(bytes, size, NULL), NULL);
+    check_ok(tn_bytes_allocate(bytes, size, NULL), NULL);
     if (size > 0)
         memcpy(bytes->data, data, size);
     return tn_pickle_read(pickle, bytes->data, size, file_name, err);

@@ -18,7 +18,7 @@ static tarn_status parse(struct tn_safetensors *s, const void *data, size_t size
 {
     struct tn_bytes bytes;
 
-    check_ok(tn_bytes_take(&bytes, size, NULL), NULL);
+    check_ok(tn_bytes_allocate(&bytes, size, NULL), NULL);
     if (size > 0)
         memcpy(bytes.data, data, size);
     const tarn_status status = tn_safetensors_parse(s, &bytes, file_name, err);
@@ -363,7 +363,7 @@ static void a_header_beyond_the_limit_is_refused(void **state)
     for (size_t length = most; length <= most + 1; length++) {
         struct tn_bytes bytes;
 
-        check_ok(tn_bytes_take(&bytes, 8 + length, NULL), NULL);
+        check_ok(tn_bytes_allocate(&bytes, 8 + length, NULL), NULL);
         memset(bytes.data + 8, ' ', length);
         memcpy(bytes.data + 8, "{}", 2);
         for (size_t i = 0; i < 8; i++)

@@ -209,8 +209,8 @@ static struct tn_feature_sums sums_of(const struct tn_speech_set *set, enum tn_s
     for (uint64_t i = 0; i < tn_speech_set_batches(set, split, 4); i++) {
         speech_batch_fill(set, &owned, split, i);
         for (size_t b = 0; b < owned.batch.count; b++)
-            if (!speaker || strcmp(set->spoken[split][owned.batch.utterances[b]].told.speaker,
-                                   speaker) == 0)
+            if (!speaker ||
+                strcmp(set->spoken[split][owned.batch.utterances[b]].row.speaker, speaker) == 0)
                 tn_feature_sums_add(&sums,
                                     owned.batch.features + b * owned.batch.N * TN_MEL_BANDS,
                                     owned.batch.lengths[b]);
@@ -312,7 +312,7 @@ static void a_folder_without_parts_is_split(void **state)
 
     assert_int_equal(set.count[TN_TRAINING], 15);
     assert_int_equal(set.count[TN_VALIDATION], 5);
-    assert_non_null(strstr(set.spoken[TN_VALIDATION][0].told.audio, "/15.wav"));
+    assert_non_null(strstr(set.spoken[TN_VALIDATION][0].row.audio, "/15.wav"));
     tn_speech_set_free(&set);
     tree_close(&folder);
 }

@@ -66,7 +66,7 @@ static struct tn_bytes embedded(const char *svg)
     tarn_error err;
 
     assert_int_equal(length % 4, 0);
-    check_ok(tn_bytes_take(&bytes, length / 4 * 3, &err), &err);
+    check_ok(tn_bytes_allocate(&bytes, length / 4 * 3, &err), &err);
     for (size_t i = 0; i < length / 4; i++) {
         const char *const four = begin + 4 * i;
         const uint32_t group =

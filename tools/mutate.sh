@@ -553,7 +553,7 @@ mutations() {
     gzip=src/file/gzip.c
     images=test_image_files
     mutate "gzip: what goes on is ignored" $gzip 's/if (made > 0)/if (false)/' $images
-    mutate "gzip: what stands behind is ignored" $gzip 's/if (behind > 0)/if (false)/' $images
+    mutate "gzip: what stands behind is ignored" $gzip 's/if (extra > 0)/if (false)/' $images
     mutate "gzip: a stream that ends early" $gzip 's/status == TARN_OK \&\& made < size/false/' $images
     mutate "idx: memory for any promise" src/file/image_formats.c \
         's/if (size > tn_inflated_most(packed))/if (false)/' $images
@@ -704,7 +704,7 @@ mutations() {
     mutate "speech: no blank between equal labels" src/layer/ctc.c \
         's/frames += labels\[i\] == labels\[i - 1\];/frames += 0;/' $set
     mutate "speech: speakers are one" src/data/speech_scan.c \
-        's/strcmp(a->spoken.told.speaker, b->spoken.told.speaker) == 0/true/' $set
+        's/strcmp(a->spoken.row.speaker, b->spoken.row.speaker) == 0/true/' $set
     mutate "speech: statistics of the test" src/data/speech_scan.c \
         's/found\[i\].split == TN_TRAINING)/true)/' $set
     batch=src/data/speech_batch.c

@@ -50,10 +50,11 @@ void tn_batch_random(struct tn_random *random, uint64_t seed, enum tn_split spli
  *
  *     (left, right) -> (right, left ^ f(key, round, right)),
  *
- * whatever f is, since each round can be undone. For n that is no power of 4 the walk goes on
- * from a number beyond n until it is below: from i < n that ends, at the latest in i itself,
- * and different starts end differently, because they walk the same cycles. There are at most
- * four times as many numbers as wanted, so that a walk has four steps on average, or fewer. */
+ * whatever f is, since each round can be undone. For n that is not a power of 4 the walk
+ * continues from a number beyond n until it is below: from i < n that ends, at the latest in i
+ * itself, and different starts end differently, because they walk the same cycles. There are at
+ * most four times as many numbers as wanted, so that a walk has four steps on average, or
+ * fewer. */
 enum { ROUNDS = 6 }; /* 4 make a good permutation of a good f; half-words here may be a bit */
 
 static uint64_t mix(uint64_t z)

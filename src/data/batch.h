@@ -13,7 +13,7 @@ enum tn_split { TN_TRAINING, TN_VALIDATION };
 
 /* Of symbols, each array is B x N: position n of a sequence reads inputs[n] and is to predict
  * targets[n]. Of frames, each sequence has lengths[b] of them and counts[b] targets, which lie
- * behind each other. */
+ * one after the other. */
 struct tn_batch {
     size_t B, N; /* N: of any batch, at most */
     int32_t *inputs, *targets;

@@ -11,9 +11,9 @@
  *     weights[i]   0  0  1  1  1  1  0  0  0  0            n-1 <= i < 2n
  *
  * As in the authors' program the loss counts n + 1 positions: those that predict the copy, and
- * the one before them, which predicts the separator. That one is no guess, although n is
+ * the one before them, which predicts the separator. That one is not a guess, although n is
  * random: positions within the first half count for nothing, so that a model may always expect
- * the separator there. The separator behind the copy does not count. */
+ * the separator there. The separator after the copy does not count. */
 #include "data/copy_set.h"
 
 tarn_status tn_copy_set_init(struct tn_copy_set *set, size_t N, size_t symbols, uint64_t seed,

@@ -7,7 +7,7 @@
 
 struct tn_copy_set {
     size_t N;       /* length of inputs and of targets */
-    size_t symbols; /* besides the separator, which is 0 and stands behind the end too */
+    size_t symbols; /* besides the separator, which is 0 and also fills the end */
     uint64_t seed;
 };
 

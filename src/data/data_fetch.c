@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data_fetch.c - the files of a set: looked at, downloaded, unpacked. */
+/* data_fetch.c - the files of a set: verified, downloaded, unpacked. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* feature_cache.c - an entry is a head of eight 64-bit numbers in the machine's order, which
- * the first of them tells, and count x 40 floats. */
+ * the first of them shows, and count x 40 floats. */
 #define _XOPEN_SOURCE 700
 #define _FILE_OFFSET_BITS 64
 #include "data/feature_cache.h"
@@ -162,7 +162,7 @@ static tarn_status store(const struct tn_frames *frames, const char *entry, stru
     return status;
 }
 
-/* The audio file is looked at before it is read: if it changes meanwhile, the entry is
+/* The audio file is examined before it is read: if it changes meanwhile, the entry is
  * older. */
 tarn_status tn_feature_cache_read(struct tn_feature_cache *cache, struct tn_frames *frames,
                                   const char *path, double speed, size_t most, tarn_error *err)

@@ -201,7 +201,7 @@ const unsigned char *tn_image_set_image(const struct tn_image_set *set, enum tn_
     return set->part[split] + i * image_size(set);
 }
 
-/* Image number `place` of training, which goes on for ever: its epoch's permutation says which
+/* Image number `place` of training, which never ends: its epoch's permutation says which
  * it is. */
 static size_t shuffled(const struct tn_image_set *set, uint64_t place)
 {

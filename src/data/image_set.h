@@ -23,7 +23,7 @@ struct tn_image_set {
 
 /* A path as tn_images_read() takes it, of which the last `validation` (above 0, up to 1) is the
  * validation part; with 1 there is nothing to train on. Two kinds of folders have a validation
- * part of their own, and the fraction is not looked at:
+ * part of their own, and the fraction is ignored:
  *
  *     MNIST       train-images-idx3-ubyte and t10k-images-idx3-ubyte, each plain or as .gz
  *     CIFAR-10    data_batch_*.bin and test_batch.bin
@@ -45,7 +45,7 @@ size_t tn_image_set_batches(const struct tn_image_set *set, size_t B);
 
 /* batch->N is the set's. Training goes over all images in an order that seed and epoch give,
  * then over all again; a batch may hold the end of one epoch and the start of the next. What
- * lies behind the end of validation has weight 0. */
+ * lies past the end of validation has weight 0. */
 void tn_image_set_fill(const struct tn_image_set *set, struct tn_batch *batch,
                        enum tn_split split, uint64_t index);
 

@@ -125,7 +125,7 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
 
 /* ---- Which utterances --------------------------------------------------- */
 
-/* What is drawn for one utterance begins with its speed; masks go on with *random. */
+/* What is drawn for one utterance begins with its speed; masks continue with *random. */
 static double draw_speed(const struct tn_speech_set *set, enum tn_split split, uint64_t epoch,
                          size_t utterance, struct tn_random *random)
 {
@@ -170,7 +170,7 @@ static void order_epoch(const struct tn_speech_set *set, struct tn_speech_batch 
     batch->ordered = (int)split + 1;
 }
 
-/* The utterances of a batch and their sizes; none behind the end of validation. */
+/* The utterances of a batch and their sizes; none past the end of validation. */
 static void choose(const struct tn_speech_set *set, struct tn_speech_batch *batch,
                    enum tn_split split, uint64_t index, uint64_t *epoch)
 {
@@ -213,11 +213,11 @@ static tarn_status put_features(const struct tn_speech_set *set, float *to,
         tn_feature_norm_apply(norm, to, spoken->features, count);
         return TARN_OK;
     }
-    status = tn_feature_cache_read(set->cache, &frames, spoken->told.audio, speed, count, err);
+    status = tn_feature_cache_read(set->cache, &frames, spoken->row.audio, speed, count, err);
     if (status == TARN_OK && frames.count != count)
         status = tn_fail(err, TARN_EFORMAT,
                          "%.120s: has changed since it was first read; start again",
-                         spoken->told.audio);
+                         spoken->row.audio);
     if (status == TARN_OK)
         tn_feature_norm_apply(norm, to, frames.data, count);
     tn_frames_free(&frames);

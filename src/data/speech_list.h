@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* speech_list.h - what a folder of speech says that it holds, before any audio is read.
  *
- * A format is one file src/data/speech_NAME.c and one row in speech_list.c. It tells a
- * folder that is of its kind from others, and adds the utterances of a part. What is wrong with
- * one utterance is noted, with its file and line, and the next is looked at. */
+ * A format is one file src/data/speech_NAME.c and one row in speech_list.c. It recognises
+ * its folders, and adds the utterances of a part. What is wrong with
+ * one utterance is noted, with its file and line, and the next one is read. */
 #ifndef TN_SPEECH_LIST_H
 #define TN_SPEECH_LIST_H
 
@@ -16,7 +16,7 @@ struct tn_utterance {
     const char *audio;      /* path */
     const char *speaker;    /* "": one of its own */
     const char *transcript; /* UTF-8 without spaces around it */
-    const char *file;       /* where it is told of */
+    const char *file;       /* that lists it */
     size_t line;            /* 0: the file as a whole */
 };
 
@@ -59,7 +59,7 @@ tarn_status tn_speech_fail(tarn_error *err, tarn_status status, const char *file
 
 struct tn_speech_format {
     const char *name;
-    const char *holds; /* what tells it, for messages */
+    const char *holds; /* what it is recognised by, for messages */
     tarn_status (*fits)(const char *folder, bool *found, tarn_error *err);
 
     /* Nothing for a part that the folder does not have. If it has no parts at all, everything
@@ -92,7 +92,7 @@ struct tn_line {
 /* *line is the one before, zeros at first. False at the end. */
 bool tn_line_next(struct tn_line *line, const char *text, size_t size);
 
-/* A line's first word; what follows the spaces behind it is left in *line. Its length is 0
+/* A line's first word; what follows the spaces after it is left in *line. Its length is 0
  * where there is none. */
 struct tn_line tn_line_word(struct tn_line *line);
 

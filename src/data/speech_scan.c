@@ -30,11 +30,11 @@ static tarn_status check_frames(const struct tn_speech_set *set, const struct tn
     const size_t stack = tn_max(1, set->settings.stack);
 
     if (frames == 0)
-        return tn_fail_path(err, TARN_EFORMAT, spoken->told.audio,
+        return tn_fail_path(err, TARN_EFORMAT, spoken->row.audio,
                             "has %llu samples at %zu Hz; expected at least 25 ms of audio",
                             (unsigned long long)spoken->samples, spoken->rate);
     if (tn_blocks((size_t)frames, stack) < needed)
-        return tn_fail_path(err, TARN_EFORMAT, spoken->told.audio,
+        return tn_fail_path(err, TARN_EFORMAT, spoken->row.audio,
                             "has %zu frames of %zu ms; its transcript of %zu symbols needs %zu",
                             tn_blocks((size_t)frames, stack), 10 * stack, spoken->label_count,
                             needed);
@@ -62,7 +62,7 @@ static void scan_one(void *arg, size_t i, size_t thread)
     (void)thread;
     if (found->status != TARN_OK)
         return;
-    found->status = tn_feature_cache_read(scan->set->cache, &frames, found->spoken.told.audio,
+    found->status = tn_feature_cache_read(scan->set->cache, &frames, found->spoken.row.audio,
                                           1.0, frames_most(&scan->set->settings), &found->why);
     if (found->status != TARN_OK)
         return;
@@ -98,15 +98,15 @@ static int by_speaker(const void *a, const void *b)
 
     if (x->split != y->split)
         return x->split < y->split ? -1 : 1;
-    const int order = strcmp(x->spoken.told.speaker, y->spoken.told.speaker);
+    const int order = strcmp(x->spoken.row.speaker, y->spoken.row.speaker);
 
     return order ? order : (x > y) - (x < y);
 }
 
 static bool same_speaker(const struct tn_found *a, const struct tn_found *b)
 {
-    return a->split == b->split && *a->spoken.told.speaker &&
-           strcmp(a->spoken.told.speaker, b->spoken.told.speaker) == 0;
+    return a->split == b->split && *a->spoken.row.speaker &&
+           strcmp(a->spoken.row.speaker, b->spoken.row.speaker) == 0;
 }
 
 static tarn_status normalise_speakers(struct tn_speech_set *set, struct tn_found *found,

@@ -67,7 +67,7 @@ static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error
 
 /* ---- Listing ------------------------------------------------------------ */
 
-/* The first `count` go behind the others. */
+/* The first `count` move to the end. */
 static tarn_status rotate(struct tn_speech_list *list, size_t count, tarn_error *err)
 {
     const size_t rest = list->count - count;
@@ -154,12 +154,12 @@ static tarn_status gather_symbols(const char **names, struct tn_texts *texts,
     size_t length;
 
     for (size_t i = 0; i < training; i++) {
-        const struct tn_utterance *const told = &set->list.utterance[i];
-        const char *at = told->transcript;
+        const struct tn_utterance *const row = &set->list.utterance[i];
+        const char *at = row->transcript;
 
         while (tn_symbol_next(&at, &symbol, &length, set->settings.kind)) {
             if (!tn_symbol_is_name(symbol, length))
-                return tn_speech_fail(err, TARN_EFORMAT, told->file, told->line,
+                return tn_speech_fail(err, TARN_EFORMAT, row->file, row->line,
                                       "has a symbol of 256 bytes or more, or with control "
                                       "characters");
             if (!(*names++ = tn_texts_copy(texts, symbol, length)))
@@ -206,17 +206,17 @@ static tarn_status find_symbols(struct tn_speech_set *set, const struct tn_symbo
 static tarn_status label(struct tn_speech_set *set, struct tn_found *found, int32_t **labels,
                          tarn_error *err)
 {
-    const struct tn_utterance *const told = &found->spoken.told;
+    const struct tn_utterance *const row = &found->spoken.row;
     const struct tn_speech_settings *const s = &set->settings;
 
     found->spoken.labels = *labels;
-    found->spoken.label_count = tn_symbol_count(told->transcript, s->kind);
+    found->spoken.label_count = tn_symbol_count(row->transcript, s->kind);
     found->status =
-        tn_symbols_number(&set->symbols, *labels, told->transcript, s->kind, &found->why);
+        tn_symbols_number(&set->symbols, *labels, row->transcript, s->kind, &found->why);
     *labels += found->spoken.label_count;
     if (found->status == TARN_OK || s->skip_unknown)
         return TARN_OK;
-    return tn_speech_fail(err, TARN_EFORMAT, told->file, told->line, found->why.text);
+    return tn_speech_fail(err, TARN_EFORMAT, row->file, row->line, found->why.text);
 }
 
 static tarn_status label_all(struct tn_speech_set *set, struct tn_found *found, size_t training,
@@ -230,7 +230,7 @@ static tarn_status label_all(struct tn_speech_set *set, struct tn_found *found, 
     if (!labels)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu labels", count);
     for (size_t i = 0; i < set->list.count && status == TARN_OK; i++) {
-        found[i].spoken.told = set->list.utterance[i];
+        found[i].spoken.row = set->list.utterance[i];
         found[i].split = i < training ? TN_TRAINING : TN_VALIDATION;
         status = label(set, &found[i], &labels, err);
     }
@@ -262,14 +262,14 @@ static tarn_status keep_usable(struct tn_speech_set *set, struct tn_found *found
         if (!(set->spoken[split] = malloc((count + 1) * sizeof **set->spoken)))
             return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu utterances", count);
     for (size_t i = 0; i < count && status == TARN_OK; i++) {
-        const struct tn_utterance *const told = &found[i].spoken.told;
+        const struct tn_utterance *const row = &found[i].spoken.row;
 
         if (found[i].status == TARN_OK)
             keep(set, &found[i]);
         else if (found[i].status == TARN_ENOMEM)
             status = tn_fail(err, TARN_ENOMEM, "%s", found[i].why.text);
         else
-            status = tn_speech_list_skip(&set->list, told->file, told->line, err, "%.240s",
+            status = tn_speech_list_skip(&set->list, row->file, row->line, err, "%.240s",
                                          found[i].why.text);
     }
     return status;

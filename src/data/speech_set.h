@@ -69,10 +69,10 @@ void tn_speech_settings_default(struct tn_speech_settings *settings);
 /* ---- The set ------------------------------------------------------------ */
 
 struct tn_spoken {
-    struct tn_utterance told; /* texts live as long as the set */
-    uint64_t samples;         /* of the file */
-    size_t rate, frames;      /* frames at speed 1 */
-    float *features;          /* before normalisation; NULL: to be read again */
+    struct tn_utterance row; /* texts live as long as the set */
+    uint64_t samples;        /* of the file */
+    size_t rate, frames;     /* frames at speed 1 */
+    float *features;         /* before normalisation; NULL: to be read again */
     const int32_t *labels;
     size_t label_count;
     size_t norm; /* number in set->norms */
@@ -134,11 +134,11 @@ void tn_speech_order_shuffle(struct tn_length *order, size_t count, size_t B, ui
 
 struct tn_speech_batch {
     size_t B;        /* sequences */
-    size_t count;    /* utterances; those behind them are empty */
+    size_t count;    /* utterances; those after them are empty */
     size_t N;        /* frames of the longest, 1 at least */
-    float *features; /* B x N x 40, zeros behind an utterance's end */
+    float *features; /* B x N x 40, zeros after an utterance's end */
     size_t *lengths; /* B: frames; 0 where there is no utterance, or it could not be read */
-    int32_t *labels; /* those of all utterances, one behind the other */
+    int32_t *labels; /* those of all utterances, one after the other */
     size_t *label_counts; /* B */
     size_t *utterances;   /* count: which of set->spoken[split] */
     double *speed;        /* count: drawn for them */
@@ -160,7 +160,7 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
                           size_t B, struct tn_arena *arena);
 
 /* Training goes over all utterances once an epoch, each batch of like lengths, in an order that
- * seed and epoch give. Validation goes from long to short; behind its end there is nothing.
+ * seed and epoch give. Validation goes from long to short; past its end there is nothing.
  * Fails only if the set is strict: else what cannot be read any more is empty, and counted. */
 tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech_batch *batch,
                                enum tn_split split, uint64_t index, tarn_error *err);

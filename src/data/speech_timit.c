@@ -121,7 +121,7 @@ static bool is_number(const struct tn_line *word)
     return word->length > 0;
 }
 
-/* What stands behind the two numbers of every line, with a space between lines. False leaves
+/* What follows the two numbers of every line, with a space between lines. False leaves
  * *line at the one that has none. */
 static bool gather(char *transcript, struct tn_line *line, const char *text, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* speech_tsv.c - a folder with train.tsv, test.tsv or both: columns between tabs, whose names
  * are in the first line, in any order: `audio`, a path relative to the folder; `speaker`, if
- * there is one; and `phones` or `text`, whichever is asked for. Others are not looked at. */
+ * there is one; and `phones` or `text`, whichever is asked for. Others are ignored. */
 #include <string.h>
 
 #include "data/speech_list.h"
@@ -19,7 +19,7 @@ static tarn_status fits(const char *folder, bool *found, tarn_error *err)
     return TARN_OK;
 }
 
-/* The column that *line begins with; false behind the last. */
+/* The column that *line begins with; false after the last. */
 static bool next_column(struct tn_line *column, struct tn_line *line)
 {
     if (!line->text)

@@ -35,18 +35,17 @@ static const char *skip_spaces(const char *text)
     return text;
 }
 
-/* Behind the last character no space is one: skipping it meets the end. What is no UTF-8 goes
- * byte by byte. */
+/* Spaces after the last character are ignored. What is not UTF-8 is read byte by byte. */
 static bool next_character(const char **at, const char **symbol, size_t *length)
 {
-    const char *const behind = skip_spaces(*at);
+    const char *const after = skip_spaces(*at);
     uint32_t point;
 
-    if (!*behind)
+    if (!*after)
         return false;
-    *symbol = behind > *at ? " " : *at;
-    *length = behind > *at ? 1 : tn_max(1, tn_utf8_read(&point, *at, strnlen(*at, 4)));
-    *at = behind > *at ? behind : *at + *length;
+    *symbol = after > *at ? " " : *at;
+    *length = after > *at ? 1 : tn_max(1, tn_utf8_read(&point, *at, strnlen(*at, 4)));
+    *at = after > *at ? after : *at + *length;
     return true;
 }
 

@@ -32,7 +32,7 @@ void tn_symbols_free(struct tn_symbols *symbols);
 /* What may be a name: not empty, not longer than that, and nothing that commands a terminal. */
 bool tn_symbol_is_name(const char *name, size_t length);
 
-/* A transcript's first symbol: its `length` bytes; behind it *at goes on. False at its end. */
+/* A transcript's first symbol: its `length` bytes; *at moves past it. False at its end. */
 bool tn_symbol_next(const char **at, const char **symbol, size_t *length,
                     enum tn_symbol_kind kind);
 

@@ -71,7 +71,7 @@ static tarn_status join(struct tn_bytes *text, struct tn_paths *skipped,
     tarn_status status = measure(&size, files, err);
 
     if (status == TARN_OK)
-        status = tn_bytes_take(text, size, err);
+        status = tn_bytes_allocate(text, size, err);
     for (size_t i = 0; i < files->count && status == TARN_OK; i++)
         status = append(text, &used, skipped, files->path[i], strict, err);
     text->size = used;

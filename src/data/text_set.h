@@ -55,7 +55,7 @@ void tn_text_set_free(struct tn_text_set *set);
  * every byte but the first, which nothing precedes, is predicted once. */
 size_t tn_text_set_batches(const struct tn_text_set *set, size_t B);
 
-/* batch->N is the set's. What lies behind the end has weight 0. */
+/* batch->N is the set's. What lies past the end has weight 0. */
 void tn_text_set_fill(const struct tn_text_set *set, struct tn_batch *batch,
                       enum tn_split split, uint64_t index);
 

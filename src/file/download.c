@@ -222,7 +222,7 @@ static tarn_status verify(struct transfer *t)
         t->want->url, sum, t->want->sha256);
 }
 
-/* What is wrong would be wrong for ever if the next one went on behind it. */
+/* A download that continued after wrong bytes could never become right. */
 static tarn_status finish(struct transfer *t, tarn_status status)
 {
     if (status == TARN_OK)

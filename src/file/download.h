@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* download.h - a file from far away, of which size and checksum are known before.
  *
- * It comes to PATH.part, where a download that was cut goes on later, and becomes PATH once it
- * is whole and its checksum right. Nothing else is ever done to PATH. */
+ * It comes to PATH.part, where an interrupted download continues later, and becomes PATH once
+ * it is whole and its checksum right. Nothing else is ever done to PATH. */
 #ifndef TN_DOWNLOAD_H
 #define TN_DOWNLOAD_H
 
@@ -28,10 +28,10 @@ struct tn_download {
 /* Whether this build can download at all. */
 bool tn_download_possible(void);
 
-/* A server that cannot go on in the middle is asked for all; a connection that was cut is made
- * again, as long as each brings something. One that is slower than 1000 bytes per second for as
- * long as there is patience is given up. TARN_EFORMAT: what came is not what was expected,
- * and PATH.part is removed. Proxies are what libcurl finds in the environment. */
+/* A server that cannot continue in the middle is asked for all; an interrupted connection is
+ * made again, as long as each brings something. One that is slower than 1000 bytes per second
+ * for as long as there is patience is given up. TARN_EFORMAT: what came is not what was
+ * expected, and PATH.part is removed. Proxies are what libcurl finds in the environment. */
 tarn_status tn_download(const struct tn_download *download, tarn_error *err);
 
 #endif

@@ -39,8 +39,8 @@ tarn_status tn_fail_errno(tarn_error *err, const char *path)
 }
 
 /* Not aligned_alloc(), which wants multiples of 64: a size of its own lets sanitizers see a
- * read of the byte behind the last. */
-tarn_status tn_bytes_take(struct tn_bytes *out, size_t size, tarn_error *err)
+ * read past the end. */
+tarn_status tn_bytes_allocate(struct tn_bytes *out, size_t size, tarn_error *err)
 {
     void *data = NULL;
 
@@ -108,7 +108,7 @@ tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit, 
     tarn_status status = measure(&size, file, path, limit, err);
 
     if (status == TARN_OK)
-        status = tn_bytes_take(out, size, err);
+        status = tn_bytes_allocate(out, size, err);
     if (status == TARN_OK && (status = fill(out, file, path, err)) != TARN_OK)
         tn_bytes_free(out);
     close(file);

@@ -15,10 +15,10 @@ struct tn_bytes {
 };
 
 /* Uninitialised memory. On failure *out is empty. */
-tarn_status tn_bytes_take(struct tn_bytes *out, size_t size, tarn_error *err);
+tarn_status tn_bytes_allocate(struct tn_bytes *out, size_t size, tarn_error *err);
 
-/* The bytes of a regular file of at most `limit` bytes; what is no regular file is refused. On
- * failure *out is empty. */
+/* The bytes of a regular file of at most `limit` bytes; anything but a regular file is refused.
+ * On failure *out is empty. */
 tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit,
                           tarn_error *err);
 

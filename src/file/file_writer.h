@@ -59,7 +59,7 @@ tarn_status tn_file_writer_read(struct tn_file_writer *writer, void *data, size_
 tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err);
 
 /* Likewise, but it reaches the disk when the system finds time, which is much sooner done: for
- * what can be made again, and tells whether it is whole. */
+ * what can be made again, and can be recognised as incomplete. */
 tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err);
 
 /* All of a file at once: open, put, commit. */

@@ -94,10 +94,10 @@ tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err)
         return status;
     if (made > 0)
         return refuse(gunzip, "has more data than its header says", err);
-    const size_t behind = gunzip->left + gunzip->stream.avail_in;
+    const size_t extra = gunzip->left + gunzip->stream.avail_in;
 
-    if (behind > 0)
+    if (extra > 0)
         return tn_fail_path(err, TARN_EFORMAT, gunzip->path,
-                            "gzip: %zu unexpected bytes after its end", behind);
+                            "gzip: %zu unexpected bytes after its end", extra);
     return TARN_OK;
 }

@@ -36,7 +36,7 @@ tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const unsigned char *data,
 /* The next `size` bytes, all of them. */
 tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err);
 
-/* Refuses what goes on, within the stream or behind it, and a checksum that is wrong. */
+/* Refuses more data, within the stream or after it, and a wrong checksum. */
 tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err);
 
 void tn_gunzip_free(struct tn_gunzip *gunzip);

@@ -98,7 +98,7 @@ static tarn_status parse_plain(struct tn_images *images, const struct tn_bytes *
         return status;
     if (bytes->size - HEADER != size)
         return refuse_size(bytes->size - HEADER, size, " of pixels", path, err);
-    if ((status = tn_images_take(images, path, err)) == TARN_OK)
+    if ((status = tn_images_allocate(images, path, err)) == TARN_OK)
         memcpy(images->pixels, bytes->data + HEADER, size);
     return status;
 }
@@ -122,7 +122,7 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
             err, TARN_EFORMAT, path,
             "gzip of %zu bytes of images; expected at most %d: decompress the file first", size,
             UNPACKED_MOST);
-    if ((status = tn_images_take(images, path, err)) != TARN_OK ||
+    if ((status = tn_images_allocate(images, path, err)) != TARN_OK ||
         (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
         return status;
     return tn_gunzip_end(gunzip, err);
@@ -192,7 +192,7 @@ tarn_status tn_cifar_parse(struct tn_images *images, const struct tn_bytes *byte
                                  .width = SIDE,
                                  .channels = 3,
                                  .allocator = allocator};
-    const tarn_status status = tn_images_take(images, path, err);
+    const tarn_status status = tn_images_allocate(images, path, err);
 
     for (size_t i = 0; i < images->count; i++)
         interleave(tn_images_at(images, i), bytes->data + i * RECORD + 1);

@@ -9,7 +9,7 @@
 #include "file/paths.h"
 #include "file/png_file.h"
 
-tarn_status tn_images_take(struct tn_images *images, const char *path, tarn_error *err)
+tarn_status tn_images_allocate(struct tn_images *images, const char *path, tarn_error *err)
 {
     const struct tn_images want = *images;
     size_t bytes;
@@ -40,7 +40,7 @@ void tn_images_free(struct tn_images *images)
 
 /* ---- By content --------------------------------------------------------- */
 
-/* CIFAR's records begin with nothing that tells them, so they are asked last. */
+/* CIFAR-10 records have no mark at their beginning, so they are recognised last. */
 tarn_status tn_images_parse(struct tn_images *images, const struct tn_bytes *bytes,
                             const char *path, const tarn_allocator *allocator, tarn_error *err)
 {
@@ -93,7 +93,7 @@ static tarn_status grow(struct tn_images *images, size_t count, const char *path
     struct tn_images larger = *images;
 
     larger.count = count;
-    const tarn_status status = tn_images_take(&larger, path, err);
+    const tarn_status status = tn_images_allocate(&larger, path, err);
 
     if (status != TARN_OK)
         return status;

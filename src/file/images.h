@@ -28,7 +28,7 @@ static inline unsigned char *tn_images_at(const struct tn_images *images, size_t
 
 /* Uninitialised pixels for the sizes in *images, of which none may be 0; `path` is for
  * messages. On failure, here and below, *images is empty. */
-tarn_status tn_images_take(struct tn_images *images, const char *path, tarn_error *err);
+tarn_status tn_images_allocate(struct tn_images *images, const char *path, tarn_error *err);
 
 /* Leaves it empty; accepts what is empty. */
 void tn_images_free(struct tn_images *images);

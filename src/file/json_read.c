@@ -207,7 +207,7 @@ static bool fits(const char *text, size_t length, enum tn_json_kind kind)
                                  : tn_json_number(&value, &real) && isfinite(real);
 }
 
-/* -12.5e-3: no zero in front of another digit, and digits behind point and exponent. */
+/* -12.5e-3: no leading zero, and digits after point and exponent. */
 static bool read_number(struct parser *p)
 {
     const char *const text = p->next;

@@ -3,7 +3,7 @@
  *
  *     {"a": [1, 2], "b": null}     is     object, "a", array, 1, 2, "b", null
  *
- * Behind an array come its values, behind an object its keys and values in turn. Strict: what
+ * An array is followed by its values, an object by its keys and values in turn. Strict: what
  * RFC 8259 does not allow is refused, and so are a key twice, text that is not UTF-8 or has a
  * zero byte, numbers that do not fit, and more than TN_JSON_DEPTH levels.
  *
@@ -47,7 +47,7 @@ tarn_status tn_json_parse(struct tn_json *json, const char *text, size_t length,
 /* Leaves it empty; accepts what is empty. */
 void tn_json_free(struct tn_json *json);
 
-/* The value behind this one and all inside of it: the next in an array, a key's value, the next
+/* The value after this one and all inside of it: the next in an array, a key's value, the next
  * key. */
 static inline const struct tn_json_value *tn_json_next(const struct tn_json_value *value)
 {

@@ -52,7 +52,7 @@ static bool make_room(struct tn_paths *paths)
     return true;
 }
 
-/* The first bytes of two texts, one behind the other. */
+/* The first bytes of two texts, concatenated. */
 static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder_length,
                        const char *name, size_t length, tarn_error *err)
 {

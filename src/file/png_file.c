@@ -96,7 +96,7 @@ static bool read_rows(struct reading *r)
     r->samples = png_get_channels(r->png, r->info);
     if (stride > BYTES_MOST / r->height)
         return refuse(r, "has more than a gigabyte of pixels");
-    r->job.status = tn_bytes_take(&r->rows, stride * r->height, r->job.err);
+    r->job.status = tn_bytes_allocate(&r->rows, stride * r->height, r->job.err);
     if (r->job.status != TARN_OK)
         return false;
     for (int pass = 0; pass < passes; pass++)
@@ -135,7 +135,7 @@ static tarn_status finish(struct tn_images *images, struct reading *r,
                                  .width = r->width,
                                  .channels = r->samples >= 3 ? 3 : 1,
                                  .allocator = allocator};
-    const tarn_status status = tn_images_take(images, r->job.path, r->job.err);
+    const tarn_status status = tn_images_allocate(images, r->job.path, r->job.err);
 
     if (status != TARN_OK || copy_opaque(images->pixels, r, images->channels))
         return status;
@@ -174,7 +174,7 @@ struct writing {
 static tarn_status make_room(struct writing *w, size_t more)
 {
     struct tn_bytes larger;
-    const tarn_status status = tn_bytes_take(&larger, 2 * (w->size + more), w->job.err);
+    const tarn_status status = tn_bytes_allocate(&larger, 2 * (w->size + more), w->job.err);
 
     if (status != TARN_OK)
         return status;

@@ -20,7 +20,7 @@ struct reading {
     size_t most;        /* bytes of all storages */
     struct tn_tensor_list list;
     int *tensors;    /* of the pickle, in the order of the list */
-    size_t gathered; /* bytes of tensors that are no plain rows */
+    size_t gathered; /* bytes of tensors that are not contiguous */
     const char *path;
     tarn_error *err;
 };
@@ -91,7 +91,7 @@ static bool is_plain(const struct tn_pickle_tensor *t)
     return true;
 }
 
-/* What is no plain row is copied later: all of it together may be as large as the file, or a
+/* What is not contiguous is copied later: all of it together may be as large as the file, or a
  * few numbers could claim to be a large tensor, and few storages many. */
 static tarn_status note_gathered(struct reading *r, const struct tn_safetensor *tensor)
 {
@@ -238,12 +238,12 @@ static void gather(unsigned char *out, const struct tn_safetensor *tensor,
     }
 }
 
-/* Everything moves into one block, copies behind the storages. */
+/* Everything moves into one block, copies after the storages. */
 static tarn_status gather_all(struct reading *r, struct tn_bytes *bytes)
 {
     struct tn_bytes all;
     size_t used = tn_round_up(bytes->size, TN_ALIGN);
-    const tarn_status status = tn_bytes_take(&all, used + r->gathered, r->err);
+    const tarn_status status = tn_bytes_allocate(&all, used + r->gathered, r->err);
 
     if (status != TARN_OK)
         return status;
@@ -347,7 +347,7 @@ tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, con
     if ((status = check_order(zip, path, folder, name, err)) != TARN_OK ||
         (status = tn_pickle_read(&pickle, entry->data, entry->bytes, name, err)) != TARN_OK)
         return status;
-    /* The pickle points into memory that moves or is replaced: it is freed, and not looked at.
+    /* The pickle points into memory that moves or is replaced: it is freed, and not used.
      * */
     if ((status = tn_pth_make(out, &zip->bytes, &pickle, zip, prefix, name, err)) == TARN_OK)
         tn_zip_free(zip);

@@ -8,7 +8,7 @@
  *
  * Tensors in dicts within dicts are named by all keys, a dot between them, in the order in
  * which they were saved; numbers and texts of the outer two dicts are the metadata. Everything
- * else in the file is skipped. Tensors that share a storage, or are no plain rows of it, are
+ * else in the file is skipped. Tensors that share a storage, or are not contiguous, are
  * read as they are meant. */
 #ifndef TN_PTH_H
 #define TN_PTH_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pth_old.c - what torch.save() wrote before 1.6: pickles behind each other, then storages. */
+/* pth_old.c - what torch.save() wrote before 1.6: several pickles, then the storages. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,7 @@ enum { LENGTH_BYTES = 8 };
 /* What is being read, for messages. */
 struct reading {
     const char *path;
-    size_t data_bytes; /* behind the header */
+    size_t data_bytes; /* after the header */
     tarn_error *err;
 };
 
@@ -32,7 +32,7 @@ static tarn_status no_memory(const struct reading *r, size_t count)
 
 /* ---- The header as text ------------------------------------------------- */
 
-/* Its bytes, which begin behind those of the length. */
+/* Its bytes, which follow those of the length. */
 static tarn_status find_header(size_t *header, const struct tn_bytes *bytes, const char *path,
                                tarn_error *err)
 {

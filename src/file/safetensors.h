@@ -8,7 +8,7 @@
  *      "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, ...}
  *
  * Little-endian throughout; offsets count from the end of the header, end not included. The
- * tensors cover the bytes behind the header once each: no gap, no overlap, nothing left over.
+ * tensors cover the bytes after the header once each: no gap, no overlap, nothing left over.
  *
  * The reader distrusts every byte. What it accepts is a subset of what the official reader
  * does: a tensor's object holds nothing but its three keys, and the limits below hold. */
@@ -117,7 +117,7 @@ size_t tn_dtype_size(enum tn_dtype dtype);      /* bytes of one number */
 bool tn_safetensor_count(size_t *out, const struct tn_safetensor *t);
 bool tn_safetensor_bytes(size_t *out, const struct tn_safetensor *t);
 
-/* The numbers as floats, F64 rounded. False, and nothing is written, if they are no floating
+/* The numbers as floats, F64 rounded. False, and nothing is written, if they are not floating
  * point numbers. */
 bool tn_safetensor_floats(const struct tn_safetensor *t, float *out);
 

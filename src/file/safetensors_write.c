@@ -139,7 +139,7 @@ static tarn_status make_head(struct content *content,
                          "%s: names and metadata need %zu bytes; a header can have at most %d",
                          content->name, length, TN_SAFETENSORS_HEADER);
     if (status == TARN_OK)
-        status = tn_bytes_take(&content->head, LENGTH_BYTES + padded, err);
+        status = tn_bytes_allocate(&content->head, LENGTH_BYTES + padded, err);
     if (status == TARN_OK) {
         memset(content->head.data, ' ', content->head.size);
         for (size_t i = 0; i < LENGTH_BYTES; i++)
@@ -236,7 +236,7 @@ static tarn_status check_file(struct tn_file_writer *writer, const struct conten
 {
     struct tn_bytes head;
     uint64_t size = 0;
-    tarn_status status = tn_bytes_take(&head, content->head.size, err);
+    tarn_status status = tn_bytes_allocate(&head, content->head.size, err);
 
     if (status == TARN_OK)
         status = tn_file_writer_read(writer, head.data, head.size, &size, err);

@@ -52,7 +52,7 @@ static tarn_status take(const struct reading *r, void *out, size_t bytes)
 
 /* One member. */
 struct member {
-    char name[NAME + 1]; /* "" behind the last */
+    char name[NAME + 1]; /* "" after the last */
     uint64_t bytes;
     bool is_file;
 };

@@ -70,7 +70,7 @@ void tn_zip_sort(struct tn_zip *zip);
 /* NULL: there is none of that name. */
 const struct tn_zip_entry *tn_zip_find(const struct tn_zip *zip, const char *name);
 
-/* A file to be written: some bytes, and more behind them. */
+/* A file to be written: some bytes, and more after them. */
 struct tn_zip_piece {
     const char *name;
     const void *head, *data;

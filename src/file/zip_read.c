@@ -336,7 +336,7 @@ static tarn_status take_memory(struct tn_zip *zip, const struct reading *r)
         aligned += tn_round_up((size_t)entry->bytes, TN_ALIGN);
     }
     zip->entries = calloc(r->count + 1, sizeof *zip->entries);
-    return zip->entries ? tn_bytes_take(&zip->bytes, aligned, r->err) : no_memory(r);
+    return zip->entries ? tn_bytes_allocate(&zip->bytes, aligned, r->err) : no_memory(r);
 }
 
 static tarn_status unpack_all(struct tn_zip *zip, const struct reading *r)

@@ -98,7 +98,7 @@ static tarn_status pack(const tarn_engine *e, struct tn_bytes *packed,
 
     for (size_t i = 0; i < n; i++)
         all += head + packed_bytes(e, streams[i]->head.position);
-    const tarn_status status = tn_bytes_take(packed, all, err);
+    const tarn_status status = tn_bytes_allocate(packed, all, err);
     unsigned char *to = packed->data;
 
     for (size_t i = 0; i < n && status == TARN_OK; i++) {
@@ -335,7 +335,7 @@ static tarn_status load_old(const tarn_engine *e, const struct tn_bytes *all,
     tarn_status status = check_old(e, origin, file, path, err);
 
     if (status != TARN_OK ||
-        (status = tn_bytes_take(&one, packed_bytes(e, origin->position), err)) != TARN_OK)
+        (status = tn_bytes_allocate(&one, packed_bytes(e, origin->position), err)) != TARN_OK)
         return status;
     for (size_t b = 0; b < origin->streams && status == TARN_OK; b++) {
         struct tn_stream_head head = {.position = origin->position, .number = b};
@@ -370,7 +370,7 @@ static tarn_status load(const tarn_engine *e, tarn_stream *const *streams, size_
         return status;
     if (!tn_size_product(&bytes, (size_t[]){n, size}, 2))
         return tn_fail(err, TARN_ENOMEM, "%s: %zu streams do not fit in memory", path, n);
-    if ((status = tn_bytes_take(&all, bytes, err)) != TARN_OK)
+    if ((status = tn_bytes_allocate(&all, bytes, err)) != TARN_OK)
         return status;
     status = tn_safetensors_find(file, streams_tensor)
                  ? load_new(e, &all, n, file, path, err)
@@ -386,7 +386,7 @@ static tarn_status parse(struct tn_safetensors *file, const void *bytes, size_t 
                          tarn_error *err)
 {
     struct tn_bytes copy;
-    tarn_status status = tn_bytes_take(&copy, size, err);
+    tarn_status status = tn_bytes_allocate(&copy, size, err);
 
     if (status != TARN_OK)
         return status;

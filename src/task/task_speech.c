@@ -219,9 +219,9 @@ static bool lost(const tarn_task *task, const struct tn_batch *batch, enum tn_sp
 
     if (b >= own->count || own->problems[b].status == TARN_OK)
         return false;
-    const struct tn_utterance *const told = &set->spoken[split][own->utterances[b]].told;
+    const struct tn_utterance *const row = &set->spoken[split][own->utterances[b]].row;
 
-    *out = (tarn_skipped){told->file, told->line, own->problems[b].text};
+    *out = (tarn_skipped){row->file, row->line, own->problems[b].text};
     return true;
 }
 

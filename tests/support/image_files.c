@@ -16,7 +16,7 @@ static struct tn_bytes bytes_of(size_t size)
 {
     struct tn_bytes bytes;
 
-    assert_int_equal(tn_bytes_take(&bytes, size, NULL), TARN_OK);
+    assert_int_equal(tn_bytes_allocate(&bytes, size, NULL), TARN_OK);
     return bytes;
 }
 

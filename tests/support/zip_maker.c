@@ -150,7 +150,7 @@ struct tn_bytes zip_make_as(const struct zip_made *entries, size_t count, unsign
     assert_true(count <= ENTRIES);
     for (size_t i = 0; i < count; i++)
         most += LOCAL + CENTRAL + EXTRA + 2 * strlen(entries[i].name) + entries[i].bytes;
-    check_ok(tn_bytes_take(&out, most, NULL), NULL);
+    check_ok(tn_bytes_allocate(&out, most, NULL), NULL);
     out.size = 0;
     for (size_t i = 0; i < count; i++) {
         struct written *const w = &written[i];
@@ -181,9 +181,9 @@ struct tn_bytes zip_make_nested(const char *name, size_t levels, size_t bytes)
     struct tn_bytes out, head;
 
     assert_true(levels <= ENTRIES);
-    check_ok(tn_bytes_take(&out, bytes + levels * (LOCAL + CENTRAL + 2 * NAME) + END, NULL),
+    check_ok(tn_bytes_allocate(&out, bytes + levels * (LOCAL + CENTRAL + 2 * NAME) + END, NULL),
              NULL);
-    check_ok(tn_bytes_take(&head, LOCAL + NAME, NULL), NULL);
+    check_ok(tn_bytes_allocate(&head, LOCAL + NAME, NULL), NULL);
     memset(out.data, 0, out.size);
     out.size = bytes;
     for (size_t i = levels; i-- > 0;) {
