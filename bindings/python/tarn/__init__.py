@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from typing import Dict, List
 
-from ._attention import (AttentionState, attention, attention_backward, attention_vjp,
-                         causal_dot_product, causal_dot_product_backward)
+from ._attention import (AttentionState, attention, attention_backward, attention_inputs,
+                         attention_vjp, causal_dot_product, causal_dot_product_backward)
 from ._errors import (BusyError, ClosedError, Error, FileError, FormatError,
                       InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName,
                       UnsupportedError)
@@ -20,8 +20,8 @@ from ._state import State
 __all__ = [
     "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError",
     "FormatError", "InvalidArgument", "MachineError", "Model", "Note", "NumberError",
-    "OutOfMemory", "State", "UnknownName", "UnsupportedError", "__version__", "attention", "attention_backward",
-    "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
+    "OutOfMemory", "State", "UnknownName", "UnsupportedError", "__version__", "attention",
+    "attention_backward", "attention_inputs", "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
     "cpus", "feature_maps", "matmul_backend", "presets",
 ]
 

@@ -2,7 +2,7 @@
 """NumPy arrays in the form that the library needs: f32 with strides, int32 symbols, lengths."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Tuple
+from typing import Any, NamedTuple, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,6 @@ from ._errors import InvalidArgument, OutOfMemory
 
 Floats = npt.NDArray[np.float32]
 Symbols = npt.NDArray[np.int32]
-
-
-def positions_of(causal: bool, queries: int, keys: int, values: int) -> int:
-    """How many keys and values there should be, so that a refusal names the one that has another
-    number: those of the keys, unless the values alone have as many as causal queries need."""
-    return values if causal and values == queries else keys
 
 
 def plain(a: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
@@ -47,7 +41,7 @@ def _usable(a: npt.NDArray[Any]) -> bool:
                 and all(step % 4 == 0 for step in a.strides[:-1]))
 
 
-def floats(name: str, value: Any, letters: str,
+def floats(name: str, value: Any, letters: Sequence[str],
            shape: Optional[Tuple[int, ...]] = None) -> Floats:
     """A floating-point array as f32; f16 and f64 are converted. Letters name the dimensions."""
     a = np.asarray(value)
@@ -77,12 +71,17 @@ def address_of(a: Optional[npt.NDArray[Any]]) -> Optional[int]:
 
 
 def heads_first(a: Floats) -> Strided:
-    """An array (B, H, N, D)."""
+    """An array (B, H, N, D), or (B, H, N) of scalars."""
     return Strided(a.ctypes.data, a.strides[0] // 4, a.strides[2] // 4, a.strides[1] // 4)
 
 
+def only_heads(a: Floats) -> Strided:
+    """An array (H, D), or (H) of scalars."""
+    return Strided(a.ctypes.data, 0, 0, a.strides[0] // 4)
+
+
 def one_position(a: Floats) -> Strided:
-    """An array (B, H, D)."""
+    """An array (B, H, D), or (B, H) of scalars."""
     return Strided(a.ctypes.data, a.strides[0] // 4, 0, a.strides[1] // 4)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from functools import lru_cache
-from typing import NamedTuple, Optional, Sequence, Tuple
+from typing import NamedTuple, Optional, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,17 +16,6 @@ from ._library import Handle, call, create, lib
 
 Bytes = npt.NDArray[np.uint8]
 Lengths = Optional[npt.NDArray[np.uintp]]
-
-
-def inputs_of(kind: bytes) -> Tuple[str, ...]:
-    """The names of a kind's inputs, in order; of an unknown kind those that most have."""
-    listed = lib.tarn_attention_inputs(kind)
-    if not listed:
-        return ("query", "key", "value")
-    names = []
-    while listed[len(names)].name:
-        names.append(listed[len(names)].name.decode())
-    return tuple(names)
 
 
 def scratch(size: int) -> Bytes:

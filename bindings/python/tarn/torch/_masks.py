@@ -5,7 +5,7 @@ An attention mask must be full or causal, and key lengths must keep the first ke
 sequence. Anything else is not supported and raises an error."""
 from __future__ import annotations
 
-from typing import Any, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import torch
 
@@ -143,8 +143,9 @@ def seen_by(mask: Any, queries: int, keys: int) -> Seen:
     return seen
 
 
-def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[List[int]]:
-    """The lengths of a length mask; None: no padding."""
+def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[torch.Tensor]:
+    """The lengths of a length mask; None: no padding. The operator checks their values, so that
+    compiled functions need not read them."""
     if mask is None or getattr(mask, "all_ones", False) is True:
         return None
     found = getattr(mask, "lengths", mask)
@@ -156,11 +157,7 @@ def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[List[int
     if not whole or tuple(found.shape) != (batch,):
         raise InvalidArgument(f"{name}: is {found.dtype} of shape {tuple(found.shape)}; it must "
                               f"be {batch} whole numbers")
-    values = [int(value) for value in found.tolist()]
-    if not all(0 <= value <= most for value in values):
-        raise InvalidArgument(f"{name}: are from {min(values)} to {max(values)}; they must be from "
-                              f"0 to {most}")
-    return values
+    return found
 
 
 def _counted(name: str, mask: Any, batch: int, most: int) -> torch.Tensor:

@@ -14,9 +14,10 @@ from torch import nn
 from .._attention import AttentionState
 from .._errors import InvalidArgument
 from .._library import Alone, number, text
-from ._functions import attention, default_threads, wants_grad
+from ._functions import attention
 from ._masks import Seen, lengths_of, seen_by
-from ._tensors import floats, one_position, placed
+from ._operators import threads_now
+from ._tensors import floats, one_position, placed, wants_grad
 
 FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
 
@@ -219,7 +220,7 @@ class _Recurrent:
         if state is None:
             state = AttentionState(q.shape[0], q.shape[1], q.shape[2], value.shape[2],
                                    module.kind, feature_map, longest=longest,
-                                   threads=default_threads())
+                                   threads=threads_now(-1))
             state._feature_map = phi if _is_random(phi) else None
         elif (state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map))
               or _is_random(state._feature_map) != _is_random(_map_of(module))):

@@ -2,7 +2,7 @@
 """Tensors in the form that the library needs: f32 on the CPU, with strides."""
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple
+from typing import Any, Optional, Sequence, Tuple
 
 import torch
 
@@ -12,12 +12,12 @@ from .._errors import InvalidArgument
 _narrow = (torch.float16, torch.bfloat16)
 
 
-def floats(name: str, value: Any, letters: str,
+def floats(name: str, value: Any, letters: Sequence[str],
            shape: Optional[Tuple[int, ...]] = None) -> torch.Tensor:
     """An f32 tensor; f16 and bf16 are converted without loss."""
-    wanted = f"({', '.join(letters)})"
     if not isinstance(value, torch.Tensor):
-        raise InvalidArgument(f"{name}: is {type(value).__name__}; it must be a tensor {wanted}")
+        raise InvalidArgument(f"{name}: is {type(value).__name__}; it must be a tensor "
+                              f"{_written(letters)}")
     if value.device.type != "cpu":
         raise InvalidArgument(f"{name}: is on {value.device}; it must be on the CPU: use .cpu()")
     if value.layout != torch.strided:
@@ -25,11 +25,20 @@ def floats(name: str, value: Any, letters: str,
     if value.dtype != torch.float32 and value.dtype not in _narrow:
         raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float32: use .float()")
     if value.dim() != len(letters):
-        raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be {wanted}")
+        raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be "
+                              f"{_written(letters)}")
     if shape is not None and tuple(value.shape) != shape:
-        raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be {wanted} = "
-                              f"{shape}")
-    return value.float()
+        raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be "
+                              f"{_written(letters)} = {shape}")
+    return value if value.dtype == torch.float32 else value.float()
+
+
+def _written(letters: Sequence[str]) -> str:
+    return f"({', '.join(letters)})"
+
+
+def wants_grad(*tensors: Optional[torch.Tensor]) -> bool:
+    return torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in tensors)
 
 
 def placed(t: torch.Tensor) -> torch.Tensor:
@@ -42,8 +51,13 @@ def placed(t: torch.Tensor) -> torch.Tensor:
 
 
 def positions_first(t: torch.Tensor) -> Strided:
-    """A tensor (N, L, H, E)."""
+    """A tensor (N, L, H, E), or (N, L, H) of scalars."""
     return Strided(t.data_ptr(), t.stride(0), t.stride(1), t.stride(2))
+
+
+def only_heads(t: torch.Tensor) -> Strided:
+    """A tensor (H, E), or (H) of scalars."""
+    return Strided(t.data_ptr(), 0, 0, t.stride(0))
 
 
 def heads_first(t: torch.Tensor) -> Strided:
