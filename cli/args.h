@@ -26,6 +26,7 @@ enum args_type {
     ARGS_SECONDS, /* double: above 0 */
     ARGS_NUMBER,  /* double: finite, from minimum to maximum */
     ARGS_TEXT,    /* const char *: not copied; NULL if not given; required if minimum is 1 */
+    ARGS_FIELD,   /* likewise, "true" for one without an argument; the default is only shown */
     ARGS_OPERAND, /* likewise, a word without dashes, in the order of the table */
     ARGS_OPERANDS /* struct args_words: all remaining such words, at least `minimum` */
 };
@@ -69,27 +70,15 @@ struct args_group {
 
 struct command;
 
-extern const char args_help_help[]; /* the help of --help */
-
-enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, ARGS_GO_ON = -1 };
-
-/* Fills *values from argv[1] on. Returns ARGS_GO_ON, or the exit code after --help or an error
- * message was printed. */
-int args_read(const struct command *command, void *values, int argc, char **argv);
+/* Fills *values from argv[1] on. Prints the help and ends the program if it is asked for, and
+ * refuses arguments that are wrong. */
+void args_read(const struct command *command, void *values, int argc, char **argv);
 
 bool args_is_help(const char *word); /* "--help" or "-h" */
 
 bool args_is_operand(const struct args_option *option);
 bool args_is_required(const struct args_option *option);
 const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
-
-/* Calls `put` for the operands, for the options of a group in the order of its list, and for
- * the options that are in no group. */
-typedef void args_put(void *context, const struct args_option *option);
-void args_each_operand(const struct command *command, args_put *put, void *context);
-void args_each_in(const struct command *command, const struct args_group *group, args_put *put,
-                  void *context);
-void args_each_other(const struct command *command, args_put *put, void *context);
 
 /* The table of the values of an option; NULL: it has none. */
 const struct args_table *args_table_of(const struct command *command, const char *option);

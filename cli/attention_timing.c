@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench_memory.h"
-#include "stopwatch.h"
-
 static const double enough_seconds = 1.0; /* of runs, when --repeat leaves it open */
 static const double long_run = 10.0;      /* seconds: two such runs are enough */
 
@@ -23,7 +20,7 @@ struct memory {
     tarn_attention_arrays arrays;
 };
 
-/* ---- sizes -------------------------------------------------------------- */
+/* ---- Sizes -------------------------------------------------------------- */
 
 static size_t width_of(const tarn_attention_desc *desc, const tarn_attention_input *input)
 {
@@ -47,7 +44,7 @@ size_t attention_timing_array_bytes(const struct attention_timing *t)
     return bytes < 0x1p53 ? (size_t)bytes : SIZE_MAX;
 }
 
-tarn_status attention_timing_measure_sizes(struct attention_timing *t, tarn_error *err)
+tarn_status attention_timing_plan(struct attention_timing *t, tarn_error *err)
 {
     tarn_attention *attention;
     const tarn_status status = tarn_attention_create(&attention, &t->desc, err);
@@ -65,7 +62,7 @@ tarn_status attention_timing_measure_sizes(struct attention_timing *t, tarn_erro
     return TARN_OK;
 }
 
-/* ---- memory ------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 /* The sum of four uniform 16-bit numbers, scaled to variance 1: normal enough, and fast. */
 static float draw(uint64_t *state)
@@ -132,65 +129,62 @@ static void activate(const struct attention_timing *t, struct memory *memory)
         }
 }
 
-static void memory_clear(struct memory *memory)
-{
-    free(memory->block);
-    free(memory->saved);
-    free(memory->work);
-}
-
-static tarn_status memory_init(struct memory *memory, const struct attention_timing *t,
-                               const tarn_attention *attention, tarn_error *err)
+static struct memory memory_new(const struct attention_timing *t,
+                                const tarn_attention *attention)
 {
     uint64_t state = t->desc.seed;
-
-    *memory = (struct memory){
-        .block = bench_block_new(t->array_bytes + ARRAYS * GAP * sizeof(float)),
-        .saved = t->forward_only ? NULL : bench_block_new(tarn_attention_saved_size(attention)),
-        .work = bench_block_new(tarn_attention_workspace_size(attention)),
+    struct memory memory = {
+        .block = hardware_block(t->array_bytes + ARRAYS * GAP * sizeof(float)),
+        .saved = t->forward_only ? NULL : hardware_block(tarn_attention_saved_size(attention)),
+        .work = hardware_block(tarn_attention_workspace_size(attention)),
     };
-    if (!memory->block || !memory->work || (!memory->saved && !t->forward_only))
-        return bench_no_memory(err, "the %zu bytes of %s at length %zu",
-                               attention_timing_peak_bytes(t), t->label, t->desc.queries);
-    const float *const outputs = lay_out_arrays(t, memory);
-    for (float *x = memory->block; x < outputs; x++)
+
+    if (!memory.block || !memory.work || (!memory.saved && !t->forward_only))
+        fail("not enough memory for the %zu bytes of %s at length %zu",
+             attention_timing_peak_bytes(t), t->label, t->desc.queries);
+    const float *const outputs = lay_out_arrays(t, &memory);
+
+    for (float *x = memory.block; x < outputs; x++)
         *x = draw(&state);
-    activate(t, memory);
-    return TARN_OK;
+    activate(t, &memory);
+    return memory;
 }
 
-/* ---- time --------------------------------------------------------------- */
+/* ---- Time --------------------------------------------------------------- */
 
-static tarn_status run_once(struct attention_timing *t, const tarn_attention *attention,
-                            const struct memory *memory, double *seconds, tarn_error *err)
+/* Returns the seconds. */
+static double run_once(struct attention_timing *t, const tarn_attention *attention,
+                       const struct memory *memory)
 {
-    const double start = stopwatch_seconds();
-    tarn_status status =
-        tarn_attention_forward(attention, &memory->arrays, memory->saved, memory->work, err);
-    const double middle = stopwatch_seconds();
+    const tarn_attention_arrays *const arrays = &memory->arrays;
+    const double start = seconds_now();
 
-    if (status == TARN_OK && !t->forward_only)
-        status = tarn_attention_backward(attention, &memory->arrays, memory->saved,
-                                         memory->work, err);
-    const double end = stopwatch_seconds();
+    must(tarn_attention_forward(attention, arrays, memory->saved, memory->work, &failure));
+    const double middle = seconds_now();
 
     t->forward_s = fmin(t->forward_s, middle - start); /* of NAN and a number, the number */
-    if (!t->forward_only)
-        t->backward_s = fmin(t->backward_s, end - middle);
-    *seconds = end - start;
-    return status;
+    if (t->forward_only)
+        return middle - start;
+    must(tarn_attention_backward(attention, arrays, memory->saved, memory->work, &failure));
+    const double end = seconds_now();
+
+    t->backward_s = fmin(t->backward_s, end - middle);
+    return end - start;
 }
 
 /* The fastest of several runs: noise only ever slows one down. */
-static tarn_status run_often(struct attention_timing *t, const tarn_attention *attention,
-                             const struct memory *memory, tarn_error *err)
+void attention_timing_run(struct attention_timing *t)
 {
-    double total = 0.0, seconds = 0.0;
-    tarn_status status = TARN_OK;
+    tarn_attention *attention;
+    double total = 0.0;
     bool enough = false;
 
-    for (size_t runs = 1; status == TARN_OK && !enough; runs++) {
-        status = run_once(t, attention, memory, &seconds, err);
+    must(tarn_attention_create(&attention, &t->desc, &failure));
+    struct memory memory = memory_new(t, attention);
+
+    for (size_t runs = 1; !enough; runs++) {
+        const double seconds = run_once(t, attention, &memory);
+
         total += seconds;
         if (t->repeat > 0)
             enough = runs >= t->repeat;
@@ -198,25 +192,13 @@ static tarn_status run_often(struct attention_timing *t, const tarn_attention *a
             enough = total >= enough_seconds &&
                      runs >= (seconds > long_run ? LONG_RUNS_MIN : RUNS_MIN);
     }
-    return status;
-}
-
-tarn_status attention_timing_run(struct attention_timing *t, tarn_error *err)
-{
-    tarn_attention *attention;
-    struct memory memory = {0};
-    tarn_status status = tarn_attention_create(&attention, &t->desc, err);
-
-    if (status == TARN_OK)
-        status = memory_init(&memory, t, attention, err);
-    if (status == TARN_OK)
-        status = run_often(t, attention, &memory, err);
-    memory_clear(&memory);
+    free(memory.block);
+    free(memory.saved);
+    free(memory.work);
     tarn_attention_free(attention);
-    return status;
 }
 
-/* ---- derived ------------------------------------------------------------ */
+/* ---- Derived ------------------------------------------------------------ */
 
 double attention_timing_seconds(const struct attention_timing *t)
 {

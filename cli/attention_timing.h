@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* attention_timing.h - the time and memory of one attention at one length: what to run, what
- * came out. */
+ * came out, and the table of tarn bench attention --demo. */
 #ifndef ATTENTION_TIMING_H
 #define ATTENTION_TIMING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "tarn/tarn.h"
+#include "bench.h"
 
 struct attention_timing {
     /* what to run */
@@ -29,16 +25,21 @@ struct attention_timing {
 size_t attention_timing_array_bytes(const struct attention_timing *timing);
 
 /* Fills flops and bytes from a plan, without running it. */
-tarn_status attention_timing_measure_sizes(struct attention_timing *timing, tarn_error *err);
+tarn_status attention_timing_plan(struct attention_timing *timing, tarn_error *err);
 
 /* Runs forward and backward on random arrays; the seconds become those of the best run, of this
  * call and those before. */
-tarn_status attention_timing_run(struct attention_timing *timing, tarn_error *err);
+void attention_timing_run(struct attention_timing *timing);
 
 /* Seconds per forward and backward; NAN if it was not run. */
 double attention_timing_seconds(const struct attention_timing *timing);
 
 /* Of arrays and all else; SIZE_MAX: cannot be counted. */
 size_t attention_timing_peak_bytes(const struct attention_timing *timing);
+
+/* The paper's point in one small table. The methods as --attention takes them; a row is printed
+ * when the last of them at a length is there. */
+extern const char demo_methods[];
+void demo_put(const struct bench_run *run, const struct attention_timing *timing);
 
 #endif

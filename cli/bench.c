@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+/* bench.c - tarn bench: the table of benchmarks, and how one runs. */
 #include "bench.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench_output.h"
-#include "progress_line.h"
-#include "stopwatch.h"
+#include "progress.h"
+
+const struct command cmd_bench = {
+    .name = "tarn bench",
+    .summary = "measure the speed and memory of attention and models",
+    .help = "Measure speed and memory, each compared with the limits of this machine. Figures "
+            "and tables are those of the paper.",
+    .rows = (const struct command *const[]){&bench_peak, &bench_kernels, &bench_attention,
+                                            &bench_train, &bench_generate, &bench_image,
+                                            &bench_speech, &bench_threads, NULL},
+    .examples = "tarn bench peak\n"
+                "tarn bench attention --demo\n"
+                "tarn bench image --preset mnist-paper --method linear,softmax\n",
+};
 
 static const double peak_every = 1.0; /* seconds between measurements of the peak */
 
@@ -14,10 +26,8 @@ static const double peak_every = 1.0; /* seconds between measurements of the pea
 
 void *bench_cases(struct bench_run *run, size_t count)
 {
-    run->cases = calloc(count, run->bench->case_size);
-    run->count = run->cases ? count : 0;
-    if (!run->cases)
-        command_fail(run->command, "not enough memory for %zu cases", count);
+    run->cases = allocate(count, run->bench->case_size, "%zu cases", count);
+    run->count = count;
     return run->cases;
 }
 
@@ -31,63 +41,57 @@ size_t bench_case_index(const struct bench_run *run, const void *one)
     return (size_t)((const char *)one - (const char *)run->cases) / run->bench->case_size;
 }
 
-static tarn_status open_case(struct bench_run *run, void *one, tarn_error *err)
+static void open_case(struct bench_run *run, size_t index)
 {
-    return run->bench->open ? run->bench->open(run, one, err) : TARN_OK;
+    if (run->bench->open)
+        run->bench->open(run, bench_case_at(run, index));
 }
 
-static void close_case(struct bench_run *run, void *one)
+static void close_case(const struct bench_run *run, size_t index)
 {
     if (run->bench->close)
-        run->bench->close(run, one);
+        run->bench->close(bench_case_at(run, index));
 }
 
 /* ---- Turns -------------------------------------------------------------- */
 
 /* The peak, again and again: the speed of a shared machine varies. */
-static tarn_status measure_peak(struct bench_run *run, double *measured, tarn_error *err)
+static void measure_peak(struct bench_run *run, double *measured)
 {
     const tarn_host *const host = &run->options->host;
     double gflops = 0.0;
 
-    if (!run->bench->has_peak || stopwatch_seconds() - *measured < peak_every)
-        return TARN_OK;
-    const tarn_status status = tarn_measure_fma_f32(&gflops, host->cpu, host->threads, err);
-
+    if (!run->bench->has_peak || seconds_now() - *measured < peak_every)
+        return;
+    must(tarn_measure_fma_f32(&gflops, host->cpu, host->threads, &failure));
     run->fma_gflops = fmax(run->fma_gflops, gflops);
-    *measured = stopwatch_seconds();
-    return status;
+    *measured = seconds_now();
 }
 
 /* On a terminal a line that the results replace; in a log only results matter. */
-static void show_progress(struct progress_line *line, const struct bench_run *run, size_t index,
-                          size_t round)
+static void show_progress(const struct bench_run *run, size_t index, size_t round)
 {
-    const double now = stopwatch_seconds();
-    struct progress_parts parts = {0};
-
-    if (!line->on_terminal || !progress_line_is_due(line, now))
+    if (!progress_is_due() || !progress_on_terminal())
         return;
-    progress_part(&parts, 0, "case %zu of %zu", index + 1, run->count);
-    progress_part(&parts, 1, "round %zu of %zu", round + 1, run->rounds);
-    progress_line_show(line, &parts, now);
+    progress_part(0, "case %zu of %zu", index + 1, run->count);
+    progress_part(1, "round %zu of %zu", round + 1, run->rounds);
+    progress_show();
 }
 
-static tarn_status take_turn(struct bench_run *run, size_t index, size_t round, tarn_error *err)
+static void take_turn(struct bench_run *run, size_t index, size_t round)
 {
     void *const one = bench_case_at(run, index);
-    tarn_status status = TARN_OK;
+    const bool opens = run->bench->open_in_turn;
 
-    if (run->bench->open_in_turn)
-        status = open_case(run, one, err);
-    if (status == TARN_OK)
-        status = run->bench->measure(run, one, round, err);
-    if (run->bench->open_in_turn) {
-        close_case(run, one);
-        if (status == TARN_OK && round + 1 == run->rounds)
-            run->bench->report(run, one);
-    }
-    return status;
+    show_progress(run, index, round);
+    if (opens)
+        open_case(run, index);
+    run->bench->measure(run, one, round);
+    if (opens)
+        close_case(run, index);
+    progress_erase();
+    if (opens && round + 1 == run->rounds)
+        run->bench->report(run, one);
 }
 
 static bool is_enough(const struct bench_run *run, size_t round, double seconds)
@@ -97,72 +101,42 @@ static bool is_enough(const struct bench_run *run, size_t round, double seconds)
 }
 
 /* Cases from `first` to before `end` in turns. */
-static tarn_status take_turns(struct bench_run *run, size_t first, size_t end, tarn_error *err)
+static void take_turns(struct bench_run *run, size_t first, size_t end)
 {
-    const double begin = stopwatch_seconds();
-    struct progress_line line = progress_line_of(begin);
     double measured = -peak_every;
-    tarn_status status = TARN_OK;
 
-    for (size_t round = 0;
-         status == TARN_OK && !is_enough(run, round, stopwatch_seconds() - begin); round++) {
-        status = measure_peak(run, &measured, err);
-        for (size_t i = first; i < end && status == TARN_OK; i++) {
-            show_progress(&line, run, i, round);
-            status = take_turn(run, i, round, err);
-            progress_line_erase(&line);
-        }
+    progress_begin();
+    for (size_t round = 0; !is_enough(run, round, progress_seconds()); round++) {
+        measure_peak(run, &measured);
+        for (size_t i = first; i < end; i++)
+            take_turn(run, i, round);
     }
-    return status == TARN_OK ? measure_peak(run, &measured, err) : status;
+    measure_peak(run, &measured);
 }
 
 /* Those that take turns are open together, unless a case is too large for that. */
-static tarn_status run_together(struct bench_run *run, size_t first, size_t end,
-                                tarn_error *err)
+static void run_together(struct bench_run *run, size_t first, size_t end)
 {
-    const bool opens = !run->bench->open_in_turn;
-    tarn_status status = TARN_OK;
-    size_t open = first;
-
-    for (; opens && open < end && status == TARN_OK; open++)
-        status = open_case(run, bench_case_at(run, open), err);
-    if (status == TARN_OK)
-        status = take_turns(run, first, end, err);
-    for (size_t i = first; opens && i < end && status == TARN_OK; i++)
+    if (run->bench->open_in_turn) {
+        take_turns(run, first, end);
+        return;
+    }
+    for (size_t i = first; i < end; i++)
+        open_case(run, i);
+    take_turns(run, first, end);
+    for (size_t i = first; i < end; i++)
         run->bench->report(run, bench_case_at(run, i));
-    for (size_t i = first; opens && i < open; i++)
-        close_case(run, bench_case_at(run, i));
-    return status;
+    for (size_t i = first; i < end; i++)
+        close_case(run, i);
 }
 
 /* ---- All of it ---------------------------------------------------------- */
 
-static int measure_all(struct bench_run *run)
-{
-    const size_t step = run->together ? run->together : run->count;
-    tarn_status status = TARN_OK;
-    tarn_error err;
-
-    for (size_t i = 0; i < run->count && status == TARN_OK; i += step)
-        status = run_together(run, i, i + step, &err);
-    if (status != TARN_OK)
-        return command_error(run->command, &err);
-    if (run->bench->conclude && !run->options->json)
-        run->bench->conclude(run);
-    return EXIT_DONE;
-}
-
-void bench_report(struct bench_run *run, const struct bench_record *record)
-{
-    bench_output_put(run->output, record);
-}
-
-int bench_run(const struct command *command, void *values)
+void bench_run(const struct command *command, void *values)
 {
     const struct bench *const bench = command->bench;
     struct bench_options *const options = values;
     struct bench_run run = {
-        .command = command,
         .bench = bench,
         .values = values,
         .options = options,
@@ -170,19 +144,19 @@ int bench_run(const struct command *command, void *values)
         .cpu = options->host.cpu ? options->host.cpu : tarn_cpu_name(0),
         .threads = options->host.threads ? options->host.threads : tarn_threads_default(),
     };
-    struct bench_output output = {.run = &run};
-    int code;
 
-    run.output = &output;
     hardware_name(run.processor, sizeof run.processor);
-    if ((code = bench_output_check(&output)) == ARGS_GO_ON &&
-        (code = bench->list(&run)) == ARGS_GO_ON)
-        code = bench_output_open(&output) ? measure_all(&run) : EXIT_FAILED;
-    if (code == EXIT_DONE)
-        code = bench_output_finish(&output);
-    bench_output_free(&output);
-    if (bench->free)
-        bench->free(&run);
+    bench_output_open(&run);
+    bench->list(&run);
+    const size_t step = run.together ? run.together : run.count;
+
+    for (size_t i = 0; i < run.count; i += step)
+        run_together(&run, i, i + step);
+    if (bench->conclude && !options->json)
+        bench->conclude(&run);
+    bench_output_finish(&run);
+    if (bench->close_shared)
+        bench->close_shared(run.shared);
+    free(run.shared);
     free(run.cases);
-    return code;
 }

@@ -7,10 +7,12 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include "bench_plot.h"
-#include "bench_record.h"
+#include <stdio.h>
+
 #include "command.h"
 #include "hardware.h"
+
+/* ---- Options ------------------------------------------------------------ */
 
 /* The first member of a benchmark's values. */
 struct bench_options {
@@ -21,39 +23,37 @@ struct bench_options {
 };
 
 /* Rows for these. `object`: what one JSON object is printed for. */
-#define BENCH_AT(type, field) offsetof(type, common.field)
-#define BENCH_REPEAT(type, initial, least, most, help)                                         \
+#define BENCH_AT(field) offsetof(struct bench_options, field)
+#define BENCH_REPEAT(initial, least, most, help)                                               \
     {                                                                                          \
-        "repeat", "N", ARGS_COUNT, initial, BENCH_AT(type, repeat), least, most, help          \
+        "repeat", "N", ARGS_COUNT, initial, BENCH_AT(repeat), least, most, help                \
     }
-#define BENCH_THREADS(type, help)                                                              \
+#define BENCH_THREADS(help)                                                                    \
     {                                                                                          \
-        "threads", "N", ARGS_HOST, "0", BENCH_AT(type, host), 0, 1024, help                    \
+        "threads", "N", ARGS_HOST, "0", BENCH_AT(host), 0, 1024, help                          \
     }
-#define BENCH_JSON(type, object)                                                               \
+#define BENCH_JSON(object)                                                                     \
     {                                                                                          \
-        "json", NULL, ARGS_FLAG, NULL, BENCH_AT(type, json), 0, 0,                             \
+        "json", NULL, ARGS_FLAG, NULL, BENCH_AT(json), 0, 0,                                   \
             "print one JSON object per " object                                                \
     }
-#define BENCH_CSV(type)                                                                        \
+#define BENCH_FILES                                                                            \
+    {"csv", "FILE", ARGS_TEXT, NULL, BENCH_AT(csv), 0, 0, "write the table as CSV"},           \
     {                                                                                          \
-        "csv", "FILE", ARGS_TEXT, NULL, BENCH_AT(type, csv), 0, 0, "write the table as CSV"    \
-    }
-#define BENCH_PLOT(type)                                                                       \
-    {                                                                                          \
-        "plot", "FILE", ARGS_TEXT, NULL, BENCH_AT(type, plot), 0, 0,                           \
+        "plot", "FILE", ARGS_TEXT, NULL, BENCH_AT(plot), 0, 0,                                 \
             "draw the results with gnuplot as .svg or .png, and write them to --csv, or to a " \
             ".csv file of the same name"                                                       \
     }
 
+/* ---- Runs --------------------------------------------------------------- */
+
 struct bench_run {
-    const struct command *command;
     const struct bench *bench;
     void *values;                  /* of the command's options */
     struct bench_options *options; /* their first member */
     void *cases;
     size_t count; /* of cases */
-    void *shared; /* the benchmark's own, for all cases */
+    void *shared; /* the benchmark's own, for all cases; freed at the end */
 
     /* Set by list(): how often cases take turns, [options->repeat]; fewer turns, but at least
      * `rounds_least`, are enough after some seconds, if these are set. */
@@ -67,43 +67,113 @@ struct bench_run {
     const char *cpu;   /* instruction set */
     size_t threads;    /* options->host.threads, or all */
     double fma_gflops; /* the peak, the best of measurements between rounds */
+};
 
-    struct bench_output *output;
+/* Results against a number, one line per method, as in Figure 1 of the paper. */
+enum { BENCH_PANELS = 2 };
+
+struct bench_plot {
+    const char *x, *x_label; /* key of a number */
+    const char *series;      /* key of a text: one line for each */
+    struct {
+        const char *key, *label;
+        double scale;       /* of the axis: label units per unit of the cell */
+    } panels[BENCH_PANELS]; /* side by side; a NULL key ends them */
 };
 
 struct bench {
     size_t case_size;
     const char *note; /* a line below the title; NULL: none */
     struct bench_plot plot;
-    bool has_peak; /* the multiply-add peak is measured */
-    bool
-        open_in_turn; /* a case is open only during its turn: all together would be too large */
+    bool has_peak;     /* the multiply-add peak is measured */
+    bool open_in_turn; /* a case is open only during its turn: all would be too large */
 
-    /* Makes run->cases by bench_cases(). Returns ARGS_GO_ON, or the exit code after a message.
-     */
-    int (*list)(struct bench_run *run);
+    void (*list)(struct bench_run *run); /* makes run->cases by bench_cases() */
 
     /* Those that are not needed may be NULL. */
-    tarn_status (*open)(struct bench_run *run, void *one, tarn_error *err);
-    tarn_status (*measure)(struct bench_run *run, void *one, size_t round, tarn_error *err);
-    void (*close)(struct bench_run *run, void *one); /* also if open() failed */
+    void (*open)(struct bench_run *run, void *one);
+    void (*measure)(struct bench_run *run, void *one, size_t round);
+    void (*close)(void *one);
 
     /* Writes the results down and hands them to bench_report(), when a case and all that it
      * takes turns with have been measured. */
-    void (*report)(struct bench_run *run, const void *one);
+    void (*report)(const struct bench_run *run, const void *one);
 
     void (*conclude)(const struct bench_run *run); /* prints what is below the table */
-    void (*free)(struct bench_run *run);
+    void (*close_shared)(void *shared);            /* but not its memory */
 };
 
-/* The whole benchmark; the exit code. */
-int bench_run(const struct command *command, void *values);
+/* The whole benchmark. */
+void bench_run(const struct command *command, void *values);
 
-/* Memory for the cases, zeroed; NULL after a message. */
+/* Memory for the cases, zeroed. */
 void *bench_cases(struct bench_run *run, size_t count);
 void *bench_case_at(const struct bench_run *run, size_t index);
 size_t bench_case_index(const struct bench_run *run, const void *one);
 
-void bench_report(struct bench_run *run, const struct bench_record *record);
+/* ---- Results ------------------------------------------------------------ */
+
+enum bench_kind { BENCH_TEXT, BENCH_COUNT, BENCH_NUMBER, BENCH_BYTES, BENCH_BOOL };
+
+/* One row of results: written down once, printed as a row of a table, a JSON object or a line
+ * of CSV. */
+struct bench_cell {
+    const char *key;   /* in JSON and CSV; NULL: not there */
+    const char *title; /* in the table; NULL: not there */
+    enum bench_kind kind;
+    const char *text;
+    double number;
+};
+
+enum { BENCH_CELLS = 40 };
+
+struct bench_record {
+    struct bench_cell cells[BENCH_CELLS];
+    size_t count;
+    const char *skipped; /* why there are no results; NULL: there are */
+};
+
+/* Appends a cell. Texts are not copied; NULL is null in JSON. Numbers that are not finite are
+ * null in JSON, empty in CSV and "-" in the table. */
+void bench_text(struct bench_record *record, const char *key, const char *title,
+                const char *text);
+void bench_count(struct bench_record *record, const char *key, const char *title, size_t count);
+void bench_number(struct bench_record *record, const char *key, const char *title,
+                  double number);
+void bench_bytes(struct bench_record *record, const char *key, const char *title, double bytes);
+void bench_bool(struct bench_record *record, const char *key, bool truth);
+
+/* A number that the table shows in another unit, `scale` times as large. */
+void bench_scaled(struct bench_record *record, const char *key, double number,
+                  const char *title, double scale);
+
+/* The last cell, "skipped". If there is a reason, the table shows it instead of results. */
+void bench_skipped(struct bench_record *record, const char *reason);
+
+/* NULL: there is no such cell. */
+const struct bench_cell *bench_cell(const struct bench_record *record, const char *key);
+
+void bench_table_head(const struct bench_record *record);
+void bench_table_row(const struct bench_record *record);
+void bench_json(const struct bench_record *record);
+void bench_csv_head(FILE *csv, const struct bench_record *record);
+void bench_csv_row(FILE *csv, const struct bench_record *record);
+
+/* ---- Where they go: standard output at once, files when all are there --- */
+
+/* Tries the files, so that a wrong folder is reported before hours of work. */
+void bench_output_open(const struct bench_run *run);
+
+/* A row of results. */
+void bench_report(const struct bench_run *run, const struct bench_record *record);
+
+/* Writes the files; fails if all was skipped. If the program ends without this, files are as
+ * before. */
+void bench_output_finish(const struct bench_run *run);
+
+/* The picture. Without gnuplot a warning: the numbers are in the CSV. Skipped records are left
+ * out; one at least is not. */
+void bench_plot_write(const char *path, const struct bench_run *run,
+                      const struct bench_record *records, size_t count);
 
 #endif

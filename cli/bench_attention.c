@@ -7,14 +7,10 @@
 #include <string.h>
 
 #include "attention_timing.h"
-#include "bench.h"
-#include "bench_demo.h"
-#include "bench_memory.h"
-#include "bench_methods.h"
 
 /* ---- Options ------------------------------------------------------------ */
 
-enum { LENGTHS_MAX = 64, TOKENS = 65536 }; /* TOKENS: batch times length in the figure */
+enum { TOKENS = 65536, METHODS_MAX = 16, SPEC_MAX = 128 }; /* TOKENS: batch times length */
 
 #define LENGTH_MAX ((size_t)1 << 40)
 #define WIDTH_MAX ((size_t)1 << 20)
@@ -30,7 +26,8 @@ struct values {
 #define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
-    {"attention", "SPEC[;SPEC...]", ARGS_TEXT, bench_methods_figure, AT(attention), 0, 0,
+    {"attention", "SPEC[;SPEC...]", ARGS_TEXT,
+     "softmax;softmax-stored;linear;lsh-1;lsh-4;lsh-8", AT(attention), 0, 0,
      "attention methods to compare, listed below"},
     {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
      "feature map of the methods that use one [elu]"},
@@ -54,7 +51,7 @@ static const struct args_option options[] = {
      "skip what needs more memory; 0: half of the installed memory"},
     {"time-limit", "SECONDS", ARGS_SECONDS, "600", AT(time_limit), 0, 0,
      "skip what is expected to take longer per forward and backward pass"},
-    BENCH_REPEAT(struct values, "0", 0, 1000000,
+    BENCH_REPEAT("0", 0, 1000000,
                  "repetitions; the fastest counts; 0: for a second, at least 3, or 2 if they "
                  "take over 10 s"),
     {"rounds", "N", ARGS_COUNT, "1", AT(rounds), 1, 1000000,
@@ -66,10 +63,9 @@ static const struct args_option options[] = {
      "random seed of arrays, features and hashes"},
     {"demo", NULL, ARGS_FLAG, NULL, AT(demo), 0, 0,
      "a short demonstration: softmax and linear attention up to length 8192"},
-    BENCH_THREADS(struct values, THREADS_HELP),
-    BENCH_JSON(struct values, "row"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_THREADS(THREADS_HELP),
+    BENCH_JSON("row"),
+    BENCH_FILES,
     {0},
 };
 
@@ -87,12 +83,6 @@ static const struct args_table tables[] = {
     {"feature maps", tarn_feature_map, "feature-map"},
     {0},
 };
-
-static int refuse(const char *option, const char *text, const char *expected)
-{
-    return command_refuse(&bench_attention, "--%s is '%.80s'; it must be %s", option, text,
-                          expected);
-}
 
 /* Replaces zeros by the actual defaults. */
 static void fill_in(struct values *v)
@@ -136,12 +126,78 @@ static bool read_lengths(size_t *first, size_t *last, const char *text)
     return !*text && *last >= *first;
 }
 
+/* ---- Methods ------------------------------------------------------------ */
+
+struct method {
+    char label[SPEC_MAX]; /* "lsh-4" */
+    char spec[SPEC_MAX];  /* "lsh:rounds=4" */
+    bool has_map;         /* takes --feature-map */
+};
+
+/* Short names, as the paper's figures write them. */
+static const struct {
+    const char *label, *spec;
+} known[] = {
+    {"softmax-stored", "softmax:store=1"},
+    {"lsh-1", "lsh:rounds=1"},
+    {"lsh-4", "lsh:rounds=4"},
+    {"lsh-8", "lsh:rounds=8"},
+};
+
+/* "elu" is allowed wherever a map is. */
+static bool takes_map(const char *spec)
+{
+    tarn_attention *attention;
+    const tarn_attention_desc desc = {.kind = spec,
+                                      .feature_map = "elu",
+                                      .batch = 1,
+                                      .heads = 1,
+                                      .queries = 1,
+                                      .keys = 1,
+                                      .query_width = 1,
+                                      .value_width = 1};
+    const bool takes = tarn_attention_create(&attention, &desc, NULL) == TARN_OK;
+
+    tarn_attention_free(attention);
+    return takes;
+}
+
+static void name_method(struct method *method, const char *text, size_t length)
+{
+    snprintf(method->spec, sizeof method->spec, "%.*s", (int)length, text);
+    memcpy(method->label, method->spec, sizeof method->label);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(method->spec, known[i].label) == 0 ||
+            strcmp(method->spec, known[i].spec) == 0) {
+            snprintf(method->label, sizeof method->label, "%s", known[i].label);
+            snprintf(method->spec, sizeof method->spec, "%s", known[i].spec);
+        }
+    method->has_map = takes_map(method->spec);
+}
+
+/* Splits "spec;spec;..."; the library checks the specs themselves. Returns their number. */
+static size_t read_methods(struct method methods[METHODS_MAX], const char *text)
+{
+    for (size_t count = 0;; text++) {
+        const size_t length = strcspn(text, ";");
+
+        if (count == METHODS_MAX || length >= SPEC_MAX)
+            refuse("--attention: at most %d methods of fewer than %d bytes each can be "
+                   "compared",
+                   METHODS_MAX, SPEC_MAX);
+        name_method(&methods[count++], text, length);
+        text += length;
+        if (!*text)
+            return count;
+    }
+}
+
 /* ---- Cases -------------------------------------------------------------- */
 
 /* For all cases: the methods, and what each needed at the length before, a guess at the next.
  */
 struct shared {
-    struct bench_method methods[METHODS_MAX];
+    struct method methods[METHODS_MAX];
     size_t count;
     struct {
         double seconds, work;
@@ -149,8 +205,8 @@ struct shared {
     double read_gbps;
 };
 
-static struct attention_timing timing_of(const struct values *v,
-                                         const struct bench_method *method, size_t length)
+static struct attention_timing timing_of(const struct values *v, const struct method *method,
+                                         size_t length)
 {
     const size_t fitting = length < TOKENS ? TOKENS / length : 1;
 
@@ -176,26 +232,23 @@ static struct attention_timing timing_of(const struct values *v,
 }
 
 /* Names, options and widths that the library refuses, before anything takes time. */
-static int check_methods(const struct values *v, const struct shared *shared)
+static void check_methods(const struct values *v, const struct shared *shared)
 {
     bool has_map = false;
-    tarn_error err;
 
     for (size_t i = 0; i < shared->count; i++) {
         struct attention_timing timing = timing_of(v, &shared->methods[i], 1);
 
         timing.desc.batch = 1;
-        if (attention_timing_measure_sizes(&timing, &err) != TARN_OK)
-            return command_refuse(&bench_attention, "method '%s': %s", timing.label, err.text);
+        if (attention_timing_plan(&timing, &failure) != TARN_OK)
+            refuse("method '%s': %s", timing.label, failure.text);
         has_map = has_map || shared->methods[i].has_map;
     }
     if (v->feature_map && !has_map)
-        return command_refuse(&bench_attention,
-                              "--feature-map: none of the methods in --attention uses one");
-    return ARGS_GO_ON;
+        refuse("--feature-map: none of the methods in --attention uses one");
 }
 
-static int list_cases(struct bench_run *run, size_t first, size_t last)
+static void list_cases(struct bench_run *run, size_t first, size_t last)
 {
     const struct shared *const shared = run->shared;
     size_t lengths = 0, i = 0;
@@ -204,12 +257,9 @@ static int list_cases(struct bench_run *run, size_t first, size_t last)
         lengths++;
     struct attention_timing *const cases = bench_cases(run, lengths * shared->count);
 
-    if (!cases)
-        return EXIT_FAILED;
     for (size_t length = first; length <= last; length *= 2)
         for (size_t m = 0; m < shared->count; m++)
             cases[i++] = timing_of(run->values, &shared->methods[m], length);
-    return ARGS_GO_ON;
 }
 
 static void name(struct bench_run *run)
@@ -227,47 +277,38 @@ static void name(struct bench_run *run)
              strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
 }
 
-static void measure_read(const struct bench_run *run, struct shared *shared)
+/* NAN where there is not enough memory. */
+static double measure_read(const tarn_host *host)
 {
-    const tarn_host *const host = &run->options->host;
     const size_t bytes = (size_t)256 << 20;
-    float *const memory = bench_block_new(bytes);
+    float *const memory = hardware_block(bytes);
+    double gbps = (double)NAN;
 
-    shared->read_gbps = (double)NAN;
     if (memory)
-        tarn_measure_read(&shared->read_gbps, memory, bytes, host->cpu, host->threads, NULL);
+        tarn_measure_read(&gbps, memory, bytes, host->cpu, host->threads, NULL);
     free(memory);
+    return gbps;
 }
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     struct values *const v = run->values;
-    struct shared *const shared = run->shared = calloc(1, sizeof *shared);
+    struct shared *const shared = run->shared = allocate(1, sizeof *shared, "the methods");
     size_t first, last;
-    int code;
 
-    if (!shared)
-        return command_fail(&bench_attention, "not enough memory");
     fill_in(v);
     first = last = v->length;
     if (v->length == 0 && !read_lengths(&first, &last, v->lengths))
-        return refuse("lengths", v->lengths, "LO..HI, such as 512..65536");
+        refuse("--lengths is '%.80s'; it must be LO..HI, such as 512..65536", v->lengths);
     if (strcmp(v->layout, "bhnd") != 0 && strcmp(v->layout, "bnhd") != 0)
-        return refuse("layout", v->layout, "bnhd or bhnd");
-    if (!bench_methods_read(shared->methods, &shared->count, v->attention))
-        return EXIT_USAGE;
-    if ((code = check_methods(v, shared)) != ARGS_GO_ON)
-        return code;
-    measure_read(run, shared);
+        refuse("--layout is '%.80s'; it must be bnhd or bhnd", v->layout);
+    shared->count = read_methods(shared->methods, v->attention);
+    check_methods(v, shared);
+    shared->read_gbps = measure_read(&v->common.host);
     name(run);
     run->rounds = v->rounds;
     run->quiet = v->demo;
-    return list_cases(run, first, last);
-}
-
-static void free_shared(struct bench_run *run)
-{
-    free(run->shared);
+    list_cases(run, first, last);
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
@@ -278,43 +319,37 @@ static double work_of(const struct attention_timing *t)
     return t->flops > 0.0 ? t->flops : (double)t->desc.batch * (double)t->desc.queries;
 }
 
-/* Sets `skipped` if the case would ask too much of the machine or of the user's patience. At
- * the first length there is no guess: 0 / 0, which is not above the limit. */
-static tarn_status decide(const struct bench_run *run, struct attention_timing *t,
-                          double seconds_before, double work_before, tarn_error *err)
+/* Why the case would ask too much of the machine or of the user's patience; NULL: it does not.
+ * At the first length there is no guess: 0 / 0, which is not above the limit. */
+static const char *reason_to_skip(const struct values *v, struct attention_timing *t,
+                                  double seconds_before, double work_before)
 {
-    const struct values *const v = run->values;
-    tarn_status status = TARN_OK;
-
     t->array_bytes = attention_timing_array_bytes(t);
     if (t->array_bytes <= v->memory_limit)
-        status = attention_timing_measure_sizes(t, err);
+        must(attention_timing_plan(t, &failure));
     if (attention_timing_peak_bytes(t) > v->memory_limit)
-        t->skipped = "over --memory-limit";
-    else if (seconds_before * work_of(t) / work_before > v->time_limit)
-        t->skipped = "over --time-limit";
-    return status;
+        return "over --memory-limit";
+    return seconds_before * work_of(t) / work_before > v->time_limit ? "over --time-limit"
+                                                                     : NULL;
 }
 
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     struct shared *const shared = run->shared;
     struct attention_timing *const t = one;
     const size_t method = bench_case_index(run, one) % shared->count;
-    tarn_status status = TARN_OK;
 
     if (round == 0)
-        status =
-            decide(run, t, shared->before[method].seconds, shared->before[method].work, err);
-    if (status != TARN_OK || t->skipped)
-        return status;
-    status = attention_timing_run(t, err);
+        t->skipped = reason_to_skip(run->values, t, shared->before[method].seconds,
+                                    shared->before[method].work);
+    if (t->skipped)
+        return;
+    attention_timing_run(t);
     shared->before[method].seconds = attention_timing_seconds(t);
     shared->before[method].work = work_of(t);
-    return status;
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct shared *const shared = run->shared;
     const struct attention_timing *const t = one;
@@ -353,25 +388,6 @@ static void report(struct bench_run *run, const void *one)
         demo_put(run, t);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct attention_timing),
-    .note = "Memory includes all arrays and buffers.",
-    .plot = {.x = "length",
-             .x_label = "sequence length N",
-             .series = "attention",
-             .panels = {{"seconds_per_sample", "time per sample, milliseconds", 1e3},
-                        {"peak_bytes_per_sample", "peak memory per sample, MiB",
-                         1.0 / 1048576.0}}},
-    .has_peak = true,
-    .open_in_turn = true,
-    .list = list,
-    .measure = measure,
-    .report = report,
-    .free = free_shared,
-};
-
 const struct command bench_attention = {
     .name = "tarn bench attention",
     .summary = "time and memory of attention against sequence length: Figure 1",
@@ -387,5 +403,20 @@ const struct command bench_attention = {
                 "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
                 "tarn bench attention --plot fig1.svg\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct attention_timing),
+            .note = "Memory includes all arrays and buffers.",
+            .plot = {.x = "length",
+                     .x_label = "sequence length N",
+                     .series = "attention",
+                     .panels = {{"seconds_per_sample", "time per sample, milliseconds", 1e3},
+                                {"peak_bytes_per_sample", "peak memory per sample, MiB",
+                                 1.0 / 1048576.0}}},
+            .has_peak = true,
+            .open_in_turn = true,
+            .list = list,
+            .measure = measure,
+            .report = report,
+        },
 };

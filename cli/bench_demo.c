@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench_demo.h"
-
-#include <stdio.h>
-
+/* bench_demo.c - the table of tarn bench attention --demo. */
+#include "attention_timing.h"
 #include "words.h"
 
 const char demo_methods[] = "softmax;softmax-stored;linear";

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "bench_memory.h"
 #include "bench_model.h"
-#include "stopwatch.h"
 #include "stream_block.h"
 
 /* Duration of one measurement, the same as for the limits (machine.h): on a shared machine long
@@ -50,13 +48,12 @@ static const struct args_option options[] = {
     {"from", "P,...", ARGS_COUNTS, "0", AT(from), 0, 1 << 28,
      "position of the first measured step; earlier ones are run but not measured. With "
      "several positions, measurements alternate"},
-    BENCH_REPEAT(struct values, "0", 0, 1000,
+    BENCH_REPEAT("0", 0, 1000,
                  "repetitions; the fastest of every 25 ms of steps counts; 0: for 20 s, 3 to "
                  "48"),
-    BENCH_THREADS(struct values, THREADS_HELP),
-    BENCH_JSON(struct values, "position"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_THREADS(THREADS_HELP),
+    BENCH_JSON("position"),
+    BENCH_FILES,
     {0},
 };
 
@@ -88,14 +85,50 @@ struct place {
     double multiply_s;     /* limit of a step */
 };
 
-static int list(struct bench_run *run)
+static size_t farthest(const struct args_counts *from)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < from->count; i++)
+        most = from->numbers[i] > most ? from->numbers[i] : most;
+    return most;
+}
+
+static void open_shared(struct shared *s, const struct values *v)
+{
+    const tarn_engine_desc desc = {
+        .longest = farthest(&v->from) + v->length,
+        .method = v->method,
+        .precision = v->precision,
+        .host = v->common.host,
+    };
+
+    s->read_s = (double)INFINITY;
+    s->model = bench_model_new(&v->model);
+    s->streams = stream_block_open(s->model, &desc, v->batch);
+    s->block = hardware_block(tarn_engine_weight_bytes(s->streams.engine));
+    if (!s->block)
+        fail("not enough memory for a copy of the weights");
+    s->symbols = allocate(v->batch, sizeof *s->symbols, "the symbols");
+}
+
+static void close_shared(void *shared)
+{
+    struct shared *const s = shared;
+
+    free(s->symbols);
+    free(s->block);
+    stream_block_close(&s->streams);
+    tarn_model_free(s->model);
+}
+
+static void list(struct bench_run *run)
 {
     const struct values *const v = run->values;
     struct place *const cases = bench_cases(run, v->from.count);
 
-    run->shared = calloc(1, sizeof(struct shared));
-    if (!cases || !run->shared)
-        return EXIT_FAILED;
+    run->shared = allocate(1, sizeof(struct shared), "the model");
+    open_shared(run->shared, v);
     for (size_t i = 0; i < run->count; i++)
         cases[i] = (struct place){.from = v->from.numbers[i], .multiply_s = (double)INFINITY};
     if (v->common.repeat == 0) {
@@ -106,93 +139,43 @@ static int list(struct bench_run *run)
     snprintf(run->title, sizeof run->title,
              "Steps of %s with random weights in %s, %s attention", v->model.preset,
              v->precision, v->model.attention);
-    return ARGS_GO_ON;
-}
-
-static size_t farthest(const struct args_counts *from)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < from->count; i++)
-        most = from->numbers[i] > most ? from->numbers[i] : most;
-    return most;
-}
-
-static tarn_status open_shared(const struct bench_run *run, struct shared *s, tarn_error *err)
-{
-    const struct values *const v = run->values;
-    const tarn_engine_desc desc = {
-        .longest = farthest(&v->from) + v->length,
-        .method = v->method,
-        .precision = v->precision,
-        .host = v->common.host,
-    };
-    tarn_status status;
-
-    s->read_s = (double)INFINITY;
-    if ((status = bench_model_new(&s->model, &v->model, err)) != TARN_OK ||
-        (status = stream_block_open(&s->streams, s->model, &desc, v->batch, err)) != TARN_OK)
-        return status;
-    s->block = bench_block_new(tarn_engine_weight_bytes(s->streams.engine));
-    s->symbols = calloc(v->batch, sizeof *s->symbols);
-    return s->block && s->symbols ? TARN_OK : bench_no_memory(err, "a copy of the weights");
-}
-
-static void free_shared(struct bench_run *run)
-{
-    struct shared *const s = run->shared;
-
-    if (!s)
-        return;
-    free(s->symbols);
-    free(s->block);
-    stream_block_close(&s->streams);
-    tarn_model_free(s->model);
-    free(s);
 }
 
 /* Symbols vary, so that branches cannot be predicted. */
-static tarn_status step(struct shared *s, size_t count, tarn_error *err)
+static void step(struct shared *s, size_t count)
 {
     const size_t known = tarn_model_config(s->model)->symbols;
-    tarn_status status = TARN_OK;
 
-    for (size_t i = 0; i < count && status == TARN_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         for (size_t b = 0; b < s->streams.n; b++)
             s->symbols[b] = (int32_t)((7 * i + 3 * b) % known);
-        status = stream_block_step(&s->streams, s->symbols, err);
+        stream_block_step(&s->streams, s->symbols);
     }
-    return status;
 }
 
 /* Runs up to the position, and keeps the streams there. */
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+static void open_one(struct bench_run *run, void *one)
 {
     const struct values *const v = run->values;
     struct shared *const s = run->shared;
     struct place *const at = one;
-    tarn_status status = s->model ? TARN_OK : open_shared(run, s, err);
 
-    if (status != TARN_OK)
-        return status;
-    at->before = bench_block_new(s->streams.n * s->streams.size);
-    at->seconds = calloc(v->length, sizeof *at->seconds);
-    if (!at->before || !at->seconds)
-        return bench_no_memory(err, "another %zu streams of %zu bytes", v->batch,
-                               s->streams.size);
+    at->before = hardware_block(s->streams.n * s->streams.size);
+    if (!at->before)
+        fail("not enough memory for another %zu streams of %zu bytes", v->batch,
+             s->streams.size);
+    at->seconds = allocate(v->length, sizeof *at->seconds, "the times of %zu steps", v->length);
     for (size_t i = 0; i < v->length; i++)
         at->seconds[i] = (double)INFINITY;
     stream_block_restart(&s->streams);
-    status = step(s, at->from, err);
+    step(s, at->from);
     memcpy(at->before, s->streams.memory, s->streams.n * s->streams.size);
-    return status;
 }
 
-static void close_one(struct bench_run *run, void *one)
+static void close_one(void *one)
 {
     struct place *const at = one;
 
-    (void)run;
     free(at->before);
     free(at->seconds);
 }
@@ -201,8 +184,7 @@ static void close_one(struct bench_run *run, void *one)
 
 /* The best of all for reading and for multiplying; the flops are those of the middle step,
  * because they grow linearly. */
-static tarn_status measure_limits(const struct bench_run *run, struct shared *s,
-                                  struct place *at, tarn_error *err)
+static void measure_limits(const struct bench_run *run, struct shared *s, struct place *at)
 {
     const struct values *const v = run->values;
     const tarn_host *const host = &v->common.host;
@@ -210,13 +192,10 @@ static tarn_status measure_limits(const struct bench_run *run, struct shared *s,
     const double flops =
         (double)v->batch * tarn_engine_flops(s->streams.engine, at->from + v->length / 2);
     double gbps;
-    const tarn_status status =
-        tarn_measure_read(&gbps, s->block, bytes, host->cpu, host->threads, err);
 
-    if (status == TARN_OK)
-        s->read_s = fmin(s->read_s, 1e-9 * (double)bytes / gbps);
+    must(tarn_measure_read(&gbps, s->block, bytes, host->cpu, host->threads, &failure));
+    s->read_s = fmin(s->read_s, 1e-9 * (double)bytes / gbps);
     at->multiply_s = fmin(at->multiply_s, 1e-9 * flops / run->fma_gflops);
-    return status;
 }
 
 static double limit_of(const struct shared *s, const struct place *at)
@@ -236,31 +215,29 @@ static void choose_steps(const struct shared *s, struct place *at, size_t length
 }
 
 /* One run over the sequence; each stretch of it counts with the best of its runs so far. */
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     const struct values *const v = run->values;
     struct shared *const s = run->shared;
     struct place *const at = one;
-    tarn_status status = TARN_OK;
 
     if (round % STRETCHES == 0)
-        status = measure_limits(run, s, at, err);
+        measure_limits(run, s, at);
     if (round == 0)
         choose_steps(s, at, v->length);
     memcpy(s->streams.memory, at->before, s->streams.n * s->streams.size);
-    for (size_t i = 0; i < at->steps && status == TARN_OK; i += at->stretch) {
+    for (size_t i = 0; i < at->steps; i += at->stretch) {
         const size_t left = at->steps - i;
         double *const best = &at->seconds[i / at->stretch];
-        const double start = stopwatch_seconds();
+        const double start = seconds_now();
 
-        status = step(s, left < at->stretch ? left : at->stretch, err);
-        *best = fmin(*best, stopwatch_seconds() - start);
+        step(s, left < at->stretch ? left : at->stretch);
+        *best = fmin(*best, seconds_now() - start);
     }
     at->runs++;
-    return status;
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct shared *const s = run->shared;
@@ -292,26 +269,6 @@ static void report(struct bench_run *run, const void *one)
     bench_report(run, &r);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct place),
-    .note = "The limit of a step is to read the weights once or to multiply, whichever is "
-            "slower.",
-    .plot = {.x = "from",
-             .x_label = "position of the first step",
-             .series = "method",
-             .panels = {{"ms_per_step", "milliseconds per step", 1.0},
-                        {"of_limit", "fraction of the limit", 1.0}}},
-    .has_peak = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-    .free = free_shared,
-};
-
 const struct command bench_generate = {
     .name = "tarn bench generate",
     .summary = "time per generated token, compared with the hardware limit",
@@ -324,5 +281,23 @@ const struct command bench_generate = {
     .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
                 "tarn bench generate --attention softmax --from 100,10000\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct place),
+            .note =
+                "The limit of a step is to read the weights once or to multiply, whichever is "
+                "slower.",
+            .plot = {.x = "from",
+                     .x_label = "position of the first step",
+                     .series = "method",
+                     .panels = {{"ms_per_step", "milliseconds per step", 1.0},
+                                {"of_limit", "fraction of the limit", 1.0}}},
+            .has_peak = true,
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .close = close_one,
+            .report = report,
+            .close_shared = close_shared,
+        },
 };

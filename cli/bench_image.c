@@ -6,11 +6,10 @@
 #include <string.h>
 
 #include "bench.h"
-#include "bench_memory.h"
 #include "bench_model.h"
 #include "draw.h"
 #include "image_timing.h"
-#include "model_open.h"
+#include "files.h"
 #include "words.h"
 
 /* ---- Methods ------------------------------------------------------------ */
@@ -77,12 +76,10 @@ static const struct args_option options[] = {
      "precision of the weights of linear and stateful-softmax; others use f32"},
     {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
      "time for one image and method; slower methods are measured at some steps only"},
-    BENCH_REPEAT(struct values, "1", 1, 1000,
-                 "repetitions; the fastest of each measured step counts"),
-    BENCH_THREADS(struct values, THREADS_HELP),
-    BENCH_JSON(struct values, "method and batch size"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_REPEAT("1", 1, 1000, "repetitions; the fastest of each measured step counts"),
+    BENCH_THREADS(THREADS_HELP),
+    BENCH_JSON("method and batch size"),
+    BENCH_FILES,
     {0},
 };
 
@@ -112,12 +109,6 @@ struct image {
     struct image_timing timing;
     char steps[48], state[48]; /* for the table */
 };
-
-static int refuse(const char *option, const char *text, const char *expected)
-{
-    return command_refuse(&bench_image, "--%s is '%.80s'; it must be %s", option, text,
-                          expected);
-}
 
 static size_t find_method(const char *text, size_t length)
 {
@@ -153,72 +144,64 @@ static bool read_method(struct bench_run *run, const char **text)
     return true;
 }
 
-static int read_methods(struct bench_run *run)
+static void read_methods(struct bench_run *run)
 {
     const char *const list = ((const struct values *)run->values)->method;
 
-    if (!bench_cases(run, ROWS_MAX))
-        return EXIT_FAILED;
+    bench_cases(run, ROWS_MAX);
     run->count = 0;
     for (const char *text = list;; text++) {
         if (!read_method(run, &text))
-            return refuse("method", list,
-                          "a list of linear, stateful-softmax, softmax, lsh-1 and lsh-4, each "
-                          "with or without a batch size, such as linear:256,softmax");
+            refuse(
+                "--method is '%.80s'; it must be a list of linear, stateful-softmax, softmax, "
+                "lsh-1 and lsh-4, each with or without a batch size, such as "
+                "linear:256,softmax",
+                list);
         if (*text == '\0')
-            return ARGS_GO_ON;
+            return;
     }
 }
 
-/* Takes the size of the images from the model, too. */
-static int read_like(const struct values *v, struct shared *s)
+/* Bytes of an image: given, as in the model, or as the preset was made for. */
+static size_t length_of(const struct values *v, struct shared *s)
 {
-    tarn_model *const model = v->like ? model_open(&bench_image, v->like, false) : NULL;
+    size_t length = 28 * 28;
 
-    if (!v->like)
-        return ARGS_GO_ON;
-    if (!model)
-        return EXIT_FAILED;
-    const size_t bytes = draw_bytes(draw_size(&bench_image, v->like, model));
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        if (strcmp(v->preset, lengths[i].preset) == 0)
+            length = lengths[i].length;
+    if (v->like) {
+        tarn_model *const model = model_open(v->like, false);
 
-    tarn_model_free(model);
-    model_path(&bench_image, s->like, v->like, false);
-    if (v->length == 0)
-        s->length = bytes;
-    return bytes > 0 ? ARGS_GO_ON : EXIT_USAGE;
+        length = image_bytes(image_size(v->like, model));
+        tarn_model_free(model);
+        model_path(s->like, v->like, false);
+    }
+    return v->length ? v->length : length;
 }
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     const struct values *const v = run->values;
-    struct shared *const s = run->shared = calloc(1, sizeof *s);
-    int code;
+    struct shared *const s = run->shared = allocate(1, sizeof *s, "the models");
 
-    if (!s)
-        return command_fail(&bench_image, "not enough memory");
     if (v->length == 1)
-        return refuse("length", "1", "at least 2, because the first byte is given");
-    s->length = v->length ? v->length : 28 * 28;
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        if (v->length == 0 && strcmp(v->preset, lengths[i].preset) == 0)
-            s->length = lengths[i].length;
+        refuse("--length is '1'; it must be at least 2, because the first byte is given");
     if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0)
-        return refuse("precision", v->precision, "f32 or bf16");
-    if ((code = read_methods(run)) != ARGS_GO_ON || (code = read_like(v, s)) != ARGS_GO_ON)
-        return code;
+        refuse("--precision is '%.80s'; it must be f32 or bf16", v->precision);
+    read_methods(run);
+    s->length = length_of(v, s);
     snprintf(run->title, sizeof run->title,
              "%.160s with random weights, %s, images of %zu bytes",
              v->like ? v->like : v->preset, v->precision, s->length);
-    return ARGS_GO_ON;
 }
 
-static void free_shared(struct bench_run *run)
+static void close_shared(void *shared)
 {
-    struct shared *const s = run->shared;
+    struct shared *const s = shared;
 
-    for (size_t i = 0; s && i < METHODS; i++)
+    for (size_t i = 0; i < METHODS; i++)
         tarn_model_free(s->models[i]);
-    free(s);
 }
 
 /* "39/783", "1.0 MiB to 9.5 MiB" */
@@ -234,7 +217,7 @@ static void describe(struct image *image)
              first, last);
 }
 
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+static void open_one(struct bench_run *run, void *one)
 {
     const struct values *const v = run->values;
     struct shared *const s = run->shared;
@@ -248,11 +231,10 @@ static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
     };
     const bool recurrent = strcmp(method->method, "recurrent") == 0;
     tarn_model **const model = &s->models[image->method];
-    tarn_status status = *model ? TARN_OK : bench_model_new(model, &which, err);
 
-    if (status != TARN_OK)
-        return status;
-    const struct image_timing_desc desc = {
+    if (!*model)
+        *model = bench_model_new(&which);
+    image->timing = image_timing_open(&(struct image_timing_desc){
         .model = *model,
         .method = method->method,
         .precision = recurrent ? v->precision : "f32",
@@ -260,16 +242,12 @@ static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
         .batch = image->batch,
         .length = s->length,
         .budget = v->budget,
-    };
-
-    if ((status = image_timing_open(&image->timing, &desc, err)) == TARN_OK)
-        describe(image);
-    return status;
+    });
+    describe(image);
 }
 
-static void close_one(struct bench_run *run, void *one)
+static void close_one(void *one)
 {
-    (void)run;
     image_timing_close(&((struct image *)one)->timing);
 }
 
@@ -288,7 +266,7 @@ static void choose_turns(struct bench_run *run, struct shared *s)
 }
 
 /* All methods are at the same fraction of their pieces. */
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     struct shared *const s = run->shared;
     struct image_timing *const t = &((struct image *)one)->timing;
@@ -297,7 +275,7 @@ static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_
         choose_turns(run, s);
     if (round % s->turns == 0)
         image_timing_restart(t);
-    return image_timing_advance(t, (round % s->turns + 1) * t->count / s->turns, err);
+    image_timing_advance(t, (round % s->turns + 1) * t->count / s->turns);
 }
 
 /* ---- Report ------------------------------------------------------------- */
@@ -319,7 +297,7 @@ static double of_linear(const struct bench_run *run, const struct image *image)
     return (double)NAN;
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct shared *const s = run->shared;
@@ -358,7 +336,7 @@ static void report(struct bench_run *run, const void *one)
     bench_number(&r, "state_last_bytes_per_image", NULL, (double)t->streams.size);
     bench_count(&r, "held_first_bytes", NULL, t->held_first);
     bench_count(&r, "held_last_bytes", NULL, t->held);
-    bench_number(&r, "process_peak_bytes", NULL, bench_resident_bytes());
+    bench_number(&r, "process_peak_bytes", NULL, hardware_resident());
     bench_report(run, &r);
 }
 
@@ -367,31 +345,11 @@ static void conclude(const struct bench_run *run)
     char bytes[32];
 
     (void)run;
-    words_bytes(bytes, sizeof bytes, bench_resident_bytes());
+    words_bytes(bytes, sizeof bytes, hardware_resident());
     printf("\nTime includes sampling; the state is that of one image, first to last byte.\n"
            "Peak memory of this process: %s.\n",
            bytes);
 }
-
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct image),
-    .plot = {.x = "batch",
-             .x_label = "images generated together",
-             .series = "method",
-             .panels = {{"images_per_s", "images per second", 1.0},
-                        {"state_last_bytes_per_image", "state of an image, MiB",
-                         1.0 / 1048576.0}}},
-    .has_peak = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-    .conclude = conclude,
-    .free = free_shared,
-};
 
 const struct command bench_image = {
     .name = "tarn bench image",
@@ -415,5 +373,22 @@ const struct command bench_image = {
     .examples = "tarn bench image --method linear,softmax\n"
                 "tarn bench image --like models/mnist.safetensors --method linear:64\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct image),
+            .plot = {.x = "batch",
+                     .x_label = "images generated together",
+                     .series = "method",
+                     .panels = {{"images_per_s", "images per second", 1.0},
+                                {"state_last_bytes_per_image", "state of an image, MiB",
+                                 1.0 / 1048576.0}}},
+            .has_peak = true,
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .close = close_one,
+            .report = report,
+            .conclude = conclude,
+            .close_shared = close_shared,
+        },
 };

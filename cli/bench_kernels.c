@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench.h"
-#include "words.h"
 
 struct values {
     struct bench_options common;
@@ -20,7 +19,7 @@ static const struct args_option options[] = {
      "measure only this loop and print every width"},
     {"width", "N", ARGS_COUNT, "0", AT(width), 0, TARN_LOOP_WIDTH_MAX,
      "measure only this width; 0: widths from 1 to 1024"},
-    BENCH_JSON(struct values, "loop, width and instruction set"),
+    BENCH_JSON("loop, width and instruction set"),
     {0},
 };
 
@@ -63,13 +62,11 @@ static size_t count_loops(void)
     return count;
 }
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     const struct values *const v = run->values;
     struct loop *const cases = bench_cases(run, count_loops());
 
-    if (!cases)
-        return EXIT_FAILED;
     run->count = 0;
     for (size_t i = 0; tarn_loop_name(i); i++) {
         if (v->loop && strcmp(v->loop, tarn_loop_name(i)) != 0)
@@ -84,10 +81,8 @@ static int list(struct bench_run *run)
         run->count++;
     }
     snprintf(run->title, sizeof run->title, "Nanoseconds per float on one thread");
-    if (run->count > 0)
-        return ARGS_GO_ON;
-    words_unknown(bench_kernels.name, "loop", v->loop, loop_name, NULL);
-    return EXIT_USAGE;
+    if (run->count == 0)
+        refuse_name("loop", v->loop, loop_name, NULL);
 }
 
 /* A row of this width takes longer than one that is wider, at most twice as wide. */
@@ -125,24 +120,20 @@ static bool describe_slow(struct loop *t, size_t i)
 }
 
 /* Every width once. Other work on the machine can only make a figure larger. */
-static tarn_status measure_widths(struct loop *t, tarn_error *err)
+static void measure_widths(struct loop *t)
 {
     for (size_t i = 0; i < t->widths; i++)
         for (size_t set = 0; set < t->sets; set++) {
             double *const best = &t->ns[i][set], ns;
-            const tarn_status status =
-                tarn_measure_loop(&ns, t->index, t->width[i], tarn_cpu_name(set), err);
 
-            if (status != TARN_OK)
-                return status;
+            must(tarn_measure_loop(&ns, t->index, t->width[i], tarn_cpu_name(set), &failure));
             *best = *best > 0.0 && *best < ns ? *best : ns;
         }
-    return TARN_OK;
 }
 
 /* What looks slow is measured again, with everything it is compared to, until it does not or
  * has had its chances: interruptions come and go, slow loops stay slow. */
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     struct loop *const t = one;
     bool slow = true;
@@ -150,20 +141,16 @@ static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_
     (void)run;
     (void)round;
     for (int pass = 0; pass < PASSES_MAX && slow; pass++) {
-        const tarn_status status = measure_widths(t, err);
-
-        if (status != TARN_OK)
-            return status;
+        measure_widths(t);
         slow = false;
         for (size_t i = 0; i < t->widths; i++)
             slow |= describe_slow(t, i);
     }
-    return TARN_OK;
 }
 
 /* ---- Report ------------------------------------------------------------- */
 
-static void put_object(struct bench_run *run, const struct loop *t, size_t i, size_t set)
+static void put_object(const struct bench_run *run, const struct loop *t, size_t i, size_t set)
 {
     struct bench_record r = {0};
 
@@ -176,7 +163,7 @@ static void put_object(struct bench_run *run, const struct loop *t, size_t i, si
     bench_report(run, &r);
 }
 
-static void put_row(struct bench_run *run, const struct loop *t, size_t i)
+static void put_row(const struct bench_run *run, const struct loop *t, size_t i)
 {
     struct bench_record r = {0};
 
@@ -189,7 +176,7 @@ static void put_row(struct bench_run *run, const struct loop *t, size_t i)
 }
 
 /* In the table the last width and those that are slow, unless a loop was asked for. */
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct loop *const t = one;
@@ -216,17 +203,6 @@ static void conclude(const struct bench_run *run)
     printf("\n%zu of %zu rows are slow with some instruction set\n", slow, rows);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct loop),
-    .open_in_turn = true,
-    .list = list,
-    .measure = measure,
-    .report = report,
-    .conclude = conclude,
-};
-
 const struct command bench_kernels = {
     .name = "tarn bench kernels",
     .summary = "find vector loops that are slow at some width",
@@ -240,5 +216,13 @@ const struct command bench_kernels = {
     .examples = "tarn bench kernels\n"
                 "tarn bench kernels --loop elu1\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct loop),
+            .open_in_turn = true,
+            .list = list,
+            .measure = measure,
+            .report = report,
+            .conclude = conclude,
+        },
 };

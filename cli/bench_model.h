@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* bench_model.h - what the benches of whole models share. */
+/* bench_model.h - what the benchmarks of whole models share: models with random weights,
+ * updates that are timed, and random data. */
 #ifndef BENCH_MODEL_H
 #define BENCH_MODEL_H
 
-#include "tarn/model.h"
+#include "tarn/tarn.h"
 
 /* Which model, as options say. */
 struct bench_model {
@@ -12,11 +13,26 @@ struct bench_model {
     const char *attention, *feature_map, *head; /* NULL: the model's own */
 };
 
-tarn_status bench_model_config(tarn_config *config, const struct bench_model *which,
-                               tarn_error *err);
+tarn_config bench_model_config(const struct bench_model *which);
+tarn_model *bench_model_new(const struct bench_model *which);
 
-/* With random weights. */
-tarn_status bench_model_new(tarn_model **model, const struct bench_model *which,
-                            tarn_error *err);
+/* A model and its trainer. */
+struct bench_update {
+    tarn_model *model;
+    tarn_trainer *trainer;
+    double seconds, cpu_seconds; /* of the best update, by the clock and by the processors */
+};
+
+struct bench_update bench_update_open(const tarn_config *config, const tarn_trainer_desc *desc);
+void bench_update_close(struct bench_update *update);
+
+/* One update; `counts`: it is not one to warm up. */
+void bench_update_run(struct bench_update *update, const tarn_batch *batch, bool counts);
+
+/* Random numbers below 1: what they are does not matter, that they vary does. */
+double bench_draw(uint32_t *state);
+
+/* `count` random symbols of a model. To be freed with free(). */
+int32_t *bench_symbols(const tarn_model *model, size_t count);
 
 #endif

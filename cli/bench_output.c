@@ -1,85 +1,79 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench_output.h"
-
+/* bench_output.c - where the results of a benchmark go: to standard output as they come, to a
+ * CSV and a plot when all are there. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "bench.h"
+#include "files.h"
 #include "plot.h"
 
-/* ---- Names -------------------------------------------------------------- */
+enum { PATH = TARN_PATH_SIZE };
 
-/* The numbers of "fig1.svg" go to "fig1.csv". */
-int bench_output_check(struct bench_output *o)
-{
-    const char *const csv = o->run->options->csv, *const plot = o->run->options->plot;
-
-    if (csv && (!*csv || strlen(csv) >= sizeof o->path))
-        return command_refuse(o->run->command, "--csv is '%.80s'; it must be a file name", csv);
-    if (plot && (!plot_name_is_fit(plot) || strlen(plot) >= sizeof o->path))
-        return command_refuse(o->run->command,
-                              "--plot is '%.80s'; it must be a file name that ends in .svg or "
-                              ".png",
-                              plot);
-    if (csv)
-        snprintf(o->path, sizeof o->path, "%s", csv);
-    else if (plot)
-        snprintf(o->path, sizeof o->path, "%.*s.csv", (int)strlen(plot) - 4, plot);
-    return ARGS_GO_ON;
-}
+static struct {
+    struct bench_record *records;
+    size_t count, room, results; /* results: records that were not skipped */
+    FILE *csv;                   /* NULL: none */
+    char path[PATH];             /* of the CSV */
+    char temporary[PATH + 8];    /* that becomes it; "": it is written itself */
+} output;
 
 /* ---- Files -------------------------------------------------------------- */
 
+static void remove_temporary(void)
+{
+    if (*output.temporary)
+        remove(output.temporary);
+}
+
 /* Rows go beside the CSV until all are there: those of an earlier run stay until then. A device
  * is written itself. */
-static FILE *open_csv(struct bench_output *o)
+static void open_csv(void)
 {
     struct stat about;
+    const bool is_device = stat(output.path, &about) == 0 && !S_ISREG(about.st_mode);
 
-    if (stat(o->path, &about) == 0 && !S_ISREG(about.st_mode))
-        return fopen(o->path, "w");
-    snprintf(o->temporary, sizeof o->temporary, "%s.tmp", o->path);
-    return fopen(o->temporary, "w");
+    if (!is_device)
+        snprintf(output.temporary, sizeof output.temporary, "%s.tmp", output.path);
+    output.csv = fopen(is_device ? output.path : output.temporary, "w");
+    if (!output.csv)
+        fail("%s: %s", output.path, strerror(errno));
+    atexit(remove_temporary);
 }
 
-bool bench_output_open(struct bench_output *o)
+/* The numbers of "fig1.svg" go to "fig1.csv". */
+void bench_output_open(const struct bench_run *run)
 {
-    const char *const plot = o->run->options->plot, *wrong = NULL;
+    const char *const csv = run->options->csv, *const plot = run->options->plot;
 
-    if (*o->path && !(o->csv = open_csv(o)))
-        wrong = o->path;
-    else if (plot && !plot_is_writable(plot))
-        wrong = plot;
-    if (wrong)
-        command_fail(o->run->command, "%s: %s", wrong, strerror(errno));
-    return !wrong;
+    if (csv && (!*csv || strlen(csv) >= PATH))
+        refuse("--csv is '%.80s'; it must be a file name", csv);
+    if (plot && (!plot_name_is_fit(plot) || strlen(plot) >= PATH))
+        refuse("--plot is '%.80s'; it must be a file name that ends in .svg or .png", plot);
+    if (csv)
+        snprintf(output.path, PATH, "%s", csv);
+    else if (plot)
+        snprintf(output.path, PATH, "%.*s.csv", (int)strlen(plot) - 4, plot);
+    if (*output.path)
+        open_csv();
+    if (plot && !plot_is_writable(plot))
+        fail("%s: %s", plot, strerror(errno));
 }
 
-/* With all rows, or as if there had been none. */
-static bool close_csv(struct bench_output *o, bool whole)
+static void finish_csv(void)
 {
-    if (!o->csv)
-        return true;
-    const bool written = !ferror(o->csv);
-    bool good = fclose(o->csv) == 0 && written;
-
-    o->csv = NULL;
-    if (whole && good && *o->temporary)
-        good = rename(o->temporary, o->path) == 0;
-    if (!good)
-        command_fail(o->run->command, "cannot write %s", o->path);
-    if (*o->temporary && !(whole && good))
-        remove(o->temporary);
-    return good;
+    if (!close_written(output.csv) ||
+        (*output.temporary && rename(output.temporary, output.path) != 0))
+        fail("cannot write %s", output.path);
+    *output.temporary = '\0';
 }
 
 /* ---- Records ------------------------------------------------------------ */
 
-static void print_head(const struct bench_output *o)
+static void print_head(const struct bench_run *run)
 {
-    const struct bench_run *const run = o->run;
-
     printf("%s, instruction set %s", run->processor, run->cpu);
     if (run->bench->has_peak)
         printf(", %zu thread%s, peak %.1f GFLOP/s", run->threads, run->threads == 1 ? "" : "s",
@@ -88,66 +82,46 @@ static void print_head(const struct bench_output *o)
            run->bench->note ? "\n" : "");
 }
 
-/* The records of a plot, and how many there are. */
-static void keep(struct bench_output *o, const struct bench_record *record)
+/* For the plot. */
+static void keep(const struct bench_record *record)
 {
-    if (o->count == o->room) {
-        const size_t room = 2 * o->room + 64;
-        struct bench_record *const more = realloc(o->records, room * sizeof *more);
-
-        if (!more) {
-            o->failed = true;
-            return;
-        }
-        o->records = more;
-        o->room = room;
+    if (output.count == output.room) {
+        output.room = 2 * output.room + 64;
+        output.records = realloc(output.records, output.room * sizeof *record);
+        if (!output.records)
+            fail("not enough memory for the results");
     }
-    o->records[o->count++] = *record;
+    output.records[output.count++] = *record;
+    output.results += !record->skipped;
 }
 
-void bench_output_put(struct bench_output *o, const struct bench_record *record)
+void bench_report(const struct bench_run *run, const struct bench_record *record)
 {
-    const bool is_first = o->count == 0, json = o->run->options->json;
-    const bool prints = json || !o->run->quiet;
+    const bool is_first = output.count == 0, json = run->options->json;
+    const bool prints = json || !run->quiet;
 
-    keep(o, record);
+    keep(record);
     if (is_first && prints && !json) {
-        print_head(o);
+        print_head(run);
         bench_table_head(record);
     }
-    if (is_first && o->csv)
-        bench_csv_head(o->csv, record);
-    if (o->csv)
-        bench_csv_row(o->csv, record);
+    if (is_first && output.csv)
+        bench_csv_head(output.csv, record);
+    if (output.csv)
+        bench_csv_row(output.csv, record);
     if (prints)
         (json ? bench_json : bench_table_row)(record);
 }
 
-static size_t count_results(const struct bench_output *o)
+void bench_output_finish(const struct bench_run *run)
 {
-    size_t results = 0;
+    const char *const plot = run->options->plot;
 
-    for (size_t i = 0; i < o->count; i++)
-        results += !o->records[i].skipped;
-    return results;
-}
-
-int bench_output_finish(struct bench_output *o)
-{
-    const char *const plot = o->run->options->plot;
-
-    if (o->failed)
-        return command_fail(o->run->command, "not enough memory for the results");
-    if (count_results(o) == 0)
-        return command_fail(o->run->command,
-                            "everything was skipped; raise the limits or reduce the length");
-    return close_csv(o, true) && (!plot || bench_plot_write(plot, o->run, o->records, o->count))
-               ? EXIT_DONE
-               : EXIT_FAILED;
-}
-
-void bench_output_free(struct bench_output *o)
-{
-    close_csv(o, false);
-    free(o->records);
+    if (output.results == 0)
+        fail("everything was skipped; raise the limits or reduce the length");
+    if (output.csv)
+        finish_csv();
+    if (plot)
+        bench_plot_write(plot, run, output.records, output.count);
+    free(output.records);
 }

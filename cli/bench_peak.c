@@ -8,21 +8,13 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "bench_memory.h"
-
-struct values {
-    struct bench_options common;
-};
 
 static const struct args_option options[] = {
-    BENCH_THREADS(struct values, "number of threads; 0: one thread, then all cores"),
-    BENCH_JSON(struct values, "number of threads"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_THREADS("number of threads; 0: one thread, then all cores"),
+    BENCH_JSON("number of threads"),
+    BENCH_FILES,
     {0},
 };
-
-/* ---- Cases -------------------------------------------------------------- */
 
 enum { L2, L3, MEMORY, LEVELS };
 
@@ -32,7 +24,6 @@ struct peak {
     size_t bytes[LEVELS]; /* to read at each level; 0: there is no such level */
     double read[LEVELS];  /* GB/s */
     double fma_f32, fma_bf16;
-    float *block;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -54,14 +45,12 @@ static void choose_sizes(struct peak *peak)
         peak->bytes[MEMORY] = quarter;
 }
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     const size_t given = run->options->host.threads;
     const size_t count = given == 0 && run->threads > 1 ? 2 : 1;
     struct peak *const cases = bench_cases(run, count);
 
-    if (!cases)
-        return EXIT_FAILED;
     cases[0].threads = given > 0 ? given : 1;
     cases[count - 1].threads = run->threads;
     for (size_t i = 0; i < count; i++)
@@ -69,44 +58,31 @@ static int list(struct bench_run *run)
     snprintf(run->title, sizeof run->title,
              "Multiply-adds and reading, built with %s for matrix products",
              tarn_matmul_backend());
-    return ARGS_GO_ON;
 }
 
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
-{
-    struct peak *const peak = one;
-    const size_t most = larger(peak->bytes[MEMORY], larger(peak->bytes[L2], peak->bytes[L3]));
-
-    (void)run;
-    peak->block = bench_block_new(most);
-    return peak->block ? TARN_OK : bench_no_memory(err, "the test block of %zu bytes", most);
-}
-
-static void close_one(struct bench_run *run, void *one)
-{
-    (void)run;
-    free(((struct peak *)one)->block);
-}
-
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     const char *const cpu = run->options->host.cpu;
     struct peak *const peak = one;
-    tarn_status status = tarn_measure_fma_f32(&peak->fma_f32, cpu, peak->threads, err);
+    const size_t most = larger(peak->bytes[MEMORY], larger(peak->bytes[L2], peak->bytes[L3]));
+    float *const block = hardware_block(most);
 
     (void)round;
+    if (!block)
+        fail("not enough memory for the test block of %zu bytes", most);
+    must(tarn_measure_fma_f32(&peak->fma_f32, cpu, peak->threads, &failure));
     if (tarn_measure_fma_bf16(&peak->fma_bf16, peak->threads, NULL) != TARN_OK)
         peak->fma_bf16 = (double)NAN;
-    for (size_t i = 0; i < LEVELS && status == TARN_OK; i++) {
+    for (size_t i = 0; i < LEVELS; i++) {
         peak->read[i] = (double)NAN;
         if (peak->bytes[i] > 0)
-            status = tarn_measure_read(&peak->read[i], peak->block, peak->bytes[i], cpu,
-                                       peak->threads, err);
+            must(tarn_measure_read(&peak->read[i], block, peak->bytes[i], cpu, peak->threads,
+                                   &failure));
     }
-    return status;
+    free(block);
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct peak *const peak = one;
     struct bench_record r = {0};
@@ -126,23 +102,6 @@ static void report(struct bench_run *run, const void *one)
     bench_report(run, &r);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct peak),
-    .plot = {.x = "threads",
-             .x_label = "threads",
-             .series = "cpu",
-             .panels = {{"fma_f32_gflops", "multiply-adds, GFLOP/s", 1.0},
-                        {"read_gbps", "reading from memory, GB/s", 1.0}}},
-    .open_in_turn = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-};
-
 const struct command bench_peak = {
     .name = "tarn bench peak",
     .summary = "measure the peak multiply-add rate and memory bandwidth",
@@ -152,6 +111,18 @@ const struct command bench_peak = {
     .options = options,
     .examples = "tarn bench peak\n"
                 "TARN_CPU=avx2 tarn bench peak --threads 1 --json\n",
-    .values = sizeof(struct values),
-    .bench = &bench,
+    .values = sizeof(struct bench_options),
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct peak),
+            .plot = {.x = "threads",
+                     .x_label = "threads",
+                     .series = "cpu",
+                     .panels = {{"fma_f32_gflops", "multiply-adds, GFLOP/s", 1.0},
+                                {"read_gbps", "reading from memory, GB/s", 1.0}}},
+            .open_in_turn = true,
+            .list = list,
+            .measure = measure,
+            .report = report,
+        },
 };

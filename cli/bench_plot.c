@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench_plot.h"
-
+/* bench_plot.c - the results of a benchmark as a picture. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,14 +171,15 @@ static void put_script(FILE *gnuplot, const struct drawing *d)
     fprintf(gnuplot, "unset multiplot\n");
 }
 
-bool bench_plot_write(const char *path, const struct bench_run *run,
+void bench_plot_write(const char *path, const struct bench_run *run,
                       const struct bench_record *records, size_t count)
 {
     const struct drawing drawing = {run, &run->bench->plot, records, count};
     FILE *const gnuplot = plot_open(path, 1100, 480);
 
     if (!gnuplot)
-        return true;
+        return;
     put_script(gnuplot, &drawing);
-    return plot_close(gnuplot, path);
+    if (!plot_close(gnuplot, path))
+        leave(EXIT_FAILED);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "bench_record.h"
+#include "bench.h"
 
 #include <assert.h>
 #include <math.h>

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
-#include "bench_memory.h"
-#include "bench_update.h"
+#include "bench_model.h"
 
 /* 39 phones and the blank; a label every 8 frames, about as fast as people speak. */
 enum { BANDS = 40, SYMBOLS = 40, FRAMES_A_LABEL = 8, FRAMES_A_SECOND = 100 };
@@ -51,12 +50,10 @@ static const struct args_option options[] = {
      "frames per utterance, at 100 frames per second"},
     {"frames", "N", ARGS_COUNT, "8000", AT(frames), 1, 1 << 24,
      "frames per batch, which holds as many utterances as fit, at least one"},
-    BENCH_REPEAT(struct values, "3", 1, 1000,
-                 "updates to measure, after one to warm up; the fastest counts"),
-    BENCH_THREADS(struct values, THREADS_HELP),
-    BENCH_JSON(struct values, "length and method"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_REPEAT("3", 1, 1000, "updates to measure, after one to warm up; the fastest counts"),
+    BENCH_THREADS(THREADS_HELP),
+    BENCH_JSON("length and method"),
+    BENCH_FILES,
     {0},
 };
 
@@ -76,7 +73,7 @@ struct trained {
     size_t *counts;
 };
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     const struct values *const v = run->values;
     struct trained *const cases = bench_cases(run, v->lengths.count * METHODS);
@@ -92,48 +89,44 @@ static int list(struct bench_run *run)
     run->together = METHODS;
     snprintf(run->title, sizeof run->title,
              "Training updates of %s on random utterances of equal length", v->preset);
-    return cases ? ARGS_GO_ON : EXIT_FAILED;
 }
 
-static bool make_data(struct trained *t)
+static void make_data(struct trained *t)
 {
+    static const char what[] = "the utterances";
     const size_t floats = t->batch * t->length * BANDS;
     const size_t each = t->length / FRAMES_A_LABEL;
     uint32_t state = 1;
 
-    t->frames = malloc(floats * sizeof *t->frames);
-    t->labels = malloc((t->batch * each + 1) * sizeof *t->labels);
-    t->counts = malloc(t->batch * sizeof *t->counts);
-    if (!t->frames || !t->labels || !t->counts)
-        return false;
+    t->frames = allocate(floats, sizeof *t->frames, what);
+    t->labels = allocate(t->batch * each, sizeof *t->labels, what);
+    t->counts = allocate(t->batch, sizeof *t->counts, what);
     for (size_t i = 0; i < floats; i++)
         t->frames[i] = (float)(2.0 * bench_draw(&state) - 1.0);
     for (size_t i = 0; i < t->batch * each; i++)
         t->labels[i] = 1 + (int32_t)(bench_draw(&state) * (SYMBOLS - 1));
     for (size_t i = 0; i < t->batch; i++)
         t->counts[i] = each;
-    return true;
 }
 
-static tarn_status configure(tarn_config *config, const char *preset,
-                             const struct method *method, tarn_error *err)
+static tarn_config config_of(const char *preset, const struct method *method)
 {
-    tarn_status status = tarn_config_preset(config, preset, err);
+    const struct bench_model which = {.preset = preset, .head = "ctc"};
+    tarn_config config = bench_model_config(&which);
 
-    if (status == TARN_OK)
-        status = tarn_config_set(config, "head", "ctc", err);
-    for (size_t i = 0; status == TARN_OK && i < 6 && method->fields[i][0]; i++)
-        status = tarn_config_set(config, method->fields[i][0], method->fields[i][1], err);
-    config->symbols = SYMBOLS;
-    config->frames = BANDS;
-    config->causal = false;
-    return status;
+    for (size_t i = 0; i < 6 && method->fields[i][0]; i++)
+        must(tarn_config_set(&config, method->fields[i][0], method->fields[i][1], &failure));
+    config.symbols = SYMBOLS;
+    config.frames = BANDS;
+    config.causal = false;
+    return config;
 }
 
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+static void open_one(struct bench_run *run, void *one)
 {
     const struct values *const v = run->values;
     struct trained *const t = one;
+    const tarn_config config = config_of(v->preset, &methods[t->method]);
     const tarn_trainer_desc desc = {
         .batch = t->batch,
         .length = t->length,
@@ -141,39 +134,33 @@ static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
         .lr = 1e-4,
         .host = v->common.host,
     };
-    tarn_config config;
-    tarn_status status = configure(&config, v->preset, &methods[t->method], err);
 
-    if (status == TARN_OK)
-        status = bench_update_open(&t->update, &config, &desc, err);
-    if (status == TARN_OK && !make_data(t))
-        status = bench_no_memory(err, "the utterances");
-    return status;
+    t->update = bench_update_open(&config, &desc);
+    make_data(t);
 }
 
-static void close_one(struct bench_run *run, void *one)
+static void close_one(void *one)
 {
     struct trained *const t = one;
 
-    (void)run;
     bench_update_close(&t->update);
     free(t->frames);
     free(t->labels);
     free(t->counts);
 }
 
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     struct trained *const t = one;
     const tarn_batch batch = {.targets = t->labels, .frames = t->frames, .counts = t->counts};
 
     (void)run;
-    return bench_update_run(&t->update, &batch, round > 0, err);
+    bench_update_run(&t->update, &batch, round > 0);
 }
 
 /* ---- Report ------------------------------------------------------------- */
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct trained *const t = one, *const ctc = t - t->method + CTC;
@@ -206,23 +193,6 @@ static void report(struct bench_run *run, const void *one)
     bench_report(run, &r);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct trained),
-    .plot = {.x = "length",
-             .x_label = "frames per utterance",
-             .series = "method",
-             .panels = {{"frames_per_s", "frames per second", 1.0},
-                        {"seconds_per_hour", "seconds per hour of speech", 1.0}}},
-    .has_peak = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-};
-
 const struct command bench_speech = {
     .name = "tarn bench speech",
     .summary = "speech training speed of each method: Table 3",
@@ -237,5 +207,19 @@ const struct command bench_speech = {
     .examples = "tarn bench speech\n"
                 "tarn bench speech --preset speech-small --lengths 800,1600\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct trained),
+            .plot = {.x = "length",
+                     .x_label = "frames per utterance",
+                     .series = "method",
+                     .panels = {{"frames_per_s", "frames per second", 1.0},
+                                {"seconds_per_hour", "seconds per hour of speech", 1.0}}},
+            .has_peak = true,
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .close = close_one,
+            .report = report,
+        },
 };

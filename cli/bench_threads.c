@@ -8,10 +8,7 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "bench_memory.h"
 #include "bench_model.h"
-#include "bench_update.h"
-#include "stopwatch.h"
 #include "stream_block.h"
 
 enum { BUSY_MOST = 256 };
@@ -28,10 +25,9 @@ static const struct args_option options[] = {
     {"busy", "N", ARGS_COUNT, "0", AT(busy), 0, BUSY_MOST,
      "number of busy processes; 0: one per core"},
     {"seconds", "S", ARGS_SECONDS, "2", AT(seconds), 0, 0, "duration of each measurement"},
-    BENCH_THREADS(struct values, "number of threads to compare with one; 0: all cores"),
-    BENCH_JSON(struct values, "row"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_THREADS("number of threads to compare with one; 0: all cores"),
+    BENCH_JSON("row"),
+    BENCH_FILES,
     {0},
 };
 
@@ -59,7 +55,7 @@ struct worker {
     double alone, beside; /* tokens/s */
 };
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     struct values *const v = run->values;
     const size_t kinds = run->threads > 1 ? 2 : 1, cores = tarn_threads_default();
@@ -73,91 +69,70 @@ static int list(struct bench_run *run)
         v->busy = cores < BUSY_MOST ? cores : BUSY_MOST;
     snprintf(run->title, sizeof run->title, "Tokens per second alone and beside %zu busy %s",
              v->busy, v->busy == 1 ? "process" : "processes");
-    return cases ? ARGS_GO_ON : EXIT_FAILED;
 }
 
-static tarn_status open_trainer(struct worker *w, const tarn_config *config,
-                                const tarn_host *host, tarn_error *err)
-{
-    const tarn_trainer_desc desc = {
-        .batch = w->work->batch, .length = w->work->length, .lr = 1e-4, .host = *host};
-
-    return bench_update_open(&w->update, config, &desc, err);
-}
-
-static tarn_status open_streams(struct worker *w, const tarn_config *config,
-                                const tarn_host *host, tarn_error *err)
-{
-    const tarn_engine_desc desc = {.longest = w->work->length, .host = *host};
-    const tarn_status status = tarn_model_create(&w->update.model, config, NULL, err);
-
-    return status == TARN_OK
-               ? stream_block_open(&w->streams, w->update.model, &desc, w->work->batch, err)
-               : status;
-}
-
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+static void open_one(struct bench_run *run, void *one)
 {
     struct worker *const w = one;
-    const struct bench_model which = {.preset = w->work->preset};
+    const tarn_config config =
+        bench_model_config(&(struct bench_model){.preset = w->work->preset});
     const tarn_host host = {.threads = w->threads, .cpu = run->options->host.cpu};
-    tarn_config config;
-    tarn_status status = bench_model_config(&config, &which, err);
+    const tarn_trainer_desc trainer = {
+        .batch = w->work->batch, .length = w->work->length, .lr = 1e-4, .host = host};
+    const tarn_engine_desc engine = {.longest = w->work->length, .host = host};
 
-    if (status == TARN_OK)
-        status = (w->work->trains ? open_trainer : open_streams)(w, &config, &host, err);
-    if (status != TARN_OK)
-        return status;
-    w->symbols = calloc(w->work->batch * w->work->length, sizeof *w->symbols);
-    return w->symbols ? TARN_OK : bench_no_memory(err, "the symbols");
+    if (w->work->trains) {
+        w->update = bench_update_open(&config, &trainer);
+    } else {
+        must(tarn_model_create(&w->update.model, &config, NULL, &failure));
+        w->streams = stream_block_open(w->update.model, &engine, w->work->batch);
+    }
+    w->symbols = allocate(w->work->batch * w->work->length, sizeof *w->symbols, "the symbols");
 }
 
-static void close_one(struct bench_run *run, void *one)
+static void close_one(void *one)
 {
     struct worker *const w = one;
 
-    (void)run;
     free(w->symbols);
     stream_block_close(&w->streams);
     bench_update_close(&w->update);
 }
 
-static tarn_status work_once(struct worker *w, size_t *tokens, tarn_error *err)
+/* Returns the number of tokens. */
+static size_t work_once(struct worker *w)
 {
     const tarn_batch batch = {.inputs = w->symbols, .targets = w->symbols};
 
     if (w->work->trains) {
-        *tokens += w->work->batch * w->work->length;
-        return bench_update_run(&w->update, &batch, true, err);
+        bench_update_run(&w->update, &batch, true);
+        return w->work->batch * w->work->length;
     }
-    *tokens += w->work->batch;
     if (w->steps++ % w->work->length == 0)
         stream_block_restart(&w->streams);
-    return stream_block_step(&w->streams, w->symbols, err);
+    stream_block_step(&w->streams, w->symbols);
+    return w->work->batch;
 }
 
-/* The mean over all that time, after a quarter of it to warm up: the best moment would be one
- * without the other processes. */
-static tarn_status measure_speed(struct worker *w, double seconds, double *tokens_per_s,
-                                 tarn_error *err)
+/* Tokens per second: the mean over all that time, after a quarter of it to warm up. The best
+ * moment would be one without the other processes. */
+static double measure_speed(struct worker *w, double seconds)
 {
-    double start = stopwatch_seconds(), passed = 0.0;
+    double start = seconds_now(), passed = 0.0;
     bool warm = false;
     size_t tokens = 0;
-    tarn_status status = TARN_OK;
 
-    while (status == TARN_OK && !(warm && passed >= seconds)) {
-        status = work_once(w, &tokens, err);
-        passed = stopwatch_seconds() - start;
+    while (!(warm && passed >= seconds)) {
+        tokens += work_once(w);
+        passed = seconds_now() - start;
         if (!warm && passed >= seconds / 4.0) {
             warm = true;
             tokens = 0;
             passed = 0.0;
-            start = stopwatch_seconds();
+            start = seconds_now();
         }
     }
-    *tokens_per_s = (double)tokens / passed;
-    return status;
+    return (double)tokens / passed;
 }
 
 /* ---- Busy processes ----------------------------------------------------- */
@@ -171,56 +146,31 @@ static void be_busy(pid_t parent)
     _exit(0);
 }
 
-struct crowd {
-    pid_t processes[BUSY_MOST];
-    size_t count;
-};
-
-static void crowd_stop(struct crowd *crowd)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
-    for (size_t i = 0; i < crowd->count; i++)
-        kill(crowd->processes[i], SIGKILL);
-    for (size_t i = 0; i < crowd->count; i++)
-        waitpid(crowd->processes[i], NULL, 0);
-    crowd->count = 0;
-}
-
-static bool crowd_start(struct crowd *crowd, size_t count)
-{
-    const pid_t parent = getpid();
-
-    for (crowd->count = 0; crowd->count < count; crowd->count++) {
-        const pid_t child = fork();
-
-        if (child == 0)
-            be_busy(parent);
-        if (child < 0) {
-            crowd_stop(crowd);
-            return false;
-        }
-        crowd->processes[crowd->count] = child;
-    }
-    return true;
-}
-
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
-{
-    const struct values *const v = run->values;
+    const size_t busy = ((const struct values *)run->values)->busy;
+    const double seconds = ((const struct values *)run->values)->seconds;
     struct worker *const w = one;
-    struct crowd crowd;
-    tarn_status status = measure_speed(w, v->seconds, &w->alone, err);
+    const pid_t parent = getpid();
+    pid_t processes[BUSY_MOST];
 
     (void)round;
-    if (status != TARN_OK)
-        return status;
-    if (!crowd_start(&crowd, v->busy))
-        return bench_no_memory(err, "%zu processes", v->busy);
-    status = measure_speed(w, v->seconds, &w->beside, err);
-    crowd_stop(&crowd);
-    return status;
+    w->alone = measure_speed(w, seconds);
+    for (size_t i = 0; i < busy; i++) {
+        processes[i] = fork();
+        if (processes[i] == 0)
+            be_busy(parent);
+        if (processes[i] < 0) /* those before end with this one */
+            fail("not enough memory for %zu processes", busy);
+    }
+    w->beside = measure_speed(w, seconds);
+    for (size_t i = 0; i < busy; i++)
+        kill(processes[i], SIGKILL);
+    for (size_t i = 0; i < busy; i++)
+        waitpid(processes[i], NULL, 0);
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct worker *const w = one, *const single = w->threads == 1 ? w : w - 1;
@@ -238,23 +188,6 @@ static void report(struct bench_run *run, const void *one)
     bench_report(run, &r);
 }
 
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct worker),
-    .plot = {.x = "threads",
-             .x_label = "threads",
-             .series = "work",
-             .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
-                        {"beside_tokens_per_s", "beside busy processes", 1.0}}},
-    .open_in_turn = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-};
-
 const struct command bench_threads = {
     .name = "tarn bench threads",
     .summary = "speed alone and beside busy processes",
@@ -266,5 +199,19 @@ const struct command bench_threads = {
     .examples = "tarn bench threads\n"
                 "tarn bench threads --busy 12 --seconds 5\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct worker),
+            .plot = {.x = "threads",
+                     .x_label = "threads",
+                     .series = "work",
+                     .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
+                                {"beside_tokens_per_s", "beside busy processes", 1.0}}},
+            .open_in_turn = true,
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .close = close_one,
+            .report = report,
+        },
 };

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "bench_memory.h"
 #include "bench_model.h"
-#include "bench_update.h"
 
 struct values {
     struct bench_options common;
@@ -33,12 +31,10 @@ static const struct args_option options[] = {
      "precision of matrix products"},
     {"recompute", NULL, ARGS_FLAG, NULL, AT(recompute), 0, 0,
      "recompute activations in the backward pass: less memory, more time"},
-    BENCH_REPEAT(struct values, "5", 1, 1000,
-                 "updates to measure, after one to warm up; the fastest counts"),
-    BENCH_THREADS(struct values, THREADS_HELP),
-    BENCH_JSON(struct values, "model"),
-    BENCH_CSV(struct values),
-    BENCH_PLOT(struct values),
+    BENCH_REPEAT("5", 1, 1000, "updates to measure, after one to warm up; the fastest counts"),
+    BENCH_THREADS(THREADS_HELP),
+    BENCH_JSON("model"),
+    BENCH_FILES,
     {0},
 };
 
@@ -57,17 +53,18 @@ struct trained {
     int32_t *symbols;
 };
 
-static int list(struct bench_run *run)
+static void list(struct bench_run *run)
 {
     run->rounds++; /* the first warms up */
     snprintf(run->title, sizeof run->title, "Training updates on random symbols");
-    return bench_cases(run, 1) ? ARGS_GO_ON : EXIT_FAILED;
+    bench_cases(run, 1);
 }
 
-static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
+static void open_one(struct bench_run *run, void *one)
 {
     const struct values *const v = run->values;
     struct trained *const t = one;
+    const tarn_config config = bench_model_config(&v->model);
     const tarn_trainer_desc desc = {
         .batch = v->batch,
         .length = v->length,
@@ -77,36 +74,29 @@ static tarn_status open_one(struct bench_run *run, void *one, tarn_error *err)
         .lr = 1e-4,
         .host = v->common.host,
     };
-    tarn_config config;
-    tarn_status status = bench_model_config(&config, &v->model, err);
 
-    if (status == TARN_OK)
-        status = bench_update_open(&t->update, &config, &desc, err);
-    if (status != TARN_OK)
-        return status;
+    t->update = bench_update_open(&config, &desc);
     t->symbols = bench_symbols(t->update.model, v->batch * v->length);
-    return t->symbols ? TARN_OK : bench_no_memory(err, "the random symbols");
 }
 
-static void close_one(struct bench_run *run, void *one)
+static void close_one(void *one)
 {
     struct trained *const t = one;
 
-    (void)run;
     bench_update_close(&t->update);
     free(t->symbols);
 }
 
-static tarn_status measure(struct bench_run *run, void *one, size_t round, tarn_error *err)
+static void measure(struct bench_run *run, void *one, size_t round)
 {
     struct trained *const t = one;
     const tarn_batch batch = {.inputs = t->symbols, .targets = t->symbols};
 
     (void)run;
-    return bench_update_run(&t->update, &batch, round > 0, err);
+    bench_update_run(&t->update, &batch, round > 0);
 }
 
-static void report(struct bench_run *run, const void *one)
+static void report(const struct bench_run *run, const void *one)
 {
     const struct values *const v = run->values;
     const struct bench_update *const u = &((const struct trained *)one)->update;
@@ -130,26 +120,9 @@ static void report(struct bench_run *run, const void *one)
     bench_bytes(&r, "planned_bytes", "planned",
                 (double)tarn_trainer_bytes(u->trainer) +
                     (double)parameters * (double)sizeof(float));
-    bench_bytes(&r, "peak_bytes", "resident", bench_resident_bytes());
+    bench_bytes(&r, "peak_bytes", "resident", hardware_resident());
     bench_report(run, &r);
 }
-
-/* ---- The row ------------------------------------------------------------ */
-
-static const struct bench bench = {
-    .case_size = sizeof(struct trained),
-    .plot = {.x = "length",
-             .x_label = "sequence length N",
-             .series = "attention",
-             .panels = {{"tokens_per_s", "tokens per second", 1.0},
-                        {"peak_bytes", "peak resident memory, MiB", 1.0 / 1048576.0}}},
-    .has_peak = true,
-    .list = list,
-    .open = open_one,
-    .measure = measure,
-    .close = close_one,
-    .report = report,
-};
 
 const struct command bench_train = {
     .name = "tarn bench train",
@@ -163,5 +136,19 @@ const struct command bench_train = {
     .examples = "tarn bench train --preset mnist-paper --batch 10\n"
                 "tarn bench train --preset small --attention softmax --length 4096\n",
     .values = sizeof(struct values),
-    .bench = &bench,
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct trained),
+            .plot = {.x = "length",
+                     .x_label = "sequence length N",
+                     .series = "attention",
+                     .panels = {{"tokens_per_s", "tokens per second", 1.0},
+                                {"peak_bytes", "peak resident memory, MiB", 1.0 / 1048576.0}}},
+            .has_peak = true,
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .close = close_one,
+            .report = report,
+        },
 };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_data.c - tarn data: lists, downloads and verifies data sets. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
-#include "data_progress.h"
 #include "json_line.h"
+#include "progress.h"
 #include "words.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -16,7 +17,7 @@ struct options {
     bool json;
 };
 
-/* ---- list --------------------------------------------------------------- */
+/* ---- List --------------------------------------------------------------- */
 
 /* Bytes to download. */
 static uint64_t bytes_of(const tarn_data_set *set)
@@ -67,14 +68,13 @@ static void print_json(const tarn_data_set *set)
     json_print_line(object);
 }
 
-static int run_list(void *values)
+static void run_list(void *values)
 {
     const struct options *const o = values;
     const tarn_data_set *set;
 
     for (size_t i = 0; (set = tarn_data_set_at(i)) != NULL; i++)
         (o->json ? print_json : print_set)(set);
-    return EXIT_DONE;
 }
 
 static const struct command data_list = {
@@ -92,7 +92,64 @@ static const struct command data_list = {
     .run = run_list,
 };
 
-/* ---- fetch and verify --------------------------------------------------- */
+/* ---- Progress ----------------------------------------------------------- */
+
+/* Of a download, on standard error. */
+struct download {
+    const char *folder;         /* of all sets */
+    const tarn_data_file *file; /* the last one reported */
+    uint64_t from;              /* its bytes that were there before */
+};
+
+static void show(const struct download *d, uint64_t done)
+{
+    const double speed = (double)(done - d->from) / progress_seconds();
+    char there[32], total[32], pace[32], left[32];
+
+    words_bytes(there, sizeof there, (double)done);
+    words_bytes(total, sizeof total, (double)d->file->bytes);
+    words_bytes(pace, sizeof pace, isfinite(speed) ? speed : 0.0);
+    words_time(left, sizeof left, (double)(d->file->bytes - done) / speed);
+    progress_part(2, "%s/%s", d->folder, d->file->path);
+    progress_part(0, "%s of %s", there, total);
+    progress_part(3, "%s/s", pace);
+    progress_part(1, "%s left", left);
+    progress_show();
+}
+
+/* libcurl also calls before the first byte. */
+static bool on_progress(void *context, const tarn_data_file *file, uint64_t done)
+{
+    struct download *const d = context;
+
+    if (d->file != file) {
+        d->file = file;
+        d->from = done;
+        progress_begin();
+        if (done > 0)
+            fprintf(stderr, "%s/%s  resuming after byte %ju\n", d->folder, file->path,
+                    (uintmax_t)done);
+    }
+    if (done > d->from && progress_is_due())
+        show(d, done);
+    return true;
+}
+
+static void on_file(void *context, const tarn_data_file *file, tarn_data_state state)
+{
+    static const char *const words[] = {
+        [TARN_DATA_THERE] = "ok",          [TARN_DATA_FETCHED] = "fetched",
+        [TARN_DATA_UNPACKED] = "unpacked", [TARN_DATA_MISSING] = "missing",
+        [TARN_DATA_WRONG] = "corrupt",
+    };
+    const struct download *const d = context;
+
+    progress_erase();
+    printf("%s/%s  %s\n", d->folder, file->path, words[state]);
+    fflush(stdout);
+}
+
+/* ---- Fetch and verify --------------------------------------------------- */
 
 static const char default_folder[] = "data";
 
@@ -124,40 +181,41 @@ static const char *set_name(const void *table, size_t index)
     return set ? set->name : NULL;
 }
 
-/* Fetches a set, or verifies it. */
-static int run_on_set(const struct options *o, const struct command *command, bool fetches)
+static const tarn_data_set *find_set(const struct options *o)
 {
     const tarn_data_set *const set = tarn_data_set_find(o->set);
-    struct data_progress progress = data_progress_in(o->folder);
-    const tarn_data_events events = data_progress_events(&progress);
-    tarn_error err;
 
-    if (!set) {
-        words_unknown(command->name, "data set", o->set, set_name, NULL);
-        return EXIT_USAGE;
-    }
-    const tarn_status status = fetches ? tarn_data_fetch(set, o->folder, o->from, &events, &err)
-                                       : tarn_data_verify(set, o->folder, &events, &err);
+    if (!set)
+        refuse_name("data set", o->set, set_name, NULL);
+    return set;
+}
 
-    progress_line_erase(&progress.line);
+static void check(tarn_status status)
+{
+    progress_erase();
     if (status != TARN_OK)
-        return command_fail(command, "%s", err.text);
-    if (fetches)
-        fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o->folder,
-                set->folder);
-    return EXIT_DONE;
+        fail("%s", failure.text);
 }
 
-static const struct command data_fetch, data_verify;
-
-static int run_fetch(void *values)
+static void run_fetch(void *values)
 {
-    return run_on_set(values, &data_fetch, true);
+    const struct options *const o = values;
+    const tarn_data_set *const set = find_set(o);
+    struct download d = {.folder = o->folder};
+    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
+
+    check(tarn_data_fetch(set, o->folder, o->from, &events, &failure));
+    fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o->folder,
+            set->folder);
 }
 
-static int run_verify(void *values)
+static void run_verify(void *values)
 {
-    return run_on_set(values, &data_verify, false);
+    const struct options *const o = values;
+    struct download d = {.folder = o->folder};
+    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
+
+    check(tarn_data_verify(find_set(o), o->folder, &events, &failure));
 }
 
 static const struct command data_fetch = {

@@ -3,26 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "files.h"
 #include "hardware.h"
 #include "json_line.h"
-#include "model_open.h"
-#include "progress_line.h"
-#include "skipped.h"
-#include "stopwatch.h"
+#include "progress.h"
 #include "words.h"
 
 #define AT(field) offsetof(struct options, field)
 
 struct options {
     const char *model;
-    const char *data, *length, *batch, *batches, *validation, *seed; /* NULL: not given */
-    const char *cache;
+    const char *data, *length, *batch, *batches, *validation, *seed;
+    const char *cache, *strict; /* NULL: not given */
     tarn_host host;
     size_t beam, skipped;
-    bool best, json, strict;
-    struct progress_line line;
-    double begin; /* seconds */
+    bool best, json;
 };
 
 static const struct args_option rows[] = {
@@ -44,7 +39,7 @@ static const struct args_option rows[] = {
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,
      "speech: beam width of the CTC decoder; 0: greedy decoding"},
-    {"strict", NULL, ARGS_FLAG, NULL, AT(strict), 0, 0,
+    {"strict", NULL, ARGS_FIELD, NULL, AT(strict), 0, 0,
      "speech: fail on an utterance that cannot be used instead of skipping it"},
     {"cache", "DIR", ARGS_TEXT, NULL, AT(cache), 0, 0,
      "speech: folder that caches the features [as in training, or none]"},
@@ -55,7 +50,7 @@ static const struct args_option rows[] = {
 
 /* ---- Settings ----------------------------------------------------------- */
 
-static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_error *err)
+static void apply(tarn_settings *settings, const struct options *o)
 {
     const struct {
         const char *name, *value;
@@ -67,41 +62,32 @@ static tarn_status apply(tarn_settings *settings, const struct options *o, tarn_
         {"validation", o->validation},
         {"seed", o->seed},
         {"cache", o->cache},
-        {"strict", o->strict ? "true" : NULL},
+        {"strict", o->strict},
     };
-    tarn_status status = TARN_OK;
 
-    for (size_t i = 0; i < sizeof given / sizeof given[0] && status == TARN_OK; i++)
+    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
         if (given[i].value)
-            status = tarn_settings_set(settings, given[i].name, given[i].value, err);
-    return status;
+            must(tarn_settings_set(settings, given[i].name, given[i].value, &failure));
 }
 
 /* The settings of a training folder, to repeat its validation; otherwise the task's defaults.
  */
-static tarn_status read_settings(tarn_settings *settings, const struct options *o,
-                                 const tarn_config *config, tarn_error *err)
+static tarn_settings settings_of(const struct options *o, const tarn_config *config)
 {
     tarn_config of_folder;
-    tarn_status status;
+    tarn_settings settings;
 
-    if (!*config->task) {
-        snprintf(err->text, sizeof err->text,
-                 "%.160s: the model has no task to evaluate; import it with --task", o->model);
-        return err->status = TARN_EINVAL;
+    if (!*config->task)
+        refuse("%s: the model has no task to evaluate; import it with --task", o->model);
+    if (o->length && config->frames > 0)
+        refuse("--length cannot be used with a speech model: every utterance has its own");
+    if (!is_folder(o->model) ||
+        tarn_train_settings(&of_folder, &settings, o->model, NULL) != TARN_OK) {
+        must(tarn_settings_start(&settings, config->task, &failure));
+        settings.eval_batches = 0;
     }
-    if (o->length && config->frames > 0) {
-        snprintf(err->text, sizeof err->text,
-                 "--length cannot be used with a speech model: every utterance has its own");
-        return err->status = TARN_EINVAL;
-    }
-    if (!model_is_folder(o->model) ||
-        tarn_train_settings(&of_folder, settings, o->model, NULL) != TARN_OK) {
-        if ((status = tarn_settings_start(settings, config->task, err)) != TARN_OK)
-            return status;
-        settings->eval_batches = 0;
-    }
-    return apply(settings, o, err);
+    apply(&settings, o);
+    return settings;
 }
 
 /* ---- Results ------------------------------------------------------------ */
@@ -174,60 +160,43 @@ static void skipped(void *context, const tarn_skipped *skipped)
     struct options *const o = context;
 
     o->skipped++;
-    progress_line_erase(&o->line);
-    skipped_tell(skipped);
+    progress_skipped(skipped);
 }
 
 static void scored(void *context, size_t done, size_t batches)
 {
-    struct options *const o = context;
-    const double now = stopwatch_seconds(), speed = (double)done / (now - o->begin);
-    struct progress_parts parts = {0};
+    const double speed = (double)done / progress_seconds();
     char left[32];
 
-    if (!progress_line_is_due(&o->line, now))
+    (void)context;
+    if (!progress_is_due())
         return;
     words_time(left, sizeof left, (double)(batches - done) / speed);
-    progress_part(&parts, 0, "batch %zu/%zu", done, batches);
-    progress_part(&parts, 2, "%.3g batches/s", speed);
-    progress_part(&parts, 1, "%s left", left);
-    progress_line_show(&o->line, &parts, now);
+    progress_part(0, "batch %zu/%zu", done, batches);
+    progress_part(2, "%.3g batches/s", speed);
+    progress_part(1, "%s left", left);
+    progress_show();
 }
 
-static int evaluate(struct options *o, const tarn_model *model)
+static void run(void *values)
 {
+    struct options *const o = values;
+    tarn_model *const model = model_open(o->model, o->best);
+    const tarn_settings settings = settings_of(o, tarn_model_config(model));
     const tarn_evaluate_desc desc = {
         .host = o->host, .beam = o->beam, .skipped = skipped, .scored = scored, .context = o};
-    tarn_settings settings;
     tarn_validation validation;
-    tarn_error err;
 
-    if (read_settings(&settings, o, tarn_model_config(model), &err) != TARN_OK)
-        return command_error(&cmd_eval, &err);
-    o->begin = stopwatch_seconds();
-    o->line = progress_line_of(o->begin);
-    const tarn_status status = tarn_evaluate(&validation, model, &settings, &desc, &err);
-    const double seconds = stopwatch_seconds() - o->begin;
+    progress_begin();
+    must(tarn_evaluate(&validation, model, &settings, &desc, &failure));
+    const double seconds = progress_seconds();
 
-    progress_line_erase(&o->line);
-    if (status != TARN_OK)
-        return command_error(&cmd_eval, &err);
-
+    progress_erase();
     if (o->json)
         print_json(o, &settings, &validation, seconds);
     else
         print_lines(o, &validation, seconds);
-    return EXIT_DONE;
-}
-
-static int run(void *values)
-{
-    struct options *const o = values;
-    tarn_model *const model = model_open(&cmd_eval, o->model, o->best);
-    const int code = model ? evaluate(o, model) : EXIT_FAILED;
-
     tarn_model_free(model);
-    return code;
 }
 
 const struct command cmd_eval = {

@@ -2,9 +2,7 @@
 /* cmd_export.c - tarn export: writes a model for other programs. */
 #include <stdio.h>
 
-#include "command.h"
-#include "output.h"
-#include "model_open.h"
+#include "files.h"
 
 enum { POSITIONS_MOST = 1 << 24 };
 
@@ -38,27 +36,16 @@ static size_t positions_of(const struct options *o, const tarn_model *model)
     return o->positions;
 }
 
-static int export_to(const struct options *o, const tarn_model *model)
-{
-    tarn_error err;
-
-    if (tarn_model_export(model, o->to, o->precision, positions_of(o, model), &err) != TARN_OK)
-        return command_error(&cmd_export, &err);
-    printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
-    return EXIT_DONE;
-}
-
-static int run(void *values)
+static void run(void *values)
 {
     const struct options *const o = values;
 
-    if (format_is_foreign(&cmd_export, "OUT", o->to, FORMAT_EXPORT))
-        return EXIT_USAGE;
-    tarn_model *const model = model_open(&cmd_export, o->model, o->best);
-    const int code = model ? export_to(o, model) : EXIT_FAILED;
+    check_format("OUT", o->to, FORMAT_EXPORT);
+    tarn_model *const model = model_open(o->model, o->best);
 
+    must(tarn_model_export(model, o->to, o->precision, positions_of(o, model), &failure));
+    printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
     tarn_model_free(model);
-    return code;
 }
 
 const struct command cmd_export = {

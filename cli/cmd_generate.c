@@ -5,22 +5,64 @@
  * continuing begins by reading them, exactly as without the interruption. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "generate_images.h"
-#include "generate_options.h"
-#include "generate_sink.h"
-#include "model_open.h"
-#include "output.h"
-#include "stopwatch.h"
-#include "stream_block.h"
+#include "files.h"
+#include "cmd_generate.h"
+#include "hardware.h"
+#include "picture.h"
 #include "terminal.h"
 #include "words.h"
 
 enum { USUAL = 256 }; /* default number of symbols */
+
+#define AT(field) offsetof(struct generate_options, field)
+
+#define COUNT_MAX ((size_t)1 << 40)
+
+static const struct args_option options[] = {
+    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
+    {"n", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX,
+     "number of symbols (bytes of text) per stream, or of images [256 symbols, 16 images]"},
+    {"length", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX, "same as -n"},
+    {"prompt", "TEXT", ARGS_TEXT, NULL, AT(prompt), 0, 0,
+     "prompt, not echoed; models of numbers take symbols such as '5 1 4', image models the "
+     "first pixel values [a newline, or 0]"},
+    {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0,
+     "read the prompt from a file"},
+    {"streams", "B", ARGS_COUNT, "0", AT(streams), 0, (size_t)1 << 20,
+     "sequences to generate at the same time, each with its own random numbers; 0: one, or "
+     "as many as in --load-state, or up to 256 images"},
+    SAMPLING_OPTIONS(struct generate_options),
+    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
+     "generation method, listed below [recurrent, if the attention supports it]"},
+    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "precision of the weights; bf16 halves the memory traffic and is slightly less "
+     "accurate; only for recurrent"},
+    {"save-state", "FILE", ARGS_TEXT, NULL, AT(save), 0, 0,
+     "save the state of all streams at the end or after Ctrl-C, for --load-state"},
+    {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,
+     "continue from a saved state, as if generation had not been interrupted"},
+    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
+     "write to a file instead of standard output; images: a PNG file with all of them, an "
+     "animation if the name ends in .svg, or a folder with one PNG file each if it ends in /; "
+     "required for images unless standard output is a terminal"},
+    {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST,
+     "images: " PICTURE_SCALE_HELP},
+    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+     "print one JSON object per stream at the end: text, symbols, seconds, steps_per_s; for "
+     "images one in all: images, height, width, channels, seconds, images_per_s"},
+    {0},
+};
+
+static const struct args_group groups[] = {
+    {"most used options", "n prompt prompt-file o temperature top-k top-p greedy seed"},
+    {0},
+};
 
 struct session {
     struct generate_options o;
@@ -52,139 +94,101 @@ static void listen_to_ctrl_c(void)
     sigaction(SIGINT, &action, NULL);
 }
 
-static int refused(const tarn_error *err)
-{
-    return command_error(&cmd_generate, err);
-}
-
-static int failed(const char *what, const char *why)
-{
-    return command_fail(&cmd_generate, "%s: %s", what, why);
-}
-
 /* ---- Prompt ------------------------------------------------------------- */
 
-/* The bytes of a file, which may be a pipe. NULL: see errno. */
+/* The bytes of a file, which may be a pipe. To be freed. */
 static char *read_bytes(const char *path, size_t *length)
 {
     FILE *const file = fopen(path, "rb");
     char *bytes = NULL;
-    size_t room = 0, used = 0;
+    size_t room = 0;
 
     if (!file)
-        return NULL;
-    do {
-        char *const grown = used + 1 >= room ? realloc(bytes, room = 2 * room + 4096) : bytes;
-
-        if (!grown)
-            break;
-        bytes = grown;
-        used += fread(bytes + used, 1, room - used, file);
-    } while (!feof(file) && !ferror(file));
-    const bool whole = feof(file) && !ferror(file);
-    const int why = errno;
-
-    fclose(file);
-    if (!whole) {
-        free(bytes);
-        errno = why ? why : EIO;
-        return NULL;
+        fail("%s: %s", path, strerror(errno));
+    for (*length = 0; !feof(file); *length += fread(bytes + *length, 1, room - *length, file)) {
+        if (ferror(file))
+            fail("%s: %s", path, strerror(errno));
+        if (*length == room && !(bytes = realloc(bytes, room = 2 * room + 4096)))
+            fail("%s: %s", path, strerror(ENOMEM));
     }
-    *length = used;
+    fclose(file);
     return bytes;
 }
 
-static int encode(struct session *s, const char *text, size_t length)
+static void encode(struct session *s, const char *text, size_t length)
 {
-    tarn_error err;
-
-    s->prompt = malloc((length + 1) * sizeof *s->prompt);
-    if (!s->prompt)
-        return failed("prompt", "not enough memory");
-    if (tarn_task_encode(s->task, s->prompt, &s->prompt_count, text, length, &err) != TARN_OK)
-        return refused(&err);
-    return ARGS_GO_ON;
+    s->prompt = allocate(length + 1, sizeof *s->prompt, "the prompt");
+    must(tarn_task_encode(s->task, s->prompt, &s->prompt_count, text, length, &failure));
 }
 
 /* The model needs at least one symbol before it can predict. */
-static int begin_somehow(struct session *s)
-{
-    const int code = encode(s, "\n", 1);
-
-    if (code == ARGS_GO_ON && s->prompt_count == 0)
-        s->prompt[s->prompt_count++] = 0;
-    return code;
-}
-
-static int read_prompt(struct session *s)
+static void read_prompt(struct session *s)
 {
     const struct generate_options *const o = &s->o;
-    int code = ARGS_GO_ON;
 
     if (o->prompt)
-        code = encode(s, o->prompt, strlen(o->prompt));
+        encode(s, o->prompt, strlen(o->prompt));
     if (o->prompt_file) {
-        size_t length = 0;
+        size_t length;
         char *const bytes = read_bytes(o->prompt_file, &length);
 
-        code = bytes ? encode(s, bytes, length) : failed(o->prompt_file, strerror(errno));
+        encode(s, bytes, length);
         free(bytes);
     }
-    if (code == ARGS_GO_ON && s->prompt_count == 0 && !o->load) {
-        free(s->prompt);
-        code = begin_somehow(s);
-    }
-    return code;
+    if (s->prompt_count > 0 || o->load)
+        return;
+    free(s->prompt);
+    encode(s, "\n", 1);
+    if (s->prompt_count == 0)
+        s->prompt[s->prompt_count++] = 0;
 }
 
 /* ---- Setting up --------------------------------------------------------- */
 
 /* Symbols of a model without a task are printed as numbers. */
-static int open_task(struct session *s)
+static void open_model(struct session *s)
 {
+    s->model = model_open(s->o.model, s->o.best);
     const tarn_config *const config = tarn_model_config(s->model);
-    tarn_error err;
 
     if (*config->task)
         snprintf(s->spec, sizeof s->spec, "%s", config->task);
     else
         snprintf(s->spec, sizeof s->spec, "copy:symbols=%zu",
                  config->symbols > 1 ? config->symbols - 1 : 1);
-    return tarn_task_open(&s->task, s->spec, &err) == TARN_OK ? ARGS_GO_ON : refused(&err);
+    must(tarn_task_open(&s->task, s->spec, &failure));
+    if (config->frames > 0)
+        refuse("%s is a speech model (task '%s'), which cannot generate; use tarn transcribe",
+               s->o.model, s->spec);
 }
 
 /* Takes from the saved state what the command line leaves open. */
-static int read_about(struct session *s)
+static void read_about(struct session *s)
 {
     struct generate_options *const o = &s->o;
-    tarn_error err;
 
-    if (o->load && tarn_streams_inspect(&s->from, o->load, &err) != TARN_OK)
-        return failed("--load-state", err.text);
+    if (o->load && tarn_streams_inspect(&s->from, o->load, &failure) != TARN_OK)
+        fail("--load-state: %s", failure.text);
     if (o->load && !s->from.has_next)
-        return failed(o->load, "is not a state saved by --save-state: it has no next symbols");
+        fail("%s: is not a state saved by --save-state: it has no next symbols", o->load);
     if (o->load && !o->method)
         o->method = s->from.method;
     if (o->streams == 0)
         o->streams = o->load ? s->from.count : 1;
-    return ARGS_GO_ON;
 }
 
 /* Checked before anything is printed. The last symbol is not read. */
-static int check_length(const struct session *s, size_t longest)
+static void check_length(const struct session *s, size_t longest)
 {
     const size_t learned = tarn_model_config(s->model)->positions;
 
-    if (learned == 0 || longest - 1 <= learned)
-        return ARGS_GO_ON;
-    return command_refuse(
-        &cmd_generate,
-        "prompt and -n need %zu positions; the model has learned only %zu; reduce -n or "
-        "shorten the prompt",
-        longest - 1, learned);
+    if (learned > 0 && longest - 1 > learned)
+        refuse("prompt and -n need %zu positions; the model has learned only %zu; reduce -n or "
+               "shorten the prompt",
+               longest - 1, learned);
 }
 
-static int make_streams(struct session *s)
+static void make_streams(struct session *s)
 {
     const struct generate_options *const o = &s->o;
     struct stream_block *const streams = &s->streams;
@@ -194,145 +198,73 @@ static int make_streams(struct session *s)
         .precision = o->precision,
         .host = o->host,
     };
-    tarn_error err;
-    const int code = check_length(s, desc.longest);
 
-    if (code != ARGS_GO_ON)
-        return code;
-    if (stream_block_open(streams, s->model, &desc, o->streams, &err) != TARN_OK)
-        return refused(&err);
-    s->chosen = calloc(o->streams, sizeof *s->chosen);
-    if (!s->chosen)
-        return failed("streams", "not enough memory");
-    if (o->load &&
-        tarn_streams_load(streams->engine, streams->at, streams->n, o->load, &err) != TARN_OK)
-        return failed("--load-state", err.text);
-    return ARGS_GO_ON;
+    check_length(s, desc.longest);
+    *streams = stream_block_open(s->model, &desc, o->streams);
+    s->chosen = allocate(o->streams, sizeof *s->chosen, "the streams");
+    if (o->load && tarn_streams_load(streams->engine, streams->at, streams->n, o->load,
+                                     &failure) != TARN_OK)
+        fail("--load-state: %s", failure.text);
 }
 
-static int open_model(struct session *s)
+static void set_up(struct session *s)
 {
-    s->model = model_open(&cmd_generate, s->o.model, s->o.best);
-    if (!s->model)
-        return EXIT_FAILED;
-    const int code = open_task(s);
-
-    if (code != ARGS_GO_ON)
-        return code;
-    if (tarn_model_config(s->model)->frames > 0)
-        return command_refuse(
-            &cmd_generate,
-            "%s is a speech model (task '%s'), which cannot generate; use tarn transcribe",
-            s->o.model, s->spec);
-    return read_prompt(s);
-}
-
-static int set_up(struct session *s)
-{
-    int code;
-
     if (s->o.scale > 0)
-        return command_refuse(&cmd_generate,
-                              "--scale is for image models; %s is a model of task '%s'",
-                              s->o.model, s->spec);
-    if ((s->o.out && format_is_foreign(&cmd_generate, "-o", s->o.out, FORMAT_TEXT)) ||
-        (s->o.save &&
-         format_is_foreign(&cmd_generate, "--save-state", s->o.save, FORMAT_MODEL)))
-        return EXIT_USAGE;
-    if (s->o.save && !output_can_be(&cmd_generate, "--save-state", s->o.save))
-        return EXIT_FAILED;
+        refuse("--scale is for image models; %s is a model of task '%s'", s->o.model, s->spec);
+    if (s->o.out)
+        check_format("-o", s->o.out, FORMAT_TEXT);
+    if (s->o.save) {
+        check_format("--save-state", s->o.save, FORMAT_MODEL);
+        check_writable("--save-state", s->o.save);
+    }
     if (s->o.count == 0)
         s->o.count = USUAL;
-    if ((code = read_about(s)) != ARGS_GO_ON || (code = make_streams(s)) != ARGS_GO_ON)
-        return code;
+    read_about(s);
+    make_streams(s);
     s->sink = (struct sink){.task = s->task, .path = s->o.out, .json = s->o.json};
-    return ARGS_GO_ON;
-}
-
-static void tear_down(struct session *s)
-{
-    sink_close(&s->sink);
-    free(s->chosen);
-    free(s->prompt);
-    stream_block_close(&s->streams);
-    tarn_task_free(s->task);
-    tarn_model_free(s->model);
 }
 
 /* ---- Running ------------------------------------------------------------ */
 
 /* Feeds the symbol that a loaded stream has not read yet, then the prompt. */
-static tarn_status feed_first(struct session *s, size_t i, tarn_error *err)
+static void feed_first(struct session *s, size_t i)
 {
-    const struct stream_block *const streams = &s->streams;
+    struct stream_block *const streams = &s->streams;
     float *const outputs = streams->outputs + i * streams->width;
-    tarn_status status = TARN_OK;
 
     if (s->o.load)
-        status = tarn_engine_step(streams->engine, &streams->at[i], outputs, NULL, 1, err);
-    if (status == TARN_OK && s->prompt_count > 0)
-        status = tarn_engine_prefill(streams->engine, streams->at[i], outputs, s->prompt,
-                                     s->prompt_count, err);
-    return status;
+        must(tarn_engine_step(streams->engine, &streams->at[i], outputs, NULL, 1, &failure));
+    if (s->prompt_count > 0)
+        stream_block_prefill(streams, i, s->prompt, s->prompt_count);
 }
 
 /* New streams fork after the prompt. */
-static int begin(struct session *s)
+static void begin(struct session *s)
 {
-    const tarn_sampling sampling = generate_options_sampling(&s->o);
-    tarn_error err;
-    tarn_status status = feed_first(s, 0, &err);
-
-    for (size_t i = 1; i < s->streams.n && status == TARN_OK; i++)
+    feed_first(s, 0);
+    for (size_t i = 1; i < s->streams.n; i++)
         if (s->o.load)
-            status = feed_first(s, i, &err);
+            feed_first(s, i);
         else
             stream_block_fork(&s->streams, i, 0);
-    if (status == TARN_OK)
-        status = stream_block_sampling(&s->streams, &sampling, &err);
-    return status == TARN_OK ? ARGS_GO_ON : refused(&err);
+    stream_block_sampling(&s->streams, sampling_of(&s->o.sampling));
 }
 
-static int choose(struct session *s, bool steps)
+static void run_steps(struct session *s)
 {
-    tarn_error err;
-
-    if ((steps && stream_block_step(&s->streams, NULL, &err) != TARN_OK) ||
-        stream_block_draw(&s->streams, s->chosen, &err) != TARN_OK)
-        return refused(&err);
-    return ARGS_GO_ON;
-}
-
-static int run_steps(struct session *s)
-{
-    int code = begin(s);
-
-    if (code != ARGS_GO_ON)
-        return code;
-    if (!sink_open(&s->sink, s->o.streams, s->o.count))
-        return EXIT_FAILED;
-    const double start = stopwatch_seconds();
+    begin(s);
+    sink_open(&s->sink, s->o.streams, s->o.count);
+    const double start = seconds_now();
 
     /* At least one, so that every stream has a symbol that is chosen but not yet read. */
     for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
-        if ((code = choose(s, i > 0)) != ARGS_GO_ON)
-            return code;
-        if (!sink_put(&s->sink, s->chosen))
-            return EXIT_FAILED;
+        if (i > 0)
+            stream_block_step(&s->streams, NULL);
+        stream_block_draw(&s->streams, s->chosen);
+        sink_put(&s->sink, s->chosen);
     }
-    s->seconds = stopwatch_seconds() - start;
-    return sink_finish(&s->sink, s->seconds) ? EXIT_DONE : EXIT_FAILED;
-}
-
-static int save(const struct session *s)
-{
-    const struct stream_block *const streams = &s->streams;
-    tarn_error err;
-
-    if (s->o.save &&
-        tarn_streams_save(streams->engine, streams->at, streams->n, s->o.save, &err) != TARN_OK)
-        return failed("--save-state", err.text);
-    return EXIT_DONE;
+    s->seconds = seconds_now() - start;
+    sink_finish(&s->sink, s->seconds);
 }
 
 static void print_statistics(const struct session *s)
@@ -347,31 +279,38 @@ static void print_statistics(const struct session *s)
             (double)s->sink.count / s->seconds, bytes);
 }
 
-static int generate_text(struct session *s)
+static void generate_text(struct session *s)
 {
-    int code = set_up(s);
+    const struct stream_block *const streams = &s->streams;
 
-    if (code != ARGS_GO_ON)
-        return code;
+    set_up(s);
     listen_to_ctrl_c();
-    code = run_steps(s);
-    if (code == EXIT_DONE && (code = save(s)) == EXIT_DONE)
-        print_statistics(s);
-    return code;
+    run_steps(s);
+    if (s->o.save && tarn_streams_save(streams->engine, streams->at, streams->n, s->o.save,
+                                       &failure) != TARN_OK)
+        fail("--save-state: %s", failure.text);
+    print_statistics(s);
 }
 
-static int run(void *values)
+static void run(void *values)
 {
     struct session s = {.o = *(const struct generate_options *)values};
     tarn_image_size size;
-    int code = generate_options_check(&s.o);
 
-    if (code == ARGS_GO_ON && (code = open_model(&s)) == ARGS_GO_ON)
-        code = tarn_task_image(&size, s.spec)
-                   ? generate_images(&s.o, s.model, s.prompt, s.prompt_count)
-                   : generate_text(&s);
-    tear_down(&s);
-    return code;
+    if (s.o.prompt && s.o.prompt_file)
+        refuse("--prompt and --prompt-file cannot be used together; give one of them");
+    sampling_of(&s.o.sampling);
+    open_model(&s);
+    read_prompt(&s);
+    if (tarn_task_image(&size, s.spec))
+        generate_images(&s.o, s.model, s.prompt, s.prompt_count);
+    else
+        generate_text(&s);
+    free(s.chosen);
+    free(s.prompt);
+    stream_block_close(&s.streams);
+    tarn_task_free(s.task);
+    tarn_model_free(s.model);
 }
 
 const struct command cmd_generate = {
@@ -380,11 +319,11 @@ const struct command cmd_generate = {
     .help =
         "Generate text or images with a trained model, which runs as a recurrent network: each "
         "symbol is sampled from the model's prediction and becomes its next input.",
-    .options = generate_rows,
+    .options = options,
     .tables = (const struct args_table[]){{"methods", tarn_method, "method"}, {0}},
     .notes = "A single stream of text is printed as it is generated, several streams one after "
              "the other at the end. " TERMINAL_RULE,
-    .groups = generate_groups,
+    .groups = groups,
     .examples = "tarn generate runs/book --prompt 'Once upon a time' -n 500\n"
                 "tarn generate runs/book --temperature 0.8 --top-p 0.95 --seed 7\n"
                 "tarn generate models/mnist.safetensors -n 64 -o digits.png\n",

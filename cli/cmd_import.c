@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "output.h"
-#include "model_open.h"
+#include "files.h"
 
 #define AT(field) offsetof(struct options, field)
 
@@ -13,8 +11,7 @@ enum { SHOWN = 12 }; /* lines per list without --all */
 
 struct options {
     const char *from, *to;
-    size_t heads;
-    const char *attention, *feature_map, *position, *head, *norm, *activation, *task;
+    tarn_import_desc desc;
     bool all;
 };
 
@@ -22,21 +19,21 @@ static const struct args_option rows[] = {
     {"FILE", NULL, ARGS_OPERAND, NULL, AT(from), 1, 0,
      "file to read: PyTorch (.pth, .pt), safetensors or NumPy (.npz)"},
     {"OUT", NULL, ARGS_OPERAND, NULL, AT(to), 1, 0, "model file to write (.safetensors)"},
-    {"heads", "H", ARGS_COUNT, NULL, AT(heads), 1, 1 << 20,
+    {"heads", "H", ARGS_COUNT, NULL, AT(desc.heads), 1, 1 << 20,
      "number of attention heads, which shapes do not show [8]"},
-    {"attention", "SPEC", ARGS_TEXT, NULL, AT(attention), 0, 0,
+    {"attention", "SPEC", ARGS_TEXT, NULL, AT(desc.attention), 0, 0,
      "kind of attention, which shapes do not show [linear]"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(feature_map), 0, 0,
+    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(desc.feature_map), 0, 0,
      "feature map of the attention [the default of its kind]"},
-    {"position", "SPEC", ARGS_TEXT, NULL, AT(position), 0, 0,
+    {"position", "SPEC", ARGS_TEXT, NULL, AT(desc.position), 0, 0,
      "position encoding [inferred from the shapes]"},
-    {"head", "SPEC", ARGS_TEXT, NULL, AT(head), 0, 0,
+    {"head", "SPEC", ARGS_TEXT, NULL, AT(desc.head), 0, 0,
      "output head [inferred from the number of outputs]"},
-    {"norm", "post|pre", ARGS_TEXT, NULL, AT(norm), 0, 0,
+    {"norm", "post|pre", ARGS_TEXT, NULL, AT(desc.norm), 0, 0,
      "layer normalization after or before each sublayer [post]"},
-    {"activation", "relu|gelu", ARGS_TEXT, NULL, AT(activation), 0, 0,
+    {"activation", "relu|gelu", ARGS_TEXT, NULL, AT(desc.activation), 0, 0,
      "activation of the feed-forward layers [relu]"},
-    {"task", "SPEC", ARGS_TEXT, NULL, AT(task), 0, 0,
+    {"task", "SPEC", ARGS_TEXT, NULL, AT(desc.task), 0, 0,
      "task of the model, such as image:height=28,width=28,channels=1; tarn generate and tarn "
      "eval need it"},
     {"all", NULL, ARGS_FLAG, NULL, AT(all), 0, 0, "list every tensor"},
@@ -100,22 +97,6 @@ static void print_counts(const struct listing *listing)
 
 /* ---- The command -------------------------------------------------------- */
 
-static tarn_import_desc describe(const struct options *o, struct listing *listing)
-{
-    return (tarn_import_desc){
-        .heads = o->heads,
-        .attention = o->attention,
-        .feature_map = o->feature_map,
-        .position = o->position,
-        .head = o->head,
-        .norm = o->norm,
-        .activation = o->activation,
-        .task = o->task,
-        .tell = tell,
-        .context = listing,
-    };
-}
-
 /* A task must give all sizes of an image, or none. */
 static bool sizes_fit(const char *task)
 {
@@ -132,65 +113,46 @@ static bool is_sequence(const char *head)
 }
 
 /* Whether the model fits its task, which is given or in the file. */
-static int check_task(const tarn_model *model)
+static void check_task(const tarn_model *model)
 {
     const tarn_config *const has = tarn_model_config(model);
     tarn_config usual; /* of the task */
-    tarn_error err;
 
     if (!*has->task)
-        return EXIT_DONE;
-    if (tarn_config_start(&usual, has->task, NULL, &err) != TARN_OK)
-        return command_error(&cmd_import, &err);
+        return;
+    must(tarn_config_start(&usual, has->task, NULL, &failure));
     if (usual.symbols != has->symbols)
-        return command_refuse(&cmd_import,
-                              "--task: '%s' has %zu symbols, but the model has %zu", has->task,
-                              usual.symbols, has->symbols);
+        refuse("--task: '%s' has %zu symbols, but the model has %zu", has->task, usual.symbols,
+               has->symbols);
     if (usual.frames != has->frames)
-        return command_refuse(&cmd_import,
-                              "--task: '%s' has %zu features per frame, but the model has %zu",
-                              has->task, usual.frames, has->frames);
+        refuse("--task: '%s' has %zu features per frame, but the model has %zu", has->task,
+               usual.frames, has->frames);
     if (is_sequence(usual.head) != is_sequence(has->head))
-        return command_refuse(&cmd_import, "--head is '%s'; task '%s' needs a head like '%s'",
-                              has->head, has->task, usual.head);
+        refuse("--head is '%s'; task '%s' needs a head like '%s'", has->head, has->task,
+               usual.head);
     if (!sizes_fit(has->task))
-        return command_refuse(
-            &cmd_import, "--task: '%s' must give all of height, width and channels, or none",
-            has->task);
-    return EXIT_DONE;
+        refuse("--task: '%s' must give all of height, width and channels, or none", has->task);
 }
 
-static int save(const tarn_model *model, const struct options *o)
-{
-    tarn_error err;
-    int code;
-
-    if ((code = check_task(model)) != EXIT_DONE)
-        return code;
-    if (tarn_model_save(model, o->to, &err) != TARN_OK)
-        return command_error(&cmd_import, &err);
-    printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
-    return EXIT_DONE;
-}
-
-static int run(void *values)
+static void run(void *values)
 {
     const struct options *const o = values;
     struct listing listing = {.options = o};
-    const tarn_import_desc desc = describe(o, &listing);
+    tarn_import_desc desc = o->desc;
     tarn_model *model;
-    tarn_error err;
 
-    if (format_is_foreign(&cmd_import, "OUT", o->to, FORMAT_MODEL))
-        return EXIT_USAGE;
-    const tarn_status status = tarn_model_import(&model, o->from, &desc, &err);
+    desc.tell = tell;
+    desc.context = &listing;
+    check_format("OUT", o->to, FORMAT_MODEL);
+    const tarn_status status = tarn_model_import(&model, o->from, &desc, &failure);
 
     if (listing.count[TARN_IMPORT_READ] + listing.count[TARN_IMPORT_MISSING] > 0)
         print_counts(&listing);
-    const int code = status == TARN_OK ? save(model, o) : command_error(&cmd_import, &err);
-
+    must(status);
+    check_task(model);
+    must(tarn_model_save(model, o->to, &failure));
+    printf("%s: %zu parameters\n", o->to, tarn_model_parameters(model));
     tarn_model_free(model);
-    return code;
 }
 
 const struct command cmd_import = {

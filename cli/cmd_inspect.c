@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
+#include "files.h"
 #include "inspect_tensors.h"
 #include "json_line.h"
-#include "model_open.h"
-#include "state_size.h"
+#include "stream_block.h"
 #include "words.h"
 
 #define AT(field) offsetof(struct options, field)
@@ -68,25 +67,22 @@ static const char *known_name(const char *key)
 }
 
 /* Exported files are models as well. */
-static tarn_status load(struct findings *f, tarn_error *err)
+static struct findings find(const struct options *o)
 {
-    return strcmp(tarn_file_format(f->file), "safetensors") == 0
-               ? tarn_model_load(&f->model, f->path, NULL, err)
-               : tarn_model_import(&f->model, f->path, NULL, err);
-}
+    struct findings f = {0};
+    tarn_status status;
 
-static int find(struct findings *f, const struct options *o)
-{
-    tarn_error err;
-
-    if (!model_path(&cmd_inspect, f->path, o->path, o->best))
-        return EXIT_FAILED;
-    if (tarn_file_open(&f->file, f->path, &err) != TARN_OK ||
-        (tarn_file_text(f->file, "tarn") && load(f, &err) != TARN_OK))
-        return command_fail(&cmd_inspect, "%s", err.text);
-    if (f->model)
-        f->state = state_size(f->model);
-    return ARGS_GO_ON;
+    model_path(f.path, o->path, o->best);
+    status = tarn_file_open(&f.file, f.path, &failure);
+    if (status == TARN_OK && tarn_file_text(f.file, "tarn"))
+        status = strcmp(tarn_file_format(f.file), "safetensors") == 0
+                     ? tarn_model_load(&f.model, f.path, NULL, &failure)
+                     : tarn_model_import(&f.model, f.path, NULL, &failure);
+    if (status != TARN_OK)
+        fail("%s", failure.text);
+    if (f.model)
+        f.state = state_size(f.model);
+    return f;
 }
 
 /* ---- For people --------------------------------------------------------- */
@@ -218,19 +214,14 @@ static void print_json(const struct findings *f, bool tensors)
     json_print_line(object);
 }
 
-static int run(void *values)
+static void run(void *values)
 {
     const struct options *const o = values;
-    struct findings f = {0};
-    int code = find(&f, o);
+    const struct findings f = find(o);
 
-    if (code == ARGS_GO_ON) {
-        (o->json ? print_json : print_findings)(&f, o->tensors);
-        code = EXIT_DONE;
-    }
+    (o->json ? print_json : print_findings)(&f, o->tensors);
     tarn_model_free(f.model);
     tarn_file_free(f.file);
-    return code;
 }
 
 const struct command cmd_inspect = {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_manual.c - tarn manual: a man(7) page for the program and one for each of its commands,
  * written from the same tables as --help. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "command.h"
-#include "rows_help.h"
+#include "files.h"
+#include "help.h"
 
 enum { NAME_SIZE = 64 };
 
@@ -61,7 +62,7 @@ static void put_head(FILE *page, const struct command *command)
 
     page_name(name, command);
     for (size_t i = 0; i < sizeof title; i++)
-        title[i] = (char)(name[i] >= 'a' && name[i] <= 'z' ? name[i] - 'a' + 'A' : name[i]);
+        title[i] = (char)toupper((unsigned char)name[i]);
     fputs(".TH ", page);
     put(page, title);
     fprintf(page, " 1 \"\" \"tarn %s\" \"User Commands\"\n.SH NAME\n", tarn_version());
@@ -102,10 +103,8 @@ static void put_synopsis(FILE *page, const struct command *command)
     fputs(".RI [ options ]\n", page);
 }
 
-static void put_option(void *context, const struct args_option *option)
+static void put_option(FILE *page, const struct args_option *option)
 {
-    FILE *const page = context;
-
     fputs(".TP\n", page);
     if (args_is_operand(option))
         fprintf(page, ".I %s\n", option->name);
@@ -120,65 +119,56 @@ static void put_option(void *context, const struct args_option *option)
     fputc('\n', page);
 }
 
-static void put_row(FILE *page, const tarn_table_row *row)
+static void put_help_option(FILE *page)
 {
-    char text[256];
-
-    fputs(".TP\n.B ", page);
-    put_line(page, row->name);
-    put_line(page, row->help);
-    if (!row->options->name)
-        return;
-    fputs(".RS\n", page);
-    for (const tarn_option_info *option = row->options; option->name; option++) {
-        fputs(".TP\n", page);
-        rows_range(text, sizeof text, option);
-        put_line(page, text);
-        rows_option_help(text, sizeof text, option);
-        put_line(page, text);
-    }
-    fputs(".RE\n", page);
+    fprintf(page, ".TP\n.B \\-h, \\-\\-help\n%s\n", help_of_help);
 }
 
 /* "Presets:" */
 static void put_title(FILE *page, const char *title)
 {
-    const char first = title[0];
-
-    fputs(".PP\n", page);
-    fputc(first >= 'a' && first <= 'z' ? first - 'a' + 'A' : first, page);
+    if (!title)
+        return;
+    fprintf(page, ".PP\n%c", toupper((unsigned char)*title));
     put(page, title + 1);
     fputs(":\n", page);
 }
 
-static void put_table(FILE *page, const struct args_table *table)
+static void put_indent(FILE *page, bool deeper)
 {
-    put_title(page, table->title);
-    fputs(".RS\n", page);
-    for (size_t i = 0; table->row(i); i++)
-        put_row(page, table->row(i));
-    fputs(".RE\n", page);
+    fputs(deeper ? ".RS\n" : ".RE\n", page);
 }
 
-static void put_options(FILE *page, const struct command *of)
+static void put_row(FILE *page, const tarn_table_row *row, int width)
 {
-    args_each_operand(of, put_option, page);
-    for (const struct args_group *group = of->groups; group && group->title; group++) {
-        put_title(page, group->title);
-        args_each_in(of, group, put_option, page);
-    }
-    if (of->groups)
-        put_title(page, "other options");
-    args_each_other(of, put_option, page);
-    fprintf(page, ".TP\n.B \\-h, \\-\\-help\n%s\n", args_help_help);
-    for (const struct args_table *table = of->tables; table && table->row; table++)
-        if (table->title)
-            put_table(page, table);
-    if (of->notes) {
-        fputs(".PP\n", page);
-        put_line(page, of->notes);
-    }
+    (void)width;
+    fputs(".TP\n.B ", page);
+    put_line(page, row->name);
+    put_line(page, row->help);
 }
+
+static void put_row_option(FILE *page, const char *range, const char *help)
+{
+    fputs(".TP\n", page);
+    put_line(page, range);
+    put_line(page, help);
+}
+
+static void put_paragraph(FILE *page, const char *text)
+{
+    fputs(".PP\n", page);
+    put_line(page, text);
+}
+
+static const struct help_format format = {
+    .title = put_title,
+    .option = put_option,
+    .help_option = put_help_option,
+    .indent = put_indent,
+    .row = put_row,
+    .row_option = put_row_option,
+    .paragraph = put_paragraph,
+};
 
 static void put_example_lines(FILE *page, const struct command *command)
 {
@@ -206,7 +196,7 @@ static void put_group_options(FILE *page, const struct command *group)
         fputs(".SS ", page);
         put_line(page, command->name);
         put_line(page, command->help);
-        put_options(page, command);
+        help_body(page, command, &format);
     }
 }
 
@@ -267,7 +257,7 @@ static void put_page(FILE *page, const struct command *command)
     else if (command->rows)
         put_group_options(page, command);
     else
-        put_options(page, command);
+        help_body(page, command, &format);
     fputs(".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure, with the reason on standard "
           "error: "
           "a file cannot be read or written or is damaged, or there is not enough memory.\n"
@@ -282,7 +272,7 @@ static void put_page(FILE *page, const struct command *command)
     put_see_also(page, command);
 }
 
-static int write_page(const char *folder, const struct command *command)
+static void write_page(const char *folder, const struct command *command)
 {
     char name[NAME_SIZE], path[TARN_PATH_SIZE + NAME_SIZE];
 
@@ -290,24 +280,20 @@ static int write_page(const char *folder, const struct command *command)
     if (snprintf(path, sizeof path, "%s/%s.1", folder, name) >= (int)sizeof path)
         errno = ENAMETOOLONG;
     FILE *const page = strlen(folder) < TARN_PATH_SIZE ? fopen(path, "w") : NULL;
-    bool written = page != NULL;
 
-    if (page) {
+    if (page)
         put_page(page, command);
-        written = !ferror(page);
-        written = fclose(page) == 0 && written;
-    }
-    return written ? EXIT_DONE : command_fail(&cmd_manual, "%.200s: %s", path, strerror(errno));
+    if (!page || !close_written(page))
+        fail("%.200s: %s", path, strerror(errno));
 }
 
-static int run(void *values)
+static void run(void *values)
 {
     const char *const *const folder = values;
-    int code = write_page(*folder, &program);
 
-    for (size_t i = 0; program.rows[i] && code == EXIT_DONE; i++)
-        code = write_page(*folder, command_table(program.rows[i]));
-    return code;
+    write_page(*folder, &program);
+    for (size_t i = 0; program.rows[i]; i++)
+        write_page(*folder, command_table(program.rows[i]));
 }
 
 const struct command cmd_manual = {

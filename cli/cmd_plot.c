@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "curve.h"
+#include "files.h"
 #include "plot.h"
 
 enum { WIDTH = 900, HEIGHT = 520, PATH = TARN_PATH_SIZE + 8 };
@@ -32,46 +32,37 @@ static const struct args_option rows[] = {
 struct run {
     const char *name;
     struct curve curve;
-    struct curve_drawing drawing;
+    const struct curve_point *end;         /* the last with a loss */
     const struct curve_point *last, *best; /* validations; NULL: none */
 };
 
 /* ---- Reading ------------------------------------------------------------ */
 
-/* The best has the least loss. */
-static void find_validations(struct run *run)
+/* The best validation has the least loss. */
+static void read_run(struct run *run, const char *path)
 {
+    run->name = path;
+    if (!curve_read(&run->curve, path))
+        leave(EXIT_FAILED);
     for (size_t i = 0; i < run->curve.count; i++) {
         const struct curve_point *const point = &run->curve.points[i];
 
+        if (isfinite(point->loss))
+            run->end = point;
         if (!isfinite(point->validation))
             continue;
         run->last = point;
         if (!run->best || point->validation < run->best->validation)
             run->best = point;
     }
+    if (!run->end)
+        fail("%s has no updates; it must be a training folder, or its log.jsonl or loss.csv",
+             path);
 }
 
-static bool read_run(struct run *run, const char *path)
-{
-    run->name = path;
-    if (!curve_read(&run->curve, path))
-        return false;
-    if (!curve_draw(&run->drawing, &run->curve))
-        command_fail(&cmd_plot, "not enough memory for %s", path);
-    else if (run->drawing.count == 0)
-        command_fail(&cmd_plot,
-                     "%s has no updates; it must be a training folder, or its log.jsonl or "
-                     "loss.csv",
-                     path);
-    else
-        find_validations(run);
-    return run->drawing.count > 0;
-}
-
-/* Losses of different tasks are of different things: nats of a byte, or of a whole utterance.
- */
-static bool are_comparable(const struct run *runs, size_t count, const char **metric)
+/* The metric of all runs. Losses of different tasks are of different things: nats of a byte, or
+ * of a whole utterance. */
+static const char *common_metric(const struct run *runs, size_t count)
 {
     const struct run *first = NULL;
 
@@ -80,112 +71,84 @@ static bool are_comparable(const struct run *runs, size_t count, const char **me
             continue;
         if (!first)
             first = &runs[i];
-        if (strcmp(first->curve.metric, runs[i].curve.metric) != 0) {
-            command_refuse(&cmd_plot,
-                           "%s is measured in %s and %s in %s; plot runs of different tasks "
-                           "separately",
-                           first->name, first->curve.metric, runs[i].name,
-                           runs[i].curve.metric);
-            return false;
-        }
+        if (strcmp(first->curve.metric, runs[i].curve.metric) != 0)
+            refuse("%s is measured in %s and %s in %s; plot runs of different tasks "
+                   "separately",
+                   first->name, first->curve.metric, runs[i].name, runs[i].curve.metric);
     }
-    *metric = first ? first->curve.metric : "metric";
-    return true;
+    return first ? first->curve.metric : "metric";
 }
 
 /* ---- CSV ---------------------------------------------------------------- */
 
-/* Updates without a loss have no smoothed one: `drawn` counts those that have. */
 static void put_run(FILE *file, const struct run *run)
 {
-    size_t drawn = 0;
-
     for (size_t i = 0; i < run->curve.count; i++) {
         const struct curve_point *const point = &run->curve.points[i];
-        const bool is_drawn = isfinite(point->loss);
 
         fprintf(file, "\"%s\",%" PRIu64, run->name, point->update);
         curve_put_number(file, point->loss);
-        curve_put_number(file, is_drawn ? run->drawing.smooth[drawn++] : (double)NAN);
+        curve_put_number(file, point->smooth);
         curve_put_number(file, point->validation);
         curve_put_number(file, point->metric);
         fputc('\n', file);
     }
 }
 
-static bool write_csv(const char *path, const struct run *runs, size_t count,
+/* The numbers of "loss.svg" go to "loss.csv". */
+static void write_csv(const char *picture, const struct run *runs, size_t count,
                       const char *metric)
 {
-    FILE *const file = fopen(path, "w");
-    bool good = file != NULL;
+    char path[PATH];
 
-    if (file) {
+    snprintf(path, sizeof path, "%.*s.csv", (int)strlen(picture) - 4, picture);
+    FILE *const file = fopen(path, "w");
+
+    if (file)
         fprintf(file, "run,update,loss,smoothed_loss,validation_loss,%s\n", metric);
-        for (size_t i = 0; i < count; i++)
-            put_run(file, &runs[i]);
-        good = ferror(file) == 0;
-        good = fclose(file) == 0 && good;
-    }
-    if (!good)
-        command_fail(&cmd_plot, "%s: %s", path, strerror(errno));
-    return good;
+    for (size_t i = 0; file && i < count; i++)
+        put_run(file, &runs[i]);
+    if (!file || !close_written(file))
+        fail("%s: %s", path, strerror(errno));
 }
 
 /* ---- Picture ------------------------------------------------------------ */
 
-/* Ranges of all axes. */
-struct ranges {
-    double updates, least, most;
-};
-
 /* What all runs fall from in their first updates would leave no room for where they differ: the
  * losses from a twentieth of a run on are shown, and those of its validations. */
-static struct ranges ranges_of(const struct run *runs, size_t count)
+static void put_ranges(FILE *gnuplot, const struct run *runs, size_t count)
 {
-    struct ranges r = {0.0, (double)NAN, (double)NAN};
+    double updates = 0.0, least = (double)NAN, most = (double)NAN;
 
     for (size_t i = 0; i < count; i++) {
-        const struct curve_drawing *const d = &runs[i].drawing;
         const struct curve *const c = &runs[i].curve;
+        size_t losses = 0;
 
-        r.updates = fmax(r.updates, d->update[d->count - 1]);
-        r.least = fmin(r.least, d->least);
-        r.most = fmax(r.most, d->smooth[d->count / 20]);
-        for (size_t j = c->count / 20; j < c->count; j++) {
-            r.least = fmin(r.least, c->points[j].validation);
-            r.most = fmax(r.most, c->points[j].validation);
+        updates = fmax(updates, c->updates);
+        least = fmin(least, c->least);
+        for (size_t j = 0; j < c->count; j++) {
+            if (isfinite(c->points[j].loss) && losses++ == c->losses / 20)
+                most = fmax(most, c->points[j].smooth);
+            if (j >= c->count / 20) {
+                least = fmin(least, c->points[j].validation);
+                most = fmax(most, c->points[j].validation);
+            }
         }
     }
-    return r;
-}
+    const double margin = 0.05 * (most - least);
 
-static void put_ranges(FILE *gnuplot, const struct ranges *r)
-{
-    const double margin = 0.05 * (r->most - r->least);
-
-    curve_put_axes(gnuplot, r->updates, r->least, r->most);
-    if (margin > 0.0 && r->most <= 10.0 * r->least) /* otherwise the axis is logarithmic */
-        fprintf(gnuplot, "set yrange [%g:%g]\n", r->least - margin, r->most + margin);
-}
-
-static void put_data(FILE *gnuplot, const struct run *runs, size_t count)
-{
-    const struct ranges ranges = ranges_of(runs, count);
-    char name[32];
-
-    for (size_t i = 0; i < count; i++) {
-        const struct curve_drawing *const d = &runs[i].drawing;
-
-        snprintf(name, sizeof name, "line%zu", i);
-        curve_put_line(gnuplot, name, d, d->smooth);
-        snprintf(name, sizeof name, "points%zu", i);
-        curve_put_validations(gnuplot, name, &runs[i].curve);
-    }
-    put_ranges(gnuplot, &ranges);
+    curve_put_axes(gnuplot, updates, least, most);
+    if (margin > 0.0 && most <= 10.0 * least) /* otherwise the axis is logarithmic */
+        fprintf(gnuplot, "set yrange [%g:%g]\n", least - margin, most + margin);
 }
 
 static void put_plot(FILE *gnuplot, const struct run *runs, size_t count)
 {
+    for (size_t i = 0; i < count; i++) {
+        curve_put_data(gnuplot, "line", i, &runs[i].curve, CURVE_COLUMN(smooth));
+        curve_put_data(gnuplot, "points", i, &runs[i].curve, CURVE_COLUMN(validation));
+    }
+    put_ranges(gnuplot, runs, count);
     plot_styles(gnuplot, count);
     fprintf(gnuplot, "plot");
     for (size_t i = 0; i < count; i++) {
@@ -195,18 +158,6 @@ static void put_plot(FILE *gnuplot, const struct run *runs, size_t count)
             fprintf(gnuplot, ", $points%zu with points lt %zu pt 7 notitle", i, i + 1);
     }
     fprintf(gnuplot, ", 1/0 with points pt 7 lc rgb '#606060' title 'validation'\n");
-}
-
-/* True, after a message, if gnuplot is not installed: the numbers are in the CSV. */
-static bool write_picture(const char *path, const struct run *runs, size_t count)
-{
-    FILE *const gnuplot = plot_open(path, WIDTH, HEIGHT);
-
-    if (!gnuplot)
-        return true;
-    put_data(gnuplot, runs, count);
-    put_plot(gnuplot, runs, count);
-    return plot_close(gnuplot, path);
 }
 
 /* ---- Table -------------------------------------------------------------- */
@@ -229,10 +180,9 @@ static void print_table(const struct run *runs, size_t count, const char *metric
            "best", metric);
     for (size_t i = 0; i < count; i++) {
         const struct run *const run = &runs[i];
-        const struct curve_drawing *const d = &run->drawing;
 
-        printf("%-*s  %8.0f", width, run->name, d->update[d->count - 1]);
-        print_number(d->smooth[d->count - 1]);
+        printf("%-*s  %8" PRIu64, width, run->name, run->end->update);
+        print_number(run->end->smooth);
         print_number(run->last ? run->last->validation : (double)NAN);
         print_number(run->best ? run->best->validation : (double)NAN);
         print_number(run->last ? run->last->metric : (double)NAN);
@@ -242,51 +192,31 @@ static void print_table(const struct run *runs, size_t count, const char *metric
 
 /* ---- All of it ---------------------------------------------------------- */
 
-static bool read_all(struct run *runs, const struct options *o)
-{
-    bool good = true;
-
-    for (size_t i = 0; i < o->runs.count && good; i++)
-        good = read_run(&runs[i], o->runs.words[i]);
-    return good;
-}
-
-static int plot_all(struct run *runs, const struct options *o)
-{
-    const size_t count = o->runs.count;
-    const char *metric;
-    char csv[PATH];
-
-    if (!read_all(runs, o))
-        return EXIT_FAILED;
-    if (!are_comparable(runs, count, &metric))
-        return EXIT_USAGE;
-    snprintf(csv, sizeof csv, "%.*s.csv", (int)strlen(o->picture) - 4, o->picture);
-    print_table(runs, count, metric);
-    return write_csv(csv, runs, count, metric) && write_picture(o->picture, runs, count)
-               ? EXIT_DONE
-               : EXIT_FAILED;
-}
-
-static int run(void *values)
+static void run(void *values)
 {
     const struct options *const o = values;
+    const size_t count = o->runs.count;
 
     if (!plot_name_is_fit(o->picture) || strlen(o->picture) >= TARN_PATH_SIZE)
-        return command_refuse(&cmd_plot, "-o is '%.80s'; it must end in .svg or .png",
-                              o->picture);
-    struct run *const runs = calloc(o->runs.count, sizeof *runs);
+        refuse("-o is '%.80s'; it must end in .svg or .png", o->picture);
+    struct run *const runs = allocate(count, sizeof *runs, "%zu runs", count);
 
-    if (!runs)
-        return command_fail(&cmd_plot, "not enough memory for %zu runs", o->runs.count);
-    const int code = plot_all(runs, o);
+    for (size_t i = 0; i < count; i++)
+        read_run(&runs[i], o->runs.words[i]);
+    const char *const metric = common_metric(runs, count);
 
-    for (size_t i = 0; i < o->runs.count; i++) {
-        curve_drawing_free(&runs[i].drawing);
-        curve_free(&runs[i].curve);
+    print_table(runs, count, metric);
+    write_csv(o->picture, runs, count, metric);
+    FILE *const gnuplot = plot_open(o->picture, WIDTH, HEIGHT);
+
+    if (gnuplot) {
+        put_plot(gnuplot, runs, count);
+        if (!plot_close(gnuplot, o->picture))
+            leave(EXIT_FAILED);
     }
+    for (size_t i = 0; i < count; i++)
+        curve_free(&runs[i].curve);
     free(runs);
-    return code;
 }
 
 const struct command cmd_plot = {

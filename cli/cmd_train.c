@@ -6,12 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "command.h"
+#include "help.h"
 #include "json_line.h"
-#include "rows_help.h"
-#include "train_curve.h"
-#include "train_options.h"
-#include "train_progress.h"
+#include "progress.h"
+#include "cmd_train.h"
 #include "words.h"
 
 /* ---- Stopping ----------------------------------------------------------- */
@@ -126,10 +124,8 @@ static void advise(const struct train_progress *p)
     const size_t updates = p->settings.steps;
 
     if (p->from >= updates)
-        command_refuse(&o->command,
-                       "nothing to do: %" PRIu64 " updates are done; give a larger --steps to "
-                       "continue",
-                       p->from);
+        warn("nothing to do: %" PRIu64 " updates are done; give a larger --steps to continue",
+             p->from);
     else if (p->report.update < updates)
         fprintf(stderr, "stopped and saved; to continue: tarn train %s --out %s --resume\n",
                 o->settings.task, o->folder);
@@ -139,9 +135,9 @@ static void advise(const struct train_progress *p)
 
 enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
 
-static int train(const struct train_options *o)
+static void train(const struct train_options *o)
 {
-    struct train_progress progress = train_progress_of(o);
+    struct train_progress progress = {.options = o, .settings = o->settings};
     tarn_train_desc desc = {
         .out = o->folder,
         .resume = o->resume,
@@ -152,82 +148,74 @@ static int train(const struct train_options *o)
         .minutes = o->steps_given ? 0.0 : o->minutes,
         .validations = o->validations_given ? 0 : VALIDATIONS,
     };
-    tarn_error err;
-    int code = EXIT_DONE;
 
     desc.events.stop = must_stop;
     listen_for(SIGINT, on_signal);
     listen_for(SIGTERM, on_signal);
     listen_for(SIGXCPU, on_limit);
-    const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &err);
+    const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &failure);
 
-    progress_line_keep(&progress.line);
-    if (status != TARN_OK)
-        code = command_error(&o->command, &err);
-    if (progress.started && !train_curve_write(o) && code == EXIT_DONE)
-        code = EXIT_FAILED;
-    if (status != TARN_OK)
-        return code;
+    progress_keep();
+    const bool drawn = !progress.started || train_curve_write(o);
+
+    must(status);
     if (o->json)
         print_json(&progress, progress.report.update < progress.settings.steps);
     else
         print_text(&progress);
     advise(&progress);
-    return code;
-}
-
-static int train_task(int argc, char **argv)
-{
-    struct train_options options;
-    const int code = train_options_read(&options, argc, argv);
-
-    return code == ARGS_GO_ON ? train(&options) : code;
+    if (!drawn)
+        leave(EXIT_FAILED);
 }
 
 /* ---- Tasks -------------------------------------------------------------- */
 
-static const char about[] =
-    "Train a model and write checkpoints, the model, a log and the loss curve to a folder.";
-
-static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
-                               "tarn train text --data book.txt --out runs/book --minutes 5\n"
-                               "tarn train image --data data/mnist --out runs/digits\n";
-
-static void print_usage(FILE *out)
+static const char *task_name(const void *table, size_t index)
 {
-    fprintf(out, "usage: tarn train TASK --out DIR [options]\n");
-}
-
-static int print_help(void)
-{
-    print_usage(stdout);
-    printf("\n");
-    words_wrap(stdout, about, 0);
-    rows_help("tasks, with options as in copy:symbols=20", tarn_task_kind);
-    rows_help("presets", tarn_preset);
-    words_examples(stdout, examples);
-    printf("\nRun 'tarn train TASK --help' for all options.\n");
-    return EXIT_DONE;
+    (void)table;
+    return tarn_task_kind(index) ? tarn_task_kind(index)->name : NULL;
 }
 
 /* The task comes first: options and their defaults depend on it. */
-static int run(int argc, char **argv)
+static void run(int argc, char **argv)
 {
-    if (argc > 1 && args_is_help(argv[1]))
-        return print_help();
-    if (argc > 1 && argv[1][0] != '-')
-        return train_task(argc - 1, argv + 1);
-    print_usage(stderr);
-    fprintf(stderr, "tarn train: TASK is required as the first argument; available:");
-    for (size_t i = 0; tarn_task_kind(i); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", tarn_task_kind(i)->name);
-    fprintf(stderr, "\n");
-    return EXIT_USAGE;
+    struct train_options options;
+    char tasks[256];
+
+    if (argc > 1 && args_is_help(argv[1])) {
+        help_print(&cmd_train);
+        return;
+    }
+    if (argc < 2 || argv[1][0] == '-') {
+        words_list(tasks, sizeof tasks, task_name, NULL);
+        refuse("TASK is required as the first argument; available: %s", tasks);
+    }
+    train_options_read(&options, argc - 1, argv + 1);
+    train(&options);
 }
 
 const struct command cmd_train = {
     .name = "tarn train",
     .summary = "train a model on text, images, speech or the copy task",
+    .help = "Train a model and write checkpoints, the model, a log and the loss curve to a "
+            "folder.",
+    .options =
+        (const struct args_option[]){
+            {"TASK", NULL, ARGS_OPERAND, NULL, 0, 1, 0, "the task to learn, listed below"},
+            {"out", "DIR", ARGS_TEXT, NULL, 0, 1, 0,
+             "folder for checkpoints, model, log and loss curve"},
+            {0},
+        },
+    .tables =
+        (const struct args_table[]){
+            {"tasks, with options as in copy:symbols=20", tarn_task_kind, "TASK"},
+            {"presets", tarn_preset, "preset"},
+            {0},
+        },
+    .notes = "Run 'tarn train TASK --help' for all options.",
+    .examples = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
+                "tarn train text --data book.txt --out runs/book --minutes 5\n"
+                "tarn train image --data data/mnist --out runs/digits\n",
     .run_words = run,
     .describe = train_options_describe,
 };

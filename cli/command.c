@@ -7,11 +7,18 @@
 #include <string.h>
 
 #include "bench.h"
-#include "words.h"
+#include "progress.h"
+
+static const struct command *current = &program; /* the command that runs */
 
 const struct command *command_table(const struct command *command)
 {
     return command->describe ? command->describe() : command;
+}
+
+void command_name(const struct command *command)
+{
+    current = command;
 }
 
 const char *command_word(const struct command *command)
@@ -21,54 +28,90 @@ const char *command_word(const struct command *command)
     return blank ? blank + 1 : command->name;
 }
 
-void command_walk(FILE *out, const struct command *command, command_put *put)
+/* ---- The end ------------------------------------------------------------ */
+
+tarn_error failure;
+
+_Noreturn void leave(int code)
 {
-    put(out, command_table(command));
-    for (size_t i = 0; command->rows && command->rows[i]; i++)
-        command_walk(out, command->rows[i], put);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("tarn: standard output");
+        code = EXIT_FAILED;
+    }
+    exit(code);
 }
 
-/* ---- Messages ----------------------------------------------------------- */
-
 /* Sentences quote what users and files say: nothing of it may be a command to a terminal. */
-__attribute__((format(printf, 3, 0))) static int
-complain(const struct command *command, int code, const char *format, va_list args)
+__attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
     char text[1024], shown[sizeof text];
 
     vsnprintf(text, sizeof text, format, args);
     tarn_printable(shown, sizeof shown, text);
-    fprintf(stderr, "%s: %s\n", command->name, shown);
-    return code;
+    progress_erase();
+    fflush(stdout);
+    fprintf(stderr, "%s: %s\n", current->name, shown);
 }
 
-int command_refuse(const struct command *command, const char *format, ...)
+void warn(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    const int code = complain(command, EXIT_USAGE, format, args);
-
+    complain(format, args);
     va_end(args);
-    return code;
 }
 
-int command_fail(const struct command *command, const char *format, ...)
+_Noreturn void refuse(const char *format, ...)
 {
     va_list args;
 
     va_start(args, format);
-    const int code = complain(command, EXIT_FAILED, format, args);
-
-    va_end(args);
-    return code;
+    complain(format, args);
+    exit(EXIT_USAGE);
 }
 
-int command_error(const struct command *command, const tarn_error *err)
+_Noreturn void fail(const char *format, ...)
 {
-    const bool is_usage = err->status == TARN_EINVAL || err->status == TARN_EUNKNOWN;
+    va_list args;
 
-    return (is_usage ? command_refuse : command_fail)(command, "%s", err->text);
+    va_start(args, format);
+    complain(format, args);
+    exit(EXIT_FAILED);
+}
+
+void must(tarn_status status)
+{
+    if (status == TARN_EINVAL || status == TARN_EUNKNOWN)
+        refuse("%s", failure.text);
+    if (status != TARN_OK)
+        fail("%s", failure.text);
+}
+
+_Noreturn void refuse_name(const char *what, const char *word, words_name *names,
+                           const void *table)
+{
+    const char *const nearest = words_nearest(word, names, table);
+    char all[640];
+
+    if (nearest)
+        refuse("unknown %s '%.80s'; did you mean '%s'?", what, word, nearest);
+    words_list(all, sizeof all, names, table);
+    refuse("unknown %s '%.80s'; available: %s", what, word, all);
+}
+
+void *allocate(size_t count, size_t size, const char *format, ...)
+{
+    void *const memory = calloc(count ? count : 1, size);
+    char what[256];
+    va_list args;
+
+    if (memory)
+        return memory;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    fail("not enough memory for %s", what);
 }
 
 /* ---- Groups ------------------------------------------------------------- */
@@ -93,39 +136,41 @@ static const char *word_of(const void *rows, size_t index)
     return row ? command_word(row) : NULL;
 }
 
-static int run_group(const struct command *group, int argc, char **argv)
+static void run_group(const struct command *group, int argc, char **argv)
 {
-    if (argc < 2) {
-        print_group(stderr, group);
-        return EXIT_USAGE;
-    }
-    if (args_is_help(argv[1])) {
-        print_group(stdout, group);
-        return EXIT_DONE;
+    const bool is_help = argc > 1 && args_is_help(argv[1]);
+
+    if (argc < 2 || is_help) {
+        print_group(is_help ? stdout : stderr, group);
+        leave(is_help ? EXIT_DONE : EXIT_USAGE);
     }
     for (size_t i = 0; group->rows[i]; i++)
-        if (strcmp(command_word(group->rows[i]), argv[1]) == 0)
-            return command_run(group->rows[i], argc - 1, argv + 1);
-    words_unknown(group->name, "command", argv[1], word_of, group->rows);
-    return EXIT_USAGE;
+        if (strcmp(command_word(group->rows[i]), argv[1]) == 0) {
+            command_run(group->rows[i], argc - 1, argv + 1);
+            return;
+        }
+    refuse_name("command", argv[1], word_of, group->rows);
 }
 
 /* ---- Commands ----------------------------------------------------------- */
 
-int command_run(const struct command *command, int argc, char **argv)
+void command_run(const struct command *command, int argc, char **argv)
 {
-    if (command->rows)
-        return run_group(command, argc, argv);
-    if (command->run_words)
-        return command->run_words(argc, argv);
-    void *const values = calloc(1, command->values + 1);
+    current = command;
+    if (command->rows) {
+        run_group(command, argc, argv);
+        return;
+    }
+    if (command->run_words) {
+        command->run_words(argc, argv);
+        return;
+    }
+    void *const values = allocate(1, command->values + 1, "the options");
 
-    if (!values)
-        return command_fail(command, "not enough memory");
-    int code = args_read(command, values, argc, argv);
-
-    if (code == ARGS_GO_ON)
-        code = command->bench ? bench_run(command, values) : command->run(values);
+    args_read(command, values, argc, argv);
+    if (command->bench)
+        bench_run(command, values);
+    else
+        command->run(values);
     free(values);
-    return code;
 }

@@ -7,38 +7,34 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "files.h"
 #include "plot.h"
 
 enum { PATH = TARN_PATH_SIZE + 32, DOTS = 2000 };
 
 /* ---- Points ------------------------------------------------------------- */
 
-/* The point of an update: the last one, or a new one. NULL: not enough memory. */
+/* The point of an update: the last one, or a new one. */
 static struct curve_point *point_at(struct curve *c, uint64_t update)
 {
+    const double none = (double)NAN;
+
     if (c->count > 0 && c->points[c->count - 1].update == update)
         return &c->points[c->count - 1];
     if (c->count == c->room) {
-        const size_t room = 2 * c->room + 1024;
-        struct curve_point *const more = realloc(c->points, room * sizeof *more);
-
-        if (!more)
-            return NULL;
-        c->points = more;
-        c->room = room;
+        c->room = 2 * c->room + 1024;
+        c->points = realloc(c->points, c->room * sizeof *c->points);
+        if (!c->points)
+            fail("not enough memory for %zu updates", c->count);
     }
-    const double none = (double)NAN;
-
-    c->points[c->count] = (struct curve_point){update, none, none, none, none};
+    c->points[c->count] = (struct curve_point){update, none, none, none, none, none};
     return &c->points[c->count++];
 }
 
 void curve_free(struct curve *c)
 {
     free(c->points);
-    *c = (struct curve){0};
 }
 
 static void set_metric(struct curve *c, const char *name)
@@ -81,10 +77,11 @@ static bool take_json(struct curve *c, const char *line)
 {
     json_t *const object = json_loads(line, 0, NULL);
     const json_t *const update = json_object_get(object, "update");
-    struct curve_point *point = NULL;
+    const bool has_update = json_is_integer(update);
 
-    if (json_is_integer(update) &&
-        (point = point_at(c, (uint64_t)json_integer_value(update))) != NULL) {
+    if (has_update) {
+        struct curve_point *const point = point_at(c, (uint64_t)json_integer_value(update));
+
         if (json_object_get(object, "validation_loss")) {
             find_metric(c, object);
             point->validation = number(object, "validation_loss");
@@ -95,7 +92,7 @@ static bool take_json(struct curve *c, const char *line)
         }
     }
     json_decref(object);
-    return point != NULL;
+    return has_update;
 }
 
 /* ---- CSV ---------------------------------------------------------------- */
@@ -130,8 +127,6 @@ static bool take_csv(struct curve *c, const char *line)
         return false;
     struct curve_point *const point = point_at(c, (uint64_t)update);
 
-    if (!point)
-        return false;
     point->loss = cell(&at);
     point->lr = cell(&at);
     point->validation = cell(&at);
@@ -155,7 +150,7 @@ static bool read_lines(struct curve *c, const char *path)
     FILE *const file = fopen(path, "r");
 
     if (!file) {
-        fprintf(stderr, "tarn: %s: %s\n", path, strerror(errno));
+        warn("%s: %s", path, strerror(errno));
         return false;
     }
     while (getline(&line, &size, file) > 0 &&
@@ -166,88 +161,71 @@ static bool read_lines(struct curve *c, const char *path)
     return true;
 }
 
+/* Means over neighbours on both sides, so that the line does not lag: as many before as after,
+ * but at the end, where there are only those before. */
+static void smoothen(struct curve *c)
+{
+    const size_t widest = c->losses / 50 + 1;
+    struct curve_point **const with = allocate(c->losses, sizeof *with, "the losses");
+    size_t from = 0, to = 0; /* what the sum is of */
+    double sum = 0.0;
+
+    for (size_t i = 0, n = 0; i < c->count; i++)
+        if (isfinite(c->points[i].loss))
+            with[n++] = &c->points[i];
+    for (size_t i = 0; i < c->losses; i++) {
+        const size_t before = i < widest ? i : widest;
+        const size_t end = i + before + 1 < c->losses ? i + before + 1 : c->losses;
+
+        while (to < end)
+            sum += with[to++]->loss;
+        while (from < i - before)
+            sum -= with[from++]->loss;
+        with[i]->smooth = sum / (double)(to - from);
+        c->least = fmin(c->least, with[i]->smooth);
+        c->most = fmax(c->most, with[i]->smooth);
+        c->updates = (double)with[i]->update;
+    }
+    free(with);
+}
+
 bool curve_read(struct curve *c, const char *path)
 {
-    struct stat about;
     char log[PATH];
-    const bool is_folder = stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 
-    *c = (struct curve){0};
-    snprintf(log, sizeof log, "%s%s", path, is_folder ? "/log.jsonl" : "");
-    return read_lines(c, log);
+    *c = (struct curve){.least = (double)NAN, .most = (double)NAN};
+    snprintf(log, sizeof log, "%s%s", path, is_folder(path) ? "/log.jsonl" : "");
+    if (!read_lines(c, log))
+        return false;
+    for (size_t i = 0; i < c->count; i++) {
+        c->losses += isfinite(c->points[i].loss) ? 1 : 0;
+        c->validations += isfinite(c->points[i].validation) ? 1 : 0;
+    }
+    smoothen(c);
+    return true;
 }
 
 /* ---- Drawing ------------------------------------------------------------ */
 
-void curve_drawing_free(struct curve_drawing *d)
+static double value_at(const struct curve *c, size_t i, size_t column)
 {
-    free(d->update);
-    free(d->loss);
-    free(d->smooth);
-    *d = (struct curve_drawing){0};
+    return *(const double *)(const void *)((const char *)&c->points[i] + column);
 }
 
-/* Means over neighbours on both sides, so that the line does not lag: as many before as behind,
- * but at the end, where there are only those before. */
-static void smoothen(struct curve_drawing *d)
+void curve_put_data(FILE *gnuplot, const char *name, size_t number, const struct curve *c,
+                    size_t column)
 {
-    const size_t widest = d->count / 50 + 1;
-    double sum = 0.0;
-    size_t from = 0, to = 0; /* what the sum is of */
+    const size_t all = column == CURVE_COLUMN(validation) ? c->validations : c->losses;
+    size_t nth = 0;
 
-    for (size_t i = 0; i < d->count; i++) {
-        const size_t before = i < widest ? i : widest;
-        const size_t end = i + before + 1 < d->count ? i + before + 1 : d->count;
-
-        while (to < end)
-            sum += d->loss[to++];
-        while (from < i - before)
-            sum -= d->loss[from++];
-        d->smooth[i] = sum / (double)(to - from);
-        d->least = i == 0 ? d->smooth[i] : fmin(d->least, d->smooth[i]);
-        d->most = i == 0 ? d->smooth[i] : fmax(d->most, d->smooth[i]);
-    }
-}
-
-bool curve_draw(struct curve_drawing *d, const struct curve *c)
-{
-    *d = (struct curve_drawing){0};
-    d->update = calloc(c->count + 1, sizeof *d->update);
-    d->loss = calloc(c->count + 1, sizeof *d->loss);
-    d->smooth = calloc(c->count + 1, sizeof *d->smooth);
-    if (!d->update || !d->loss || !d->smooth)
-        return false;
+    fprintf(gnuplot, "$%s%zu << EOD\n", name, number);
     for (size_t i = 0; i < c->count; i++) {
-        d->validations += isfinite(c->points[i].validation) ? 1 : 0;
-        if (!isfinite(c->points[i].loss))
+        if (!isfinite(value_at(c, i, column)))
             continue;
-        d->update[d->count] = (double)c->points[i].update;
-        d->loss[d->count++] = c->points[i].loss;
+        if (nth % (all / DOTS + 1) == 0 || nth + 1 == all) /* the end is always there */
+            fprintf(gnuplot, "%" PRIu64 " %.9g\n", c->points[i].update, value_at(c, i, column));
+        nth++;
     }
-    smoothen(d);
-    return true;
-}
-
-void curve_put_line(FILE *gnuplot, const char *name, const struct curve_drawing *d,
-                    const double *values)
-{
-    const size_t stride = d->count / DOTS + 1;
-
-    fprintf(gnuplot, "$%s << EOD\n", name);
-    for (size_t i = 0; i < d->count; i += stride)
-        fprintf(gnuplot, "%.0f %.9g\n", d->update[i], values[i]);
-    if (d->count > 0) /* the end is always there */
-        fprintf(gnuplot, "%.0f %.9g\n", d->update[d->count - 1], values[d->count - 1]);
-    fprintf(gnuplot, "EOD\n");
-}
-
-void curve_put_validations(FILE *gnuplot, const char *name, const struct curve *c)
-{
-    fprintf(gnuplot, "$%s << EOD\n", name);
-    for (size_t i = 0; i < c->count; i++)
-        if (isfinite(c->points[i].validation))
-            fprintf(gnuplot, "%" PRIu64 " %.9g\n", c->points[i].update,
-                    c->points[i].validation);
     fprintf(gnuplot, "EOD\n");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* curve.h - the loss of a run of training, from what it left in its folder. */
+/* curve.h - the loss of a training run, from what it left in its folder. */
 #ifndef CURVE_H
 #define CURVE_H
 
@@ -14,36 +14,27 @@
 struct curve_point {
     uint64_t update;
     double loss, lr, validation, metric;
+    double smooth; /* mean of the losses around it */
 };
 
 struct curve {
     char metric[TARN_NAME_SIZE]; /* its name; "": no validation gave one */
     struct curve_point *points;
     size_t count, room;
+    size_t losses, validations; /* points that have one */
+    double least, most;         /* of the smoothed losses */
+    double updates;             /* the last one with a loss */
 };
 
-/* Reads a folder of training, its log.jsonl or its loss.csv, as far as it has updates. False,
- * and said why, if it cannot be opened. */
+/* Reads a training folder, its log.jsonl or its loss.csv, as far as it has updates. False,
+ * after a warning, if it cannot be opened. */
 bool curve_read(struct curve *curve, const char *path);
 void curve_free(struct curve *curve);
 
-/* What is drawn: updates whose loss is a number, each mean over its neighbours, and the range
- * of these. */
-struct curve_drawing {
-    size_t count, validations;
-    double *update, *loss, *smooth;
-    double least, most;
-};
-
-/* False: not enough memory. */
-bool curve_draw(struct curve_drawing *drawing, const struct curve *curve);
-void curve_drawing_free(struct curve_drawing *drawing);
-
-/* Blocks of data for gnuplot: $NAME has a value for each update, thinned out, or each
- * validation. */
-void curve_put_line(FILE *gnuplot, const char *name, const struct curve_drawing *drawing,
-                    const double *values);
-void curve_put_validations(FILE *gnuplot, const char *name, const struct curve *curve);
+/* A block of data for gnuplot: $NAMEi has the values of a column, thinned out. */
+#define CURVE_COLUMN(field) offsetof(struct curve_point, field)
+void curve_put_data(FILE *gnuplot, const char *name, size_t i, const struct curve *curve,
+                    size_t column);
 
 /* The axes of losses between these values, up to some update. */
 void curve_put_axes(FILE *gnuplot, double updates, double least, double most);

@@ -3,14 +3,13 @@
 #ifndef DRAW_H
 #define DRAW_H
 
-#include "command.h"
+#include "stream_block.h"
 
 /* Batch size that makes good use of the processor. An image does not depend on the others in
  * its batch. */
 enum { DRAW_AT_ONCE = 256 };
 
 struct draw {
-    const struct command *command; /* for messages */
     const tarn_model *model;
     tarn_image_size size;
     tarn_sampling sampling; /* image i has number sampling.number + i */
@@ -21,14 +20,13 @@ struct draw {
     double seconds; /* that it took */
 };
 
-size_t draw_bytes(tarn_image_size size); /* of an image */
+size_t image_bytes(tarn_image_size size);
 
-/* The size of the images that a model generates; zeros after a message if it is not an image
- * model or does not give the size. */
-tarn_image_size draw_size(const struct command *command, const char *path,
-                          const tarn_model *model);
+/* The size of the images that a model generates. Refuses a model that is not an image model or
+ * does not give the size. */
+tarn_image_size image_size(const char *path, const tarn_model *model);
 
-/* Generates the remaining bytes of the images. Returns an exit code; prints its own errors. */
-int draw_images(struct draw *draw);
+/* Generates the remaining bytes of the images. */
+void draw_images(struct draw *draw);
 
 #endif

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE /* madvise */
 #include "hardware.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "tarn/tarn.h"
+#include "command.h"
 
 void hardware_name(char *name, size_t size)
 {
@@ -26,7 +31,7 @@ void hardware_name(char *name, size_t size)
         fclose(file);
 }
 
-/* ---- caches ------------------------------------------------------------- */
+/* ---- Caches ------------------------------------------------------------- */
 
 /* One line of a file below cpu0's caches; "" if it cannot be read. */
 static void read_cache_line(char *line, size_t size, int index, const char *file_name)
@@ -81,7 +86,7 @@ struct hardware_cache hardware_cache(int level)
     return (struct hardware_cache){0, 1};
 }
 
-/* ---- memory, instruction set -------------------------------------------- */
+/* ---- Memory, instruction set -------------------------------------------- */
 
 size_t hardware_memory(void)
 {
@@ -90,19 +95,68 @@ size_t hardware_memory(void)
     return pages > 0 && page > 0 ? (size_t)pages * (size_t)page : (size_t)8 << 30;
 }
 
-bool hardware_cpu(const char **cpu)
+double hardware_resident(void)
 {
-    *cpu = getenv("TARN_CPU");
-    if (*cpu && **cpu == '\0')
-        *cpu = NULL;
-    if (!*cpu)
-        return true;
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return 1024.0 * (double)usage.ru_maxrss; /* Linux counts in KiB */
+}
+
+/* Walking through many long arrays at once in small pages waits for address translations, which
+ * is not what is measured. */
+enum { HUGE_PAGE = 2 * 1024 * 1024 };
+
+void *hardware_block(size_t bytes)
+{
+    const size_t alignment = bytes >= HUGE_PAGE ? HUGE_PAGE : 64;
+
+    if (bytes > SIZE_MAX - alignment)
+        return NULL;
+    const size_t rounded = (bytes / alignment + 1) * alignment;
+    void *const block = aligned_alloc(alignment, rounded);
+
+    if (!block)
+        return NULL;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE)
+        madvise(block, rounded, MADV_HUGEPAGE);
+#endif
+    memset(block, 0, bytes);
+    return block;
+}
+
+static const char *cpu_name(const void *table, size_t index)
+{
+    (void)table;
+    return tarn_cpu_name(index);
+}
+
+const char *hardware_cpu(void)
+{
+    const char *const cpu = getenv("TARN_CPU");
+    char list[256];
+
+    if (!cpu || !*cpu)
+        return NULL;
     for (size_t i = 0; tarn_cpu_name(i); i++)
-        if (strcmp(*cpu, tarn_cpu_name(i)) == 0)
-            return true;
-    fprintf(stderr, "tarn: TARN_CPU is '%.40s', which is not supported here; available:", *cpu);
-    for (size_t i = 0; tarn_cpu_name(i); i++)
-        fprintf(stderr, "%s %s", i ? "," : "", tarn_cpu_name(i));
-    fprintf(stderr, "\n");
-    return false;
+        if (strcmp(cpu, tarn_cpu_name(i)) == 0)
+            return cpu;
+    words_list(list, sizeof list, cpu_name, NULL);
+    refuse("TARN_CPU is '%.40s', which is not supported here; available: %s", cpu, list);
+}
+
+/* ---- Clocks ------------------------------------------------------------- */
+
+double seconds_now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+double cpu_seconds_now(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
 }

@@ -30,25 +30,23 @@ struct image_piece {
 struct image_timing {
     struct image_timing_desc desc;
     struct stream_block streams;
-    int32_t *first, *skipped;   /* B zeros; those that are fed at a time */
-    size_t steps, most_skipped; /* of an image; between two pieces */
-    bool grows;                 /* the state does, and with it what a step costs */
-    size_t state_first;         /* bytes of all streams at the first step */
-    size_t held_first, held;    /* bytes that the engine used then, and at most */
+    int32_t *first, *skipped; /* B zeros; bytes that are fed at a time */
+    size_t steps;             /* of an image */
+    bool grows;               /* the state does, and with it what a step costs */
+    size_t state_first;       /* bytes of all streams at the first step */
+    size_t held_first, held;  /* bytes that the engine used then, and at most */
     struct image_piece *pieces;
     size_t count, done; /* of them; in this pass */
 };
 
-/* Sets up, and measures a few steps to decide how many will be. `timing` is for
- * image_timing_close() also where this fails. */
-tarn_status image_timing_open(struct image_timing *timing, const struct image_timing_desc *desc,
-                              tarn_error *err);
+/* Sets up, and measures a few steps to decide how many will be. */
+struct image_timing image_timing_open(const struct image_timing_desc *desc);
 void image_timing_close(struct image_timing *timing);
 
 /* Starts a new pass over the image; continues it up to the piece `until`. The fastest pass of
  * each piece counts. */
 void image_timing_restart(struct image_timing *timing);
-tarn_status image_timing_advance(struct image_timing *timing, size_t until, tarn_error *err);
+void image_timing_advance(struct image_timing *timing, size_t until);
 
 double image_timing_seconds(const struct image_timing *timing);  /* for the batch */
 size_t image_timing_measured(const struct image_timing *timing); /* steps */

@@ -1,9 +1,56 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - tarn COMMAND. Exit code 0: success, 1: failure, 2: wrong usage. */
+/* main.c - tarn COMMAND: the table of commands. Exit code 0: success, 1: failure, 2: wrong
+ * usage. */
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
+
+enum { WORDS_MOST = 8 };
+
+static void run_help(void *values)
+{
+    static char name[] = "tarn", help[] = "--help";
+    const struct args_words *const commands = values;
+    char *words[WORDS_MOST + 3] = {name};
+    size_t count = 1;
+
+    for (size_t i = 0; i < commands->count && i < WORDS_MOST; i++)
+        words[count++] = commands->words[i];
+    words[count++] = help;
+    command_run(&program, (int)count, words);
+}
+
+static const struct command cmd_help = {
+    .name = "tarn help",
+    .summary = "list the commands, or describe one of them",
+    .help = "List the commands, or describe one of them: the same as tarn COMMAND --help.",
+    .options =
+        (const struct args_option[]){
+            {"COMMAND", NULL, ARGS_OPERANDS, NULL, 0, 0, 0,
+             "command to describe, such as train or bench peak"},
+            {0},
+        },
+    .examples = "tarn help\n"
+                "tarn help bench peak\n",
+    .values = sizeof(struct args_words),
+    .run = run_help,
+};
+
+static void run_version(void *values)
+{
+    (void)values;
+    printf("tarn %s\n", tarn_version());
+}
+
+static const struct command cmd_version = {
+    .name = "tarn version",
+    .summary = "print the version",
+    .help = "Print the version: the same as tarn --version.",
+    .options = (const struct args_option[]){{0}},
+    .examples = "tarn version\n",
+    .run = run_version,
+};
 
 const struct command program = {
     .name = "tarn",
@@ -27,11 +74,6 @@ int main(int argc, char **argv)
 
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         argv[1] = version;
-    const int code = command_run(&program, argc, argv);
-
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("tarn: standard output");
-        return EXIT_FAILED;
-    }
-    return code;
+    command_run(&program, argc, argv);
+    leave(EXIT_DONE);
 }

@@ -6,8 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "output.h"
+#include "stream_block.h"
 #include "terminal.h"
+#include "words.h"
 
 enum { ROWS = 64 }; /* rows of pixels shown on a terminal, but at least one row of images */
 
@@ -52,18 +53,14 @@ static bool side_fits(size_t images, size_t pixels, size_t scale)
     return images <= TARN_PNG_SIDE_MOST / scale / (pixels + TARN_PNG_GAP);
 }
 
-bool picture_fits(const struct picture *p)
+void picture_check(const struct picture *p)
 {
     const size_t down = (p->count + p->columns - 1) / p->columns, scale = scale_of(p);
 
-    if (side_fits(down, p->size.height, scale) && side_fits(p->columns, p->size.width, scale))
-        return true;
-    command_refuse(
-        p->command,
-        "a picture of %zu rows of %zu images of %zu x %zu at scale %zu is too large; "
-        "its sides can be at most %d pixels",
-        down, p->columns, p->size.height, p->size.width, scale, TARN_PNG_SIDE_MOST);
-    return false;
+    if (!side_fits(down, p->size.height, scale) || !side_fits(p->columns, p->size.width, scale))
+        refuse("a picture of %zu rows of %zu images of %zu x %zu at scale %zu is too large; "
+               "its sides can be at most %d pixels",
+               down, p->columns, p->size.height, p->size.width, scale, TARN_PNG_SIDE_MOST);
 }
 
 /* Row y of the grid, each pixel `scale` times. */
@@ -83,55 +80,40 @@ static void enlarge_row(unsigned char *out, const struct picture *p, size_t y, s
 }
 
 /* The grid as one large image, gaps and all. */
-static tarn_status write_enlarged(const struct picture *p, const char *path, tarn_error *err)
+static void write_png(const struct picture *p, const char *path)
 {
     const struct picture grid = {.pixels = p->pixels,
                                  .size = p->size,
                                  .count = p->count,
                                  .columns = smaller(p->count, p->columns),
-                                 .scale = p->scale};
+                                 .scale = scale_of(p)};
     const size_t down = (p->count + grid.columns - 1) / grid.columns;
     const size_t height = down * (p->size.height + TARN_PNG_GAP) - TARN_PNG_GAP;
     const size_t width = grid.columns * (p->size.width + TARN_PNG_GAP) - TARN_PNG_GAP;
-    const tarn_image_size size = {height * p->scale, width * p->scale, p->size.channels};
+    const tarn_image_size size = {height * grid.scale, width * grid.scale, p->size.channels};
     const size_t row = size.width * size.channels;
     unsigned char *const pixels =
-        size.height <= SIZE_MAX / row ? malloc(size.height * row) : NULL;
+        allocate(size.height, row, "%zu x %zu pixels", size.height, size.width);
 
-    if (!pixels) {
-        snprintf(err->text, sizeof err->text, "not enough memory for %zu x %zu pixels",
-                 size.height, size.width);
-        return err->status = TARN_ENOMEM;
-    }
     for (size_t y = 0; y < size.height; y++)
-        if (y % p->scale == 0)
-            enlarge_row(pixels + y * row, &grid, y / p->scale, width);
+        if (y % grid.scale == 0)
+            enlarge_row(pixels + y * row, &grid, y / grid.scale, width);
         else
             memcpy(pixels + y * row, pixels + (y - 1) * row, row);
-    const tarn_status status = tarn_png_write(path, pixels, size, 1, 1, err);
+    const tarn_status status = tarn_png_write(path, pixels, size, 1, 1, &failure);
 
     free(pixels);
-    return status;
+    if (status != TARN_OK)
+        fail("%s", failure.text);
 }
 
-static tarn_status write_file(const struct picture *p, const char *path, tarn_error *err)
+void picture_write(const struct picture *p, const char *path)
 {
-    if (format_ends_in(path, ".svg"))
-        return tarn_svg_write(path, p->pixels, p->size, p->count, p->columns, p->animation,
-                              err);
-    return scale_of(p) > 1
-               ? write_enlarged(p, path, err)
-               : tarn_png_write(path, p->pixels, p->size, p->count, p->columns, err);
-}
-
-bool picture_write(const struct picture *p, const char *path)
-{
-    tarn_error err;
-
-    if (!path || write_file(p, path, &err) == TARN_OK)
-        return true;
-    command_fail(p->command, "%s", err.text);
-    return false;
+    if (!words_end_in(path, ".svg"))
+        write_png(p, path);
+    else if (tarn_svg_write(path, p->pixels, p->size, p->count, p->columns, p->animation,
+                            &failure) != TARN_OK)
+        fail("%s", failure.text);
 }
 
 /* ---- A terminal --------------------------------------------------------- */
@@ -214,4 +196,66 @@ void picture_show(const struct picture *p)
         return;
     for (size_t y = 0; y < height; y += 2)
         show_line(p, &t, y, height, smaller(across * (s.width + 1) - 1, t.columns));
+}
+
+/* ---- An animation ------------------------------------------------------- */
+
+struct span {
+    double first, last; /* bytes of memory before and after drawing */
+};
+
+/* `when` says at which pixel it is so much. */
+static void add_bar(struct animation *a, struct span bytes, const char *who, const char *when)
+{
+    const size_t i = a->how.bar_count++;
+    char last[32];
+
+    words_bytes(last, sizeof last, bytes.last);
+    snprintf(a->labels[i], sizeof a->labels[i], "%s: %s at %s", who, last, when);
+    a->bars[i] = (tarn_animation_bar){a->labels[i], bytes.first, bytes.last};
+}
+
+/* As every implementation of softmax attention keeps them: a key and a value of every position
+ * in every layer. */
+static double cache_bytes(const tarn_config *config)
+{
+    return 2.0 * (double)config->layers * (double)config->width * sizeof(float);
+}
+
+/* "linear:chunk=8" without its options. */
+static void kind_of(char *kind, size_t size, const tarn_config *config)
+{
+    snprintf(kind, size, "%.*s attention", (int)strcspn(config->attention, ":"),
+             config->attention);
+}
+
+static void add_bars(struct animation *a, const tarn_model *model, size_t bytes, size_t given)
+{
+    const tarn_config *const config = tarn_model_config(model);
+    const struct state_size s = state_size(model);
+    char kind[64];
+
+    kind_of(kind, sizeof kind, config);
+    if (!s.generates || strcmp(config->body, "transformer") != 0)
+        return;
+    if (s.per_position > 0) {
+        const double each = (double)s.per_position, always = (double)s.bytes;
+
+        add_bar(a, (struct span){always + each * (double)given, always + each * (double)bytes},
+                kind, "the last pixel, and growing");
+        return;
+    }
+    const double each = cache_bytes(config);
+
+    add_bar(a, (struct span){(double)s.bytes, (double)s.bytes}, kind, "every pixel");
+    add_bar(a, (struct span){each * (double)given, each * (double)bytes},
+            "softmax attention, the same model", "the last pixel, and growing");
+}
+
+void animation_of(struct animation *a, const tarn_model *model, size_t bytes, size_t given)
+{
+    *a = (struct animation){.how = {.given = given, .bars = a->bars}};
+    add_bars(a, model, bytes, given);
+    if (a->how.bar_count > 0)
+        a->how.caption = "Memory that an image takes while it is drawn:";
 }

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "plot.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static bool ends_in(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-
-    return length > tail && strcmp(text + length - tail, end) == 0;
-}
+#include "command.h"
+#include "words.h"
 
 bool plot_name_is_fit(const char *path)
 {
-    return ends_in(path, ".svg") || ends_in(path, ".png");
+    return words_end_in(path, ".svg") || words_end_in(path, ".png");
 }
 
 /* Opens for appending and writes nothing, so that an existing file does not change; a new one
@@ -66,7 +63,7 @@ void plot_styles(FILE *gnuplot, size_t count)
 
 static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
 {
-    if (ends_in(path, ".svg"))
+    if (words_end_in(path, ".svg"))
         fprintf(gnuplot,
                 "set terminal svg size %d,%d noenhanced font 'Helvetica,13' "
                 "background rgb 'white'\n",
@@ -84,7 +81,7 @@ static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
 FILE *plot_open(const char *path, int width, int height)
 {
     if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
-        fprintf(stderr, "tarn: gnuplot is not installed, so %s was not written\n", path);
+        warn("gnuplot is not installed, so %s was not written", path);
         return NULL;
     }
     signal(SIGPIPE, SIG_IGN); /* if gnuplot fails, its exit code says so */
@@ -93,7 +90,7 @@ FILE *plot_open(const char *path, int width, int height)
     if (gnuplot)
         put_terminal(gnuplot, path, width, height);
     else
-        perror("tarn: gnuplot");
+        warn("gnuplot: %s", strerror(errno));
     return gnuplot;
 }
 
@@ -102,6 +99,6 @@ bool plot_close(FILE *gnuplot, const char *path)
     fprintf(gnuplot, "unset output\n");
     if (pclose(gnuplot) == 0)
         return true;
-    fprintf(stderr, "tarn: gnuplot could not write %s\n", path);
+    warn("gnuplot could not write %s", path);
     return false;
 }

@@ -4,34 +4,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_memory.h"
 #include "hardware.h"
 
-static void *block_new(size_t n, size_t size)
+struct stream_block stream_block_open(const tarn_model *model, const tarn_engine_desc *desc,
+                                      size_t n)
 {
-    return n <= hardware_memory() / size ? bench_block_new(n * size) : NULL;
-}
-
-tarn_status stream_block_open(struct stream_block *block, const tarn_model *model,
-                              const tarn_engine_desc *desc, size_t n, tarn_error *err)
-{
+    struct stream_block block = {.n = n, .width = tarn_model_outputs(model)};
     tarn_engine_desc how = *desc;
 
-    *block = (struct stream_block){.n = n, .width = tarn_model_outputs(model)};
     how.capacity = how.capacity ? how.capacity : n;
-    const tarn_status status = tarn_engine_create(&block->engine, model, &how, err);
-
-    if (status != TARN_OK)
-        return status;
-    block->size = tarn_stream_size(block->engine);
-    block->memory = block_new(n, block->size);
-    block->outputs = calloc(n * block->width, sizeof *block->outputs);
-    block->at = calloc(n, sizeof(tarn_stream *));
-    if (!block->memory || !block->outputs || !block->at)
-        return bench_no_memory(err, "%zu streams of %zu bytes", n, block->size);
+    must(tarn_engine_create(&block.engine, model, &how, &failure));
+    block.size = tarn_stream_size(block.engine);
+    if (n <= hardware_memory() / block.size)
+        block.memory = hardware_block(n * block.size);
+    if (!block.memory)
+        fail("not enough memory for %zu streams of %zu bytes", n, block.size);
+    block.outputs = allocate(n * block.width, sizeof *block.outputs, "%zu outputs", n);
+    block.at = allocate(n, sizeof(tarn_stream *), "%zu streams", n);
     for (size_t i = 0; i < n; i++)
-        block->at[i] = (tarn_stream *)(void *)((char *)block->memory + i * block->size);
-    return TARN_OK;
+        block.at[i] = (tarn_stream *)(void *)((char *)block.memory + i * block.size);
+    return block;
 }
 
 void stream_block_close(struct stream_block *block)
@@ -40,7 +32,6 @@ void stream_block_close(struct stream_block *block)
     free(block->outputs);
     free(block->memory);
     tarn_engine_free(block->engine, NULL);
-    *block = (struct stream_block){0};
 }
 
 void stream_block_restart(struct stream_block *block)
@@ -55,24 +46,67 @@ void stream_block_fork(struct stream_block *block, size_t to, size_t from)
            block->width * sizeof *block->outputs);
 }
 
-tarn_status stream_block_sampling(struct stream_block *block, const tarn_sampling *sampling,
-                                  tarn_error *err)
+void stream_block_sampling(struct stream_block *block, tarn_sampling sampling)
 {
-    tarn_sampling numbered = *sampling;
-    tarn_status status = TARN_OK;
-
-    for (size_t i = 0; i < block->n && status == TARN_OK; i++, numbered.number++)
-        status = tarn_stream_sampling(block->at[i], &numbered, err);
-    return status;
+    for (size_t i = 0; i < block->n; i++, sampling.number++)
+        must(tarn_stream_sampling(block->at[i], &sampling, &failure));
 }
 
-tarn_status stream_block_step(struct stream_block *block, const int32_t *symbols,
-                              tarn_error *err)
+void stream_block_prefill(struct stream_block *block, size_t stream, const int32_t *symbols,
+                          size_t count)
 {
-    return tarn_engine_step(block->engine, block->at, block->outputs, symbols, block->n, err);
+    must(tarn_engine_prefill(block->engine, block->at[stream],
+                             block->outputs + stream * block->width, symbols, count, &failure));
 }
 
-tarn_status stream_block_draw(struct stream_block *block, int32_t *symbols, tarn_error *err)
+void stream_block_step(struct stream_block *block, const int32_t *symbols)
 {
-    return tarn_engine_draw(block->engine, block->at, symbols, block->outputs, block->n, err);
+    must(tarn_engine_step(block->engine, block->at, block->outputs, symbols, block->n,
+                          &failure));
+}
+
+void stream_block_draw(struct stream_block *block, int32_t *symbols)
+{
+    must(tarn_engine_draw(block->engine, block->at, symbols, block->outputs, block->n,
+                          &failure));
+}
+
+tarn_sampling sampling_of(const struct sampling_options *o)
+{
+    if (o->top_p <= 0.0)
+        refuse("--top-p is 0; it must be above 0 and at most 1");
+    return (tarn_sampling){
+        .temperature = o->temperature,
+        .top_k = o->top_k,
+        .top_p = o->top_p,
+        .greedy = o->greedy || o->temperature <= 0.0,
+        .seed = o->seed,
+    };
+}
+
+/* ---- Size --------------------------------------------------------------- */
+
+static size_t stream_bytes(const tarn_model *model, size_t longest)
+{
+    const tarn_engine_desc desc = {.capacity = 1, .longest = longest, .host.threads = 1};
+    tarn_engine *engine;
+
+    if (tarn_engine_create(&engine, model, &desc, NULL) != TARN_OK)
+        return 0;
+    const size_t bytes = tarn_stream_size(engine);
+
+    tarn_engine_free(engine, NULL);
+    return bytes;
+}
+
+/* States grow by the same at every position, or not at all. Learned positions may end early, so
+ * the lengths to compare are the first two. The size of one that does not grow is that of a
+ * stream without end; a short stream may need half of it. */
+struct state_size state_size(const tarn_model *model)
+{
+    const size_t one = stream_bytes(model, 1), two = stream_bytes(model, 2);
+    const size_t each = tarn_model_config(model)->positions == 1 ? 0 : two - one;
+
+    return each > 0 || one == 0 ? (struct state_size){one > 0, one - each, each}
+                                : (struct state_size){true, stream_bytes(model, 0), 0};
 }

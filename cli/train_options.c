@@ -1,53 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /* train_options.c - the options of tarn train. Most set a field of tarn_config or tarn_settings
  * as text; the library checks the value and has the help. */
-#include "train_options.h"
-
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "hardware.h"
+#include "cmd_train.h"
 
 /* Every field of the model's configuration and of the settings is an option of the same name,
  * but for those that follow from the task or from --head-width. The random seed is a field of
  * both. */
-enum { FIELDS_MOST = 64, OPTION_NAME = 32 };
+enum { OPTION_NAME = 32 };
 
 static const char *const no_options[] = {"task", "symbols", "frames", "width"};
 
-struct values {
-    const char *out, *preset, *start, *head_width;
-    bool resume, json;
-    tarn_host host;
-    double minutes, epochs;
-    const char *text[FIELDS_MOST]; /* of fields with a value */
-    bool flag[FIELDS_MOST];        /* of those without */
-};
+#define AT(field) offsetof(struct train_options, field)
 
 enum { PRESET, HEAD_WIDTH }; /* rows whose default depends on the task */
 
 static const struct args_option others[] = {
-    [PRESET] = {"preset", "NAME", ARGS_TEXT, NULL, offsetof(struct values, preset), 0, 0,
+    [PRESET] = {"preset", "NAME", ARGS_FIELD, NULL, AT(preset), 0, 0,
                 "model preset; other options override it"},
-    [HEAD_WIDTH] = {"head-width", "D", ARGS_TEXT, NULL, offsetof(struct values, head_width), 0,
-                    0, "width of an attention head; the model width is --heads times this"},
-    {"start", "MODEL", ARGS_TEXT, NULL, offsetof(struct values, start), 0, 0,
+    [HEAD_WIDTH] = {"head-width", "D", ARGS_FIELD, NULL, AT(head_width), 0, 0,
+                    "width of an attention head; the model width is --heads times this"},
+    {"start", "MODEL", ARGS_TEXT, NULL, AT(start), 0, 0,
      "start from the weights and architecture of a trained model instead of a preset: "
      "a " MODEL_HELP},
-    {"out", "DIR", ARGS_TEXT, NULL, offsetof(struct values, out), 1, 0,
+    {"out", "DIR", ARGS_TEXT, NULL, AT(folder), 1, 0,
      "folder for checkpoints, model, log and loss curve"},
-    {"resume", NULL, ARGS_FLAG, NULL, offsetof(struct values, resume), 0, 0,
+    {"resume", NULL, ARGS_FLAG, NULL, AT(resume), 0, 0,
      "continue the run in DIR from its last checkpoint, with its settings; only --steps, "
      "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
      "--strict and --threads can be changed"},
-    {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0,
+    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
      "print one JSON object per update and validation, and one at the end"},
-    {"threads", "N", ARGS_HOST, "0", offsetof(struct values, host), 0, 1024,
+    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024,
      THREADS_HELP "; results do not depend on it"},
-    {"epochs", "E", ARGS_NUMBER, "0", offsetof(struct values, epochs), 0, 1 << 20,
+    {"epochs", "E", ARGS_NUMBER, "0", AT(epochs), 0, 1 << 20,
      "passes over the training data, instead of --steps; 0: use --steps"},
-    {"minutes", "M", ARGS_NUMBER, "0", offsetof(struct values, minutes), 0, 1 << 20,
+    {"minutes", "M", ARGS_NUMBER, "0", AT(minutes), 0, 1 << 20,
      "train for M minutes: the number of updates, the schedule and the validations are fitted "
      "to the time. With --steps or --epochs: stop after M minutes, as Ctrl-C does. 0: no "
      "limit"},
@@ -57,11 +48,11 @@ enum { OTHERS = sizeof others / sizeof others[0] };
 
 /* The table of options, first those above; and the texts in it. */
 struct table {
-    struct args_option rows[OTHERS + FIELDS_MOST + 1];
-    const tarn_field *fields[FIELDS_MOST];
+    struct args_option rows[OTHERS + TRAIN_FIELDS + 1];
+    const tarn_field *fields[TRAIN_FIELDS];
     size_t count; /* of fields */
-    char names[FIELDS_MOST][OPTION_NAME];
-    char initial[FIELDS_MOST][TARN_PATH_SIZE];
+    char names[TRAIN_FIELDS][OPTION_NAME];
+    char initial[TRAIN_FIELDS][TARN_PATH_SIZE];
     char head_width[OPTION_NAME];
 };
 
@@ -125,35 +116,28 @@ static const char *whole_task(const char *task, const char *preset)
 }
 
 /* The defaults of the task, and the recipe of the preset. */
-static tarn_status start(struct train_options *o, const char *task, const char *preset,
-                         tarn_error *err)
+static void start(struct train_options *o, const char *task, const char *preset)
 {
     const char *const whole = whole_task(task, preset);
-    tarn_status status;
 
-    if ((status = tarn_settings_start(&o->settings, whole, err)) != TARN_OK ||
-        (status = tarn_config_start(&o->config, whole, preset, err)) != TARN_OK)
-        return status;
-    return preset ? tarn_settings_preset(&o->settings, preset, err) : TARN_OK;
+    must(tarn_settings_start(&o->settings, whole, &failure));
+    must(tarn_config_start(&o->config, whole, preset, &failure));
+    if (preset)
+        must(tarn_settings_preset(&o->settings, preset, &failure));
 }
 
-/* Takes the architecture from a trained model, but the task from the command line. False after
- * a message. */
-static bool start_with(struct train_options *o, const char *given)
+/* Takes the architecture from a trained model, but the task from the command line. */
+static void start_with(struct train_options *o, const char *given)
 {
-    tarn_config own = o->config;
+    const tarn_config own = o->config;
     tarn_model *model;
-    tarn_error err;
 
-    model_path(&o->command, o->first, given, false);
-    if (tarn_model_load(&model, o->first, NULL, &err) != TARN_OK) {
-        command_fail(&o->command, "--start: %s", err.text);
-        return false;
-    }
+    model_path(o->first, given, false);
+    if (tarn_model_load(&model, o->first, NULL, &failure) != TARN_OK)
+        fail("--start: %s", failure.text);
     o->config = *tarn_model_config(model);
     memcpy(o->config.task, own.task, sizeof own.task);
     tarn_model_free(model);
-    return true;
 }
 
 static const tarn_field *find(const tarn_field *(*field)(size_t), const char *name)
@@ -178,7 +162,6 @@ static void add_field(struct table *table, const struct train_options *o,
                       const tarn_field *field)
 {
     const size_t i = table->count++;
-    const bool is_flag = field->value == NULL;
     char *const name = table->names[i], *const initial = table->initial[i];
 
     table->fields[i] = field;
@@ -190,10 +173,9 @@ static void add_field(struct table *table, const struct train_options *o,
     table->rows[OTHERS + i] = (struct args_option){
         .name = name,
         .argument = field->value,
-        .type = is_flag ? ARGS_FLAG : ARGS_TEXT,
-        .initial = is_flag || !*initial ? NULL : initial,
-        .offset = is_flag ? offsetof(struct values, flag) + i * sizeof(bool)
-                          : offsetof(struct values, text) + i * sizeof(char *),
+        .type = ARGS_FIELD,
+        .initial = field->value && *initial ? initial : NULL,
+        .offset = AT(given) + i * sizeof(char *),
         .help = field->help,
     };
 }
@@ -222,8 +204,7 @@ static void blank_differing(struct table *table)
     static struct train_options o;
 
     for (size_t task = 0; tarn_task_kind(task); task++) {
-        start(&o, tarn_task_kind(task)->name, tarn_task_preset(tarn_task_kind(task)->name),
-              NULL);
+        start(&o, tarn_task_kind(task)->name, tarn_task_preset(tarn_task_kind(task)->name));
         table_make(&other, &o);
         for (size_t i = 0; other.rows[i].name; i++) {
             const char **const initial = &table->rows[i].initial;
@@ -235,19 +216,12 @@ static void blank_differing(struct table *table)
     }
 }
 
-/* The value given for field i; NULL: none. */
-static const char *given(const struct values *values, const struct table *table, size_t i)
-{
-    if (!table->fields[i]->value)
-        return values->flag[i] ? "true" : NULL;
-    return values->text[i] == table->initial[i] ? NULL : values->text[i];
-}
-
-static bool is_given(const struct values *values, const struct table *table, const char *field)
+static bool is_given(const struct train_options *o, const struct table *table,
+                     const char *field)
 {
     for (size_t i = 0; i < table->count; i++)
         if (strcmp(table->fields[i]->name, field) == 0)
-            return given(values, table, i) != NULL;
+            return o->given[i] != NULL;
     return false;
 }
 
@@ -278,109 +252,70 @@ static bool same_task(const struct train_options *o, const char *task)
             strncmp(task, before, length) == 0);
 }
 
-static int go_on(struct train_options *o, const char *task, bool has_preset)
+static void resume(struct train_options *o, const char *task)
 {
-    tarn_error err;
-
-    if (has_preset)
-        return command_refuse(
-            &o->command, "--preset cannot be used with --resume, which continues the model "
-                         "of the folder");
-    if (tarn_train_settings(&o->config, &o->settings, o->folder, &err) != TARN_OK)
-        return command_error(&o->command, &err);
-    if (same_task(o, task))
-        return ARGS_GO_ON;
-    return command_refuse(&o->command,
-                          "%s was started with task '%s'; use that task to resume it",
-                          o->folder, o->settings.task);
+    if (o->preset)
+        refuse("--preset cannot be used with --resume, which continues the model of the "
+               "folder");
+    must(tarn_train_settings(&o->config, &o->settings, o->folder, &failure));
+    if (!same_task(o, task))
+        refuse("%s was started with task '%s'; use that task to resume it", o->folder,
+               o->settings.task);
 }
 
 /* ---- Overriding defaults ------------------------------------------------ */
 
-static tarn_status set(struct train_options *o, const char *field, const char *text,
-                       tarn_error *err)
+static void set(struct train_options *o, const char *field, const char *text)
 {
-    tarn_status status = TARN_OK;
-
     if (find(tarn_settings_field, field))
-        status = tarn_settings_set(&o->settings, field, text, err);
-    if (status == TARN_OK && find(tarn_config_field, field))
-        status = tarn_config_set(&o->config, field, text, err);
-    return status;
+        must(tarn_settings_set(&o->settings, field, text, &failure));
+    if (find(tarn_config_field, field))
+        must(tarn_config_set(&o->config, field, text, &failure));
 }
 
 /* --head-width, or what the model has. */
-static tarn_status read_head_width(size_t *head_width, const struct train_options *o,
-                                   const struct values *values, const struct table *table,
-                                   tarn_error *err)
+static size_t head_width_of(const struct train_options *o)
 {
     tarn_config scratch = {.width = o->config.width / o->config.heads};
-    tarn_status status = TARN_OK;
-    tarn_error cause;
 
-    if (values->head_width != table->head_width &&
-        (status = tarn_config_set(&scratch, "width", values->head_width, &cause)) != TARN_OK) {
-        snprintf(err->text, sizeof err->text, "head_%.240s", cause.text);
-        err->status = status;
-    }
-    *head_width = scratch.width;
-    return status;
+    if (o->head_width && tarn_config_set(&scratch, "width", o->head_width, &failure) != TARN_OK)
+        refuse("head_%s", failure.text);
+    return scratch.width;
 }
 
-static tarn_status lay_over(struct train_options *o, const struct values *values,
-                            const struct table *table, tarn_error *err)
+static void override(struct train_options *o, const struct table *table)
 {
-    size_t head_width;
-    tarn_status status = read_head_width(&head_width, o, values, table, err);
+    const size_t head_width = head_width_of(o);
 
-    for (size_t i = 0; i < table->count && status == TARN_OK; i++) {
-        const char *const text = given(values, table, i);
-
-        if (text)
-            status = set(o, table->fields[i]->name, text, err);
-    }
+    for (size_t i = 0; i < table->count; i++)
+        if (o->given[i])
+            set(o, table->fields[i]->name, o->given[i]);
     o->config.width = o->config.heads * head_width;
     if (strcmp(o->config.body, "lstm") == 0 && o->config.frames > 0 &&
-        !is_given(values, table, "position"))
-        status =
-            status == TARN_OK ? tarn_config_set(&o->config, "position", "none", err) : status;
-    return status;
+        !is_given(o, table, "position"))
+        set(o, "position", "none");
 }
 
 /* ---- Reading ------------------------------------------------------------ */
 
-static int fill(struct train_options *o, const struct values *values, const struct table *table,
-                const char *task)
+static void fill(struct train_options *o, const struct table *table, const char *task)
 {
-    const bool has_preset = values->preset != table->rows[PRESET].initial;
-    tarn_error err;
-    int code;
-
-    o->folder = values->out;
-    o->resume = values->resume;
-    o->json = values->json;
-    o->host = values->host;
-    o->minutes = values->minutes;
-    o->epochs = values->epochs;
-    o->validations_given = is_given(values, table, "eval_every");
-    o->steps_given = is_given(values, table, "steps");
+    o->validations_given = is_given(o, table, "eval_every");
+    o->steps_given = is_given(o, table, "steps");
     if (o->steps_given && o->epochs > 0.0)
-        return command_refuse(&o->command,
-                              "--epochs and --steps cannot be used together; give one of them");
+        refuse("--epochs and --steps cannot be used together; give one of them");
     o->steps_given |= o->epochs > 0.0;
     if (!*o->folder)
-        return command_refuse(&o->command, "--out is ''; it must be the name of a folder");
-    if (o->resume && (code = go_on(o, task, has_preset)) != ARGS_GO_ON)
-        return code;
-    if (values->start && (o->resume || has_preset))
-        return command_refuse(&o->command, "--start cannot be used with --resume or --preset");
-    if (!o->resume && start(o, task, values->preset, &err) != TARN_OK)
-        return command_error(&o->command, &err);
-    if (values->start && !start_with(o, values->start))
-        return EXIT_FAILED;
-    if (lay_over(o, values, table, &err) != TARN_OK)
-        return command_error(&o->command, &err);
-    return ARGS_GO_ON;
+        refuse("--out is ''; it must be the name of a folder");
+    if (o->resume)
+        resume(o, task);
+    if (o->start && (o->resume || o->preset))
+        refuse("--start cannot be used with --resume or --preset");
+    if (!o->resume)
+        start(o, task, o->preset ? o->preset : tarn_task_preset(task));
+    if (o->start)
+        start_with(o, o->start);
+    override(o, table);
 }
 
 /* "Train a model to predict the next byte of a text, and ..." */
@@ -395,21 +330,17 @@ static void describe_task(char help[ABOUT_SIZE], const char *task)
                      WRITES);
 }
 
-int train_options_read(struct train_options *o, int argc, char **argv)
+void train_options_read(struct train_options *o, int argc, char **argv)
 {
+    static struct table table;
+    static char help[ABOUT_SIZE];
     const char *const task = argv[0];
-    struct values values;
-    struct table table;
-    tarn_error err;
 
     *o = (struct train_options){0};
-    snprintf(o->name, sizeof o->name, "tarn train %s", task);
-    if (start(o, task, tarn_task_preset(task), &err) != TARN_OK)
-        return command_error(&cmd_train, &err);
+    start(o, task, tarn_task_preset(task));
     table_make(&table, o);
-    char help[ABOUT_SIZE] = "";
-
     describe_task(help, task);
+    snprintf(o->name, sizeof o->name, "tarn train %s", task);
     o->command = (struct command){
         .name = o->name,
         .help = help,
@@ -419,9 +350,9 @@ int train_options_read(struct train_options *o, int argc, char **argv)
         .groups = groups,
         .examples = examples,
     };
-    const int code = args_read(&o->command, &values, argc, argv);
-
-    return code == ARGS_GO_ON ? fill(o, &values, &table, task) : code;
+    command_name(&o->command);
+    args_read(&o->command, o, argc, argv);
+    fill(o, &table, task);
 }
 
 const struct command *train_options_describe(void)
@@ -432,7 +363,7 @@ const struct command *train_options_describe(void)
     static struct command command;
     struct train_options o = {0};
 
-    start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name), NULL);
+    start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name));
     table_make(&table, &o);
     blank_differing(&table);
     rows[0] = (struct args_option){

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "train_progress.h"
-
+/* train_progress.c - the progress of a training run. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
+#include "hardware.h"
 #include "json_line.h"
-#include "skipped.h"
-#include "stopwatch.h"
+#include "progress.h"
+#include "cmd_train.h"
 #include "words.h"
 
 static const double forgetting = 0.95; /* decay of the moving average of the loss */
 
-struct train_progress train_progress_of(const struct train_options *options)
-{
-    return (struct train_progress){
-        .options = options,
-        .settings = options->settings,
-        .line = progress_line_of(stopwatch_seconds()),
-    };
-}
-
 bool train_progress_is_over(const struct train_progress *p)
 {
     return p->options->minutes > 0.0 && (p->options->steps_given || !p->fitted) &&
-           stopwatch_seconds() - p->begin >= 60.0 * p->options->minutes;
+           progress_seconds() >= 60.0 * p->options->minutes;
 }
 
 /* ---- Means -------------------------------------------------------------- */
@@ -42,7 +33,7 @@ double train_progress_speed(const struct train_progress *p)
 static void take_in(struct train_progress *p, const tarn_report *report)
 {
     p->report = *report;
-    p->in_updates += stopwatch_seconds() - p->mark;
+    p->in_updates += seconds_now() - p->mark;
     p->tokens += (double)report->tokens;
     if (!isfinite(report->loss))
         return;
@@ -53,14 +44,13 @@ static void take_in(struct train_progress *p, const tarn_report *report)
 /* ---- Lines -------------------------------------------------------------- */
 
 /* Seconds to the end at the speed so far, validations included, or by --minutes. */
-static double seconds_left(const struct train_progress *p, double at)
+static double seconds_left(const struct train_progress *p)
 {
     const double done = (double)(p->report.update - p->from);
     const double left = (double)(p->settings.steps - p->report.update);
-
-    const double by_pace = (at - p->begin) / done * left;
-    const double minutes = p->options->minutes;
-    const double by_clock = fmax(0.0, 60.0 * minutes - (at - p->begin));
+    const double passed = progress_seconds(), minutes = p->options->minutes;
+    const double by_pace = passed / done * left;
+    const double by_clock = fmax(0.0, 60.0 * minutes - passed);
 
     if (minutes == 0.0)
         return by_pace;
@@ -76,25 +66,24 @@ static double metric(const struct train_progress *p)
     return tarn_task_measure(p->settings.task, &sums);
 }
 
-static void show(struct train_progress *p, double at)
+static void show(const struct train_progress *p)
 {
-    struct progress_parts parts = {0};
     char left[32];
 
-    words_time(left, sizeof left, seconds_left(p, at));
-    progress_part(&parts, 0, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
-    progress_part(&parts, 1, "loss %.4f", train_progress_loss(p));
+    words_time(left, sizeof left, seconds_left(p));
+    progress_part(0, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
+    progress_part(1, "loss %.4f", train_progress_loss(p));
     if (isfinite(metric(p))) /* some are only known after a validation */
-        progress_part(&parts, 3, "%s %.4f", tarn_task_metric(p->settings.task), metric(p));
-    progress_part(&parts, 4, "%.0f tokens/s", train_progress_speed(p));
-    progress_part(&parts, 2, "%s left", left);
-    progress_line_show(&p->line, &parts, at);
+        progress_part(3, "%s %.4f", tarn_task_metric(p->settings.task), metric(p));
+    progress_part(4, "%.0f tokens/s", train_progress_speed(p));
+    progress_part(2, "%s left", left);
+    progress_show();
 }
 
-static bool is_due(const struct train_progress *p, double at)
+static bool is_due(const struct train_progress *p)
 {
     return p->report.update == p->from + 1 || p->report.update == p->settings.steps ||
-           progress_line_is_due(&p->line, at);
+           progress_is_due();
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -146,7 +135,8 @@ static void started(void *context, const tarn_settings *s, uint64_t from, size_t
             s->length, memory);
     if (from > 0)
         fprintf(stderr, "resuming after update %" PRIu64 "\n", from);
-    p->begin = p->line.shown = p->mark = stopwatch_seconds();
+    progress_begin();
+    p->mark = seconds_now();
 }
 
 static void updated(void *context, const tarn_report *report)
@@ -157,27 +147,26 @@ static void updated(void *context, const tarn_report *report)
     if (p->options->json)
         print_update(report);
     if (report->skipped) {
-        progress_line_keep(&p->line);
+        progress_keep();
         fprintf(stderr, "update %" PRIu64 " skipped: not finite\n", report->update);
-    } else if (is_due(p, stopwatch_seconds()))
-        show(p, stopwatch_seconds());
-    p->mark = stopwatch_seconds();
+    } else if (is_due(p)) {
+        show(p);
+    }
+    p->mark = seconds_now();
 }
 
 static void scored(void *context, size_t done, size_t batches)
 {
     struct train_progress *const p = context;
-    const double now = stopwatch_seconds();
-    struct progress_parts parts = {0};
 
-    if (!progress_line_is_due(&p->line, now))
+    if (!progress_is_due())
         return;
     if (!p->validating)
-        progress_line_keep(&p->line);
+        progress_keep();
     p->validating = true;
-    progress_part(&parts, 1, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
-    progress_part(&parts, 0, "validation: batch %zu/%zu", done, batches);
-    progress_line_show(&p->line, &parts, now);
+    progress_part(1, "update %" PRIu64 "/%zu", p->report.update, p->settings.steps);
+    progress_part(0, "validation: batch %zu/%zu", done, batches);
+    progress_show();
 }
 
 static void validated(void *context, const tarn_validation *validation)
@@ -189,12 +178,12 @@ static void validated(void *context, const tarn_validation *validation)
     if (p->options->json)
         print_validation(validation);
     if (p->validating)
-        progress_line_erase(&p->line);
-    progress_line_keep(&p->line);
+        progress_erase();
+    progress_keep();
     p->validating = false;
     fprintf(stderr, "validation after update %" PRIu64 ": loss %.4f, %s %.4f\n",
             validation->update, validation->loss, validation->name, validation->metric);
-    p->mark = stopwatch_seconds();
+    p->mark = seconds_now();
 }
 
 /* The first plan of a run is worth a line; later ones show in the progress. */
@@ -204,7 +193,7 @@ static void planned(void *context, const tarn_settings *settings)
 
     p->settings.steps = settings->steps;
     if (p->started && !p->fitted) {
-        progress_line_keep(&p->line);
+        progress_keep();
         fprintf(stderr,
                 "about %zu updates fit into %g minute%s; the schedule is fitted to that\n",
                 settings->steps, p->options->minutes, p->options->minutes == 1.0 ? "" : "s");
@@ -217,7 +206,7 @@ static void saved(void *context, const char *path)
     struct train_progress *const p = context;
 
     (void)path;
-    p->mark = stopwatch_seconds();
+    p->mark = seconds_now();
 }
 
 /* ---- Data --------------------------------------------------------------- */
@@ -226,7 +215,7 @@ static void skipped(void *context, const tarn_skipped *skipped)
 {
     const struct train_progress *const p = context;
 
-    skipped_tell(skipped);
+    progress_skipped(skipped);
     if (!p->options->json)
         return;
     json_t *const object = json_object();

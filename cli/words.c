@@ -2,8 +2,7 @@
 #include "words.h"
 
 #include <string.h>
-
-#include "tarn/status.h"
+#include <strings.h>
 
 enum { LONGEST = 40, LINE = 80 };
 
@@ -36,11 +35,9 @@ size_t words_distance(const char *a, const char *b)
     return row[n];
 }
 
-void words_unknown(const char *command, const char *what, const char *word,
-                   const char *(*names)(const void *table, size_t index), const void *table)
+const char *words_nearest(const char *word, words_name *names, const void *table)
 {
     const char *name, *nearest = NULL;
-    char shown[81];
     size_t least = 3; /* beyond, a guess only confuses */
 
     for (size_t i = 0; (name = names(table, i)) != NULL; i++) {
@@ -51,16 +48,24 @@ void words_unknown(const char *command, const char *what, const char *word,
             nearest = name;
         }
     }
-    tarn_printable(shown, sizeof shown, word);
-    fprintf(stderr, "%s: unknown %s '%s'; ", command, what, shown);
-    if (nearest) {
-        fprintf(stderr, "did you mean '%s'?\n", nearest);
-        return;
-    }
-    fprintf(stderr, "available:");
-    for (size_t i = 0; (name = names(table, i)) != NULL; i++)
-        fprintf(stderr, "%s %s", i ? "," : "", name);
-    fprintf(stderr, "\n");
+    return nearest;
+}
+
+void words_list(char *text, size_t size, words_name *names, const void *table)
+{
+    const char *name;
+    size_t used = 0;
+
+    *text = '\0';
+    for (size_t i = 0; (name = names(table, i)) != NULL && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);
+}
+
+bool words_end_in(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), tail = strlen(ending);
+
+    return length > tail && strcasecmp(name + length - tail, ending) == 0;
 }
 
 void words_wrap(FILE *out, const char *text, int column)

@@ -3,17 +3,24 @@
 #ifndef WORDS_H
 #define WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 /* Edit distance between two words; long words are far from everything. */
 size_t words_distance(const char *a, const char *b);
 
-/* Reports an unknown name on standard error, with the nearest one or, where none is near, all:
- * "tarn data fetch: unknown data set 'minst'; did you mean 'mnist'?". names(table, i) is NULL
- * past the last. */
-void words_unknown(const char *command, const char *what, const char *word,
-                   const char *(*names)(const void *table, size_t index), const void *table);
+/* A list of names; NULL past the last. */
+typedef const char *words_name(const void *table, size_t index);
+
+/* The name that was probably meant; NULL: none is near. */
+const char *words_nearest(const char *word, words_name *names, const void *table);
+
+/* "bash, zsh, fish" */
+void words_list(char *text, size_t size, words_name *names, const void *table);
+
+/* Whether a file name ends in ".svg" or the like, in small letters or capitals. */
+bool words_end_in(const char *name, const char *ending);
 
 /* Prints `text` wrapped at 80 columns, its later lines indented to `column`. The first line is
  * already there. Ends with a newline. */

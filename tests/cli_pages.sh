@@ -77,7 +77,8 @@ for shell in bash zsh fish; do
     ! grep -e '--[A-Z]' -e "'[A-Z]*=" "$folder/$shell" || fail "$shell is offered an operand"
 done
 
-# offers SHELL LINE WORD...: exactly these, in any order.
+# offers SHELL LINE WORD...: exactly these, in any order. The scripts ask the program.
+PATH=$(cd "$(dirname "$tarn")" && pwd):$PATH
 offers() {
     shell=$1 line=$2
     shift 2
@@ -105,13 +106,16 @@ presets=$("$tarn" train --help | sed -n '/^presets/,/^$/s/^  \([a-z-]*\) .*/\1/p
     offers bash 'tarn bench peak --' $(options bench peak)
     offers bash 'tarn train copy --preset ""' $presets
     offers fish 'tarn train copy --preset ' $presets
-    offers fish 'tarn bench ' $(commands bench)
+    offers fish 'tarn bench ' $(commands bench) --help
 }
 offers bash 'tarn train copy --attention = l' linear lsh
 offers bash 'tarn train copy --norm ""' post pre
 offers bash 'tarn data fetch m' mnist
 offers fish 'tarn data fetch m' mnist
+offers bash 'tarn import a b ""' ''
+offers bash 'tarn train text ""' ''
 offers fish 'tarn bench train --pre' --preset --precision
+offers fish 'tarn train copy --norm=p' --norm=post --norm=pre
 offers bash 'tarn generate --temperature ""' ''
 mkdir "$folder/files" && touch "$folder/files/model.safetensors"
 offers bash "tarn eval $folder/files/" "$folder/files/model.safetensors"

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "files.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "words.h"
+
+/* ---- MODEL -------------------------------------------------------------- */
+
+bool is_folder(const char *path)
+{
+    struct stat about;
+
+    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+void model_path(char path[MODEL_PATH], const char *given, bool best)
+{
+    if (is_folder(given))
+        snprintf(path, MODEL_PATH, "%s/%s.safetensors", given, best ? "best" : "model");
+    else if (best)
+        fail("--best requires a training folder; %s is not a folder", given);
+    else
+        snprintf(path, MODEL_PATH, "%s", given);
+}
+
+tarn_model *model_open(const char *given, bool best)
+{
+    char path[MODEL_PATH];
+    tarn_model *model;
+
+    model_path(path, given, best);
+    if (tarn_model_load(&model, path, NULL, &failure) != TARN_OK)
+        fail("%s", failure.text);
+    return model;
+}
+
+/* ---- Format ------------------------------------------------------------- */
+
+/* Endings by use. To write another format, move its ending to a row of its own. */
+static const struct {
+    unsigned uses; /* 0: other programs write these */
+    const char *endings;
+} formats[] = {
+    {FORMAT_PICTURE, ".png .svg"},
+    {FORMAT_MODEL | FORMAT_EXPORT, ".safetensors"},
+    {FORMAT_EXPORT, ".npz"},
+    {FORMAT_TEXT, ".txt .json .jsonl"},
+    {0, ".apng .avif .bmp .eps .gif .heic .jpeg .jpg .mp4 .pdf .pgm .pnm .ppm .ps .tif .tiff "
+        ".webp"},
+    {0, ".bin .ckpt .ggml .gguf .h5 .hdf5 .keras .mat .mlmodel .npy .onnx .pb .pickle .pkl .pt "
+        ".pth .tflite .zip"},
+};
+
+enum { FORMATS = sizeof formats / sizeof formats[0], ENDING = 16 };
+
+/* Copies the next ending of a list and moves past it; false at the end. */
+static bool next_ending(char ending[ENDING], const char **list)
+{
+    const size_t length = strcspn(*list, " ");
+
+    snprintf(ending, ENDING, "%.*s", (int)length, *list);
+    *list += length + strspn(*list + length, " ");
+    return length > 0;
+}
+
+/* ".png, .svg" */
+static void supported(char *text, size_t size, enum format_use use)
+{
+    char ending[ENDING];
+    size_t used = 0;
+
+    for (size_t i = 0; i < FORMATS; i++)
+        for (const char *list = formats[i].endings;
+             (formats[i].uses & (unsigned)use) && next_ending(ending, &list);)
+            used +=
+                (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", ending);
+}
+
+void check_format(const char *option, const char *path, enum format_use use)
+{
+    char ending[ENDING], all[64];
+
+    for (size_t i = 0; i < FORMATS; i++)
+        for (const char *list = formats[i].endings; next_ending(ending, &list);)
+            if (words_end_in(path, ending) && !(formats[i].uses & (unsigned)use)) {
+                supported(all, sizeof all, use);
+                refuse("%s is '%s'; %s files cannot be written here; supported: %s", option,
+                       path, ending, all);
+            }
+}
+
+bool close_written(FILE *file)
+{
+    const bool written = !ferror(file);
+
+    return fclose(file) == 0 && written;
+}
+
+/* ---- Place -------------------------------------------------------------- */
+
+void check_writable(const char *option, const char *path)
+{
+    char folder[TARN_PATH_SIZE] = ".";
+    const char *const slash = strrchr(path, '/');
+    struct stat about;
+
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
+    if (!*path)
+        fail("%s: the file name is empty", option);
+    if (strlen(path) >= sizeof folder)
+        fail("%s: %s", path, strerror(ENAMETOOLONG));
+    if (is_folder(path))
+        fail("%s: %s", path, strerror(EISDIR));
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+        fail("%s: is a device, pipe or socket; it must be a regular file", path);
+    if (access(folder, W_OK) != 0)
+        fail("%s: %s", path, strerror(errno));
+}
