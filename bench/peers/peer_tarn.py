@@ -20,18 +20,20 @@ def model_of(weights, heads):
 
 def train(weights, given, sizes, threads):
     model = model_of(weights, sizes["heads"])
+    batch = {name: np.ascontiguousarray(given[name], np.int32) for name in ("inputs", "targets")}
 
     def trainer(rate):
-        return Trainer(model, given["inputs"], given["targets"], optimizer=b"radam:decay=0",
+        made = Trainer(model, batch["inputs"].shape, optimizer=b"radam:decay=0",
                        clip=f"global:norm={CLIP}".encode(), lr=rate,
                        host=tarn_host(threads=threads))
+        return lambda: made.update(**batch)
 
     def answer():
-        loss = trainer(CHECK_RATE).update()
+        loss = trainer(CHECK_RATE)()
         after = model.tensors()
         return {"loss": np.array(loss), **{name: after[name] - weights[name] for name in after}}
 
-    return Made(answer, trainer(RATE).update)
+    return Made(answer, trainer(RATE))
 
 
 def generate(weights, given, sizes, threads, precision="f32"):

@@ -33,20 +33,19 @@ class tarn_report(c.Structure):
 
 
 class Trainer:
-    """Updates on one batch: inputs and targets (B, N)."""
+    """Updates of a model with batches of one shape (B, N)."""
 
-    def __init__(self, model, inputs, targets, **settings):
-        self._inputs, self._targets = (np.ascontiguousarray(a, np.int32)
-                                       for a in (inputs, targets))
-        desc = tarn_trainer_desc(batch=inputs.shape[0], length=inputs.shape[1], **settings)
+    def __init__(self, model, shape, **settings):
+        desc = tarn_trainer_desc(batch=shape[0], length=shape[1], **settings)
         model = model._handle
         with model.use() as pointer:
             made = create("tarn_trainer_create", c.c_void_p(pointer), c.byref(desc))
         self._handle = Handle("trainer", made, lib.tarn_trainer_free, model)
 
-    def update(self):
-        """The loss before it."""
-        batch = tarn_batch(inputs=self._inputs.ctypes.data, targets=self._targets.ctypes.data)
+    def update(self, **arrays):
+        """An update on arrays named as in tarn_batch, of its types. The loss before it."""
+        arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        batch = tarn_batch(**{name: array.ctypes.data for name, array in arrays.items()})
         report = tarn_report()
         with self._handle.use() as trainer:
             call("tarn_trainer_update", c.c_void_p(trainer), c.byref(report), c.byref(batch),
