@@ -68,4 +68,38 @@ expect 'already contains a corpus' --out one
 expect "unknown name 'say'; available: flite, espeak-ng" --out five --tools say
 expect 'no such file' --out five --text nothing
 [ -e five ] && fail "failures made a folder"
+
+"$maker" --no-setup --out words --utterances 12 --test 4 --tools flite --same-voices \
+    --words one,two >out 2>&1 || fail "make_speech of words: $(cat out)"
+[ "$(column 5 words/train.tsv | tr '\n' ' ')" = "ONE TWO " ] || fail "words: $(cat words/train.tsv)"
+
+# ---- Strings of words ---------------------------------------------------------
+
+for python in python3 /usr/bin/python3; do
+    "$python" -c 'import numpy' 2>/dev/null && break
+    python=
+done
+if [ -z "$python" ] || ! command -v sox >/dev/null; then
+    echo "no sox, or no Python with NumPy: tools/join_speech.py is not tested"
+    exit $failed
+fi
+
+join() {
+    "$python" "${maker%make_speech.py}join_speech.py" "$@" >out 2>&1
+}
+
+join words --out strings --strings 9 --test 3 --most 4 --seed 2 || fail "join_speech: $(cat out)"
+"$reader" strings words >read || fail "reading strings back"
+grep -q '^train 9 test 3 symbols 2 ' read || fail "strings read back: $(cat read)"
+awk -F '\t' 'NR > 1 && (split($4, w, " ") > 4 || $2 < 0.2) { exit 1 }' strings/train.tsv ||
+    fail "strings: $(cat strings/train.tsv)"
+join words --out again --strings 9 --test 3 --most 4 --seed 2 || fail "join_speech again: $(cat out)"
+diff -r strings again >out || fail "strings of the same seed: $(cat out)"
+join words --out without --strings 9 --test 3 --without flite-slt || fail "without: $(cat out)"
+disjoint 3 without
+[ "$(column 3 without/test.tsv)" = flite-slt ] || fail "test speakers: $(cat without/test.tsv)"
+join words --out strings && fail "a corpus was overwritten"
+grep -q 'already contains a corpus' out || fail "another corpus: $(cat out)"
+join nothing --out none && fail "no recordings were joined"
+grep -q '0 recordings to train on' out || fail "no recordings: $(cat out)"
 exit $failed

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* read_speech.c FOLDER - reads a folder of speech and says what is in it, for scripts. */
+/* read_speech.c FOLDER [words] - reads a folder of speech, its phones or its words, and says
+ * what is in it, for scripts. */
 #include <stdio.h>
+#include <string.h>
 
 #include "data/speech_set.h"
 
@@ -17,11 +19,13 @@ int main(int count, char **arguments)
     struct tn_speech_set set;
     tarn_error err;
 
-    if (count != 2) {
-        fprintf(stderr, "usage: read_speech FOLDER\n");
+    if (count < 2 || count > 3 || (count == 3 && strcmp(arguments[2], "words") != 0)) {
+        fprintf(stderr, "usage: read_speech FOLDER [words]\n");
         return 2;
     }
     tn_speech_settings_default(&settings);
+    if (count == 3)
+        settings.kind = TN_WORDS;
     settings.skip_unknown = true;
     if (tn_speech_set_read(&set, arguments[1], &settings, &err) != TARN_OK) {
         fprintf(stderr, "%s\n", err.text);

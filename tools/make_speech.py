@@ -5,9 +5,9 @@
     tools/make_speech.py --out DIR [--utterances N] [--test N] [--seed S] [--text FILE] ...
 
 writes DIR/train.tsv, DIR/test.tsv and their audio files. The test part has other sentences, and other
-voices unless --same-voices is given. Sentences come from a small grammar or from a text. Phones are
-the 39 of ARPAbet: flite prints them, those of espeak-ng are translated. The same seed and versions of
-the tools give the same corpus.
+voices unless --same-voices is given. Sentences come from a small grammar or from a text; --words
+speaks single words instead. Phones are the 39 of ARPAbet: flite prints them, those of espeak-ng are
+translated. The same seed and versions of the tools give the same corpus.
 """
 import argparse
 import concurrent.futures
@@ -82,8 +82,10 @@ def sentences_of_text(path):
     return list(found)
 
 
-def draw_sentences(count, chance, text):
-    """`count` different sentences in random order."""
+def draw_sentences(count, chance, text, words):
+    """`count` different sentences in random order, or `count` of the words."""
+    if words:
+        return [chance.choice(words) for _ in range(count)]
     if text:
         found = sentences_of_text(text)
         if len(found) < count:
@@ -217,6 +219,8 @@ def arguments():
     parser.add_argument("--test", type=int, metavar="N", help="test utterances [a fifth of --utterances]")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="random seed [0]")
     parser.add_argument("--text", metavar="FILE", help="text in UTF-8 to take the sentences from")
+    parser.add_argument("--words", type=lambda words: words.lower().split(","), metavar="WORDS",
+                        help="single words to speak instead of sentences, such as zero,one,two")
     parser.add_argument("--tools", default="flite,espeak-ng", metavar="NAMES",
                         help="flite, espeak-ng or both [those installed]")
     parser.add_argument("--same-voices", action="store_true",
@@ -250,7 +254,8 @@ def main():
         stop(f"{options.text}: no such file")
     chance = random.Random(options.seed)
     training, test = choose_voices(tools, chance, options.same_voices)
-    sentences = draw_sentences(options.utterances + options.test, chance, options.text)
+    sentences = draw_sentences(options.utterances + options.test, chance, options.text,
+                               options.words)
     make_part(out, "train", sentences[:options.utterances], training, options.seed, options.jobs)
     make_part(out, "test", sentences[options.utterances:], test, options.seed, options.jobs)
 

@@ -53,6 +53,10 @@ python_tests() {
     return 1
 }
 
+numpy_python() {
+    python3 -c 'import numpy' || /usr/bin/python3 -c 'import numpy'
+}
+
 # Peers without a wheel are compiled.
 python_headers() {
     python3 -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("include"), "Python.h"))'
@@ -61,10 +65,12 @@ python_headers() {
 look() { # build|test|all|speech|peers
     needed=
     wished=
-    if [ "$1" = speech ]; then # what tools/make_speech.py needs
+    if [ "$1" = speech ]; then # what tools/make_speech.py and tools/join_speech.py need
         need python3 have python3
         need flite have flite
         wish espeak-ng have espeak-ng
+        wish sox have sox
+        wish python3-numpy numpy_python
         return
     fi
     need build-essential have cc
