@@ -5,7 +5,7 @@ An attention mask must be full or causal, and key lengths must keep the first ke
 sequence. Anything else is not supported and raises an error."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence, Union
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 import torch
 
@@ -14,18 +14,20 @@ from .._library import count
 
 _INF = float("-inf")
 
-# ---- Our own, without fast_transformers -----------------------------------------
+# ---- Our own --------------------------------------------------------------------
 
 
-class _Mask:
+class BaseMask:
     """A mask whose matrix is created only when it is asked for."""
-
-    lower_triangular = False
-    all_ones = False
 
     @property
     def bool_matrix(self) -> torch.Tensor:
+        """True for visible keys."""
         raise NotImplementedError
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return tuple(self.bool_matrix.shape)
 
     @property
     def float_matrix(self) -> torch.Tensor:
@@ -33,10 +35,35 @@ class _Mask:
 
     @property
     def additive_matrix(self) -> torch.Tensor:
+        """0 for visible keys, -inf for others."""
         return torch.log(self.float_matrix)
 
+    @property
+    def additive_matrix_finite(self) -> torch.Tensor:
+        """0 for visible keys, -1e24 for others."""
+        return (~self.bool_matrix).float() * -1e24
 
-class FullMask(_Mask):
+    @property
+    def lengths(self) -> torch.Tensor:
+        """The number of visible keys in each row; ValueError if these are not the first ones."""
+        matrix = self.bool_matrix
+        lengths = matrix.long().sum(-1)
+        places = torch.arange(matrix.shape[-1], device=matrix.device)
+        if not bool((matrix == (places < lengths.unsqueeze(-1))).all()):
+            raise InvalidArgument("mask is not a length mask: it masks keys before visible ones")
+        return lengths
+
+    @property
+    def all_ones(self) -> bool:
+        return bool(self.bool_matrix.all())
+
+    @property
+    def lower_triangular(self) -> bool:
+        matrix = self.bool_matrix
+        return matrix.dim() == 2 and matrix.equal(torch.ones_like(matrix).tril())
+
+
+class FullMask(BaseMask):
     """FullMask(tensor): a bool tensor, True for visible keys. FullMask(N) and FullMask(N, M): N
     queries attend to all M keys; M is N by default."""
 
@@ -48,8 +75,6 @@ class FullMask(_Mask):
                 raise InvalidArgument(f"mask is {mask.dtype}; it must be torch.bool, True for "
                                       "visible keys")
             self._mask = mask.detach().clone()
-            self.all_ones = bool(mask.all())
-            self.lower_triangular = mask.dim() == 2 and mask.equal(torch.ones_like(mask).tril())
             return
         if mask is not None:  # FullMask(N) and FullMask(N, M)
             if M is not None:
@@ -59,7 +84,7 @@ class FullMask(_Mask):
             raise InvalidArgument("mask and N are both None; give a bool tensor, or a number of "
                                   "positions")
         self._shape = (count("N", N, 1), count("M", N if M is None else M, 1))
-        self._device, self.all_ones = device, True
+        self._device = device
 
     @property
     def bool_matrix(self) -> torch.Tensor:
@@ -67,32 +92,54 @@ class FullMask(_Mask):
             return self._mask
         return torch.ones(self._shape, dtype=torch.bool, device=self._device)
 
-
-class TriangularCausalMask(_Mask):
-    """Position i of N attends only to positions up to i."""
-
-    lower_triangular = True
-
-    def __init__(self, N: int, device: Any = "cpu") -> None:
-        self._n, self._device = N, device
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return self._shape if self._mask is None else tuple(self._mask.shape)
 
     @property
-    def bool_matrix(self) -> torch.Tensor:
-        return torch.ones((self._n, self._n), dtype=torch.bool, device=self._device).tril()
+    def all_ones(self) -> bool:
+        return self._mask is None or super().all_ones
+
+    @property
+    def lower_triangular(self) -> bool:
+        return self._shape == (1, 1) if self._mask is None else super().lower_triangular
 
 
-class LengthMask(_Mask):
+class LengthMask(BaseMask):
     """Masks the positions past the length of each sequence."""
 
     def __init__(self, lengths: Union[torch.Tensor, Sequence[int]], max_len: Optional[int] = None,
                  device: Any = None) -> None:
-        self.lengths = torch.as_tensor(lengths, device=device).clone()
-        self._most = int(max_len or self.lengths.max())
+        self._lengths = torch.as_tensor(lengths, device=device).clone()
+        self._max_len = int(self._lengths.max()) if max_len is None else max_len
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        return self._lengths
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        return (self._lengths.shape[0], self._max_len)
 
     @property
     def bool_matrix(self) -> torch.Tensor:
-        places = torch.arange(self._most, device=self.lengths.device)
-        return places.view(1, -1) < self.lengths.view(-1, 1)
+        places = torch.arange(self._max_len, device=self._lengths.device)
+        return places.view(1, -1) < self._lengths.view(-1, 1)
+
+
+class TriangularCausalMask(LengthMask):
+    """Position i of N attends only to positions up to i."""
+
+    def __init__(self, N: int, device: Any = "cpu") -> None:
+        super().__init__(torch.arange(1, N + 1, device=device), N)
+
+    @property
+    def all_ones(self) -> bool:
+        return self._max_len == 1
+
+    @property
+    def lower_triangular(self) -> bool:
+        return True
 
 
 # ---- Any mask -------------------------------------------------------------------
@@ -126,16 +173,30 @@ def _allowed(name: str, mask: Any) -> torch.Tensor:
     return allowed
 
 
+def _says(mask: Any, attribute: str) -> bool:
+    """Of masks of fast_transformers some attributes are tensors."""
+    said = getattr(mask, attribute, False)
+    return bool(said) if isinstance(said, (bool, torch.Tensor)) else False
+
+
+def _check_shape(shape: Tuple[int, ...], queries: int, keys: int) -> None:
+    if shape != (queries, keys):
+        raise InvalidArgument(f"attn_mask: has shape {tuple(shape)}; it must be (L, S) = "
+                              f"{(queries, keys)}")
+
+
 def seen_by(mask: Any, queries: int, keys: int) -> Seen:
     """The meaning of an attention mask (L, S)."""
-    if mask is None or getattr(mask, "all_ones", False) is True:
+    if mask is None:
         return Seen(True, queries == keys == 1)
-    if getattr(mask, "lower_triangular", False) is True:
+    if isinstance(mask, BaseMask):
+        _check_shape(mask.shape, queries, keys)
+    if _says(mask, "all_ones"):
+        return Seen(True, queries == keys == 1)
+    if _says(mask, "lower_triangular"):
         return Seen(False, True)
     allowed = _allowed("attn_mask", mask)
-    if tuple(allowed.shape) != (queries, keys):
-        raise InvalidArgument(f"attn_mask: has shape {tuple(allowed.shape)}; it must be (L, S) = "
-                              f"{(queries, keys)}")
+    _check_shape(tuple(allowed.shape), queries, keys)
     seen = Seen(bool(allowed.all()), bool((allowed == torch.ones_like(allowed).tril()).all()))
     if not seen.full and not seen.causal:
         raise InvalidArgument("attn_mask is neither full nor lower triangular; other masks are "
@@ -146,7 +207,12 @@ def seen_by(mask: Any, queries: int, keys: int) -> Seen:
 def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[torch.Tensor]:
     """The lengths of a length mask; None: no padding. The operator checks their values, so that
     compiled functions need not read them."""
-    if mask is None or getattr(mask, "all_ones", False) is True:
+    if mask is None:
+        return None
+    if isinstance(mask, BaseMask) and mask.shape != (batch, most):
+        raise InvalidArgument(f"{name}: has shape {mask.shape}; it must be (N, S) = "
+                              f"{(batch, most)}")
+    if not isinstance(mask, LengthMask) and _says(mask, "all_ones"):
         return None
     found = getattr(mask, "lengths", mask)
     if isinstance(found, (list, tuple)):

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Softmax attention within hash buckets, as in Reformer."""
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import torch
+from torch import Tensor, nn
+
+from ... import torch as tt
+from ..._errors import UnsupportedError
+from .. import _attend
+from ..attention_registry import AttentionRegistry, Bool, Int, Optional as OptionalSpec
+from ..events import EventDispatcher
+from .full_attention import SOFTMAX_PARAMETERS
+
+
+class ReformerAttention(nn.Module):
+    """The keys are the queries, normalised. bits: number of buckets. masked: causal. Hashes are drawn
+    anew for every call in training, from torch's generator, and stay the same in evaluation. Any
+    length is allowed."""
+
+    def __init__(self, chunk_size: int = 32, bits: int = 8, rounds: int = 4, masked: bool = False,
+                 softmax_temp: Optional[float] = None, attention_dropout: float = 0.1,
+                 event_dispatcher: Any = "") -> None:
+        super().__init__()
+        self.chunk_size, self.bits, self.rounds, self.masked = chunk_size, bits, rounds, masked
+        self.softmax_temp = softmax_temp
+        self.dropout = nn.Dropout(attention_dropout)
+        self.event_dispatcher = EventDispatcher.get(event_dispatcher)
+
+    def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
+                query_lengths: Any, key_lengths: Any) -> Tensor:
+        if not bool(attn_mask.all_ones) and not (self.masked and bool(attn_mask.lower_triangular)):
+            raise UnsupportedError("ReformerAttention does not support arbitrary attention masks; "
+                                   "use masked=True for a causal one")
+        if self.training and self.dropout.p > 0:
+            raise UnsupportedError(f"attention_dropout is {self.dropout.p}; it must be 0: dropout "
+                                   "of the weights of reformer attention is not supported")
+        if not _attend.on_tarn(queries, values):
+            raise UnsupportedError(f"queries: is {queries.dtype} on {queries.device}; it must be "
+                                   "torch.float32 on the CPU")
+        simple, lengths = _attend.simple_lengths(key_lengths, keys)
+        if not simple:
+            raise UnsupportedError("key_lengths: masks keys in the middle; only keys at the end can "
+                                   "be masked")
+        if self.softmax_temp is not None:  # the scale of queries changes neither hashes nor keys
+            queries = queries * (self.softmax_temp * queries.shape[-1] ** 0.5)
+        seed = int(torch.randint(2**62, ()).item()) if self.training else 0
+        kind = (f"lsh:rounds={self.rounds},chunk={self.chunk_size},"
+                f"buckets={max(2, self.bits // 2 * 2)}")
+        return tt.attention(queries, None, values, kind, self.masked, None, lengths,
+                            seed=seed)  # type: ignore[no-any-return]
+
+
+AttentionRegistry.register("reformer", ReformerAttention, [
+    ("chunk_size", OptionalSpec(Int, 32)), ("bits", OptionalSpec(Int, 8)),
+    ("rounds", OptionalSpec(Int, 4)), ("masked", OptionalSpec(Bool, False))] + SOFTMAX_PARAMETERS)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+from .attention_layer import RecurrentCrossAttentionLayer
+from .full_attention import RecurrentCrossFullAttention
+from .linear_attention import RecurrentCrossLinearAttention
+
+__all__ = ["RecurrentCrossAttentionLayer", "RecurrentCrossFullAttention",
+           "RecurrentCrossLinearAttention"]

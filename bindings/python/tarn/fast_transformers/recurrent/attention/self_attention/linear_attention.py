@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Linear attention as a recurrent network, (16) to (20)."""
+from __future__ import annotations
+
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+from ....attention.linear_attention import LINEAR_PARAMETERS
+from ....attention_registry import RecurrentAttentionRegistry
+from ....events import EventDispatcher
+from ....feature_maps import elu_feature_map
+from ..._utils import check_state
+
+
+class RecurrentLinearAttention(nn.Module):
+    """The state is [S, Z], tensors (N, H, E, D) and (N, H, E), which a step does not change: it
+    returns new ones, and gradients flow through them. The feature map is drawn when a sequence
+    begins."""
+
+    def __init__(self, query_dimensions: int, feature_map: Optional[Callable[[int], Any]] = None,
+                 eps: float = 1e-6, event_dispatcher: Any = "") -> None:
+        super().__init__()
+        self.feature_map = (feature_map or elu_feature_map)(query_dimensions)
+        self.eps = eps
+        self.event_dispatcher = EventDispatcher.get(event_dispatcher)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor,
+                state: Optional[List[Tensor]] = None,
+                memory: Optional[List[Tensor]] = None) -> Tuple[Tensor, List[Tensor]]:
+        """query and key (N, H, E), value (N, H, D): the output (N, H, D) and the next state."""
+        state = check_state(state, memory)
+        if state is None:
+            self.feature_map.new_feature_map(query.device)
+        q, k = self.feature_map.forward_queries(query), self.feature_map.forward_keys(key)
+        product = k.unsqueeze(-1) * value.unsqueeze(-2)
+        if state is not None and len(state[0]) != len(query):
+            raise ValueError(f"state is of {len(state[0])} sequences; query has {len(query)}")
+        S, Z = (product, k) if state is None else (state[0] + product, state[1] + k)
+        y = torch.einsum("nhe,nhed->nhd", q, S)
+        return y / ((q * Z).sum(-1, keepdim=True) + self.eps), [S, Z]
+
+
+for _name in ("linear", "causal-linear"):
+    RecurrentAttentionRegistry.register(_name, RecurrentLinearAttention, LINEAR_PARAMETERS)
