@@ -171,7 +171,7 @@ expect 0 'Table 3' bench speech --help
 expect 0 '"length":40,.*"of_forward":[0-9]' bench prefill --preset tiny --length 40,70 --threads 1 \
     --repeat 1 --json
 test "$(grep -c '"prefill_tokens_per_s":[0-9]' "$out")" = 2 || fail 'bench prefill: not two rows'
-expect 1 'attention.*no recurrent form' bench prefill --preset tiny --attention lsh --length 4
+expect 2 'attention has no recurrent form' bench prefill --preset tiny --attention lsh --length 4
 
 # ---- bench threads: rows of one thread and of two, for each kind of work ----
 expect 0 'beside 1 busy process\.' bench threads --threads 2 --busy 1 --seconds 0.02

@@ -175,11 +175,11 @@ expect 2 "carry: the sequences of task 'copy' do not continue each other" train 
 expect 2 "carry needs states of constant size" $carry --attention softmax --out c
 
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
-expect 2 "copy: lr is '0.01'; it must be '0.001', as when .* was started" train copy --out threads \
+expect 2 "copy: lr is '0.01'; it must be '0.001', as in .*checkpoint" train copy --out threads \
     --resume --lr 0.01
-expect 2 "copy: eval_every is '9'; it must be '10', as when" train copy --out threads --resume \
+expect 2 "copy: eval_every is '9'; it must be '10', as in" train copy --out threads --resume \
     --eval-every 9
-expect 2 "copy: heads is '4'; it must be '2', as in the model of" train copy --out threads --resume --heads 4
+expect 2 "copy: heads is '4'; it must be '2', as in" train copy --out threads --resume --heads 4
 expect 2 '--preset cannot be used with --resume' train copy --out threads --resume \
     --preset tiny
 expect 2 "was started with task 'copy'" train text --out threads --resume

@@ -31,6 +31,18 @@ static bool is_text(const struct tn_field *field)
     return field->type == TN_FIELD_TEXT || field->type == TN_FIELD_PATH;
 }
 
+const struct tn_field *tn_fields_find(const struct tn_field *fields, const char *name)
+{
+    while (fields->about.name && strcmp(fields->about.name, name) != 0)
+        fields++;
+    return fields->about.name ? fields : NULL;
+}
+
+static tarn_status refuse_name(const char *name, tarn_error *err)
+{
+    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
+}
+
 /* ---- Setting ------------------------------------------------------------ */
 
 static tarn_status refuse(const struct tn_field *field, const char *value, tarn_error *err)
@@ -43,6 +55,17 @@ static tarn_status refuse(const struct tn_field *field, const char *value, tarn_
                    field->minimum, field->maximum);
 }
 
+static tarn_status check_text(const struct tn_field *field, const char *value, tarn_error *err)
+{
+    size_t index;
+
+    if (field->table)
+        return tn_table_check(field->table, value, err);
+    if (field->words)
+        return tn_option_word(&index, field->words, field->about.name, value, err);
+    return field->check ? field->check(value, err) : TARN_OK;
+}
+
 static tarn_status set_text(char *at, const struct tn_field *field, const char *value,
                             tarn_error *err)
 {
@@ -52,7 +75,7 @@ static tarn_status set_text(char *at, const struct tn_field *field, const char *
         return tn_fail(err, TARN_EINVAL,
                        "%s is '%.40s...', which has %zu bytes; it must have fewer than %zu",
                        field->about.name, value, strlen(value), room);
-    const tarn_status status = field->check ? field->check(value, err) : TARN_OK;
+    const tarn_status status = check_text(field, value, err);
 
     if (status != TARN_OK)
         return status;
@@ -98,18 +121,16 @@ static tarn_status set_flag(bool *at, const struct tn_field *field, const char *
 tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *name,
                           const char *value, tarn_error *err)
 {
-    for (const struct tn_field *field = fields; field->about.name; field++) {
-        void *const place = (char *)at + field->offset;
+    const struct tn_field *const field = tn_fields_find(fields, name);
 
-        if (strcmp(field->about.name, name) != 0)
-            continue;
-        if (is_text(field))
-            return set_text(place, field, value, err);
-        if (field->type == TN_FIELD_FLAG)
-            return set_flag(place, field, value, err);
-        return set_number(place, field, value, err);
-    }
-    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
+    if (!field)
+        return refuse_name(name, err);
+    void *const place = (char *)at + field->offset;
+
+    if (is_text(field))
+        return set_text(place, field, value, err);
+    return field->type == TN_FIELD_FLAG ? set_flag(place, field, value, err)
+                                        : set_number(place, field, value, err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -143,19 +164,17 @@ void tn_field_text(const struct tn_field *field, const void *at, char *text, siz
 tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *text,
                            size_t size, const char *name, tarn_error *err)
 {
+    const struct tn_field *const field = tn_fields_find(fields, name);
     char whole[TARN_PATH_SIZE];
 
-    for (const struct tn_field *field = fields; field->about.name; field++) {
-        if (strcmp(field->about.name, name) != 0)
-            continue;
-        tn_field_text(field, at, whole, sizeof whole);
-        if (strlen(whole) >= size)
-            return tn_fail(err, TARN_EINVAL, "size is %zu; '%s' needs %zu bytes", size, name,
-                           strlen(whole) + 1);
-        memcpy(text, whole, strlen(whole) + 1);
-        return TARN_OK;
-    }
-    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
+    if (!field)
+        return refuse_name(name, err);
+    tn_field_text(field, at, whole, sizeof whole);
+    if (strlen(whole) >= size)
+        return tn_fail(err, TARN_EINVAL, "size is %zu; '%s' needs %zu bytes", size, name,
+                       strlen(whole) + 1);
+    memcpy(text, whole, strlen(whole) + 1);
+    return TARN_OK;
 }
 
 /* ---- Checking ----------------------------------------------------------- */
@@ -193,4 +212,26 @@ tarn_status tn_fields_check(const struct tn_field *fields, const void *at, tarn_
     for (const struct tn_field *field = fields; field->about.name && status == TARN_OK; field++)
         status = check(field, (const char *)at + field->offset, err);
     return status;
+}
+
+static bool is_among(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+tarn_status tn_fields_agree(const struct tn_field *fields, const void *at, const void *wanted,
+                            const char *const *except, const char *path, tarn_error *err)
+{
+    for (const struct tn_field *field = fields; field->about.name; field++) {
+        char found[TARN_PATH_SIZE], expected[TARN_PATH_SIZE];
+
+        tn_field_text(field, at, found, sizeof found);
+        tn_field_text(field, wanted, expected, sizeof expected);
+        if (!is_among(except, field->about.name) && strcmp(found, expected) != 0)
+            return tn_fail(err, TARN_EINVAL, "%s is '%.50s'; it must be '%.50s', as in %.60s",
+                           field->about.name, found, expected, path);
+    }
+    return TARN_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef TN_FIELDS_H
 #define TN_FIELDS_H
 
-#include "base/base.h"
+#include "base/option.h"
 #include "tarn/model.h"
 
 enum tn_field_type {
@@ -22,7 +22,12 @@ struct tn_field {
     double minimum, maximum; /* of counts, seeds and numbers */
     const char *absent;      /* what files say that were made before it; NULL: they have it */
     const char *was;         /* its name in files of version 0.1; NULL: the same */
-    tarn_status (*check)(const char *value, tarn_error *err); /* of text; NULL: it may be any */
+
+    /* Text must name a row of the table, be one of the words, or pass the check; NULL: it may
+     * be any. */
+    const struct tn_table *table;
+    const char *const *words;
+    tarn_status (*check)(const char *value, tarn_error *err);
 };
 
 /* The greatest whole number that JSON and double hold exactly. */
@@ -50,12 +55,16 @@ struct tn_field {
         .offset = offsetof(record, field), .minimum = least, .maximum = most, .was = old       \
     }
 
-/* Text that is refused where it is set if `check` refuses it. before: as above, or NULL. */
-#define TN_FIELD_NAME(record, field, before, checks, ...)                                      \
+/* Text of which `limit`, such as .table = &tn_tasks, says what it may be. before: as above, or
+ * NULL. */
+#define TN_FIELD_NAME(record, field, before, limit, ...)                                       \
     {                                                                                          \
         .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_TEXT,                         \
-        .offset = offsetof(record, field), .absent = before, .check = checks                   \
+        .offset = offsetof(record, field), .absent = before, limit                             \
     }
+
+/* NULL: there is none of that name. */
+const struct tn_field *tn_fields_find(const struct tn_field *fields, const char *name);
 
 /* Sets the field called `name` of the struct at `at`; refuses what cannot be a value of it. */
 tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *name,
@@ -71,6 +80,11 @@ void tn_field_text(const struct tn_field *field, const void *at, char *text, siz
 /* Values that were not set by tn_fields_set(): ranges, and text that ends. Names are left to
  * those who look them up. */
 tarn_status tn_fields_check(const struct tn_field *fields, const void *at, tarn_error *err);
+
+/* Refuses a struct that has another value than `wanted`, which is from `path`, in a field that
+ * is not among `except`, ended by NULL. */
+tarn_status tn_fields_agree(const struct tn_field *fields, const void *at, const void *wanted,
+                            const char *const *except, const char *path, tarn_error *err);
 
 size_t tn_field_bytes(const struct tn_field *field);
 

@@ -13,8 +13,8 @@
 #define FIELD_SINCE(kind, name, least, most, before, ...)                                      \
     TN_FIELD_SINCE(tarn_config, kind, name, least, most, before, __VA_ARGS__)
 
-#define NAME(name, before, ...)                                                                \
-    TN_FIELD_NAME(tarn_config, name, before, check_##name, __VA_ARGS__)
+#define NAME(name, before, limit, ...)                                                         \
+    TN_FIELD_NAME(tarn_config, name, before, limit, __VA_ARGS__)
 
 /* ---- Names -------------------------------------------------------------- */
 
@@ -23,21 +23,11 @@ enum { RELU, GELU };
 static const char *const norms[] = {[POST] = "post", [PRE] = "pre", NULL};
 static const char *const activations[] = {[RELU] = "relu", [GELU] = "gelu", NULL};
 
-static tarn_status check_attention(const char *value, tarn_error *err)
-{
-    const struct tn_table attentions = {"attention", tarn_attention_kind};
-
-    return tn_table_check(&attentions, value, err);
-}
+static const struct tn_table attentions = {"attention", tarn_attention_kind};
 
 static tarn_status check_feature_map(const char *value, tarn_error *err)
 {
     return *value ? tn_table_check(&tn_feature_maps, value, err) : TARN_OK;
-}
-
-static tarn_status check_position(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_positions, value, err);
 }
 
 static tarn_status check_context(const char *value, tarn_error *err)
@@ -47,47 +37,24 @@ static tarn_status check_context(const char *value, tarn_error *err)
     return tn_context_init(&context, value, 0, err);
 }
 
-static tarn_status check_head(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_heads, value, err);
-}
-
-static tarn_status check_norm(const char *value, tarn_error *err)
-{
-    size_t index;
-
-    return tn_option_word(&index, norms, "norm", value, err);
-}
-
-static tarn_status check_activation(const char *value, tarn_error *err)
-{
-    size_t index;
-
-    return tn_option_word(&index, activations, "activation", value, err);
-}
-
-static tarn_status check_body(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_bodies, value, err);
-}
-
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_config_fields[] = {
     FIELD(TEXT, task, 0, 0, "what the model is for, such as text or image", "SPEC"),
-    NAME(attention, NULL, "attention kind, with options", "SPEC"),
-    NAME(feature_map, NULL, "feature map of the attention, if it has one; empty: the default",
-         "SPEC"),
-    NAME(position, NULL, "position encoding", "SPEC"),
-    NAME(context, "",
+    NAME(attention, NULL, .table = &attentions, "attention kind, with options", "SPEC"),
+    NAME(feature_map, NULL, .check = check_feature_map,
+         "feature map of the attention, if it has one; empty: the default", "SPEC"),
+    NAME(position, NULL, .table = &tn_positions, "position encoding", "SPEC"),
+    NAME(context, "", .check = check_context,
          "also embed the symbols these many positions back, such as 1,27,28; empty: none",
          "LIST"),
-    NAME(head, NULL, "output head", "SPEC"),
-    NAME(norm, NULL, "layer norm: post (after each residual sum, as in the paper) or pre",
-         "post|pre"),
-    NAME(activation, NULL, "activation of the feed-forward layers: relu or gelu", "relu|gelu"),
-    NAME(body, "transformer", "transformer or lstm; an lstm has width outputs per layer",
-         "transformer|lstm"),
+    NAME(head, NULL, .table = &tn_heads, "output head", "SPEC"),
+    NAME(norm, NULL, .words = norms,
+         "layer norm: post (after each residual sum, as in the paper) or pre", "post|pre"),
+    NAME(activation, NULL, .words = activations,
+         "activation of the feed-forward layers: relu or gelu", "relu|gelu"),
+    NAME(body, "transformer", .table = &tn_bodies,
+         "transformer or lstm; an lstm has width outputs per layer", "transformer|lstm"),
     FIELD(FLAG, causal, 0, 0, "each position attends only to itself and earlier ones"),
     FIELD(COUNT, symbols, 1, 1 << 24, "number of different input symbols", "N"),
     FIELD_SINCE(COUNT, frames, 0, 1 << 16, "0", "floats per input frame; 0: inputs are symbols",
@@ -229,7 +196,7 @@ static tarn_status read_attention(struct tn_arch *arch, tarn_error *err)
     const tarn_attention_desc desc = tn_arch_attention(arch, 1, 1);
     const struct tn_host host = {.kernels = tn_kernels_pick(NULL), .threads = 1};
     tarn_attention plan;
-    tarn_status status = check_attention(arch->config.attention, err);
+    tarn_status status = tn_table_check(&attentions, arch->config.attention, err);
 
     if (status != TARN_OK)
         return status;

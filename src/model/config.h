@@ -48,11 +48,13 @@ size_t tn_arch_parameters(const struct tn_arch *arch);
 /* Frames that are one position of a preset's model, where its inputs are frames. */
 size_t tn_preset_stack(const char *name);
 
-/* Calls set() for each word of a preset's recipe, up to a failure; and whether it has a word
- * for a field. */
-typedef tarn_status tn_preset_set(void *to, const char *field, const char *value,
-                                  tarn_error *err);
-tarn_status tn_preset_apply(const char *name, tn_preset_set *set, void *to, tarn_error *err);
+/* Words FIELD=VALUE of the model's configuration and of settings, with blanks between them. */
+const char *tn_preset_recipe(const char *name);
+
+/* Sets those of the fields that a preset's recipe has words for; and whether it has one for a
+ * field. */
+tarn_status tn_preset_apply(const char *name, const struct tn_field *fields, void *to,
+                            tarn_error *err);
 bool tn_preset_has(const char *name, const char *field);
 
 #endif

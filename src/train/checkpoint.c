@@ -191,19 +191,9 @@ static tarn_status check_config(const tarn_trainer *t, const struct tn_safetenso
     tarn_config config;
     const tarn_status status = tn_config_from_file(&config, file, path, err);
 
-    if (status != TARN_OK)
-        return status;
-    for (const struct tn_field *field = tn_config_fields; field->about.name; field++) {
-        char found[TARN_NAME_SIZE], expected[TARN_NAME_SIZE];
-
-        tn_field_text(field, &config, found, sizeof found);
-        tn_field_text(field, &t->model->arch.config, expected, sizeof expected);
-        if (strcmp(found, expected) != 0)
-            return tn_fail(err, TARN_EINVAL,
-                           "%s is '%.50s'; it must be '%.50s', as in the model of %s",
-                           field->about.name, expected, found, path);
-    }
-    return TARN_OK;
+    return status == TARN_OK ? tn_fields_agree(tn_config_fields, &t->model->arch.config,
+                                               &config, (const char *const[]){NULL}, path, err)
+                             : status;
 }
 
 /* Other symbols, or features that were normalised otherwise, are another task. */

@@ -9,7 +9,6 @@
 
 #include <math.h>
 
-#include "base/option.h"
 #include "tarn/train.h"
 
 enum { RUN = 1024 };
@@ -26,7 +25,7 @@ static const tarn_table_row rows[] = {
     [TN_CLIP_TENSOR] = {"tensor", "clip the gradient norm of each tensor", norm_options},
     [TN_CLIP_GLOBAL] = {"global", "clip the norm of all gradients together", norm_options},
 };
-static const struct tn_table table = {"clip", tarn_clip};
+const struct tn_table tn_clips = {"clip", tarn_clip};
 
 const tarn_table_row *tarn_clip(size_t index)
 {
@@ -37,7 +36,7 @@ tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err
 {
     struct tn_options options = {{0.0}};
     tarn_status status;
-    const tarn_table_row *const row = tn_table_find(&table, &options, spec, &status, err);
+    const tarn_table_row *const row = tn_table_find(&tn_clips, &options, spec, &status, err);
 
     if (row)
         *clip = (struct tn_clip){(enum tn_clip_kind)(row - rows), options.value[0]};

@@ -6,6 +6,7 @@
 #ifndef TN_CLIP_H
 #define TN_CLIP_H
 
+#include "base/option.h"
 #include "kernel/host.h"
 #include "train/pieces.h"
 
@@ -24,6 +25,8 @@ struct tn_clip_result {
     double norm;  /* of all gradients together, before clipping */
     size_t wrong; /* the first tensor whose norm is not finite; the number of tensors: none */
 };
+
+extern const struct tn_table tn_clips;
 
 /* Reads "none", "tensor:norm=1" or "global:norm=1". */
 tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err);

@@ -20,33 +20,11 @@
     TN_FIELD(struct tn_training, kind, name, least, most, "")
 #define PROGRESS_SINCE(kind, name, least, most, before)                                        \
     TN_FIELD_SINCE(struct tn_training, kind, name, least, most, before, "")
-#define NAME(name, ...) TN_FIELD_NAME(tarn_settings, name, NULL, check_##name, __VA_ARGS__)
+#define NAME(name, limit, ...) TN_FIELD_NAME(tarn_settings, name, NULL, limit, __VA_ARGS__)
 
 enum { PROGRESS_FIELDS = 5 };
 
 /* ---- Names -------------------------------------------------------------- */
-
-static tarn_status check_task(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_tasks, value, err);
-}
-
-static tarn_status check_optimizer(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_optimizers, value, err);
-}
-
-static tarn_status check_schedule(const char *value, tarn_error *err)
-{
-    return tn_table_check(&tn_schedules, value, err);
-}
-
-static tarn_status check_clip(const char *value, tarn_error *err)
-{
-    struct tn_clip clip;
-
-    return tn_clip_init(&clip, value, err);
-}
 
 static tarn_status check_precision(const char *value, tarn_error *err)
 {
@@ -61,7 +39,7 @@ static tarn_status check_precision(const char *value, tarn_error *err)
 /* ---- The table ---------------------------------------------------------- */
 
 const struct tn_field tn_training_fields[] = {
-    NAME(task, "task to train on", "SPEC"),
+    NAME(task, .table = &tn_tasks, "task to train on", "SPEC"),
     FIELD(PATH, data, 0, 0, "file or folder of training data", "PATH"),
     FIELD(NUMBER, validation, 0.0001, 1.0, "fraction of the data kept for validation",
           "FRACTION"),
@@ -69,10 +47,10 @@ const struct tn_field tn_training_fields[] = {
     FIELD(COUNT, batch, 1, 1 << 24, "sequences per batch", "B"),
     FIELD(COUNT, accumulate, 1, 1 << 20, "batches per update", "N"),
     FIELD_RENAMED(COUNT, steps, 1, TN_FIELD_MOST, "updates", "total number of updates", "N"),
-    NAME(optimizer, "optimizer", "SPEC"),
-    NAME(schedule, "learning-rate schedule", "SPEC"),
-    NAME(clip, "gradient clipping", "SPEC"),
-    NAME(precision,
+    NAME(optimizer, .table = &tn_optimizers, "optimizer", "SPEC"),
+    NAME(schedule, .table = &tn_schedules, "learning-rate schedule", "SPEC"),
+    NAME(clip, .table = &tn_clips, "gradient clipping", "SPEC"),
+    NAME(precision, .check = check_precision,
          "precision of matrix products: f32, bf16, or auto: bf16 where it is faster "
          "on this processor",
          "f32|bf16|auto"),
@@ -111,15 +89,21 @@ const tarn_field *tarn_settings_field(size_t index)
     return index < all - PROGRESS_FIELDS ? &tn_training_fields[index].about : NULL;
 }
 
+/* What a run keeps beside its settings has no help. */
+static bool is_setting(const char *name)
+{
+    const struct tn_field *const field = tn_fields_find(tn_training_fields, name);
+
+    return field && *field->about.help;
+}
+
 tarn_status tarn_settings_set(tarn_settings *settings, const char *name, const char *value,
                               tarn_error *err)
 {
     if (!settings || !name || !value)
         return tn_fail(err, TARN_EINVAL, "settings, name and value must not be NULL");
-    for (size_t i = 0; tarn_settings_field(i); i++)
-        if (strcmp(tarn_settings_field(i)->name, name) == 0)
-            return tn_fields_set(&tn_training_fields[i], settings, name, value, err);
-    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
+    return is_setting(name) ? tn_fields_set(tn_training_fields, settings, name, value, err)
+                            : tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t size,
@@ -127,10 +111,9 @@ tarn_status tarn_settings_text(const tarn_settings *settings, char *text, size_t
 {
     if (!settings || !text || !name)
         return tn_fail(err, TARN_EINVAL, "settings, text and name must not be NULL");
-    for (size_t i = 0; tarn_settings_field(i); i++)
-        if (strcmp(tarn_settings_field(i)->name, name) == 0)
-            return tn_fields_text(&tn_training_fields[i], settings, text, size, name, err);
-    return tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
+    return is_setting(name)
+               ? tn_fields_text(tn_training_fields, settings, text, size, name, err)
+               : tn_fail(err, TARN_EUNKNOWN, "unknown setting '%.40s'", name);
 }
 
 /* ---- A start ------------------------------------------------------------ */
@@ -173,56 +156,24 @@ tarn_status tarn_settings_start(tarn_settings *settings, const char *task, tarn_
     return set_all(settings, row->settings, err);
 }
 
-static bool is_setting(const char *name)
-{
-    for (size_t i = 0; tarn_settings_field(i); i++)
-        if (strcmp(tarn_settings_field(i)->name, name) == 0)
-            return true;
-    return false;
-}
-
-/* The other words are fields of the model's configuration. */
-static tarn_status set_setting(void *settings, const char *field, const char *value,
-                               tarn_error *err)
-{
-    return is_setting(field) ? tarn_settings_set(settings, field, value, err) : TARN_OK;
-}
-
 tarn_status tarn_settings_preset(tarn_settings *settings, const char *preset, tarn_error *err)
 {
     if (!settings || !preset)
         return tn_fail(err, TARN_EINVAL, "settings and preset must not be NULL");
-    return tn_preset_apply(preset, set_setting, settings, err);
+    return tn_preset_apply(preset, tn_training_fields, settings, err);
 }
 
 /* ---- Agreement ---------------------------------------------------------- */
 
-/* They change how long a run is and what is kept of it. `validation` and the like are not here:
- * plateau looks at the validation. */
-static bool is_free(const char *name)
-{
-    static const char *const names[] = {"steps",          "save_every", "keep",  "recompute",
-                                        "skip_nonfinite", "cache",      "strict"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
-}
-
-tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *before,
+tarn_status tn_settings_agree(const struct tn_training *now, const struct tn_training *before,
                               const char *path, tarn_error *err)
 {
-    for (size_t i = 0; tarn_settings_field(i); i++) {
-        const struct tn_field *const field = &tn_training_fields[i];
-        char a[TARN_PATH_SIZE], b[TARN_PATH_SIZE];
+    /* They change how long a run is and what is kept of it, and the last ones are no settings.
+     * `validation` and the like are not here: plateau looks at the validation. */
+    static const char *const except[] = {
+        "steps",       "save_every", "keep", "recompute",   "skip_nonfinite",
+        "cache",       "strict",     "best", "best_update", "schedule_end",
+        "validations", "due",        NULL};
 
-        tn_field_text(field, now, a, sizeof a);
-        tn_field_text(field, before, b, sizeof b);
-        if (!is_free(field->about.name) && strcmp(a, b) != 0)
-            return tn_fail(err, TARN_EINVAL,
-                           "%s is '%.50s'; it must be '%.50s', as when %s was started",
-                           field->about.name, a, b, path);
-    }
-    return TARN_OK;
+    return tn_fields_agree(tn_training_fields, now, before, except, path, err);
 }

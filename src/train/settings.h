@@ -31,7 +31,7 @@ enum tn_due {
 extern const struct tn_field tn_training_fields[];
 
 /* Refuses settings that give other updates than those a run began with. */
-tarn_status tn_settings_agree(const tarn_settings *now, const tarn_settings *before,
+tarn_status tn_settings_agree(const struct tn_training *now, const struct tn_training *before,
                               const char *path, tarn_error *err);
 
 #endif

@@ -120,8 +120,7 @@ static tarn_status resume(struct training *t, tarn_error *err)
     const char *const shown = tn_path_shown(path);
 
     if ((status = read_training(&before, &file, shown, err)) == TARN_OK &&
-        (status = tn_settings_agree(&t->state.settings, &before.settings, shown, err)) ==
-            TARN_OK &&
+        (status = tn_settings_agree(&t->state, &before, shown, err)) == TARN_OK &&
         (status = tn_checkpoint_read(t->trainer, &file, shown, err)) == TARN_OK &&
         (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
         t->state.best = before.best;
@@ -351,27 +350,14 @@ static tarn_status check(const tarn_config *config, const tarn_settings *setting
                              : tn_fail(err, TARN_EINVAL, "stack is 0; it must be at least 1");
 }
 
-/* Whether a field of the configuration says what is computed with the weights. */
-static bool is_shape(const char *field)
-{
-    return strcmp(field, "task") != 0 && strcmp(field, "dropout") != 0 &&
-           strcmp(field, "seed") != 0;
-}
-
+/* All fields of the configuration but these say what is computed with the weights. */
 static tarn_status check_start(const tarn_config *config, const tarn_model *start,
                                const char *path, tarn_error *err)
 {
-    for (size_t i = 0; tarn_config_field(i); i++) {
-        const struct tn_field *const field = &tn_config_fields[i];
-        char wanted[TARN_PATH_SIZE], found[TARN_PATH_SIZE];
+    static const char *const except[] = {"task", "dropout", "seed", NULL};
 
-        tn_field_text(field, config, wanted, sizeof wanted);
-        tn_field_text(field, tarn_model_config(start), found, sizeof found);
-        if (is_shape(field->about.name) && strcmp(wanted, found) != 0)
-            return tn_fail(err, TARN_EINVAL, "%s is '%.60s'; it must be '%.60s', as in %.60s",
-                           field->about.name, wanted, found, tn_path_shown(path));
-    }
-    return TARN_OK;
+    return tn_fields_agree(tn_config_fields, config, tarn_model_config(start), except,
+                           tn_path_shown(path), err);
 }
 
 static tarn_status open_model(struct training *t, const tarn_config *config, tarn_error *err)
