@@ -37,7 +37,7 @@ for words in "$esc" "train $esc" "inspect x $esc" "inspect --$esc" "generate x -
 done
 expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
 expect 0 'attention ' bench --help
-expect 2 "unknown command 'foo'; available: peak, kernels, attention, train, generate, image, speech" bench foo
+expect 2 "unknown command 'foo'; available: peak, kernels, attention, train, generate, prefill, image, speech" bench foo
 expect 0 '--threads N' bench peak --help
 expect 2 'did you mean --threads' bench peak --thread 2
 expect 2 "--threads is '-1'; it must be a whole number from 0 to 1024" bench peak --threads=-1
