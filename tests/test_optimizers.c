@@ -382,25 +382,6 @@ static void pieces_have_numbers_of_their_own(void **state)
     assert_int_equal(tn_pieces_count(NULL, 0), 0);
 }
 
-static void ranges_that_overlap_or_leave_the_array_are_refused(void **state)
-{
-    static const struct tn_range overlap[] = {{0, 5}, {4, 2}}, turned[] = {{5, 2}, {0, 5}},
-                                 beyond[] = {{0, 5}, {5, 6}}, huge[] = {{3, SIZE_MAX}};
-    tarn_error err;
-
-    (void)state;
-    check_ok(tn_ranges_check(spread, SPREAD, SPREAD_N, &err), &err);
-    check_ok(tn_ranges_check(NULL, 0, 0, &err), &err);
-    assert_int_equal(tn_ranges_check(overlap, 2, 10, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "tensors[1] starts at 4; it must start at 5 or later, where "
-                                  "the previous one ends");
-    assert_int_equal(tn_ranges_check(turned, 2, 10, &err), TARN_EINVAL);
-    assert_int_equal(tn_ranges_check(beyond, 2, 10, &err), TARN_EINVAL);
-    assert_string_equal(err.text, "tensors[1] has 6 floats from 5; it must end "
-                                  "within 10");
-    assert_int_equal(tn_ranges_check(huge, 1, 10, &err), TARN_EINVAL);
-}
-
 /* ---- specs -------------------------------------------------------------- */
 
 static void specs_that_cannot_be_used_are_refused(void **state)
@@ -466,7 +447,6 @@ int main(void)
         cmocka_unit_test(every_float_of_a_tensor_changes_once_and_no_other),
         cmocka_unit_test(one_thread_equals_many),
         cmocka_unit_test(pieces_have_numbers_of_their_own),
-        cmocka_unit_test(ranges_that_overlap_or_leave_the_array_are_refused),
         cmocka_unit_test(specs_that_cannot_be_used_are_refused),
         cmocka_unit_test(updates_are_bounded_for_every_option),
     };

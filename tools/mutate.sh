@@ -205,10 +205,10 @@ mutations() {
 
     mutate "block: gates have no activation" src/model/block.c \
         's/^    activate(b);//' test_model_gradients test_generate
-    mutate "block: no slope of an input's activation" src/model/block.c \
-        's/\*= activation_slope(input->activation, b->tape->inputs\[at\])/*= 1.0f/' test_model_gradients
-    mutate "block: no slope of a parameter's activation" src/model/block.c \
-        's/activation_slope(input->activation, b->tape->parameters\[from + e\]);/1.0f;/' \
+    mutate "block: no derivative of an input's activation" src/model/block.c \
+        's/\*= activation_derivative(input->activation, b->tape->inputs\[at\])/*= 1.0f/' test_model_gradients
+    mutate "block: no derivative of a parameter's activation" src/model/block.c \
+        's/activation_derivative(input->activation, b->tape->parameters\[from + e\]);/1.0f;/' \
         test_model_gradients
     mutate "inputs: parameters lie among projections" src/model/config.c \
         's/arch->inputs\[i\].parameter == parameters ?/true ?/' test_model_gradients
@@ -371,7 +371,7 @@ mutations() {
     mutate "optimizer: radam's eps as Adam's" $adam \
         's/sqrt(bias(value\[BETA2\], step->t)));$/1.0);/; s/by.root = 1.0f;//' $optimizers
     sgd=src/train/optimizer_sgd.c
-    mutate "optimizer: sgd without momentum" $sgd 's/by.momentum \* m\[i\] + slope/slope/' $optimizers
+    mutate "optimizer: sgd without momentum" $sgd 's/by.momentum \* m\[i\] + decayed/decayed/' $optimizers
     mutate "optimizer: sgd's momentum keeps dust" $sgd 's/tn_moment_floor(/(/' $optimizers
     mutate "optimizer: Nesterov's momentum is the plain one" $sgd 's/> 0.0;/> 1.0;/' $optimizers
     lion=src/train/optimizer_lion.c
@@ -398,15 +398,15 @@ mutations() {
 
     mutate "schedule: step one update early" src/train/schedule.c 's/return t >/return t >=/' \
         test_schedules
-    mutate "schedule: plateau counts on after a cut" src/train/schedule_plateau.c \
+    mutate "schedule: plateau counts on after a cut" src/train/schedule.c \
         '/cuts++;/{n;s/state->stale = 0;//;}' test_schedules
-    mutate "schedule: plateau without a threshold" src/train/schedule_plateau.c \
+    mutate "schedule: plateau without a threshold" src/train/schedule.c \
         's/state->best - margin/state->best/' test_schedules
-    mutate "schedule: plateau takes any metric" src/train/schedule_plateau.c \
+    mutate "schedule: plateau takes any metric" src/train/schedule.c \
         's/isfinite(metric) \&\& //' test_schedules
-    mutate "schedule: cosine from the first update" src/train/schedule_cosine.c \
+    mutate "schedule: cosine from the first update" src/train/schedule.c \
         's/(t - rise)/t/' test_schedules
-    mutate "schedule: cosine goes up again" src/train/schedule_cosine.c \
+    mutate "schedule: cosine goes up again" src/train/schedule.c \
         's/fmin(1.0, (t/fmax(0.0, (t/' test_schedules
 
     mutate "schedule: a jump where it is stretched" src/train/schedule.c \
@@ -418,7 +418,7 @@ mutations() {
     mutate "pace: a slow moment ends the run" $pace 's/made > 2.0 \* taken/false/' test_pace
     mutate "pace: planned once" $pace 's/pace->next = now + wait;/pace->next = 1e300;/' test_pace
     mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
-        's/p->since, p->point,    p->stretch/0/' test_train_timed
+        's/    t->progress = \*p;/&\n    t->progress.schedule.stretch = 0.0;/' test_train_timed
     mutate "training: a resumed schedule is for the planned steps" src/train/training.c \
         's/return fitted ? (size_t)before/return !fitted \&\& fitted ? (size_t)before/' test_train_timed
 
@@ -665,7 +665,7 @@ mutations() {
         's/    memcpy(config->task, task->spec, sizeof config->task);//' test_task_image
     mutate "image: no gap in a row of the grid" src/file/png_file.c \
         's/column \* (size.width + TARN_PNG_GAP)/column * size.width/' test_task_image
-    mutate "task: numbers above the symbols" src/task/numbers.c \
+    mutate "task: numbers above the symbols" src/task/task.c \
         's/begin \&\& value < most/begin/' test_tasks
     mutate "audio: samples are not looked at" src/file/audio.c \
         's/if (!(fabsf(samples\[i\]) <= loudest))/if (false)/' test_audio
@@ -726,7 +726,7 @@ mutations() {
     mutate "training: what was learnt goes with the data" src/train/training.c \
         's/status != TARN_ENUMBER/false/' test_train_refusals
     mutate "trainer: moments count what was skipped" src/train/trainer.c \
-        's/t->updates - t->skipped/t->updates/' test_trainer
+        's/t->progress.updates - t->progress.skipped/t->progress.updates/' test_trainer
     mutate "speech profile: features of any version" $profile \
         's/strcmp(features, tn_features_version) != 0/false/' test_speech_profile
     mutate "run: each shorter one by an eighth" src/model/run_plan.c \

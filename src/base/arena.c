@@ -35,3 +35,16 @@ size_t tn_arena_bytes(const struct tn_arena *arena)
         return arena->used;
     return arena->used + TN_ALIGN - 1;
 }
+
+bool tn_size_product(size_t *out, const size_t *factors, size_t n)
+{
+    size_t product = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        if (factors[i] && product > SIZE_MAX / factors[i])
+            return false;
+        product *= factors[i];
+    }
+    *out = product;
+    return true;
+}

@@ -27,7 +27,7 @@ void tn_release(const tarn_allocator *allocator, void *memory);
 /* Refuses a caller's allocator that is incomplete; NULL is not. */
 tarn_status tn_allocator_check(const tarn_allocator *allocator, tarn_error *err);
 
-/* ---- size.c ------------------------------------------------------------- */
+/* ---- Sizes -------------------------------------------------------------- */
 
 /* The product of n factors, or false if it does not fit. */
 bool tn_size_product(size_t *out, const size_t *factors, size_t n);

@@ -255,11 +255,9 @@ tarn_status tarn_engine_step(tarn_engine *e, tarn_stream *const *streams, float 
 {
     if (!e || !streams)
         return tn_fail(err, TARN_EINVAL, "engine and streams must not be NULL");
-    return feed(
-        e,
-        &(struct tn_feed){
-            .streams = streams, .n = n, .length = 1, .symbols = symbols, .outputs = outputs},
-        err);
+    const struct tn_feed next = {streams, n, 1, symbols, NULL, outputs};
+
+    return feed(e, &next, err);
 }
 
 tarn_status tarn_engine_prefill(tarn_engine *e, tarn_stream *stream, float *outputs,
@@ -267,11 +265,9 @@ tarn_status tarn_engine_prefill(tarn_engine *e, tarn_stream *stream, float *outp
 {
     if (!e || !stream || !symbols)
         return tn_fail(err, TARN_EINVAL, "engine, stream and symbols must not be NULL");
-    return feed(
-        e,
-        &(struct tn_feed){
-            .streams = &stream, .n = 1, .length = n, .symbols = symbols, .outputs = outputs},
-        err);
+    const struct tn_feed prompt = {&stream, 1, n, symbols, NULL, outputs};
+
+    return feed(e, &prompt, err);
 }
 
 tarn_status tarn_engine_frames(tarn_engine *e, tarn_stream *const *streams, float *outputs,
@@ -279,11 +275,9 @@ tarn_status tarn_engine_frames(tarn_engine *e, tarn_stream *const *streams, floa
 {
     if (!e || !streams || !frames)
         return tn_fail(err, TARN_EINVAL, "engine, streams and frames must not be NULL");
-    return feed(
-        e,
-        &(struct tn_feed){
-            .streams = streams, .n = n, .length = 1, .frames = frames, .outputs = outputs},
-        err);
+    const struct tn_feed next = {streams, n, 1, NULL, frames, outputs};
+
+    return feed(e, &next, err);
 }
 
 tarn_status tarn_engine_draw(tarn_engine *e, tarn_stream *const *streams, int32_t *symbols,

@@ -18,7 +18,6 @@
 
 static const char key[] = "tarn_state", streams_tensor[] = "streams";
 static const char old_tensor[] = "state", old_next[] = "next";
-static const char packed_name[] = "bytes"; /* of what is not a file, in messages */
 
 /* Everything that must be the same for the bytes to mean the same, and what can be said of them
  * without an engine. */
@@ -167,23 +166,18 @@ static tarn_status read_origin(struct origin *origin, const struct tn_safetensor
     return status;
 }
 
-static tarn_status refuse_origin(const char *what, const char *found, const char *expected,
-                                 const char *path, tarn_error *err)
-{
-    return tn_fail(err, TARN_EFORMAT, "%s: its streams are of %s '%.40s'; expected '%.40s'",
-                   path, what, found, expected);
-}
-
 /* The file says its streams are this engine's. */
 static tarn_status check_origin(const tarn_engine *e, const struct origin *found, size_t n,
                                 const char *path, tarn_error *err)
 {
     const struct origin own = origin_of(e, NULL, n);
+    const bool other = strcmp(found->model, own.model) != 0;
 
-    if (strcmp(found->model, own.model) != 0)
-        return refuse_origin("the model", found->model, own.model, path, err);
-    if (strcmp(found->method, own.method) != 0)
-        return refuse_origin("the method", found->method, own.method, path, err);
+    if (other || strcmp(found->method, own.method) != 0)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: its streams are of the %s '%.40s'; expected '%.40s'", path,
+                       other ? "model" : "method", other ? found->model : found->method,
+                       other ? own.model : own.method);
     if (found->streams != n)
         return tn_fail(err, TARN_EFORMAT, "%s: has %zu streams; expected %zu", path,
                        found->streams, n);
@@ -355,9 +349,38 @@ static tarn_status load_old(const tarn_engine *e, const struct tn_bytes *all,
 
 /* ---- Files and bytes ---------------------------------------------------- */
 
+/* Where streams come from: a file, or bytes of the caller's. */
+struct source {
+    const char *path; /* NULL: bytes */
+    const void *bytes;
+    size_t size;
+};
+
+static const char *shown(const struct source *source)
+{
+    return source->path ? tn_path_shown(source->path) : "bytes";
+}
+
+static tarn_status read_source(struct tn_safetensors *file, const struct source *source,
+                               tarn_error *err)
+{
+    struct tn_bytes copy;
+    tarn_status status;
+
+    if (source->path)
+        return tn_safetensors_read(file, source->path, err);
+    if ((status = tn_bytes_allocate(&copy, source->size, err)) != TARN_OK)
+        return status;
+    memcpy(copy.data, source->bytes, source->size);
+    status = tn_safetensors_parse(file, &copy, shown(source), err);
+    tn_bytes_free(&copy);
+    return status;
+}
+
 /* All is read before anything changes. */
-static tarn_status load(const tarn_engine *e, tarn_stream *const *streams, size_t n,
-                        const struct tn_safetensors *file, const char *path, tarn_error *err)
+static tarn_status load_file(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                             const struct tn_safetensors *file, const char *path,
+                             tarn_error *err)
 {
     const size_t size = tarn_stream_size(e);
     struct tn_bytes all = {0};
@@ -381,71 +404,52 @@ static tarn_status load(const tarn_engine *e, tarn_stream *const *streams, size_
     return status;
 }
 
-/* Bytes of the caller's as if they had been read. */
-static tarn_status parse(struct tn_safetensors *file, const void *bytes, size_t size,
-                         tarn_error *err)
+static tarn_status load(const tarn_engine *e, tarn_stream *const *streams, size_t n,
+                        const struct source *source, tarn_error *err)
 {
-    struct tn_bytes copy;
-    tarn_status status = tn_bytes_allocate(&copy, size, err);
+    struct tn_safetensors file;
+    tarn_status status;
 
-    if (status != TARN_OK)
-        return status;
-    memcpy(copy.data, bytes, size);
-    status = tn_safetensors_parse(file, &copy, packed_name, err);
-    tn_bytes_free(&copy);
-    return status;
-}
-
-static tarn_status load_streams(const tarn_engine *e, tarn_stream *const *streams, size_t n,
-                                struct tn_safetensors *file, const char *path, tarn_error *err)
-{
-    tarn_status status = TARN_OK;
-
-    for (size_t i = 0; i < n && status == TARN_OK; i++)
+    for (size_t i = 0; i < n; i++)
         if (!streams[i])
-            status = tn_fail(err, TARN_EINVAL, "streams[%zu] must not be NULL", i);
-    if (status == TARN_OK)
-        status = load(e, streams, n, file, path, err);
-    tn_safetensors_free(file);
+            return tn_fail(err, TARN_EINVAL, "streams[%zu] must not be NULL", i);
+    if ((status = read_source(&file, source, err)) != TARN_OK)
+        return status;
+    status = load_file(e, streams, n, &file, shown(source), err);
+    tn_safetensors_free(&file);
     return status;
 }
 
 tarn_status tarn_streams_load(const tarn_engine *e, tarn_stream *const *streams, size_t n,
                               const char *path, tarn_error *err)
 {
-    struct tn_safetensors file;
-    tarn_status status;
-
     if (!e || !streams || !path)
         return tn_fail(err, TARN_EINVAL, "engine, streams and path must not be NULL");
-    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
-        return status;
-    return load_streams(e, streams, n, &file, tn_path_shown(path), err);
+    return load(e, streams, n, &(struct source){.path = path}, err);
 }
 
 tarn_status tarn_streams_unpack(const tarn_engine *e, tarn_stream *const *streams, size_t n,
                                 const void *bytes, size_t size, tarn_error *err)
 {
-    struct tn_safetensors file;
-    tarn_status status;
-
     if (!e || !streams || !bytes)
         return tn_fail(err, TARN_EINVAL, "engine, streams and bytes must not be NULL");
-    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
-        return status;
-    return load_streams(e, streams, n, &file, packed_name, err);
+    return load(e, streams, n, &(struct source){.bytes = bytes, .size = size}, err);
 }
 
 /* ---- Without an engine -------------------------------------------------- */
 
-static tarn_status read_about(tarn_streams_about *about, struct tn_safetensors *file,
-                              const char *path, tarn_error *err)
+static tarn_status inspect(tarn_streams_about *about, const struct source *source,
+                           tarn_error *err)
 {
+    struct tn_safetensors file;
     struct origin origin;
     char again[TARN_NAME_SIZE];
-    const tarn_status status = read_origin(&origin, file, path, err);
+    tarn_status status = read_source(&file, source, err);
 
-    tn_safetensors_free(file);
+    if (status != TARN_OK)
+        return status;
+    status = read_origin(&origin, &file, shown(source), err);
+    tn_safetensors_free(&file);
     if (status != TARN_OK)
         return status;
     const uint64_t fingerprint = strtoull(origin.model, NULL, 16);
@@ -453,7 +457,7 @@ static tarn_status read_about(tarn_streams_about *about, struct tn_safetensors *
     snprintf(again, sizeof again, "%016" PRIx64, fingerprint);
     if (strcmp(again, origin.model) != 0)
         return tn_fail(err, TARN_EFORMAT,
-                       "%s: model is '%.40s'; expected 16 hexadecimal digits", path,
+                       "%s: model is '%.40s'; expected 16 hexadecimal digits", shown(source),
                        origin.model);
     *about = (tarn_streams_about){
         .model = fingerprint,
@@ -467,25 +471,15 @@ static tarn_status read_about(tarn_streams_about *about, struct tn_safetensors *
 
 tarn_status tarn_streams_inspect(tarn_streams_about *about, const char *path, tarn_error *err)
 {
-    struct tn_safetensors file;
-    tarn_status status;
-
     if (!about || !path)
         return tn_fail(err, TARN_EINVAL, "about and path must not be NULL");
-    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
-        return status;
-    return read_about(about, &file, tn_path_shown(path), err);
+    return inspect(about, &(struct source){.path = path}, err);
 }
 
 tarn_status tarn_streams_inspect_packed(tarn_streams_about *about, const void *bytes,
                                         size_t size, tarn_error *err)
 {
-    struct tn_safetensors file;
-    tarn_status status;
-
     if (!about || !bytes)
         return tn_fail(err, TARN_EINVAL, "about and bytes must not be NULL");
-    if ((status = parse(&file, bytes, size, err)) != TARN_OK)
-        return status;
-    return read_about(about, &file, packed_name, err);
+    return inspect(about, &(struct source){.bytes = bytes, .size = size}, err);
 }

@@ -129,10 +129,8 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
     tape.hidden = tn_arena_floats(arena, R * feed);
     if (keeps_before(plan))
         tape.before = tn_arena_floats(arena, R * feed);
-    if (plan->trains) {
-        tape.norm1 = tn_arena_take(arena, R, sizeof *tape.norm1);
-        tape.norm2 = tn_arena_take(arena, R, sizeof *tape.norm2);
-    }
+    for (size_t i = 0; i < 2 && plan->trains; i++)
+        tape.norm[i] = tn_arena_take(arena, R, sizeof *tape.norm[i]);
     return tape;
 }
 
@@ -201,8 +199,8 @@ static float activated(tarn_input_activation activation, float x)
     return activation == TARN_INPUT_SIGMOID ? 1.0f / (1.0f + expf(-x)) : x;
 }
 
-/* Its slope, seen in its result. */
-static float activation_slope(tarn_input_activation activation, float y)
+/* Its derivative, as a function of its result. */
+static float activation_derivative(tarn_input_activation activation, float y)
 {
     return activation == TARN_INPUT_SIGMOID ? y * (1.0f - y) : 1.0f;
 }
@@ -239,15 +237,16 @@ static void activate_backward(const struct tn_block *b, const struct tn_block_gr
         const size_t width = tn_arch_input_width(arch, i), from = tn_arch_input_from(arch, i);
 
         for (size_t e = 0; e < width && input->parameter; e++)
-            dw->in[i][e] += g->dparameters[from + e] *
-                            activation_slope(input->activation, b->tape->parameters[from + e]);
+            dw->in[i][e] +=
+                g->dparameters[from + e] *
+                activation_derivative(input->activation, b->tape->parameters[from + e]);
         if (input->parameter || input->activation == TARN_INPUT_IDENTITY)
             continue;
         for (size_t r = 0; r < b->plan->rows.rows; r++)
             for (size_t e = from; e < from + width; e++) {
                 const size_t at = r * b->plan->projected + e;
 
-                g->dinputs[at] *= activation_slope(input->activation, b->tape->inputs[at]);
+                g->dinputs[at] *= activation_derivative(input->activation, b->tape->inputs[at]);
             }
     }
 }
@@ -298,16 +297,12 @@ static void feed_forward(const struct tn_block *b, float *y, const float *residu
     add_branch(b, y, residual, b->feed_seed);
 }
 
-static void norm1(const struct tn_block *b, float *y, const float *x)
-{
-    tn_norm_forward(&b->plan->rows, y, b->tape->norm1, x, b->weights->norm1_gain,
-                    b->weights->norm1_bias, TN_NORM_EPS);
-}
+enum { NORM1, NORM2 };
 
-static void norm2(const struct tn_block *b, float *y, const float *x)
+static void norm(const struct tn_block *b, size_t i, float *y, const float *x)
 {
-    tn_norm_forward(&b->plan->rows, y, b->tape->norm2, x, b->weights->norm2_gain,
-                    b->weights->norm2_bias, TN_NORM_EPS);
+    tn_norm_forward(&b->plan->rows, y, b->tape->norm[i], x, b->weights->norm_gain[i],
+                    b->weights->norm_bias[i], TN_NORM_EPS);
 }
 
 void tn_block_forward(const struct tn_block *b, float *y, const float *x)
@@ -316,15 +311,15 @@ void tn_block_forward(const struct tn_block *b, float *y, const float *x)
     float *const s = b->plan->trains ? tape->s : y, *const t = tape->t ? tape->t : tape->z;
 
     if (b->plan->arch->norm_first) {
-        norm1(b, tape->first, x);
+        norm(b, NORM1, tape->first, x);
         attention_forward(b, s, tape->first, x);
-        norm2(b, tape->z, s);
+        norm(b, NORM2, tape->z, s);
         feed_forward(b, y, s);
     } else {
         attention_forward(b, s, x, x);
-        norm1(b, tape->z, s);
+        norm(b, NORM1, tape->z, s);
         feed_forward(b, t, tape->z);
-        norm2(b, y, t);
+        norm(b, NORM2, y, t);
     }
 }
 
@@ -377,18 +372,11 @@ static void attention_backward(const struct tn_block *b, float *dx, const float 
                       plan->scratch);
 }
 
-static void norm1_backward(const struct tn_block *b, float *dx, bool add, const float *dy,
-                           const float *x, const struct tn_block_weights *dw)
+static void norm_backward(const struct tn_block *b, size_t i, float *dx, bool add,
+                          const float *dy, const float *x, const struct tn_block_weights *dw)
 {
-    tn_norm_backward(&b->plan->rows, dx, add, dw->norm1_gain, dw->norm1_bias, dy, x,
-                     b->tape->norm1, b->weights->norm1_gain, b->plan->scratch);
-}
-
-static void norm2_backward(const struct tn_block *b, float *dx, bool add, const float *dy,
-                           const float *x, const struct tn_block_weights *dw)
-{
-    tn_norm_backward(&b->plan->rows, dx, add, dw->norm2_gain, dw->norm2_bias, dy, x,
-                     b->tape->norm2, b->weights->norm2_gain, b->plan->scratch);
+    tn_norm_backward(&b->plan->rows, dx, add, dw->norm_gain[i], dw->norm_bias[i], dy, x,
+                     b->tape->norm[i], b->weights->norm_gain[i], b->plan->scratch);
 }
 
 void tn_block_backward(const struct tn_block *b, float *d, const struct tn_block_gradients *g,
@@ -398,13 +386,13 @@ void tn_block_backward(const struct tn_block *b, float *d, const struct tn_block
 
     if (b->plan->arch->norm_first) {
         feed_backward(b, g->branch, d, g, dw);
-        norm2_backward(b, d, true, g->branch, tape->s, dw);
+        norm_backward(b, NORM2, d, true, g->branch, tape->s, dw);
         attention_backward(b, g->branch, d, g, dw, tape->first);
-        norm1_backward(b, d, true, g->branch, x, dw);
+        norm_backward(b, NORM1, d, true, g->branch, x, dw);
     } else {
-        norm2_backward(b, d, false, d, tape->t, dw);
+        norm_backward(b, NORM2, d, false, d, tape->t, dw);
         feed_backward(b, d, d, g, dw);
-        norm1_backward(b, d, false, d, tape->s, dw);
+        norm_backward(b, NORM1, d, false, d, tape->s, dw);
         attention_backward(b, d, d, g, dw, x);
     }
 }

@@ -58,7 +58,7 @@ struct tn_block_tape {
     float *z;
     float *s, *t;           /* t: post-norm only. In training; else s lies in x, t in z */
     float *hidden, *before; /* within E, after and before the activation; before: if kept */
-    struct tn_norm_stats *norm1, *norm2;
+    struct tn_norm_stats *norm[2];
 };
 
 struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,

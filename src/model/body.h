@@ -2,7 +2,7 @@
 /* body.h - what is between the inputs of a model and its predictor: layers that turn R rows of
  * F floats into as many others.
  *
- * A body is one file that defines one row, listed here and in body.c. The rest of a run
+ * A body is one file that defines one row, listed here and in config.c. The rest of a run
  * (run.h), embedding, positions, predictor and head, is the same for all. */
 #ifndef TN_BODY_H
 #define TN_BODY_H

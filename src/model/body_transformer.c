@@ -74,12 +74,12 @@ static void block_tensors(const struct tn_tensor_walk *w, struct tn_block_weight
     const size_t F = arch->config.width, feed = arch->config.feed;
 
     attention_tensors(w, b, arch);
-    tn_visit_norm(w, &b->norm1_gain, &b->norm1_bias, "norm1", F);
+    tn_visit_norm(w, &b->norm_gain[0], &b->norm_bias[0], "norm1", F);
     tn_visit_matrix(w, &b->feed_in, "linear1.weight", feed, F);
     tn_visit_bias(w, &b->feed_in_bias, "linear1.bias", feed, F);
     tn_visit_matrix(w, &b->feed_out, "linear2.weight", F, feed);
     tn_visit_bias(w, &b->feed_out_bias, "linear2.bias", F, feed);
-    tn_visit_norm(w, &b->norm2_gain, &b->norm2_bias, "norm2", F);
+    tn_visit_norm(w, &b->norm_gain[1], &b->norm_bias[1], "norm2", F);
 }
 
 static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,

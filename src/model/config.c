@@ -18,6 +18,15 @@
 
 /* ---- Names -------------------------------------------------------------- */
 
+static const struct tn_body *const bodies[] = {&tn_body_transformer, &tn_body_lstm};
+
+static const tarn_table_row *body_row(size_t index)
+{
+    return index < sizeof bodies / sizeof bodies[0] ? &bodies[index]->about : NULL;
+}
+
+const struct tn_table tn_bodies = {"body", body_row};
+
 enum { POST, PRE };
 enum { RELU, GELU };
 static const char *const norms[] = {[POST] = "post", [PRE] = "pre", NULL};

@@ -165,21 +165,21 @@ bool tarn_model_tensor(const tarn_model *model, size_t index, tarn_tensor *tenso
     return true;
 }
 
-/* Four lanes, so that a hundred million weights take a moment. */
+/* Four hashes side by side, so that a hundred million weights take a moment. */
 static uint64_t hash_bytes(uint64_t seed, const void *data, size_t bytes)
 {
     const uint64_t prime = 0x9e3779b97f4a7c15;
-    uint64_t lane[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3}, hash = bytes;
+    uint64_t part[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3}, hash = bytes;
 
     for (size_t at = 0, i = 0; at < bytes; at += 8, i++) {
         uint64_t word = 0;
 
         memcpy(&word, (const char *)data + at, tn_min(8, bytes - at));
-        lane[i % 4] = (lane[i % 4] ^ word) * prime;
-        lane[i % 4] ^= lane[i % 4] >> 29;
+        part[i % 4] = (part[i % 4] ^ word) * prime;
+        part[i % 4] ^= part[i % 4] >> 29;
     }
     for (size_t i = 0; i < 4; i++) {
-        hash = (hash ^ lane[i]) * prime;
+        hash = (hash ^ part[i]) * prime;
         hash ^= hash >> 32;
     }
     return hash;

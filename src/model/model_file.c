@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "model/model_file.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "file/fields_json.h"
+#include "file/npz.h"
+#include "tarn/import.h"
 
 const char tn_model_key[] = "tarn", tn_note_key[] = "tarn_task";
 const char tn_sinusoid_name[] = "pos_embedding.pe";
@@ -107,6 +111,39 @@ tarn_status tarn_model_save(const tarn_model *model, const char *path, tarn_erro
     if (!model || !path)
         return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
     return tn_model_write(model, path, TN_F32, 0, tn_safetensors_write, err);
+}
+
+/* ---- For other programs ------------------------------------------------- */
+
+static bool ends_in(const char *path, const char *end)
+{
+    const size_t length = strlen(path), tail = strlen(end);
+
+    return length >= tail && strcasecmp(path + length - tail, end) == 0;
+}
+
+enum { POSITIONS = 5000, POSITIONS_MOST = 1 << 24 };
+
+tarn_status tarn_model_export(const tarn_model *model, const char *path, const char *precision,
+                              size_t positions, tarn_error *err)
+{
+    const size_t rows = positions ? positions : POSITIONS;
+    enum tn_element elements = TN_F32;
+    tarn_status status;
+
+    if (!model || !path)
+        return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
+    if ((status = tn_element_named(&elements, precision, err)) != TARN_OK)
+        return status;
+    if (rows > POSITIONS_MOST)
+        return tn_fail(err, TARN_EINVAL, "positions is %zu; it must be at most %d", positions,
+                       POSITIONS_MOST);
+    if (!ends_in(path, ".npz"))
+        return tn_model_write(model, path, elements, rows, tn_safetensors_write, err);
+    if (elements != TN_F32)
+        return tn_fail(err, TARN_EINVAL,
+                       "precision is bf16; it must be f32 for .npz, because NumPy has no bf16");
+    return tn_model_write(model, path, elements, rows, tn_npz_write, err);
 }
 
 /* ---- Reading ------------------------------------------------------------ */

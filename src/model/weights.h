@@ -19,7 +19,7 @@ struct tn_block_weights {
     float *out, *out_bias;                 /* F x F, F */
     float *feed_in, *feed_in_bias;         /* feed x F, feed */
     float *feed_out, *feed_out_bias;       /* F x feed, F */
-    float *norm1_gain, *norm1_bias, *norm2_gain, *norm2_bias;
+    float *norm_gain[2], *norm_bias[2];    /* norm1, norm2: F each */
     struct tn_lstm_weights lstm[TN_LSTM_WAYS]; /* in the place of all these, with such a body */
 };
 

@@ -149,4 +149,13 @@ bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_s
 
 const struct tn_metric *tn_task_metric(const tarn_task *task);
 
+/* ---- For rows: symbols that look like numbers, each with a blank behind it -- */
+
+/* As tn_task_row.encode, for the symbols 0 .. most - 1; *count is 0 before. */
+tarn_status tn_numbers_encode(int32_t *symbols, size_t *count, const char *text, size_t length,
+                              size_t most, tarn_error *err);
+
+/* As tn_task_row.decode. */
+size_t tn_number_decode(char *text, int32_t symbol);
+
 #endif

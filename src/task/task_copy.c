@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "data/copy_set.h"
-#include "task/numbers.h"
 #include "task/task.h"
 
 enum { SYMBOLS };

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "data/image_set.h"
-#include "task/numbers.h"
 #include "task/task.h"
 
 enum { HEIGHT, WIDTH, CHANNELS };

@@ -32,50 +32,29 @@ static size_t array_count(const tarn_trainer *t)
 
 /* ---- The few numbers ---------------------------------------------------- */
 
-struct progress {
-    char optimizer[TARN_NAME_SIZE]; /* whose moments these are */
-    uint64_t updates, skipped, seed;
-    double best;
-    uint64_t improved, stale, cuts, since;
-    double point, stretch;
-    uint64_t position; /* of carried streams */
-};
+#define FIELD(kind, text, member, least, most, before)                                         \
+    {                                                                                          \
+        .about = {.name = text, .help = ""}, .type = TN_FIELD_##kind,                          \
+        .offset = offsetof(struct tn_progress, member), .minimum = least, .maximum = most,     \
+        .absent = before                                                                       \
+    }
+#define COUNT(text, member, before) FIELD(SEED, text, member, 0, TN_FIELD_MOST, before)
 
 static const struct tn_field fields[] = {
-    TN_FIELD(struct progress, TEXT, optimizer, 0, 0, ""),
-    TN_FIELD(struct progress, SEED, updates, 0, TN_FIELD_MOST, ""),
-    TN_FIELD_SINCE(struct progress, SEED, skipped, 0, TN_FIELD_MOST, "0", ""),
-    TN_FIELD(struct progress, SEED, seed, 0, TN_FIELD_MOST, ""),
-    TN_FIELD(struct progress, NUMBER, best, -1e300, 1e300, ""),
-    TN_FIELD(struct progress, SEED, improved, 0, TN_FIELD_MOST, ""),
-    TN_FIELD(struct progress, SEED, stale, 0, TN_FIELD_MOST, ""),
-    TN_FIELD(struct progress, SEED, cuts, 0, TN_FIELD_MOST, ""),
-    TN_FIELD_SINCE(struct progress, SEED, since, 0, TN_FIELD_MOST, "0", ""),
-    TN_FIELD_SINCE(struct progress, NUMBER, point, 0, 1e300, "0", ""),
-    TN_FIELD_SINCE(struct progress, NUMBER, stretch, 0, 1e300, "0", ""),
-    TN_FIELD_SINCE(struct progress, SEED, position, 0, TN_FIELD_MOST, "0", ""),
+    FIELD(TEXT, "optimizer", optimizer, 0, 0, NULL),
+    COUNT("updates", updates, NULL),
+    COUNT("skipped", skipped, "0"),
+    COUNT("seed", seed, NULL),
+    FIELD(NUMBER, "best", schedule.best, -1e300, 1e300, NULL),
+    COUNT("improved", schedule.improved, NULL),
+    COUNT("stale", schedule.stale, NULL),
+    COUNT("cuts", schedule.cuts, NULL),
+    COUNT("since", schedule.since, "0"),
+    FIELD(NUMBER, "point", schedule.point, 0, 1e300, "0"),
+    FIELD(NUMBER, "stretch", schedule.stretch, 0, 1e300, "0"),
+    COUNT("position", position, "0"),
     {.about = {.name = NULL}},
 };
-
-static struct progress progress_of(const tarn_trainer *t)
-{
-    struct progress p = {
-        .updates = t->updates,
-        .skipped = t->skipped,
-        .seed = t->seed,
-        .best = t->watched.best,
-        .improved = t->watched.improved,
-        .stale = t->watched.stale,
-        .cuts = t->watched.cuts,
-        .since = t->watched.since,
-        .point = t->watched.point,
-        .stretch = t->watched.stretch,
-        .position = t->carry.position,
-    };
-
-    tn_fields_set(fields, &p, "optimizer", t->optimizer.row->about.name, NULL);
-    return p;
-}
 
 /* ---- Saving ------------------------------------------------------------- */
 
@@ -99,7 +78,6 @@ static void draft_free(struct draft *draft)
 static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_error *err)
 {
     const size_t n = t->model->tensor_count, arrays = array_count(t);
-    const struct progress progress = progress_of(t);
     tarn_status status;
 
     draft->tensors = calloc(arrays * n + 1, sizeof *draft->tensors);
@@ -108,8 +86,8 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
         return tn_fail(err, TARN_ENOMEM, "not enough memory to write a checkpoint");
     if ((status = tn_fields_write(&draft->config, tn_config_fields, &t->model->arch.config,
                                   "the configuration", err)) != TARN_OK ||
-        (status = tn_fields_write(&draft->progress, fields, &progress, "the progress", err)) !=
-            TARN_OK)
+        (status = tn_fields_write(&draft->progress, fields, &t->progress, "the progress",
+                                  err)) != TARN_OK)
         return status;
     tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
     for (size_t i = 1; i < arrays; i++)
@@ -159,7 +137,7 @@ tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, tarn_erro
 
 /* ---- Loading ------------------------------------------------------------ */
 
-static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
+static tarn_status read_progress(struct tn_progress *p, const tarn_trainer *t,
                                  const struct tn_safetensors *file, const char *path,
                                  tarn_error *err)
 {
@@ -173,11 +151,11 @@ static tarn_status read_progress(struct progress *p, const tarn_trainer *t,
     if (status == TARN_OK && strcmp(p->optimizer, t->optimizer.row->about.name) != 0)
         status = tn_fail(err, TARN_EINVAL, "%s: was trained with optimizer '%s'; expected '%s'",
                          path, p->optimizer, t->optimizer.row->about.name);
-    if (status == TARN_OK && p->since > p->updates)
+    if (status == TARN_OK && p->schedule.since > p->updates)
         status = tn_fail(err, TARN_EFORMAT,
                          "%s: its schedule was stretched after update %" PRIu64 ", but it has "
                          "only %" PRIu64,
-                         path, p->since, p->updates);
+                         path, p->schedule.since, p->updates);
     if (status == TARN_OK && p->skipped > p->updates)
         status = tn_fail(err, TARN_EFORMAT,
                          "%s: is damaged: %" PRIu64 " skipped of %" PRIu64 " updates", path,
@@ -225,7 +203,7 @@ static tarn_status read_arrays(float *arrays, const tarn_trainer *t,
 
 /* NULL in *states: the trainer carries none. */
 static tarn_status find_states(const void **states, const tarn_trainer *t,
-                               const struct progress *p, const struct tn_safetensors *file,
+                               const struct tn_progress *p, const struct tn_safetensors *file,
                                const char *path, tarn_error *err)
 {
     const struct tn_safetensor *const found = tn_safetensors_find(file, states_name);
@@ -247,7 +225,7 @@ static tarn_status find_states(const void **states, const tarn_trainer *t,
     return TARN_OK;
 }
 
-static void take_over(tarn_trainer *t, const struct progress *p, const float *arrays,
+static void take_over(tarn_trainer *t, const struct tn_progress *p, const float *arrays,
                       const void *states)
 {
     const size_t n = t->model->count;
@@ -255,12 +233,8 @@ static void take_over(tarn_trainer *t, const struct progress *p, const float *ar
     memcpy(t->model->values, arrays, n * sizeof *arrays);
     for (size_t i = 1; i < array_count(t); i++)
         memcpy(t->moments[i - 1], arrays + i * n, n * sizeof *arrays);
-    t->updates = p->updates;
-    t->skipped = p->skipped;
-    t->seed = p->seed;
+    t->progress = *p;
     t->weight = 0.0;
-    t->watched = (struct tn_schedule_state){p->best,  p->improved, p->stale,  p->cuts,
-                                            p->since, p->point,    p->stretch};
     t->carry.position = p->position;
     if (states)
         memcpy(t->carry.blocks[0], states, t->carry.bytes);
@@ -270,7 +244,7 @@ static void take_over(tarn_trainer *t, const struct progress *p, const float *ar
 tarn_status tn_checkpoint_read(tarn_trainer *t, const struct tn_safetensors *file,
                                const char *path, tarn_error *err)
 {
-    struct progress p = {0};
+    struct tn_progress p = {0};
     float *const arrays = malloc(array_count(t) * t->model->count * sizeof *arrays);
     const void *states = NULL;
     tarn_status status;

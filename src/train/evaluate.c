@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "train/evaluate.h"
-
+/* evaluate.c - a model on the validation part of its data. */
+#include "train/batch_loss.h"
+#include "train/loader.h"
 #include "train/settings.h"
 
 enum { ENDLESS = 16 }; /* batches of a validation that has no end */

@@ -4,6 +4,7 @@
 #define TN_LOADER_H
 
 #include "task/task.h"
+#include "train/sequence_score.h"
 
 /* The task and a place for batches. */
 struct tn_loader {
@@ -33,5 +34,12 @@ void tn_loader_close(struct tn_loader *loader); /* accepts zeros */
 /* Fills batch i, and its view. */
 tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_split split,
                            uint64_t index, tarn_error *err);
+
+/* ---- evaluate.c --------------------------------------------------------- */
+
+/* Over all validation batches, or as many as the settings say. */
+tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validation,
+                        const tarn_settings *settings, tarn_run *longest,
+                        const struct tn_sequence_score *sequences, tarn_error *err);
 
 #endif

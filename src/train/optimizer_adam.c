@@ -32,15 +32,15 @@ static const double rho_least = 5.0;
 
 enum { BETA1, BETA2, EPS, DECAY };
 
-/* `what` says what decay is, and `share` its default. */
-#define OPTIONS(what, share)                                                                   \
+/* `what` says what decay is, and `initial` its default. */
+#define OPTIONS(what, initial)                                                                 \
     (const tarn_option_info[])                                                                 \
     {                                                                                          \
         [BETA1] = {"beta1", "decay rate of the first moment", 0.0, 0.9999, 0.9, false, NULL},  \
         [BETA2] = {"beta2", "decay rate of the second moment", 0.0, 0.999999, 0.999, false,    \
                    NULL},                                                                      \
         [EPS] = {"eps", "added to the denominator", 1e-12, 1.0, 1e-8, false, NULL},            \
-        [DECAY] = {"decay", what, 0.0, 1.0, share, false, NULL}, {0},                          \
+        [DECAY] = {"decay", what, 0.0, 1.0, initial, false, NULL}, {0},                        \
     }
 
 /* 1 - beta^t, the factor by which m and v are too small after t updates from zero: exact also
@@ -90,8 +90,8 @@ static void adamw(const struct tn_optimizer_step *step)
 /* r_t, or 0 where v is worth too little. */
 static double rectification(double beta2, uint64_t t)
 {
-    const double share = bias(beta2, t), rho = 2.0 / (1.0 - beta2) - 1.0;
-    const double rho_t = rho - 2.0 * (double)t * (1.0 - share) / share;
+    const double corrected = bias(beta2, t), rho = 2.0 / (1.0 - beta2) - 1.0;
+    const double rho_t = rho - 2.0 * (double)t * (1.0 - corrected) / corrected;
 
     if (!(rho_t > rho_least))
         return 0.0;

@@ -30,10 +30,10 @@ static void update_piece(const struct tn_optimizer_step *step, const void *numbe
     const float *const restrict g = step->g + from;
 
     for (size_t i = 0; i < count; i++) {
-        const float slope = scale * g[i] + by.decay * w[i];
+        const float decayed = scale * g[i] + by.decay * w[i];
 
-        m[i] = tn_moment_floor(by.momentum * m[i] + slope);
-        w[i] -= by.along * m[i] + by.across * slope;
+        m[i] = tn_moment_floor(by.momentum * m[i] + decayed);
+        w[i] -= by.along * m[i] + by.across * decayed;
     }
 }
 

@@ -3,10 +3,11 @@
 
 #include <math.h>
 
-static const double usual_share = 0.05;     /* of the time, between two plans at most */
-static const double last_share = 0.01;      /* and at least, towards the end */
-static const double checkpoint_most = 0.04; /* share of the time that checkpoints may take */
-static const double ahead_least = 0.02;  /* share of the updates planned, before that counts */
+static const double usual_fraction = 0.05;  /* of the time, between two plans at most */
+static const double last_fraction = 0.01;   /* and at least, towards the end */
+static const double checkpoint_most = 0.04; /* fraction of the time that checkpoints may take */
+static const double ahead_least =
+    0.02; /* fraction of the updates planned, before that counts */
 static const uint64_t updates_least = 3; /* that a speed is measured over */
 
 struct tn_pace tn_pace_of(double seconds)
@@ -59,8 +60,8 @@ bool tn_pace_is_over(const struct tn_pace *pace, double now)
 /* Seconds to the next plan. */
 static double interval(const struct tn_pace *pace, double now)
 {
-    const double early = 2.0 * now, usual = usual_share * pace->total;
-    const double late = fmax(0.5 * (pace->total - now), last_share * pace->total);
+    const double early = 2.0 * now, usual = usual_fraction * pace->total;
+    const double late = fmax(0.5 * (pace->total - now), last_fraction * pace->total);
 
     return fmax(fmin(fmin(early, usual), late), pace->checkpoint / checkpoint_most);
 }

@@ -1,28 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "train/pieces.h"
 
-tarn_status tn_ranges_check(const struct tn_range *tensors, size_t count, size_t n,
-                            tarn_error *err)
-{
-    size_t free_from = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct tn_range range = tensors[i];
-
-        if (range.from < free_from)
-            return tn_fail(err, TARN_EINVAL,
-                           "tensors[%zu] starts at %zu; it must start at %zu or later, where "
-                           "the previous one ends",
-                           i, range.from, free_from);
-        if (range.from > n || range.count > n - range.from)
-            return tn_fail(err, TARN_EINVAL,
-                           "tensors[%zu] has %zu floats from %zu; it must end within %zu", i,
-                           range.count, range.from, n);
-        free_from = range.from + range.count;
-    }
-    return TARN_OK;
-}
-
 static size_t end_of(struct tn_range range)
 {
     return range.from + range.count;

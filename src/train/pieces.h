@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 
+/* The ranges of a model ascend and do not overlap. */
 struct tn_range {
     size_t from, count;
 };
@@ -22,10 +23,6 @@ struct tn_piece {
 };
 
 typedef void tn_piece_task(void *arg, struct tn_piece piece);
-
-/* Ranges ascend, do not overlap and end within n. */
-tarn_status tn_ranges_check(const struct tn_range *tensors, size_t count, size_t n,
-                            tarn_error *err);
 
 /* Calls task(arg, piece) for every piece that is not empty, from up to `threads` threads. The
  * pieces depend on the ranges alone. */

@@ -49,7 +49,6 @@ struct tn_schedule_row {
                     double metric);
 };
 
-extern const struct tn_schedule_row tn_schedule_plateau, tn_schedule_cosine;
 extern const struct tn_table tn_schedules;
 
 /* Reads a spec such as "step:at=3000,factor=0.1" for a rate from above 0 to 10. */

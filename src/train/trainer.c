@@ -3,6 +3,7 @@
 #include "train/trainer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "layer/dropout.h"
@@ -62,6 +63,8 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
                                    desc->lr != 0.0 ? desc->lr : 1e-3, desc->steps, err)) !=
             TARN_OK)
         return status;
+    snprintf(t->progress.optimizer, sizeof t->progress.optimizer, "%s",
+             t->optimizer.row->about.name);
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }
 
@@ -115,7 +118,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a trainer");
     t->model = model;
     t->skip = desc->skip_nonfinite;
-    t->seed = desc->seed;
+    t->progress.seed = desc->seed;
     if ((status = read_names(t, desc, err)) != TARN_OK ||
         (status = make_run(t, desc, err)) != TARN_OK ||
         (desc->carry && (status = tn_carry_init(&t->carry, t->run, err)) != TARN_OK) ||
@@ -178,7 +181,7 @@ static struct tn_loss sum_gradients(tarn_trainer *t, const tarn_batch *batches, 
         }
 
         run->dropout = t->model->arch.config.dropout;
-        run->dropout_seed = tn_dropout_seed(t->seed, t->updates, i);
+        run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, i);
         tn_batch_loss(run, &loss, &batches[i], (float)(1.0 / weight));
         tn_run_backward(run, &t->gradients, batches[i].inputs);
         run->states = NULL;
@@ -221,7 +224,7 @@ static void move(tarn_trainer *t, double rate)
 {
     struct tn_optimizer_step step = {
         .rate = rate,
-        .t = t->updates - t->skipped,
+        .t = t->progress.updates - t->progress.skipped,
         .w = t->model->values,
         .g = t->g,
         .tensors = t->tensors,
@@ -260,20 +263,21 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
 
     t->weight = 0.0;
     *report = (tarn_report){
-        .update = t->updates + 1,
+        .update = t->progress.updates + 1,
         .loss = gradients->loss,
         .accuracy = gradients->accuracy,
-        .lr = tn_schedule_rate(&t->schedule, &t->watched, t->updates + 1),
+        .lr = tn_schedule_rate(&t->schedule, &t->progress.schedule, t->progress.updates + 1),
         .norm = clipped.norm,
         .tokens = gradients->tokens,
         .skipped = !isfinite(gradients->loss) || clipped.wrong < t->model->tensor_count,
     };
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
-    t->updates++;
+    t->progress.updates++;
     tn_carry_apply(&t->carry);
+    t->progress.position = t->carry.position;
     if (report->skipped)
-        t->skipped++;
+        t->progress.skipped++;
     else
         move(t, report->lr);
     return TARN_OK;
@@ -303,14 +307,14 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
 
 void tarn_trainer_observe(tarn_trainer *t, double loss)
 {
-    tn_schedule_observe(&t->schedule, &t->watched, loss);
+    tn_schedule_observe(&t->schedule, &t->progress.schedule, loss);
 }
 
 /* ---- Questions ---------------------------------------------------------- */
 
 uint64_t tarn_trainer_updates(const tarn_trainer *t)
 {
-    return t->updates;
+    return t->progress.updates;
 }
 
 size_t tarn_trainer_bytes(const tarn_trainer *t)

@@ -11,6 +11,17 @@
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
+/* What the next update depends on, besides weights, moments and carried states. Checkpoints
+ * keep it. */
+struct tn_progress {
+    char optimizer[TARN_NAME_SIZE]; /* whose moments these are */
+    uint64_t updates;               /* done, skipped ones too */
+    uint64_t skipped;               /* of these: the moments have not seen them */
+    uint64_t seed;
+    uint64_t position; /* of carried streams */
+    struct tn_schedule_state schedule;
+};
+
 struct tarn_trainer {
     tarn_model *model;
     tarn_run *run; /* the longest */
@@ -19,13 +30,9 @@ struct tarn_trainer {
     struct tn_schedule schedule;
     struct tn_clip clip;
     bool skip;
-    uint64_t seed;
     struct tn_host host;
 
-    /* What the next update depends on, besides the weights. */
-    uint64_t updates; /* done, skipped ones too */
-    uint64_t skipped; /* of these: the moments have not seen them */
-    struct tn_schedule_state watched;
+    struct tn_progress progress;
     struct tn_carry carry;
     float *moments[TN_MOMENTS_MOST]; /* the optimizer's, a float per parameter */
 

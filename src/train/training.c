@@ -9,7 +9,7 @@
 #include "kernel/matmul.h"
 #include "model/body.h"
 #include "model/model_file.h"
-#include "train/evaluate.h"
+#include "train/loader.h"
 #include "train/pace.h"
 #include "train/settings.h"
 #include "train/trainer.h"
@@ -34,7 +34,7 @@ struct training {
 
 /* ---- Checkpoints -------------------------------------------------------- */
 
-static void tell_saved(const struct training *t, const char *path)
+static void report_saved(const struct training *t, const char *path)
 {
     if (t->desc->events.saved)
         t->desc->events.saved(t->desc->events.context, path);
@@ -76,7 +76,7 @@ static tarn_status save(struct training *t, tarn_error *err)
         return status;
     t->saved = updates;
     tn_folder_prune(t->desc->out, t->state.settings.keep);
-    tell_saved(t, path);
+    report_saved(t, path);
     tn_pace_saved(&t->pace, tn_seconds() - begin);
     return TARN_OK;
 }
@@ -183,7 +183,7 @@ static tarn_status validate(struct training *t, tarn_error *err)
 /* The share of the run that is done after an update, and the validations that belong there. */
 static double validations_by(const struct training *t, uint64_t update)
 {
-    const double point = tn_schedule_point(&t->trainer->watched, update);
+    const double point = tn_schedule_point(&t->trainer->progress.schedule, update);
 
     return floor((double)t->state.validations * point / t->state.schedule_end);
 }
@@ -206,7 +206,7 @@ static size_t validations_left(const struct training *t, uint64_t update)
     return s->eval_every > 0 ? (s->steps - update) / s->eval_every + 1 : 0;
 }
 
-static void tell_planned(const struct training *t)
+static void report_planned(const struct training *t)
 {
     if (t->desc->events.planned)
         t->desc->events.planned(t->desc->events.context, &t->state.settings);
@@ -218,14 +218,14 @@ static void tell_planned(const struct training *t)
 static bool plan(struct training *t, uint64_t update)
 {
     tarn_settings *const s = &t->state.settings;
-    struct tn_schedule_state *const watched = &t->trainer->watched;
+    struct tn_schedule_state *const watched = &t->trainer->progress.schedule;
     const double now = tn_seconds() - t->begin, end = t->state.schedule_end;
 
     if (end == 0.0 || update >= s->steps)
         return false;
     if (tn_pace_is_over(&t->pace, now)) {
         s->steps = update;
-        tell_planned(t);
+        report_planned(t);
         return true;
     }
     if (t->pace.updates == 0)
@@ -234,7 +234,7 @@ static bool plan(struct training *t, uint64_t update)
         return false;
     s->steps = tn_pace_plan(&t->pace, now, update, validations_left(t, update));
     tn_schedule_stretch(watched, update, end, s->steps);
-    tell_planned(t);
+    report_planned(t);
     return true;
 }
 
@@ -249,7 +249,7 @@ static void start_planning(struct training *t)
     t->pace = tn_pace_of(60.0 * t->desc->minutes);
     t->begin = tn_seconds();
     if (t->desc->resume && t->state.schedule_end > 0.0)
-        tell_planned(t);
+        report_planned(t);
     if (t->desc->resume || t->desc->minutes == 0.0)
         return;
     t->state.schedule_end = end > 0.0 ? end : (double)s->steps;
@@ -294,7 +294,7 @@ static bool must_stop(const struct training *t)
 }
 
 /* An update, and what is due after it. */
-static tarn_status go_on(struct training *t, bool *stop, tarn_error *err)
+static tarn_status train_one(struct training *t, bool *stop, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
     tarn_report report;
@@ -324,7 +324,7 @@ static tarn_status loop(struct training *t, tarn_error *err)
         status = save(t, err);
     while (!stop && status == TARN_OK &&
            tarn_trainer_updates(t->trainer) < t->state.settings.steps)
-        status = go_on(t, &stop, err);
+        status = train_one(t, &stop, err);
     if (status != TARN_OK && status != TARN_ENUMBER &&
         tarn_trainer_updates(t->trainer) > t->saved)
         save(t, NULL);
