@@ -6,15 +6,7 @@
 
 #include "model/body.h"
 
-#define TN_METHOD(name) extern const struct tn_method tn_method_##name;
-#include "generate/methods.def"
-#undef TN_METHOD
-
-static const struct tn_method *const methods[] = {
-#define TN_METHOD(name) &tn_method_##name,
-#include "generate/methods.def"
-#undef TN_METHOD
-};
+static const struct tn_method *const methods[] = {&tn_method_recurrent, &tn_method_recompute};
 
 static const struct tn_table table = {"method", tarn_method};
 

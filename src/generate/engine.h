@@ -2,7 +2,7 @@
 /* engine.h - engines, streams, and what a method of generation must answer. `tarn_engine` and
  * `tarn_stream` are these.
  *
- * A method is one file that defines one row, and one line in methods.def. */
+ * A method is one file that defines one row, listed here and in engine.c. */
 #ifndef TN_ENGINE_H
 #define TN_ENGINE_H
 
@@ -88,6 +88,8 @@ struct tn_method {
     /* Symbols that a stream keeps, which index tables: *count of them. */
     const int32_t *(*kept)(const tarn_engine *e, const tarn_stream *stream, size_t *count);
 };
+
+extern const struct tn_method tn_method_recurrent, tn_method_recompute;
 
 /* Positions after which nothing can be fed any more; SIZE_MAX: never. */
 size_t tn_engine_end(const tarn_engine *e);

@@ -173,13 +173,11 @@ static const int32_t *kept(const tarn_engine *e, const tarn_stream *stream, size
     return history(stream);
 }
 
-extern const struct tn_method tn_method_recompute;
-static const tarn_option_info options[] = {{0}};
 const struct tn_method tn_method_recompute = {
     .about =
         {.name = "recompute",
          .help = "each step runs the whole sequence again, as for softmax and lsh in the paper",
-         .options = options},
+         .options = tn_no_options},
     .create = create,
     .free = destroy,
     .stream = stream_bytes,

@@ -7,7 +7,14 @@
  * states from memory while another one multiplies. */
 #include <string.h>
 
-#include "generate/recurrent.h"
+#include "generate/engine.h"
+#include "layer/kv_cache.h"
+#include "model/body.h"
+
+struct recurrent {
+    tarn_run *together; /* all threads take a few streams, or many positions of one */
+    tarn_run **apart;   /* of many streams, each thread takes a group; NULL: capacity is less */
+};
 
 enum {
     PIECE = 512,     /* positions of a prompt */
@@ -55,7 +62,7 @@ struct groups {
 static void run_group(void *arg, size_t index, size_t thread)
 {
     const struct groups *const groups = arg;
-    const struct tn_recurrent *const own = groups->part.e->own;
+    const struct recurrent *const own = groups->part.e->own;
     struct part part = groups->part;
 
     part.first = index * groups->size;
@@ -76,7 +83,7 @@ static void feed_apart(struct part part)
 
 static void feed_together(struct part part)
 {
-    const struct tn_recurrent *const own = part.e->own;
+    const struct recurrent *const own = part.e->own;
     const size_t n = part.feed->n, length = part.feed->length;
 
     for (; part.first < n; part.first += part.streams) {
@@ -90,7 +97,7 @@ static void feed_together(struct part part)
 
 static tarn_status feed(tarn_engine *e, const struct tn_feed *feed, tarn_error *err)
 {
-    const struct tn_recurrent *const own = e->own;
+    const struct recurrent *const own = e->own;
     const bool many = own->apart && feed->n >= e->host.threads * GROUP_LEAST;
 
     (void)err;
@@ -100,7 +107,7 @@ static tarn_status feed(tarn_engine *e, const struct tn_feed *feed, tarn_error *
 
 /* ---- Create and free ---------------------------------------------------- */
 
-static tarn_status create_apart(const tarn_engine *e, struct tn_recurrent *own,
+static tarn_status create_apart(const tarn_engine *e, struct recurrent *own,
                                 struct tn_run_desc desc, tarn_error *err)
 {
     const struct tn_host one = tn_host_with(&e->host, 1);
@@ -128,12 +135,12 @@ static tarn_status create(tarn_engine *e, tarn_error *err)
         .steps = true,
         .longest = end < SIZE_MAX ? end : 0,
     };
-    struct tn_recurrent *const own = tn_allocate(&e->host.allocator, sizeof *own);
+    struct recurrent *const own = tn_allocate(&e->host.allocator, sizeof *own);
     tarn_status status;
 
     if (!own)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for an engine");
-    *own = (struct tn_recurrent){0};
+    *own = (struct recurrent){0};
     e->own = own;
     if ((status = tn_run_create(&own->together, e->model, &desc, &e->host, err)) != TARN_OK ||
         e->capacity < few)
@@ -143,7 +150,7 @@ static tarn_status create(tarn_engine *e, tarn_error *err)
 
 static void destroy(tarn_engine *e)
 {
-    struct tn_recurrent *const own = e->own;
+    struct recurrent *const own = e->own;
 
     if (!own)
         return;
@@ -158,17 +165,24 @@ static void destroy(tarn_engine *e)
 
 static size_t stream_bytes(const tarn_engine *e)
 {
-    return tn_run_stream_size(((const struct tn_recurrent *)e->own)->together);
+    return tn_run_stream_size(((const struct recurrent *)e->own)->together);
 }
 
 static size_t bytes_used(const tarn_engine *e)
 {
-    const struct tn_recurrent *const own = e->own;
+    const struct recurrent *const own = e->own;
     size_t bytes = own->together->bytes + tn_run_packed_bytes(own->together);
 
     for (size_t i = 0; own->apart && i < e->host.threads; i++)
         bytes += own->apart[i]->bytes;
     return bytes;
+}
+
+static const tarn_attention *attention_of(const tarn_engine *e, size_t layer)
+{
+    const tarn_run *const run = ((const struct recurrent *)e->own)->together;
+
+    return run->model->arch.body->attention(run, layer);
 }
 
 static size_t rows(const tarn_engine *e, uint64_t position)
@@ -182,7 +196,7 @@ static size_t rows(const tarn_engine *e, uint64_t position)
  * and one of values for each position in it. */
 static double attention_flops(const tarn_engine *e, uint64_t position)
 {
-    tarn_attention one = *tn_recurrent_attention(e, 0);
+    tarn_attention one = *attention_of(e, 0);
 
     if (one.kind->caches)
         return 4.0 * (double)e->model->arch.config.width * (double)(position + 1);
@@ -190,13 +204,138 @@ static double attention_flops(const tarn_engine *e, uint64_t position)
     return tarn_attention_forward_flops(&one);
 }
 
-extern const struct tn_method tn_method_recurrent;
-static const tarn_option_info options[] = {{0}};
+/* ---- Files --------------------------------------------------------------
+ *
+ * Of a stream they keep, layer after layer, sums as they are, of a cache what is filled, and
+ * the symbols that the context reaches back to. */
+
+enum { PARTS = 3 }; /* of a layer's state in a file */
+
+static size_t layers_of(const tarn_engine *e)
+{
+    return e->model->arch.config.layers;
+}
+
+static size_t reach_bytes(const tarn_engine *e)
+{
+    return e->model->arch.context.reach * sizeof(int32_t);
+}
+
+/* Recent symbols that the context reaches back to, then the states of the layers. */
+static int32_t *past_of(const tarn_stream *stream)
+{
+    return (int32_t *)(uintptr_t)(stream + 1);
+}
+
+static void *layer_state(const tarn_engine *e, const tarn_stream *stream, size_t layer)
+{
+    const tarn_run *const run = ((const struct recurrent *)e->own)->together;
+
+    return run->model->arch.body->layer_state(run, (void *)(uintptr_t)(stream + 1), layer);
+}
+
+/* A sum is whole at any position. It is kept as for a stream without a limit, so that one with
+ * a limit can continue in one without. */
+static void layer_parts(const tarn_engine *e, size_t n, size_t parts[PARTS])
+{
+    tarn_attention plan = *attention_of(e, 0);
+
+    plan.steps = 0;
+    if (plan.kind->caches) {
+        parts[0] = 0;
+        parts[1] = plan.H * n * plan.D * sizeof(float);
+        parts[2] = plan.H * n * plan.M * sizeof(float);
+    } else {
+        const size_t floats =
+            (tarn_attention_state_size(&plan) - TN_STATE_HEADER) / sizeof(float);
+
+        parts[0] = TN_STATE_HEADER;
+        parts[1] = floats / 2 * sizeof(float);
+        parts[2] = (floats - floats / 2) * sizeof(float);
+    }
+}
+
+static size_t layer_packed(const size_t parts[PARTS])
+{
+    return parts[0] + parts[1] + parts[2];
+}
+
+/* Sections that are empty do not count. */
+static size_t section(const tarn_engine *e, size_t n, size_t index, bool *common)
+{
+    size_t parts[PARTS];
+
+    layer_parts(e, n, parts);
+    *common = false;
+    for (size_t i = 0; i < layers_of(e) * PARTS; i++)
+        if (parts[i % PARTS] > 0 && index-- == 0) {
+            *common = i % PARTS == 0;
+            return parts[i % PARTS];
+        }
+    return index == 0 ? reach_bytes(e) : 0;
+}
+
+/* The rest of what is packed is zeros: no position has come so far. */
+static void pack_sums(const tarn_attention *attention, char *to, const void *from, size_t bytes)
+{
+    const size_t own = tarn_attention_state_size(attention);
+
+    memcpy(to, from, own);
+    memset(to + own, 0, bytes - own);
+}
+
+static void pack(const tarn_engine *e, void *packed, const tarn_stream *stream)
+{
+    const size_t n = (size_t)stream->head.position;
+    size_t parts[PARTS];
+    char *to = packed;
+
+    layer_parts(e, n, parts);
+    for (size_t layer = 0; layer < layers_of(e); layer++, to += layer_packed(parts)) {
+        const tarn_attention *const attention = attention_of(e, layer);
+        const void *const state = layer_state(e, stream, layer);
+
+        if (attention->kind->caches)
+            tn_kv_cache_pack(attention, to, to + parts[1], state, n);
+        else
+            pack_sums(attention, to, state, layer_packed(parts));
+    }
+    memcpy(to, past_of(stream), reach_bytes(e));
+}
+
+static void unpack(const tarn_engine *e, tarn_stream *stream, const void *packed)
+{
+    const size_t n = (size_t)stream->head.position;
+    size_t parts[PARTS];
+    const char *from = packed;
+
+    layer_parts(e, n, parts);
+    for (size_t layer = 0; layer < layers_of(e); layer++, from += layer_packed(parts)) {
+        const tarn_attention *const attention = attention_of(e, layer);
+        void *const state = layer_state(e, stream, layer);
+
+        if (n == 0)
+            continue; /* zeros, which are the start */
+        if (attention->kind->caches)
+            tn_kv_cache_unpack(attention, state, from, from + parts[1], n);
+        else
+            memcpy(state, from, tarn_attention_state_size(attention));
+        tn_state_set(attention, state, n);
+    }
+    memcpy(past_of(stream), from, reach_bytes(e));
+}
+
+static const int32_t *kept(const tarn_engine *e, const tarn_stream *stream, size_t *count)
+{
+    *count = e->model->arch.context.reach;
+    return past_of(stream);
+}
+
 const struct tn_method tn_method_recurrent = {
     .about = {.name = "recurrent",
               .help =
                   "each step updates a state, eq. (18)-(20), or a key-value cache for softmax",
-              .options = options},
+              .options = tn_no_options},
     .needs_step = true,
     .has_frames = true,
     .create = create,
@@ -206,8 +345,8 @@ const struct tn_method tn_method_recurrent = {
     .rows = rows,
     .attention_flops = attention_flops,
     .feed = feed,
-    .section = tn_recurrent_section,
-    .pack = tn_recurrent_pack,
-    .unpack = tn_recurrent_unpack,
-    .kept = tn_recurrent_kept,
+    .section = section,
+    .pack = pack,
+    .unpack = unpack,
+    .kept = kept,
 };

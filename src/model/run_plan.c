@@ -117,6 +117,10 @@ static tarn_status allocate(tarn_run *longest, tarn_error *err)
     longest->memory = longest->bytes < SIZE_MAX
                           ? tn_allocate(&longest->host.allocator, longest->bytes)
                           : NULL;
+    if (!longest->memory && longest->steps)
+        return tn_fail(err, TARN_ENOMEM,
+                       "not enough memory for %zu streams at a time; reduce capacity",
+                       longest->B);
     if (!longest->memory)
         return tn_fail(err, TARN_ENOMEM,
                        "not enough memory for %zu sequences of %zu positions: %.1f GB; reduce "
