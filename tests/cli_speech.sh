@@ -93,7 +93,7 @@ expect 2 'symbols and the blank; the task needs 5 in all' train speech --out hal
 sed 's/D/DH/g' tones/train.tsv >other/train.tsv
 sed 's/D/DH/g' tones/test.tsv >other/test.tsv
 sed -i "s|\"data\":\"tones\"|\"data\":\"other\"|g" half/*.safetensors 2>/dev/null
-expect 2 'data is .*was started\|was trained on other data' train speech --out half --resume \
+expect 2 'data is .*as in\|was trained on other data' train speech --out half --resume \
     --data other --epochs 3
 
 # ---- Data with holes ------------------------------------------------------------------------
