@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_old_files.c - files of version 0.1 give what that version gave: an evaluation, and the
- * next update of a training. tests/old/README.md says where they and the values come from. */
+/* test_old_files.c - files of version 0.1 give what that version gave: an evaluation, the
+ * symbols that streams continue with, and the next update of a training. tests/old/README.md
+ * says where they and the values come from. */
 #include <math.h>
 #include <string.h>
 
 #include "file/file_bytes.h"
 #include "support/folder.h"
 #include "support/lesson.h"
+#include "support/streams.h"
 #include "tarn/tarn.h"
 
 #define OLD TEST_VECTORS "../old/"
@@ -70,6 +72,35 @@ static void a_model_evaluates_as_it_did(void **state)
     folder_close(&folder);
 }
 
+/* ---- Streams ------------------------------------------------------------ */
+
+/* The program of that version continued them with these symbols. */
+static void streams_continue_as_they_did(void **state)
+{
+    enum { STREAMS = 2, SYMBOLS = 8 };
+    static const int32_t expected[STREAMS][SYMBOLS] = {{3, 5, 5, 3, 1, 1, 1, 0},
+                                                       {6, 3, 1, 0, 3, 2, 3, 4}};
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_load(&model, OLD "model.safetensors", NULL, &err), &err);
+    struct streams s = streams_open(model, (tarn_engine_desc){.host.threads = 1}, STREAMS);
+    int32_t symbols[STREAMS];
+
+    check_ok(tarn_streams_load(s.engine, s.at, STREAMS, OLD "state.safetensors", &err), &err);
+    streams_sampling(&s, (tarn_sampling){.seed = 5});
+    for (size_t i = 0; i < SYMBOLS; i++) {
+        assert_int_equal(tarn_stream_position(s.at[0]), 9 + i);
+        check_ok(tarn_engine_step(s.engine, s.at, s.outputs, NULL, STREAMS, &err), &err);
+        check_ok(tarn_engine_draw(s.engine, s.at, symbols, s.outputs, STREAMS, &err), &err);
+        for (size_t b = 0; b < STREAMS; b++)
+            assert_int_equal(symbols[b], expected[b][i]);
+    }
+    streams_close(&s);
+    tarn_model_free(model);
+}
+
 /* ---- A checkpoint ------------------------------------------------------- */
 
 enum { UPDATES = 2 };
@@ -119,6 +150,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(settings_are_read_by_their_old_names),
         cmocka_unit_test(a_model_evaluates_as_it_did),
+        cmocka_unit_test(streams_continue_as_they_did),
         cmocka_unit_test(a_training_goes_on_as_it_would_have),
     };
 
