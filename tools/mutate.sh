@@ -135,9 +135,9 @@ mutations() {
     mutate "softmax: output not rescaled" $tile \
         's/a->kernels->scale(y, y, by, a->Mp);/(void)y;/' $softmax
     mutate "softmax: log of the sum without the maximum" $tile \
-        's/queries->max\[i\] + logf(sum)/logf(sum)/' $softmax
+        's/unit_of(queries->max\[i\]) + logf(sum)/logf(sum)/' $softmax
     mutate "softmax: rows that see nothing" $tile \
-        's/Mp, sum > 0.0f ? 1.0f \/ sum : 0.0f/Mp, 1.0f \/ sum/' test_masking test_definition
+        's/return sum == 0.0f ? 0.0f : 1.0f \/ sum/return 1.0f \/ sum/' test_masking test_definition
     mutate "softmax: dq without the scale" $tile \
         's/rows + i \* a->Dp, a->scale, a->plan->D/rows + i * a->Dp, 1.0f, a->plan->D/' $softmax
     mutate "softmax: keys of a state not read" $tile \

@@ -223,6 +223,19 @@ static void gather(const struct tn_softmax_head *a, struct tn_softmax_queries *q
                         (ptrdiff_t)a->Mp, queries->n, a->Mp, keys->n, true);
 }
 
+/* A query that has seen no key has a maximum of -inf, and so has one whose scores are all NaN:
+ * the sum of its weights then is 0 or NaN. */
+static float unit_of(float max)
+{
+    return max > -INFINITY ? max : 0.0f;
+}
+
+/* 0 for a query without keys; NaN stays NaN. */
+static float inverse_of(float sum)
+{
+    return sum == 0.0f ? 0.0f : 1.0f / sum;
+}
+
 /* A row of scores becomes weights in units of exp(max); what was gathered is brought to them.
  * */
 static void weigh(const struct tn_softmax_head *a, struct tn_softmax_queries *queries, size_t i,
@@ -238,10 +251,7 @@ static void weigh(const struct tn_softmax_head *a, struct tn_softmax_queries *qu
         queries->sum[i] *= by;
         queries->max[i] = most;
     }
-    if (queries->max[i] > -INFINITY)
-        queries->sum[i] += a->kernels->exp_sum(s, s, queries->max[i], width);
-    else
-        memset(s, 0, width * sizeof(float));
+    queries->sum[i] += a->kernels->exp_sum(s, s, unit_of(queries->max[i]), width);
 }
 
 void tn_softmax_meet(const struct tn_softmax_head *a, struct tn_softmax_queries *queries,
@@ -263,9 +273,10 @@ void tn_softmax_finish(const struct tn_softmax_head *a,
         const float sum = queries->sum[i];
 
         a->kernels->scale(tn_out(a->call->arrays->y, a->b, a->h, queries->from + i),
-                          queries->y + i * a->Mp, sum > 0.0f ? 1.0f / sum : 0.0f, a->plan->M);
+                          queries->y + i * a->Mp, inverse_of(sum), a->plan->M);
         if (a->lse) /* nothing was seen: every weight of backward is exp(-inf) */
-            a->lse[queries->from + i] = sum > 0.0f ? queries->max[i] + logf(sum) : INFINITY;
+            a->lse[queries->from + i] =
+                sum == 0.0f ? INFINITY : unit_of(queries->max[i]) + logf(sum);
     }
 }
 
@@ -291,9 +302,9 @@ void tn_softmax_store_weights(const struct tn_softmax_head *a,
     for (size_t i = 0; i < queries->n; i++) {
         float *const row = a->stored + (queries->from + i) * a->stored_ld;
         const float most = a->kernels->max(row, end);
-        const float sum = a->kernels->exp_sum(row, row, most > -INFINITY ? most : 0.0f, end);
+        const float sum = a->kernels->exp_sum(row, row, unit_of(most), end);
 
-        a->kernels->scale(row, row, sum > 0.0f ? 1.0f / sum : 0.0f, end);
+        a->kernels->scale(row, row, inverse_of(sum), end);
         memset(row + end, 0, (a->stored_ld - end) * sizeof(float));
         queries->sum[i] = 1.0f;
     }

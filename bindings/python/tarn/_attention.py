@@ -250,13 +250,36 @@ class AttentionState:
 
     def copy(self) -> "AttentionState":
         """An independent copy of the state."""
-        other = object.__new__(AttentionState)
-        other._plan, other._lock = self._plan, threading.Lock()
-        other._endless = self._endless
-        other._feature_map = self._feature_map
+        return self[:]
+
+    def __len__(self) -> int:
+        return len(self._memory)
+
+    def __getitem__(self, sequences: Any) -> "AttentionState":
+        """A copy of some sequences: state[2], state[1:], state[[0, 0, 3]], state[mask]."""
         with Alone(self._lock):
-            other._memory = self._memory.copy()
+            try:
+                memory = self._memory[np.asarray(sequences) if isinstance(sequences, list)
+                                      else sequences]
+            except (IndexError, TypeError) as error:
+                raise IndexError(f"sequences: {error}") from None
+            memory = memory.reshape(-1, self._plan.state_size).copy()
+        if len(memory) == 0:
+            raise IndexError("sequences must select at least one of the state's")
+        other = object.__new__(AttentionState)
+        other.__setstate__(dict(self.__getstate__(), _memory=memory))
         return other
+
+    def __getstate__(self) -> Dict[str, Any]:
+        """For pickle and copy.deepcopy()."""
+        return dict(_desc=self._plan.desc, _endless=self._endless, _memory=self._memory.copy(),
+                    _feature_map=self._feature_map)
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self._memory, self._endless = state["_memory"], state["_endless"]
+        self._feature_map = state["_feature_map"]
+        self._plan = plan_of(state["_desc"]._replace(batch=len(self._memory)))
+        self._lock = threading.Lock()
 
     def to_bytes(self) -> bytes:
         with Alone(self._lock):

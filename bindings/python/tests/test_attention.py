@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """NumPy: values and gradients are those of the definitions, however the arrays lie."""
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +139,25 @@ def test_steps_are_the_parallel_form(kind):
                                rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["linear", "softmax"])
+def test_states_index_pickle_and_copy(kind):
+    q, k, v = (random(3, 2, 4, seed=i) for i in range(3))
+    state = tarn.AttentionState(3, 2, 4, kind=kind, longest=9)
+    state.step(q, k, v)
+    others = [copy.deepcopy(state), pickle.loads(pickle.dumps(state)), state.copy()]
+    some = {"list": state[[2, 0]], "slice": state[1:], "one": state[-1],
+            "mask": state[np.array([True, False, True])]}
+    assert len(state) == 3 and len(some["list"]) == 2 and len(some["one"]) == 1
+    y = state.step(q, k, v)
+    for other in others:
+        assert np.array_equal(other.step(q, k, v), y)
+    for name, places in dict(list=[2, 0], slice=[1, 2], one=[2], mask=[0, 2]).items():
+        assert np.array_equal(some[name].step(q[places], k[places], v[places]), y[places]), name
+    for wrong in (3, [0, 5], slice(0, 0), "x"):
+        with pytest.raises(IndexError, match="sequences"):
+            state[wrong]
+
+
 # ---- In pieces ------------------------------------------------------------------
 
 KINDS = [("linear", 0), ("softmax", 40), ("kernel", 40)]
@@ -198,3 +219,30 @@ def test_states_that_cannot_be_used_are_refused():
     _, full = tarn.attention(q, q, q, kind="softmax", return_state=True)
     with pytest.raises(tarn.InvalidArgument, match="is full"):
         tarn.attention(q, q, q, kind="softmax", state=full, return_state=True)
+
+
+# ---- Numbers that are not finite ------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["linear", "softmax", "softmax:store=1", "kernel", "lsh"])
+@pytest.mark.parametrize("causal", [True, False])
+def test_nan_is_never_hidden(kind, causal):
+    """A query that is not a number has no output; it is not one that sees nothing, which is 0."""
+    q, k, v = (random(1, 1, 70, 4, seed=i) for i in range(3))
+    keys = None if kind == "lsh" else k
+    wanted = tarn.attention(q, keys, v, kind, causal)
+    q[0, 0, 65] = np.nan
+    found = tarn.attention(q, keys, v, kind, causal)
+    assert np.isnan(found[0, 0, 65]).all()
+    if keys is not None:
+        others = np.arange(70) != 65
+        assert np.array_equal(found[0, 0, others], wanted[0, 0, others])
+        dq = tarn.attention_backward(np.ones_like(v), q, keys, v, kind, causal)[0]
+        assert np.isnan(dq[0, 0, 65]).all() and np.isfinite(dq[0, 0, others]).all()
+
+
+def test_nan_is_never_hidden_in_a_step():
+    q, k, v = (random(1, 2, 4, seed=i) for i in range(3))
+    state = tarn.AttentionState(1, 2, 4, kind="softmax", longest=4)
+    state.step(q, k, v)
+    assert np.isnan(state.step(np.full_like(q, np.nan), k, v)).all()

@@ -174,6 +174,50 @@ def test_only_what_is_asked_for_has_a_gradient():
         assert not tt.attention(q, k, v).requires_grad
 
 
+@pytest.mark.parametrize("module, definition", [
+    (tt.CausalLinearAttention(E), lambda q, k, v: d.linear(q, k, v, True)),
+    (tt.LinearAttention(E, "relu", 1e-3), lambda q, k, v: d.linear(q, k, v, False, "relu", eps=1e-3)),
+    (tt.FullAttention(0.3), lambda q, k, v: d.softmax(q, k, v, False, 0.3))])
+def test_f64_is_computed_in_f64(module, definition):
+    given = [t.detach().double().requires_grad_() for t in tensors()]
+    dy = torch.randn(N, L, H, D).double()
+    y = module(*given)
+    y.backward(dy)
+    for found, wanted in zip([y.detach()] + [t.grad for t in given], in_f64(definition, given, dy)):
+        assert found.dtype == torch.float64
+        torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+    lengths = torch.tensor([3, 0])  # and queries without keys
+    narrow = module(*(t.detach().float() for t in given), None, None, lengths)
+    torch.testing.assert_close(module(*given, None, None, lengths).float(), narrow, rtol=1e-4,
+                               atol=1e-5)
+
+
+def test_f64_that_cannot_be_done_is_refused():
+    q, k, v = (t.detach().double() for t in tensors())
+    for arguments, sentence in ((dict(kind="kernel"), "which 'kernel' attention does not support"),
+                                (dict(feature_map="positive"), "'positive' is not available"),
+                                (dict(return_state=True), "has no states")):
+        with pytest.raises(tarn.InvalidArgument, match=sentence):
+            tt.attention(q, k, v, **arguments)
+
+
+@pytest.mark.parametrize("shape", [(0, L), (N, 0)])
+def test_no_sequences_and_no_positions_have_empty_outputs(shape):
+    q, k, v = (torch.randn(*shape, H, width, requires_grad=True) for width in (E, E, D))
+    for y in (tt.attention(q, k, v), tt.attention(q, k, v, "softmax"),
+              tt.causal_dot_product(*(x.transpose(1, 2) for x in (q, k, v))).transpose(1, 2)):
+        assert y.shape == (*shape, H, D)
+        y.sum().backward()
+        assert q.grad.shape == q.shape and v.grad.shape == v.shape
+    _, before = tt.attention(*(torch.randn(max(shape[0], 0), 3, H, w) for w in (E, E, D)),
+                             return_state=True)
+    before = before.requires_grad_()
+    _, after = tt.attention(q, k, v, state=before, return_state=True)
+    assert torch.equal(after, before)
+    after.sum().backward()
+    assert torch.equal(before.grad, torch.ones_like(before))
+
+
 @pytest.mark.parametrize("kind, longest", [("linear", 0), ("softmax", 30)])
 def test_gradients_flow_through_states(kind, longest):
     q, k, v = (torch.randn(2, 20, 3, width, requires_grad=True) for width in (4, 4, 5))
@@ -503,7 +547,7 @@ def test_tensors_that_cannot_be_read_are_refused():
     q, k, v = (t.detach() for t in tensors())
     for wrong, sentence in (
             (q.to("meta"), "queries: is on meta; it must be on the CPU"),
-            (q.double(), "queries: is torch.float64; it must be torch.float32"),
+            (q.double(), "keys: is torch.float32; it must be torch.float64"),
             (q.long(), "queries: is torch.int64"),
             (q.to_sparse(), "queries: is torch.sparse"),
             (q.tolist(), "queries: is list; it must be a tensor"),

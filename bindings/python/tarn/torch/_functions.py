@@ -2,7 +2,7 @@
 """Attention on torch tensors, with gradients."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Dict, Optional
 
 import torch
 
@@ -10,8 +10,8 @@ from .._attention import kind_name
 from .._errors import InvalidArgument
 from .._inputs import Layout, arranged
 from .._library import count, seed_of, text, threads_of
-from . import _operators
-from ._tensors import floats, wants_grad
+from . import _exact, _operators
+from ._tensors import doubles, floats, wants_grad
 
 _SEQUENCES = Layout({"query": "queries", "key": "keys", "value": "values"},
                     {"B": "N", "N": "L", "D": "E", "M": "D"}, "BNH")
@@ -41,7 +41,15 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
               threads: Optional[int] = None, **inputs: Any) -> Any:
     """tarn.attention() with gradients, for tensors (N, L, H, E). Returns (N, L, H, D), or with
     return_state=True that and the states (N, S). Gradients flow through both states, so that a
-    long sequence can be trained in pieces: state.detach() cuts them off."""
+    long sequence can be trained in pieces: state.detach() cuts them off.
+
+    float64 tensors are computed by torch in float64, in time and memory quadratic in the length:
+    "linear" and "softmax", with the feature maps elu, relu and identity, and without states."""
+    if isinstance(queries, torch.Tensor) and queries.dtype == torch.float64:
+        if state is not None or return_state:
+            raise InvalidArgument("state: float64 attention has no states; use .float()")
+        return _in_f64(kind_name(kind), bool(causal), feature_map, lengths,
+                       dict(query=queries, key=keys, value=values, **inputs))
     given, sizes = arranged(kind_name(kind), causal,
                             dict(query=queries, key=keys, value=values, **inputs), _SEQUENCES,
                             floats)
@@ -60,9 +68,27 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     return (y, found[2]) if return_state else y
 
 
+def _in_f64(kind: str, causal: bool, feature_map: Optional[str], lengths: Any,
+            inputs: Dict[str, Any]) -> torch.Tensor:
+    name, options = _exact.options_of(kind)
+    if name not in ("linear", "softmax") or not set(options) <= {"eps", "scale"}:
+        raise InvalidArgument(f"queries: is torch.float64, which '{kind}' attention does not "
+                              "support; use .float()")
+    given, sizes = arranged(kind, causal, inputs, _SEQUENCES, doubles)
+    q, k, v = given["query"], given["key"], given["value"]
+    found = _lengths(lengths, sizes.B)
+    if name == "softmax":
+        return _exact.softmax(q, k, v, causal, found, options.get("scale") or None)
+    phi = _exact.FEATURE_MAPS.get(feature_map or "elu")
+    if phi is None:
+        raise InvalidArgument(f"feature_map: '{feature_map}' is not available for torch.float64; "
+                              f"available: {', '.join(_exact.FEATURE_MAPS)}")
+    return _exact.linear(phi(q), phi(k), v, causal, found, options.get("eps", 1e-6))
+
+
 def _state_for(state: Optional[torch.Tensor], tensors: Any,
                options: _operators.Options) -> Optional[torch.Tensor]:
-    size = _operators.plan_for(tensors, options).state_size
+    size = _operators.state_size_of(tensors, options)
     if size == 0:
         raise InvalidArgument(f"kind: '{options.kind}' has no recurrent form, and no state, "
                               "unless it is causal; use \"linear\" or \"softmax\"")

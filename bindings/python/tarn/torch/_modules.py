@@ -17,7 +17,7 @@ from .._library import Alone, number, text
 from ._functions import attention
 from ._masks import Seen, lengths_of, seen_by
 from ._operators import threads_now
-from ._tensors import floats, one_position, placed, wants_grad
+from ._tensors import doubles, floats, one_position, placed, wants_grad
 
 FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
 
@@ -73,9 +73,10 @@ class _Base(nn.Module):
     @staticmethod
     def _checked(queries: Any, keys: Any, values: Any) -> None:
         """Checks the tensors before a mask is compared with their shapes."""
+        check = doubles if getattr(queries, "dtype", None) == torch.float64 else floats
         for name, tensor, letters in (("queries", queries, "NLHE"), ("keys", keys, "NSHE"),
                                       ("values", values, "NSHD")):
-            floats(name, tensor, letters)
+            check(name, tensor, letters)
 
 
 class _Linear(_Base):

@@ -64,6 +64,12 @@ def plan_for(inputs: Sequence[Tensor], options: Options) -> Plan:
                         threads_now(options.threads)))
 
 
+def state_size_of(inputs: Sequence[Tensor], options: Options) -> int:
+    """Bytes of one sequence, also where there are no sequences or positions."""
+    some = [x if x.numel() else x.new_empty([max(size, 1) for size in x.shape]) for x in inputs]
+    return plan_for(some, options).state_size
+
+
 def _places(kind: str, tensors: Sequence[Tensor]) -> List[Strided]:
     return [only_heads(x) if one.parameter else positions_first(x)
             for one, x in zip(inputs_of(kind), tensors)]
@@ -92,9 +98,8 @@ def _outputs(inputs: Sequence[Tensor], state: Optional[Tensor], options: Options
     query, value = inputs[0], _value_of(inputs, options.kind)
     y = query.new_empty(query.shape[:3] + value.shape[3:])
     empty = _is_empty(inputs)
-    plan = plan_for(inputs, options) if (keep or return_state) and not empty else None
-    saved = plan.saved_size if plan and keep else 0
-    after = (query.shape[0], plan.state_size // 4) if plan and return_state else (0,)
+    saved = plan_for(inputs, options).saved_size if keep and not empty else 0
+    after = (query.shape[0], state_size_of(inputs, options) // 4) if return_state else (0,)
     return (y, query.new_empty((saved,), dtype=torch.uint8), query.new_empty(after))
 
 
@@ -105,7 +110,7 @@ def attention_forward(inputs: Sequence[Tensor], state: Optional[Tensor],
     options = Options(kind, feature_map, causal, longest, seed, threads)
     y, saved, after = _outputs(inputs, state, options, keep, return_state)
     if _is_empty(inputs):
-        return y, saved, after
+        return y, saved, after.copy_(state) if state is not None and return_state else after.zero_()
     inputs = [placed(x) for x in inputs]
     plan = plan_for(inputs, options)
     before = None if state is None else state.contiguous()
@@ -132,7 +137,11 @@ def attention_gradients(inputs: Sequence[Tensor], y: Tensor, dy: Tensor,
     """Those of the inputs, then that of the state if there is one."""
     found = _attention_gradients_fake(inputs, y, dy, state)
     if _is_empty(inputs):
-        return [gradient.zero_() for gradient in found]
+        for gradient in found:
+            gradient.zero_()
+        if state is not None and dstate is not None:
+            found[-1].copy_(dstate)
+        return found
     inputs = [placed(x) for x in inputs]
     plan = plan_for(inputs, Options(kind, feature_map, causal, longest, seed, threads))
     if saved.numel() != plan.saved_size:

@@ -15,6 +15,23 @@ _narrow = (torch.float16, torch.bfloat16)
 def floats(name: str, value: Any, letters: Sequence[str],
            shape: Optional[Tuple[int, ...]] = None) -> torch.Tensor:
     """An f32 tensor; f16 and bf16 are converted without loss."""
+    _check(name, value, letters, shape)
+    if value.dtype != torch.float32 and value.dtype not in _narrow:
+        raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float32: use .float()")
+    return value if value.dtype == torch.float32 else value.float()
+
+
+def doubles(name: str, value: Any, letters: Sequence[str],
+            shape: Optional[Tuple[int, ...]] = None) -> torch.Tensor:
+    """An f64 tensor, beside others of that type."""
+    _check(name, value, letters, shape)
+    if value.dtype != torch.float64:
+        raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float64, as queries is")
+    return value
+
+
+def _check(name: str, value: Any, letters: Sequence[str],
+           shape: Optional[Tuple[int, ...]]) -> None:
     if not isinstance(value, torch.Tensor):
         raise InvalidArgument(f"{name}: is {type(value).__name__}; it must be a tensor "
                               f"{_written(letters)}")
@@ -22,15 +39,12 @@ def floats(name: str, value: Any, letters: Sequence[str],
         raise InvalidArgument(f"{name}: is on {value.device}; it must be on the CPU: use .cpu()")
     if value.layout != torch.strided:
         raise InvalidArgument(f"{name}: is {value.layout}; it must be a dense tensor")
-    if value.dtype != torch.float32 and value.dtype not in _narrow:
-        raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float32: use .float()")
     if value.dim() != len(letters):
         raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be "
                               f"{_written(letters)}")
     if shape is not None and tuple(value.shape) != shape:
         raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be "
                               f"{_written(letters)} = {shape}")
-    return value if value.dtype == torch.float32 else value.float()
 
 
 def _written(letters: Sequence[str]) -> str:
