@@ -19,17 +19,19 @@ mutations() {
         's/< most ? -by : 0.0f/< most ? 0.0f : 0.0f/' $linear
     mutate "linear: slope of a denominator held at eps" $tile \
         's/fabsf(by) < most ? -by : 0.0f/-by/' test_linear
-    mutate "linear: second pass of backward not divided" $tile \
-        's/at.inner, by, order.inner,/at.inner, (struct tn_column){0}, order.inner,/' $linear
+    mutate "linear: gradients divided by other denominators" $tile \
+        's/tn_column by = {inverses_at(a, from + i)/tn_column by = {inverses_at(a, i)/' $linear
     mutate "linear: key lengths ignored" $tile \
-        's/there = rows_before(rows, a->length), past = rows_after(rows, a->length)/there = rows, past = rows_after(rows, SIZE_MAX)/' \
-        test_masking test_definition
+        's/there = existing(from, n, a->length);/there = n;/' test_masking test_definition
     mutate "linear: keys past a length not cleared" $tile \
-        's/clear_rows(a, a->tiles->k/clear_rows(a, a->tiles->q/' test_masking test_definition
+        's/^ *a->sizes.C \* sizeof(float));/0);/' test_masking test_definition
     mutate "linear: values have no column of ones" $tile \
-        's/a->sizes.M\] = 1.0f;/a->sizes.M] = 0.0f;/' $linear
+        's/+ s.M\] = 1.0f;/+ s.M] = 0.0f;/' $linear
     mutate "linear: gradient of keys past a length" $tile \
-        's/clear_gradients(a, dx, rows_after/clear_gradients(a, dx, rows_before/' test_masking
+        's/clear_gradients(a, dx, from + there, n - there)/clear_gradients(a, dx, from, 0)/' \
+        test_masking
+    mutate "linear: heads that are apart mapped as one row" $tile \
+        's/head == (ptrdiff_t)a->plan->D \&\& //' test_layouts test_linear
     mutate "linear: eps not added" $tile \
         's/sum = den + eps;/sum = den;/' $linear
     mutate "linear: denominators not held at eps" $tile \
@@ -38,77 +40,80 @@ mutations() {
         's/isinf(inverse) ? 0.0f : inverse/inverse/' test_finite
     pass=src/layer/linear_pass.c
     mutate "linear: dv from R of the tile before" $pass \
-        's/^\( *\)packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later/\1packed_k(a, head), packed_g(a, head), n, BACKWARDS, \&later/' \
-        $linear
-    mutate "linear: dk walks forwards" $pass \
-        's/packed_q(a, head), n, BACKWARDS, &ahead)/packed_q(a, head), n, FORWARDS, \&ahead)/' $linear
-    sums=src/layer/linear_sums.c
+        '/sum_of_head(a, t->R, head)/,/none/s/t->q, head/t->k, head/' $linear
+    mutate "linear: dk walks forwards" $pass 's/BACKWARDS, next)/FORWARDS, next)/' $linear
+    state=src/layer/linear_state.c
     segments="test_linear test_segments"
-    mutate "linear: z not taken from St" $sums \
-        's/z + head \* C_ld, ones_row(a, head)/z + head * C_ld, a->tiles->St/' $segments
-    mutate "linear: z not kept" $sums \
-        's/memcpy(ones_row(a, head), a->tiles->z + head \* s->C_ld/memcpy(ones_row(a, head), a->tiles->S/' \
+    mutate "linear: z not loaded" $state \
+        's/memcpy(to + s->M \* s->St_ld, from + s->C \* ld/memcpy(to + s->M * s->St_ld, from/' \
         $segments
-    mutate "linear: kept sums of the first head for all" $sums \
-        's/copy(a, kept + head \* s->kept/copy(a, kept + 0 * s->kept/' $segments
-    mutate "linear: scan adds nothing" $sums \
-        's/1.0f, first + done/0.0f, first + done/' $segments
-    mutate "linear: scan skips the first segment" $sums \
+    mutate "linear: z not kept" $state \
+        's/memcpy(to + s->C \* ld, z + head/memcpy(to + s->C * ld, S + head/' $segments
+    mutate "linear: kept sums of the first head for all" $state \
+        's/float \*const to = sum + head \*/float *const to = sum + 0 * head */' $segments
+    tasks=src/layer/linear_tasks.c
+    mutate "linear: scan adds nothing" $tasks \
+        's/axpy(first + at \* stride, 1.0f/axpy(first + at * stride, 0.0f/' $segments
+    mutate "linear: scan skips the first part" $tasks \
         's/size_t i = 1; i < count/size_t i = 2; i < count/' $segments
+    mutate "linear: parts depend on the threads" $tasks \
+        's|PARTS_MAX / head_count(plan), positions|1 + plan->host.threads % 3, positions|' \
+        test_threads
+    mutate "linear: segments too short for their sums" $tasks \
+        's/tn_max(SEGMENT_MIN, length)/tn_max(SEGMENT_MIN, 0 * length)/' test_memory
+    mutate "linear: sums kept that positions do not pay for" $tasks \
+        's/few || plan->Nk >= tn_linear_sum_floats(plan)/few || plan->Nk > 0/' test_memory
     spread=src/layer/attention_linear.c
     mutate "linear: scan of R from the wrong end" $spread \
-        '/work->R.count,$/{n;s/work->call->plan->causal/false/;}' $segments
-    mutate "linear: not causal, a segment's prefix for the total" $spread \
-        's/sum_number(task, segment) : sums.count - 1/sum_number(task, segment) : segment/' $segments
-    mutate "linear: not causal, R of a segment for the total" $spread \
-        's/plan->causal ? segment : sums.count - 1/plan->causal ? segment : segment/' $segments
+        's/tn_linear_scan(work, work->R, true)/tn_linear_scan(work, work->R, false)/' $segments
+    mutate "linear: not causal, the sum of some parts for the total" $spread \
+        's/tn_linear_sums_at(task, sums, sums.count - 1)/tn_linear_sums_at(task, sums, task->part)/' \
+        $segments
+    mutate "linear: not causal, R of some parts for the total" $spread \
+        's/tn_linear_sums_at(&task, R, R.count - 1)/tn_linear_sums_at(\&task, R, task.part)/' \
+        $segments
     mutate "linear: the last segment's start not kept" $spread \
-        's/if (i < saved.count) {/if (i + 1 < saved.count) {/' $segments
-    mutate "linear: sums kept as they were segments ago" $spread \
-        's/^ *tn_linear_turn_S(a);//' $segments
+        's/^        if (kept)$/        if (kept \&\& segment + 1 < segments.to)/' $segments
+    mutate "linear: sums kept for the segment after" $spread \
+        's/task.work->saved, segment - 1)/task.work->saved, segment)/' $segments
     mutate "linear: a segment starts from the start of the one before" $spread \
-        's/return task->group.plan->causal ? segment - 1/return task->group.plan->causal ? segment - (segment > 1) - 1/' \
+        's/work->saved : work->S, segment - 1)/work->saved : work->S, segment - (segment > 1) - 1)/' \
         $segments
     mutate "linear: every segment starts from zero" $spread \
-        's/St, i < sums.count ? sums_of/St, false ? sums_of/' $segments
+        's/work->saved : work->S, segment - 1)/work->saved : work->S, SIZE_MAX)/' $segments
     mutate "linear: R not shared between tasks" $spread \
-        's/Rt, i < sums.count ? sums_of/Rt, false ? sums_of/' $segments
+        's/tn_linear_sums_at(&task, task.work->R, task.part));/NULL);/' $segments
     mutate "linear: R not carried from segment to segment" $spread \
-        's/a->slopes.from = span.q_from;/&tn_linear_sums_load(a, a->tiles->Rt, NULL);/' $segments
-    cut=src/layer/linear_cut.c
-    mutate "linear: segments depend on the threads" $cut \
-        's|SEGMENTS_MAX / heads, positions|1 + plan->host.threads % 3, positions|' test_threads
-    mutate "linear: a segment too short by a position" $cut \
-        's/.q_to = tn_min(plan->N, (segment + 1) \* cut.q_each)/.q_to = tn_min(plan->N, (segment + 1) * cut.q_each - segment)/' \
-        $segments
-    mutate "linear: segments shorter than their sums" $cut \
-        's/tn_max(SEGMENT_MIN, sums)/tn_max(SEGMENT_MIN, 0 * sums)/' test_memory
-    mutate "linear: sums kept that positions do not pay for" $cut \
-        's/few || plan->Nk >= sizes.kept/few || plan->Nk > 0/' test_memory
-    mutate "linear: step does not normalise" src/layer/linear_state.c \
+        's/a->first = positions.from;/&tn_linear_sum_load_t(a, a->tiles->Rt, NULL);/' $segments
+    mutate "linear: a segment too short by a position" $spread \
+        's/tn_min(end, (i + 1) \* each)}/tn_min(end, (i + 1) * each - i)}/' $segments
+    mutate "linear: step does not normalise" $state \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
-    mutate "linear: step adds the query to z" src/layer/linear_state.c \
+    mutate "linear: step adds the query to z" $state \
         '/recur_sum(&den/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
-    mutate "linear: step forgets its block" src/layer/linear_state.c \
+    mutate "linear: step forgets its block" $state \
         's/kernels->add(far, far, near,/kernels->add(far, far, far,/' test_states
     mutate "linear: far not added to the denominator" $pass \
         's/den\[head \* T + i\] += kernels->dot/den[head * T + i] += 0.0f * kernels->dot/' test_states
     mutate "linear: far of the first head for all" $pass \
         's/sum_of_head(a, a->tiles->R, head);/sum_of_head(a, a->tiles->R, 0);/' test_states
-    mutate "linear: near stays after a block" $sums \
+    prefill=src/layer/linear_prefill.c
+    mutate "linear: near stays after a block" $prefill \
         's/memset(t->S, 0, floats/memset(t->z, 0, z_floats/' test_states
-    mutate "linear: blocks end a position late" $spread \
-        's/i + TN_LINEAR_BLOCK - count_at/i + 1 + TN_LINEAR_BLOCK - count_at/' test_states
-    mutate "linear: far read before there is any" $spread \
-        's/a->far = count_at(a, from) >= TN_LINEAR_BLOCK;/a->far = true;/' test_states
-    mutate "linear: far does not go on to the next blocks" $spread \
-        's/blocks->first > 0 ? on : far_of/false ? on : far_of/' test_states
-    mutate "linear: segments of a forward with far start without it" $spread \
-        's/keep_start(task, i, near, a->far)/keep_start(task, i, near, false)/' test_states
+    mutate "linear: blocks end a position late" $prefill \
+        's/i + TN_LINEAR_BLOCK - tn_linear_count_at/i + 1 + TN_LINEAR_BLOCK - tn_linear_count_at/' \
+        test_states
+    mutate "linear: far read before there is any" $prefill \
+        's/a->far = tn_linear_count_at(a, from) >= TN_LINEAR_BLOCK;/a->far = true;/' test_states
+    mutate "linear: far does not go on to the next blocks" $prefill \
+        's/blocks->first > 0 ? end_of(&task, count) : far0(a)/far0(a)/' test_states
+    mutate "linear: segments of a forward with far start without it" $prefill \
+        's|keep_start(task, i / each, near, a->far)|keep_start(task, i / each, near, false)|' \
+        test_states
     mutate "linear: backward starts without state0" $spread \
-        's/^        add_state0(a);//' test_states
+        's/^        add_state0(a, a->tiles->St);//' test_states
     mutate "linear: no gradient from near1" $spread \
-        's/add_dstate1(a, true, 1.0f)/add_dstate1(a, true, 0.0f)/' test_states
+        's/>= near_from(a), 1.0f)/>= near_from(a), 0.0f)/' test_states
     mutate "linear: far1 and near1 have one gradient" $spread \
         's/^    far_for_near(a);//' test_states
     mutate "linear: far0 has the gradient of near0" $spread \
@@ -186,7 +191,7 @@ mutations() {
     mutate "elu: slope of 1 below zero" src/kernel/kernel_body_rows.h \
         's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
     mutate "elu: no + 1" $body \
-        's/x\[j\] + 1.0f, e\[j\]/x[j], e[j]/' test_definition test_kernel_rows
+        's/larger(zero, x[[]j[]]) + e/x[j] - x[j] + e/' test_definition test_kernel_rows
     mutate "relu: slope everywhere" src/layer/map_elementwise.c \
         's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
     mutate "square: factor 2 of the squares" src/layer/map_square.c \

@@ -270,7 +270,8 @@ FORCE_INLINE void exp_of(vec *x, int count)
         x[j] = choose(x[j] < splat(exp_bottom), splat(0.0f), e[j]);
 }
 
-/* x + 1 above zero, exp(x) below: not less than the smallest normal float. */
+/* x + 1 above zero, exp(x) below, as max(x, 0) + exp(min(x, 0)), which has the same bits:
+ * exp(0) is 1. Not less than the smallest normal float. */
 FORCE_INLINE void elu1_of(vec *x, int count)
 {
     const vec zero = splat(0.0f);
@@ -280,7 +281,7 @@ FORCE_INLINE void elu1_of(vec *x, int count)
         e[j] = larger(splat(exp_bottom), smaller(zero, x[j]));
     exp_within(e, count);
     for (int j = 0; j < count; j++)
-        x[j] = choose(x[j] > zero, x[j] + 1.0f, e[j]);
+        x[j] = larger(zero, x[j]) + e[j];
 }
 
 /* ---- the machine -------------------------------------------------------- */

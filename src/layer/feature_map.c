@@ -4,7 +4,6 @@
 static const struct tn_feature_row *const rows[] = {
     &tn_map_elu,     &tn_map_relu,     &tn_map_square,
     &tn_map_fourier, &tn_map_positive, &tn_map_identity,
-
 };
 
 const struct tn_table tn_feature_maps = {"feature_map", tarn_feature_map};
@@ -29,6 +28,15 @@ tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, si
                        "feature_map: '%s' makes too many features of a query_width of %zu",
                        map->row->about.name, D);
     return TARN_OK;
+}
+
+struct tn_feature_map tn_feature_map_wide(const struct tn_feature_map *map, size_t count)
+{
+    struct tn_feature_map wide = *map;
+
+    wide.D *= count;
+    wide.C *= count;
+    return wide;
 }
 
 void tn_feature_map_forward(const struct tn_feature_map *map, float *phi, ptrdiff_t ldphi,

@@ -3,39 +3,36 @@
  * results and goes on to the next tile. */
 #include "layer/linear_pass.h"
 
-#include "layer/linear_ahead.h"
-#include "layer/linear_sums.h"
+#include <string.h>
+
 #include "layer/recurrence.h"
 
-enum { T = TN_LINEAR_TILE, FORWARDS = 1, BACKWARDS = -1 };
-
-/* ---- Products and recurrences of one head ------------------------------- */
-
-/* Packed rows, ld floats apart. */
-struct packed {
-    const float *rows;
-    size_t ld;
+enum {
+    T = TN_LINEAR_TILE,
+    PART = 12, /* positions between two requests of prefetch() */
+    FORWARDS = 1,
+    BACKWARDS = -1
 };
 
-static struct packed packed_q(const struct tn_linear_group *a, size_t head)
+/* What a pass loads: keys with their values. */
+enum { QUERIES = TN_LINEAR_QUERIES, KEYS = TN_LINEAR_KEYS, GRADIENTS = TN_LINEAR_GRADIENTS };
+
+/* What it will load next: at most a tile. */
+struct next {
+    unsigned arrays;
+    size_t from, to;
+};
+
+/* Requests a head's positions i .. i+n of the next tile. */
+static void prefetch(const struct tn_linear_group *a, struct next next, size_t head, size_t i,
+                     size_t n)
 {
-    return (struct packed){a->tiles->q + head * T * a->sizes.C_ld, a->sizes.C_ld};
+    const size_t from = next.from + i;
+
+    tn_linear_prefetch(a, next.arrays, head, from, tn_min(next.to, from + n));
 }
 
-static struct packed packed_k(const struct tn_linear_group *a, size_t head)
-{
-    return (struct packed){a->tiles->k + head * T * a->sizes.C_ld, a->sizes.C_ld};
-}
-
-static struct packed packed_v(const struct tn_linear_group *a, size_t head)
-{
-    return (struct packed){a->tiles->v + head * T * a->sizes.M_ld, a->sizes.M_ld};
-}
-
-static struct packed packed_g(const struct tn_linear_group *a, size_t head)
-{
-    return (struct packed){a->tiles->g + head * T * a->sizes.M_ld, a->sizes.M_ld};
-}
+/* ---- Products and recurrences of one head ------------------------------- */
 
 /* A running sum of outer products, rows x width. */
 struct sum {
@@ -50,7 +47,7 @@ static struct sum sum_of_head(const struct tn_linear_group *a, float *S, size_t 
     return (struct sum){S + head * s->C * s->S_ld, s->C, s->width, s->S_ld};
 }
 
-static struct sum turned_of_head(const struct tn_linear_group *a, float *St, size_t head)
+static struct sum transposed_of_head(const struct tn_linear_group *a, float *St, size_t head)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
 
@@ -58,40 +55,41 @@ static struct sum turned_of_head(const struct tn_linear_group *a, float *St, siz
 }
 
 /* sum += x^T y over n positions. */
-static void add(const struct tn_linear_group *a, struct sum sum, struct packed x,
-                struct packed y, size_t n)
+static void add(const struct tn_linear_group *a, struct sum sum, struct tn_linear_rows x,
+                struct tn_linear_rows y, size_t n)
 {
-    a->plan->host.kernels->product(sum.at, (ptrdiff_t)sum.ld, x.rows, 1, (ptrdiff_t)x.ld,
-                                   y.rows, (ptrdiff_t)y.ld, sum.rows, sum.width, n, true);
+    a->plan->host.kernels->product(sum.at, (ptrdiff_t)sum.ld, x.at, 1, x.ld, y.at, y.ld,
+                                   sum.rows, sum.width, n, true);
 }
 
 /* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction.
  * */
 static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
-                   struct packed q, struct packed k, struct packed v, size_t n, int direction,
-                   const struct tn_linear_ahead *ahead)
+                   struct tn_linear_rows q, struct tn_linear_rows k, struct tn_linear_rows v,
+                   size_t n, int direction, struct next next)
 {
-    const size_t part = a->sizes.chunk > 0 ? T : TN_LINEAR_PART, ldo = a->sizes.o_ld;
+    const struct tn_linear_rows o = tn_linear_results(a, head);
+    const size_t part = a->sizes.chunk > 0 ? T : PART;
 
     for (size_t i = 0; i < n; i += part) {
         const size_t first = direction == FORWARDS ? i : n - 1 - i;
         const struct tn_recurrence r = {
-            .o = a->tiles->o + (head * T + first) * ldo,
+            .o = o.at + (ptrdiff_t)first * o.ld,
             .S = sum.at,
-            .q = q.rows + first * q.ld,
-            .k = k.rows + first * k.ld,
-            .v = v.rows + first * v.ld,
-            .ldo = direction * (ptrdiff_t)ldo,
+            .q = q.at + (ptrdiff_t)first * q.ld,
+            .k = k.at + (ptrdiff_t)first * k.ld,
+            .v = v.at + (ptrdiff_t)first * v.ld,
+            .ldo = direction * o.ld,
             .ldS = (ptrdiff_t)sum.ld,
-            .ldq = direction * (ptrdiff_t)q.ld,
-            .ldk = direction * (ptrdiff_t)k.ld,
-            .ldv = direction * (ptrdiff_t)v.ld,
+            .ldq = direction * q.ld,
+            .ldk = direction * k.ld,
+            .ldv = direction * v.ld,
             .n = tn_min(part, n - i),
             .rows = sum.rows,
             .width = sum.width,
         };
 
-        tn_linear_ahead_fetch(ahead, head, i, part);
+        prefetch(a, next, head, i, part);
         if (a->plan->causal)
             tn_recurrence_run(a->plan->host.kernels, &r, a->sizes.chunk, a->tiles->chunk);
         else
@@ -100,107 +98,123 @@ static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
     }
 }
 
-static void ahead_keys(struct tn_linear_ahead *ahead, const struct tn_linear_group *a)
+/* R from Rt, whose row for the denominator (15) does not need. */
+static void transpose_Rt(const struct tn_linear_group *a)
 {
-    tn_linear_ahead_add(ahead, a, a->call->arrays->in[TN_KEY], a->plan->D);
-    tn_linear_ahead_add(ahead, a, a->call->arrays->in[TN_VALUE], a->plan->M);
+    const struct tn_linear_sizes *const s = &a->sizes;
+
+    memset(a->tiles->R, 0, a->heads * s->C * s->S_ld * sizeof(float));
+    for (size_t head = 0; head < a->heads; head++)
+        a->plan->host.kernels->transpose(
+            a->tiles->R + head * s->C * s->S_ld, (ptrdiff_t)s->S_ld,
+            a->tiles->Rt + head * s->rows * s->St_ld, (ptrdiff_t)s->St_ld, s->M, s->C);
 }
 
-/* At most a tile of positions, from `from` on and before `end`. */
-static void ahead_move(struct tn_linear_ahead *ahead, size_t from, size_t end)
+void tn_linear_transpose_S(const struct tn_linear_group *a)
 {
-    ahead->from = from;
-    ahead->to = tn_min(from + T, end);
+    const struct tn_linear_sizes *const s = &a->sizes;
+
+    memset(a->tiles->St, 0, a->heads * s->rows * s->St_ld * sizeof(float));
+    for (size_t head = 0; head < a->heads; head++) {
+        float *const St = a->tiles->St + head * s->rows * s->St_ld;
+
+        a->plan->host.kernels->transpose(St, (ptrdiff_t)s->St_ld,
+                                         a->tiles->S + head * s->C * s->S_ld,
+                                         (ptrdiff_t)s->S_ld, s->C, s->M);
+        if (s->normalises)
+            memcpy(St + s->M * s->St_ld, a->tiles->z + head * s->C_ld, s->C_ld * sizeof(float));
+    }
 }
 
 /* ---- Forward ------------------------------------------------------------ */
 
-void tn_linear_sum_keys(const struct tn_linear_group *a, struct tn_linear_span span)
+void tn_linear_sum_keys(const struct tn_linear_group *a, size_t from, size_t to)
 {
-    struct tn_linear_ahead ahead = {0};
+    const struct tn_linear_tiles *const t = a->tiles;
 
-    ahead_keys(&ahead, a);
-    for (size_t j = span.k_from; j < span.k_to; j += T) {
-        const size_t n = tn_min(T, span.k_to - j);
+    for (size_t j = from; j < to; j += T) {
+        const size_t n = tn_min(T, to - j);
+        const struct next next = {KEYS, j + n, tn_min(j + n + T, to)};
 
-        ahead_move(&ahead, j + n, span.k_to);
-        tn_linear_load_keys(a, j, n);
+        tn_linear_load(a, KEYS, j, n);
         for (size_t head = 0; head < a->heads; head++) {
-            tn_linear_ahead_fetch(&ahead, head, 0, T);
-            add(a, turned_of_head(a, a->tiles->St, head), packed_v(a, head), packed_k(a, head),
-                n);
+            const struct tn_linear_rows k = tn_linear_rows(a, t->k, head, j);
+
+            prefetch(a, next, head, 0, T);
+            add(a, sum_of_head(a, t->S, head), k, tn_linear_rows(a, t->v, head, j), n);
+            a->plan->host.kernels->sum_rows(t->z + head * a->sizes.C_ld, k.at, k.ld, n,
+                                            a->sizes.C_ld);
         }
     }
 }
 
 /* q_i . z_i, causal z taking up k_i before. */
-static void denominators(const struct tn_linear_group *a, size_t head, size_t n)
+static void denominators(const struct tn_linear_group *a, size_t head, struct tn_linear_rows q,
+                         struct tn_linear_rows k, size_t n)
 {
     const struct tn_kernels *const kernels = a->plan->host.kernels;
-    const struct packed q = packed_q(a, head), k = packed_k(a, head);
-    const ptrdiff_t ld = (ptrdiff_t)q.ld;
     float *const den = a->tiles->den + head * T, *const z = a->tiles->z + head * a->sizes.C_ld;
 
     if (a->plan->causal)
-        kernels->recur_sum(den, z, q.rows, ld, k.rows, ld, n, a->sizes.C_ld);
+        kernels->recur_sum(den, z, q.at, q.ld, k.at, k.ld, n, a->sizes.C_ld);
     else
         for (size_t i = 0; i < n; i++)
-            den[i] = kernels->dot(q.rows + i * q.ld, z, a->sizes.C_ld);
+            den[i] = kernels->dot(q.at + (ptrdiff_t)i * q.ld, z, a->sizes.C_ld);
 }
 
 /* As a step does it: (20) with s = near + far. */
-static void add_far(const struct tn_linear_group *a, size_t head, size_t n)
+static void add_far(const struct tn_linear_group *a, size_t head, struct tn_linear_rows q,
+                    size_t n)
 {
     const struct tn_kernels *const kernels = a->plan->host.kernels;
-    const struct packed q = packed_q(a, head);
     const struct sum far = sum_of_head(a, a->tiles->R, head);
+    const struct tn_linear_rows o = tn_linear_results(a, head);
     const float *const z = a->tiles->far_z + head * a->sizes.C_ld;
 
-    kernels->product(a->tiles->o + head * T * a->sizes.o_ld, (ptrdiff_t)a->sizes.o_ld, q.rows,
-                     (ptrdiff_t)q.ld, 1, far.at, (ptrdiff_t)far.ld, n, far.width, far.rows,
-                     true);
+    kernels->product(o.at, o.ld, q.at, q.ld, 1, far.at, (ptrdiff_t)far.ld, n, far.width,
+                     far.rows, true);
     for (size_t i = 0; i < n && a->sizes.normalises; i++)
-        a->tiles->den[head * T + i] += kernels->dot(q.rows + i * q.ld, z, a->sizes.C);
+        a->tiles->den[head * T + i] += kernels->dot(q.at + (ptrdiff_t)i * q.ld, z, a->sizes.C);
 }
 
-void tn_linear_add_far(const struct tn_linear_group *a, struct tn_linear_span span)
+void tn_linear_add_far(const struct tn_linear_group *a, size_t from, size_t to)
 {
     struct tn_linear_group whole = *a;
 
-    whole.sums.at = NULL;
-    for (size_t i = span.q_from; i < span.q_to; i += T) {
-        const size_t n = tn_min(T, span.q_to - i);
+    whole.pending.at = NULL;
+    for (size_t i = from; i < to; i += T) {
+        const size_t n = tn_min(T, to - i);
 
-        tn_linear_load_queries(a, i, n);
+        tn_linear_load(a, QUERIES, i, n);
         tn_linear_load_output(a, i, n);
         for (size_t head = 0; head < a->heads; head++)
-            add_far(a, head, n);
+            add_far(a, head, tn_linear_rows(a, a->tiles->q, head, i), n);
         tn_linear_store_output(&whole, i, n);
     }
     a->plan->host.kernels->settle();
 }
 
-void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span span)
+void tn_linear_forward(const struct tn_linear_group *a, size_t from, size_t to)
 {
-    struct tn_linear_ahead ahead = {0};
+    const struct tn_linear_tiles *const t = a->tiles;
+    const unsigned arrays = a->plan->causal ? QUERIES | KEYS : QUERIES;
 
-    tn_linear_ahead_add(&ahead, a, a->call->arrays->in[TN_QUERY], a->plan->D);
-    if (a->plan->causal)
-        ahead_keys(&ahead, a);
-    for (size_t i = span.q_from; i < span.q_to; i += T) {
-        const size_t n = tn_min(T, span.q_to - i);
+    for (size_t i = from; i < to; i += T) {
+        const size_t n = tn_min(T, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
 
-        ahead_move(&ahead, i + n, span.q_to);
-        tn_linear_load_queries(a, i, n);
-        if (a->plan->causal)
-            tn_linear_load_keys(a, i, n);
+        tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            attend(a, head, sum_of_head(a, a->tiles->S, head), packed_q(a, head),
-                   packed_k(a, head), packed_v(a, head), n, FORWARDS, &ahead); /* (9), (10) */
+            const struct tn_linear_rows q = tn_linear_rows(a, t->q, head, i),
+                                        k = tn_linear_rows(a, t->k, head, i),
+                                        v = tn_linear_rows(a, t->v, head, i);
+
+            attend(a, head, sum_of_head(a, t->S, head), q, k, v, n, FORWARDS,
+                   next); /* (9), (10) */
             if (a->sizes.normalises)
-                denominators(a, head, n); /* (11) */
+                denominators(a, head, q, k, n); /* (11) */
             if (a->far)
-                add_far(a, head, n);
+                add_far(a, head, q, n);
         }
         tn_linear_store_output(a, i, n); /* (12) */
     }
@@ -209,71 +223,75 @@ void tn_linear_forward(const struct tn_linear_group *a, struct tn_linear_span sp
 
 /* ---- Backward ----------------------------------------------------------- */
 
-/* dphi(q_i) = St_i^T g'_i. */
-void tn_linear_query_gradients(const struct tn_linear_group *a, struct tn_linear_span span,
-                               bool sums)
+static void add_queries(const struct tn_linear_group *a, size_t head, size_t from, size_t n)
 {
-    const tarn_attention_arrays *const arrays = a->call->arrays;
-    struct tn_linear_ahead ahead = {0};
+    add(a, transposed_of_head(a, a->tiles->Rt, head),
+        tn_linear_rows(a, a->tiles->g, head, from), tn_linear_rows(a, a->tiles->q, head, from),
+        n);
+}
 
-    tn_linear_ahead_add(&ahead, a, arrays->in[TN_QUERY], a->plan->D);
-    tn_linear_ahead_add(&ahead, a, arrays->dy, a->plan->M);
-    if (a->sizes.normalises)
-        tn_linear_ahead_add_output(&ahead, a, arrays->y, a->plan->M);
-    if (a->plan->causal)
-        ahead_keys(&ahead, a);
-    for (size_t i = span.q_from; i < span.q_to; i += T) {
-        const size_t n = tn_min(T, span.q_to - i);
+void tn_linear_sum_queries(const struct tn_linear_group *a, size_t from, size_t to)
+{
+    const unsigned arrays = QUERIES | GRADIENTS;
 
-        ahead_move(&ahead, i + n, span.q_to);
-        tn_linear_load_queries(a, i, n);
-        tn_linear_load_gradients(a, i, n, false);
-        if (a->plan->causal)
-            tn_linear_load_keys(a, i, n);
+    for (size_t i = from; i < to; i += T) {
+        const size_t n = tn_min(T, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
+
+        tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            attend(a, head, turned_of_head(a, a->tiles->St, head), packed_g(a, head),
-                   packed_v(a, head), packed_k(a, head), n, FORWARDS, &ahead);
-            if (sums)
-                add(a, turned_of_head(a, a->tiles->Rt, head), packed_g(a, head),
-                    packed_q(a, head), n);
+            prefetch(a, next, head, 0, T);
+            add_queries(a, head, i, n);
         }
-        tn_linear_store_gradients(a, arrays->din[TN_QUERY], arrays->in[TN_QUERY], a->tiles->q,
-                                  i, n, a->plan->N);
+    }
+}
+
+void tn_linear_query_gradients(const struct tn_linear_group *a, size_t from, size_t to)
+{
+    const tarn_attention_arrays *const x = a->call->arrays;
+    const struct tn_linear_tiles *const t = a->tiles;
+    const unsigned arrays = QUERIES | GRADIENTS | (a->plan->causal ? KEYS : 0);
+
+    for (size_t i = from; i < to; i += T) {
+        const size_t n = tn_min(T, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
+
+        tn_linear_load(a, arrays, i, n);
+        for (size_t head = 0; head < a->heads; head++) {
+            attend(a, head, transposed_of_head(a, t->St, head),
+                   tn_linear_rows(a, t->g, head, i), tn_linear_rows(a, t->v, head, i),
+                   tn_linear_rows(a, t->k, head, i), n, FORWARDS, next);
+            if (!a->plan->causal)
+                add_queries(a, head, i, n);
+        }
+        tn_linear_store_gradients(a, x->din[TN_QUERY], x->in[TN_QUERY], t->q, i, n, a->plan->N);
     }
     a->plan->host.kernels->settle();
 }
 
-/* dphi(k_i) = Rt_i^T v'_i, dv_i = R_i^T phi(k_i). */
-void tn_linear_key_gradients(const struct tn_linear_group *a, struct tn_linear_span span)
+void tn_linear_key_gradients(const struct tn_linear_group *a, size_t from, size_t to)
 {
-    const tarn_attention_arrays *const arrays = a->call->arrays;
-    struct tn_linear_ahead ahead = {0}, later = {0}; /* for the two recurrences */
+    const tarn_attention_arrays *const x = a->call->arrays;
+    const struct tn_linear_tiles *const t = a->tiles;
+    const unsigned all = a->plan->causal ? KEYS | QUERIES | GRADIENTS : KEYS;
+    const unsigned arrays = a->keeps ? 0 : all; /* what the other pass did not leave packed */
 
-    ahead_keys(&ahead, a);
-    if (a->plan->causal) {
-        tn_linear_ahead_add(&ahead, a, arrays->in[TN_QUERY], a->plan->D);
-        tn_linear_ahead_add(&later, a, arrays->dy, a->plan->M);
-    }
-    tn_linear_turn_Rt(a);
-    for (size_t to = span.k_to, n; to > span.k_from; to -= n) {
-        n = (to - span.k_from - 1) % T + 1;
-        const size_t i = to - n;
+    transpose_Rt(a);
+    for (size_t end = to, n; end > from; end -= n) {
+        n = (end - from - 1) % T + 1;
+        const size_t i = end - n;
+        const struct next next = {arrays, i > from + T ? i - T : from, i}, none = {0};
 
-        ahead_move(&ahead, i > span.k_from + T ? i - T : span.k_from, i);
-        ahead_move(&later, ahead.from, i);
-        tn_linear_load_keys(a, i, n);
-        if (a->plan->causal) {
-            tn_linear_load_queries(a, i, n);
-            tn_linear_load_gradients(a, i, n, true);
-        }
+        tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++)
-            attend(a, head, turned_of_head(a, a->tiles->Rt, head), packed_v(a, head),
-                   packed_g(a, head), packed_q(a, head), n, BACKWARDS, &ahead);
-        tn_linear_store_gradients(a, arrays->din[TN_KEY], arrays->in[TN_KEY], a->tiles->k, i, n,
-                                  a->length);
+            attend(a, head, transposed_of_head(a, t->Rt, head),
+                   tn_linear_rows(a, t->v, head, i), tn_linear_rows(a, t->g, head, i),
+                   tn_linear_rows(a, t->q, head, i), n, BACKWARDS, next);
+        tn_linear_store_gradients(a, x->din[TN_KEY], x->in[TN_KEY], t->k, i, n, a->length);
         for (size_t head = 0; head < a->heads; head++)
-            attend(a, head, sum_of_head(a, a->tiles->R, head), packed_k(a, head),
-                   packed_q(a, head), packed_g(a, head), n, BACKWARDS, &later);
+            attend(a, head, sum_of_head(a, t->R, head), tn_linear_rows(a, t->k, head, i),
+                   tn_linear_rows(a, t->q, head, i), tn_linear_rows(a, t->g, head, i), n,
+                   BACKWARDS, none);
         tn_linear_store_dv(a, i, n);
     }
     a->plan->host.kernels->settle();

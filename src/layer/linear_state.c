@@ -33,12 +33,12 @@ size_t tn_linear_state(const tarn_attention *plan)
     return tn_size_product(&floats, factors, 3) ? floats : SIZE_MAX;
 }
 
-float *tn_linear_near(const tarn_attention *plan, float *state, size_t h)
+float *tn_linear_near(const tarn_attention *plan, const float *state, size_t h)
 {
-    return state + h * tn_linear_sum_floats(plan);
+    return state ? (float *)(uintptr_t)state + h * tn_linear_sum_floats(plan) : NULL;
 }
 
-float *tn_linear_far(const tarn_attention *plan, float *state, size_t h)
+float *tn_linear_far(const tarn_attention *plan, const float *state, size_t h)
 {
     return has_far(plan) ? tn_linear_near(plan, state, plan->H + h) : NULL;
 }
@@ -61,15 +61,20 @@ void tn_linear_sum_load(const struct tn_linear_group *a, float *S, float *z, con
     }
 }
 
+static void clear(const struct tn_linear_group *a, float *sum)
+{
+    memset(sum, 0, a->heads * tn_linear_sum_floats(a->plan) * sizeof(float));
+}
+
 void tn_linear_sum_store(const struct tn_linear_group *a, float *sum, const float *S,
                          const float *z)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
-    const size_t ld = padded(s->M), floats = tn_linear_sum_floats(a->plan);
+    const size_t ld = padded(s->M);
 
-    memset(sum, 0, a->heads * floats * sizeof(float));
+    clear(a, sum);
     for (size_t head = 0; head < a->heads; head++) {
-        float *const to = sum + head * floats;
+        float *const to = sum + head * tn_linear_sum_floats(a->plan);
 
         for (size_t c = 0; c < s->C; c++)
             memcpy(to + c * ld, S + (head * s->C + c) * s->S_ld, s->M * sizeof(float));
@@ -77,35 +82,68 @@ void tn_linear_sum_store(const struct tn_linear_group *a, float *sum, const floa
     }
 }
 
-/* Where the sum of column m of v' and feature c is; the column past the values' is z. */
-static size_t place(const struct tn_linear_sizes *s, size_t m, size_t c)
-{
-    const size_t ld = padded(s->M);
-
-    return m < s->M ? c * ld + m : s->C * ld + c;
-}
-
-void tn_linear_sum_add(const struct tn_linear_group *a, float *St, const float *sum, float by)
+void tn_linear_sum_add(const struct tn_linear_group *a, float *sum, const float *S,
+                       const float *z)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
+    const struct tn_kernels *const kernels = a->plan->host.kernels;
+    const size_t ld = padded(s->M);
+
+    for (size_t head = 0; head < a->heads; head++) {
+        float *const to = sum + head * tn_linear_sum_floats(a->plan);
+
+        for (size_t c = 0; c < s->C; c++)
+            kernels->axpy(to + c * ld, 1.0f, S + (head * s->C + c) * s->S_ld, s->M);
+        kernels->axpy(to + s->C * ld, 1.0f, z + head * s->C_ld, s->C);
+    }
+}
+
+/* z is St's row for the value that is always 1. */
+void tn_linear_sum_load_t(const struct tn_linear_group *a, float *St, const float *sum)
+{
+    const struct tn_linear_sizes *const s = &a->sizes;
+    const size_t ld = padded(s->M), floats = s->rows * s->St_ld;
+
+    memset(St, 0, a->heads * floats * sizeof(float));
+    for (size_t head = 0; head < a->heads && sum; head++) {
+        const float *const from = sum + head * tn_linear_sum_floats(a->plan);
+        float *const to = St + head * floats;
+
+        a->plan->host.kernels->transpose(to, (ptrdiff_t)s->St_ld, from, (ptrdiff_t)ld, s->C,
+                                         s->M);
+        if (s->normalises)
+            memcpy(to + s->M * s->St_ld, from + s->C * ld, s->C * sizeof(float));
+    }
+}
+
+void tn_linear_sum_store_t(const struct tn_linear_group *a, float *sum, const float *St)
+{
+    const struct tn_linear_sizes *const s = &a->sizes;
+    const size_t ld = padded(s->M);
+
+    clear(a, sum);
+    for (size_t head = 0; head < a->heads; head++) {
+        const float *const from = St + head * s->rows * s->St_ld;
+        float *const to = sum + head * tn_linear_sum_floats(a->plan);
+
+        a->plan->host.kernels->transpose(to, (ptrdiff_t)ld, from, (ptrdiff_t)s->St_ld, s->M,
+                                         s->C);
+        if (s->normalises)
+            memcpy(to + s->C * ld, from + s->M * s->St_ld, s->C * sizeof(float));
+    }
+}
+
+void tn_linear_sum_add_t(const struct tn_linear_group *a, float *St, const float *sum, float by)
+{
+    const struct tn_linear_sizes *const s = &a->sizes;
+    const size_t ld = padded(s->M);
 
     for (size_t head = 0; head < a->heads; head++)
         for (size_t m = 0; m < s->rows; m++)
             for (size_t c = 0; c < s->C; c++)
                 St[(head * s->rows + m) * s->St_ld + c] +=
-                    by * sum[head * tn_linear_sum_floats(a->plan) + place(s, m, c)];
-}
-
-void tn_linear_sum_take(const struct tn_linear_group *a, float *sum, const float *St)
-{
-    const struct tn_linear_sizes *const s = &a->sizes;
-    const size_t floats = tn_linear_sum_floats(a->plan);
-
-    memset(sum, 0, a->heads * floats * sizeof(float));
-    for (size_t head = 0; head < a->heads; head++)
-        for (size_t m = 0; m < s->rows; m++)
-            for (size_t c = 0; c < s->C; c++)
-                sum[head * floats + place(s, m, c)] = St[(head * s->rows + m) * s->St_ld + c];
+                    by * sum[head * tn_linear_sum_floats(a->plan) +
+                             (m < s->M ? c * ld + m : s->C * ld + c)];
 }
 
 /* ---- One position ------------------------------------------------------- */

@@ -29,248 +29,291 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
     const size_t C = plan->map.C, M = plan->M;
     const size_t C_ld = tn_padded(plan->host.kernels, C),
                  width = tn_padded(plan->host.kernels, M);
-    const size_t rows = normalises ? M + 1 : M;
 
     return (struct tn_linear_sizes){
         .normalises = normalises,
         .C = C,
         .M = M,
-        .rows = rows,
+        .rows = normalises ? M + 1 : M,
         .C_ld = C_ld,
-        .M_ld = tn_padded(plan->host.kernels, M + 1),
-        .o_ld = tn_max(C_ld, width),
         .width = width,
         .S_ld = state_ld(width),
         .St_ld = state_ld(C_ld),
-        .kept = rows * C_ld,
         .chunk = chunk < 0.0 ? tn_recurrence_chunk(tn_max(C, M)) : (size_t)chunk,
         .streams = plan->B * plan->H * plan->N * tn_min(plan->D, M) >= streamed_floats,
     };
 }
 
+/* A power of two between positions would make a head's rows meet in a few sets of the cache: a
+ * line comes between, where there are several heads. */
+enum { LINE = 16 };
+
+static size_t position_ld(const struct tn_linear_group *a, struct tn_linear_packed tile)
+{
+    return a->heads * tile.ld + (a->heads > 1 ? LINE : 0);
+}
+
+static struct tn_linear_packed packed_take(size_t rows, size_t ld, struct tn_arena *arena)
+{
+    return (struct tn_linear_packed){tn_arena_floats(arena, rows * (ld + LINE / 2)), ld};
+}
+
+size_t tn_linear_packed_floats(const tarn_attention *plan)
+{
+    const struct tn_kernels *const kernels = plan->host.kernels;
+
+    return 2 * (tn_padded(kernels, plan->map.C) + tn_padded(kernels, plan->M + 1) + LINE);
+}
+
 struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
-                                            size_t slopes, struct tn_arena *arena)
+                                            size_t rows, struct tn_arena *arena)
 {
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
-    const size_t rows = heads * T;
+    const size_t M_ld = tn_padded(plan->host.kernels, s.M + 1);
     const size_t chunk_floats =
         tn_recurrence_scratch(plan->host.kernels, s.chunk, tn_max(s.C, s.rows));
 
     return (struct tn_linear_tiles){
-        .q = tn_arena_floats(arena, rows * s.C_ld),
-        .k = tn_arena_floats(arena, rows * s.C_ld),
-        .v = tn_arena_floats(arena, rows * s.M_ld),
-        .g = tn_arena_floats(arena, rows * s.M_ld),
-        .o = tn_arena_floats(arena, rows * s.o_ld),
-        .den = tn_arena_floats(arena, rows),
+        .q = packed_take(rows, s.C_ld, arena),
+        .k = packed_take(rows, s.C_ld, arena),
+        .v = packed_take(rows, M_ld, arena),
+        .g = packed_take(rows, M_ld, arena),
+        .o = packed_take(heads * T, tn_max(s.C_ld, s.width), arena),
+        .den = tn_arena_floats(arena, heads * T),
         .S = tn_arena_floats(arena, heads * s.C * s.S_ld),
         .R = tn_arena_floats(arena, heads * s.C * s.S_ld),
         .z = tn_arena_floats(arena, heads * s.C_ld),
         .far_z = tn_arena_floats(arena, heads * s.C_ld),
         .St = tn_arena_floats(arena, heads * s.rows * s.St_ld),
         .Rt = tn_arena_floats(arena, heads * s.rows * s.St_ld),
-        .slopes = tn_arena_floats(arena, heads * slopes),
         .chunk = tn_arena_floats(arena, chunk_floats),
+        .rows = rows,
     };
+}
+
+static void clear(struct tn_linear_packed tile, size_t rows)
+{
+    memset(tile.at, 0, rows * (tile.ld + LINE / 2) * sizeof(float));
 }
 
 void tn_linear_group_open(struct tn_linear_group *a)
 {
     const struct tn_linear_sizes s = a->sizes = tn_linear_sizes_of(a->plan);
-    const size_t rows = a->heads * T;
+    const struct tn_linear_tiles *const t = a->tiles;
 
     a->length = tn_key_length(a->call, a->b);
-    memset(a->tiles->q, 0, rows * s.C_ld * sizeof(float));
-    memset(a->tiles->k, 0, rows * s.C_ld * sizeof(float));
-    memset(a->tiles->v, 0, rows * s.M_ld * sizeof(float));
-    memset(a->tiles->g, 0, rows * s.M_ld * sizeof(float));
+    if (s.C_ld > s.C) {
+        clear(t->q, t->rows);
+        clear(t->k, t->rows);
+    }
+    if (s.width > s.M) {
+        clear(t->v, t->rows);
+        clear(t->g, t->rows);
+    }
+    for (size_t position = 0; position < t->rows / a->heads; position++)
+        for (size_t head = 0; head < a->heads; head++)
+            t->v.at[position * position_ld(a, t->v) + head * t->v.ld + s.M] = 1.0f;
 }
 
-/* ---- Order -------------------------------------------------------------- */
+/* ---- Rows of a tile ----------------------------------------------------- */
 
-/* Rows i .. i+n of the tile that starts at position `from`. */
-struct rows {
-    size_t from, i, n;
-};
-
-static struct rows rows_all(size_t from, size_t n)
+struct tn_linear_rows tn_linear_rows(const struct tn_linear_group *a,
+                                     struct tn_linear_packed tile, size_t head, size_t from)
 {
-    return (struct rows){from, 0, n};
+    const size_t position = a->keeps ? from - a->first : 0, ld = position_ld(a, tile);
+
+    return (struct tn_linear_rows){tile.at + position * ld + head * tile.ld, (ptrdiff_t)ld};
 }
 
-/* Those whose positions are below `length`, and those that are not. */
-static struct rows rows_before(struct rows rows, size_t length)
+struct tn_linear_rows tn_linear_results(const struct tn_linear_group *a, size_t head)
 {
-    rows.n = rows.from < length ? tn_min(rows.n, length - rows.from) : 0;
-    return rows;
+    return (struct tn_linear_rows){a->tiles->o.at + head * a->tiles->o.ld,
+                                   (ptrdiff_t)position_ld(a, a->tiles->o)};
 }
 
-static struct rows rows_after(struct rows rows, size_t length)
-{
-    const size_t before = rows_before(rows, length).n;
-
-    return (struct rows){rows.from, before, rows.n - before};
-}
-
-/* The order in which rows lie in an array: `inner` runs over heads if a position's heads are
- * closer together than a head's positions. */
+/* Rows go to and from the caller's arrays in the order in which they lie there: all positions
+ * of a head that is alone in one call, else one call for the heads of each position. */
 struct order {
-    bool heads_inner;
-    size_t outer, inner;
+    size_t calls, rows;
 };
 
-static struct order order_of(const struct tn_linear_group *a, ptrdiff_t head,
-                             ptrdiff_t position, struct rows rows)
+static struct order order_of(const struct tn_linear_group *a, size_t n)
 {
-    if (a->heads > 1 && tn_magnitude(head) < tn_magnitude(position))
-        return (struct order){true, rows.n, a->heads};
-    return (struct order){false, a->heads, rows.n};
+    return a->heads == 1 ? (struct order){1, n} : (struct order){n, a->heads};
 }
 
-/* Distances of rows along the two directions of an order. */
-struct strides {
-    ptrdiff_t outer, inner;
-};
-
-static struct strides strides_of(struct order order, ptrdiff_t head, ptrdiff_t position)
+/* From row to row of a call, in arrays and in columns of one number per position. */
+static ptrdiff_t row_ld(const struct tn_linear_group *a, ptrdiff_t head, ptrdiff_t position)
 {
-    return order.heads_inner ? (struct strides){position, head}
-                             : (struct strides){head, position};
+    return a->heads == 1 ? position : head;
 }
 
-static struct strides tile_strides(struct order order, size_t ld)
+/* Those of n positions whose keys exist. */
+static size_t existing(size_t from, size_t n, size_t length)
 {
-    return strides_of(order, (ptrdiff_t)(T * ld), (ptrdiff_t)ld);
+    return from < length ? tn_min(n, length - from) : 0;
 }
 
-/* Inverse denominators are kept for each position, B x H x N: where the rows' start. */
-static size_t kept_from(const struct tn_linear_group *a, size_t from)
+/* Inverse denominators are kept for each position, B x H x N. */
+static float *inverses_at(const struct tn_linear_group *a, size_t position)
 {
-    return (a->b * a->plan->H + a->h) * a->plan->N + from;
+    return a->call->saved + (a->b * a->plan->H + a->h) * a->plan->N + position;
 }
 
 /* ---- In ----------------------------------------------------------------- */
 
-/* tile = phi(x). */
-static void load_features(const struct tn_linear_group *a, float *tile, tarn_input x,
-                          struct rows rows)
+/* Heads that one call of the map takes as one wide row; ld: floats between packed heads. */
+static size_t heads_at_once(const struct tn_linear_group *a, ptrdiff_t head, size_t ld)
 {
-    const struct order order = order_of(a, x.head, x.position, rows);
-    const struct strides to = tile_strides(order, a->sizes.C_ld);
-    const struct strides at = strides_of(order, x.head, x.position);
-    const float *const first = tn_in(x, a->b, a->h, rows.from);
+    const bool adjacent = head == (ptrdiff_t)a->plan->D && ld == a->plan->D;
 
-    for (size_t i = 0; i < order.outer; i++)
-        tn_feature_map_forward(&a->plan->map, tile + (ptrdiff_t)i * to.outer, to.inner,
-                               first + (ptrdiff_t)i * at.outer, at.inner, order.inner);
+    return adjacent && a->plan->map.row->elementwise ? a->heads : 1;
 }
 
-/* v' = (v, 1). */
-static void load_values(const struct tn_linear_group *a, struct rows rows)
+/* tile = phi(x). */
+static void load_features(const struct tn_linear_group *a, struct tn_linear_packed tile,
+                          tarn_input x, size_t from, size_t n)
+{
+    const size_t wide = heads_at_once(a, x.head, tile.ld);
+    const struct tn_feature_map map = tn_feature_map_wide(&a->plan->map, wide);
+
+    for (size_t head = 0; head < a->heads; head += wide) {
+        const struct tn_linear_rows to = tn_linear_rows(a, tile, head, from);
+
+        tn_feature_map_forward(&map, to.at, to.ld, tn_in(x, a->b, a->h + head, from),
+                               x.position, n);
+    }
+}
+
+static void load_queries(const struct tn_linear_group *a, size_t from, size_t n)
+{
+    load_features(a, a->tiles->q, a->call->arrays->in[TN_QUERY], from, n);
+}
+
+/* v' = (v, 1), of which the last column is there from the start. */
+static void load_values(const struct tn_linear_group *a, size_t from, size_t n)
 {
     const tarn_input v = a->call->arrays->in[TN_VALUE];
-    const struct order order = order_of(a, v.head, v.position, rows);
-    const struct strides to = tile_strides(order, a->sizes.M_ld);
-    const struct strides at = strides_of(order, v.head, v.position);
-    const float *const first = tn_in(v, a->b, a->h, rows.from);
+    const struct tn_linear_rows to = tn_linear_rows(a, a->tiles->v, 0, from);
+    const struct order order = order_of(a, n);
 
-    for (size_t i = 0; i < order.outer; i++)
+    for (size_t i = 0; i < order.calls; i++)
         a->plan->host.kernels->scale_rows(
-            a->tiles->v + (ptrdiff_t)i * to.outer, to.inner, first + (ptrdiff_t)i * at.outer,
-            at.inner, (struct tn_column){0}, order.inner, a->sizes.M, false);
-    for (size_t head = 0; head < a->heads; head++)
-        for (size_t i = 0; i < rows.n; i++)
-            a->tiles->v[(head * T + i) * a->sizes.M_ld + a->sizes.M] = 1.0f;
-}
-
-static void clear_rows(const struct tn_linear_group *a, float *tile, size_t ld,
-                       struct rows rows)
-{
-    for (size_t head = 0; head < a->heads; head++)
-        memset(tile + (head * T + rows.i) * ld, 0, rows.n * ld * sizeof(float));
-}
-
-void tn_linear_load_queries(const struct tn_linear_group *a, size_t from, size_t n)
-{
-    load_features(a, a->tiles->q, a->call->arrays->in[TN_QUERY], rows_all(from, n));
+            to.at + (ptrdiff_t)i * to.ld, (ptrdiff_t)a->tiles->v.ld,
+            tn_in(v, a->b, a->h, from + i), row_ld(a, v.head, v.position),
+            (struct tn_column){0}, order.rows, a->sizes.M, false);
 }
 
 /* Keys past the length are zero behind phi, and so are their values, whatever stands there. */
-void tn_linear_load_keys(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_keys(const struct tn_linear_group *a, size_t from, size_t n)
 {
-    const struct rows rows = rows_all(from, n);
-    const struct rows there = rows_before(rows, a->length), past = rows_after(rows, a->length);
+    const size_t there = existing(from, n, a->length);
+    const struct tn_linear_rows k = tn_linear_rows(a, a->tiles->k, 0, from);
+    const struct tn_linear_rows v = tn_linear_rows(a, a->tiles->v, 0, from);
 
-    load_features(a, a->tiles->k, a->call->arrays->in[TN_KEY], there);
-    load_values(a, there);
-    clear_rows(a, a->tiles->k, a->sizes.C_ld, past);
-    clear_rows(a, a->tiles->v, a->sizes.M_ld, past);
+    load_features(a, a->tiles->k, a->call->arrays->in[TN_KEY], from, there);
+    load_values(a, from, there);
+    for (size_t i = there; i < n; i++)
+        for (size_t head = 0; head < a->heads; head++) {
+            memset(k.at + (ptrdiff_t)i * k.ld + head * a->tiles->k.ld, 0,
+                   a->sizes.C * sizeof(float));
+            memset(v.at + (ptrdiff_t)i * v.ld + head * a->tiles->v.ld, 0,
+                   a->sizes.M * sizeof(float));
+        }
 }
 
-/* g = dy times the inverse denominators. With `y`, dots become dy . y. */
-static void load_scaled(const struct tn_linear_group *a, struct rows rows, const float *y)
+/* g = dy times the inverse denominators, and dots = dy . y if it normalises. */
+static void load_scaled(const struct tn_linear_group *a, size_t from, size_t n)
 {
     const tarn_input dy = a->call->arrays->dy;
-    const tarn_output out = a->call->arrays->y;
-    const struct order order = order_of(a, dy.head, dy.position, rows);
-    const struct strides to = tile_strides(order, a->sizes.M_ld), dots = tile_strides(order, 1);
-    const struct strides at = strides_of(order, dy.head, dy.position);
-    const struct strides y_at = strides_of(order, out.head, out.position);
-    const struct strides kept = strides_of(order, (ptrdiff_t)a->plan->N, 1);
-    const float *const first = tn_in(dy, a->b, a->h, rows.from);
-    float *const inverses =
-        a->sizes.normalises ? a->call->saved + kept_from(a, rows.from) : NULL;
+    const tarn_output y = a->call->arrays->y;
+    const struct tn_kernels *const kernels = a->plan->host.kernels;
+    const struct tn_linear_rows to = tn_linear_rows(a, a->tiles->g, 0, from);
+    const ptrdiff_t ld = (ptrdiff_t)a->tiles->g.ld, dy_ld = row_ld(a, dy.head, dy.position);
+    const struct order order = order_of(a, n);
 
-    for (size_t i = 0; i < order.outer; i++) {
-        const ptrdiff_t row = (ptrdiff_t)i;
-        const struct tn_column by = {inverses ? inverses + row * kept.outer : NULL,
-                                     inverses ? kept.inner : 0};
+    for (size_t i = 0; i < order.calls; i++) {
+        float *const g = to.at + (ptrdiff_t)i * to.ld;
+        const float *const at = tn_in(dy, a->b, a->h, from + i);
 
-        if (y)
-            a->plan->host.kernels->scale_dot_rows(
-                a->tiles->g + row * to.outer, to.inner, first + row * at.outer, at.inner, by,
-                (struct tn_column){a->tiles->den + row * dots.outer, dots.inner},
-                y + row * y_at.outer, y_at.inner, order.inner, a->sizes.M);
-        else
-            a->plan->host.kernels->scale_rows(a->tiles->g + row * to.outer, to.inner,
-                                              first + row * at.outer, at.inner, by, order.inner,
-                                              a->sizes.M, false);
+        if (a->sizes.normalises) {
+            const struct tn_column by = {inverses_at(a, from + i),
+                                         row_ld(a, (ptrdiff_t)a->plan->N, 1)};
+            const struct tn_column dots = {a->tiles->den + i, row_ld(a, T, 1)};
+
+            kernels->scale_dot_rows(g, ld, at, dy_ld, by, dots, tn_out(y, a->b, a->h, from + i),
+                                    row_ld(a, y.head, y.position), order.rows, a->sizes.M);
+        } else {
+            kernels->scale_rows(g, ld, at, dy_ld, (struct tn_column){0}, order.rows, a->sizes.M,
+                                false);
+        }
     }
 }
 
-/* Through y = n / d:  dn = dy / d,  dd = -(dy . y) / d; a denominator held at eps has no slope.
- * */
-static void find_slopes(const struct tn_linear_group *a, size_t head, size_t from, size_t n,
-                        float *slopes)
+/* Through y = n / d:  dn = dy / d,  dd = -(dy . y) / d; a denominator held at eps has no
+ * gradient. */
+static void load_gradients(const struct tn_linear_group *a, size_t from, size_t n)
 {
     const float most = 1.0f / (float)a->plan->options.value[TN_LINEAR_EPS];
-    const float *const inverses = a->call->saved + kept_from(a, from) + head * a->plan->N;
 
-    for (size_t i = 0; i < n; i++) {
-        const float by = inverses[i];
+    load_scaled(a, from, n);
+    for (size_t head = 0; head < a->heads && a->sizes.normalises; head++) {
+        const struct tn_linear_rows g = tn_linear_rows(a, a->tiles->g, head, from);
+        const float *const inverses = inverses_at(a, from) + head * a->plan->N;
+        const float *const dots = a->tiles->den + head * T;
 
-        slopes[i] = a->tiles->den[head * T + i] * (fabsf(by) < most ? -by : 0.0f);
+        for (size_t i = 0; i < n; i++) {
+            const float by = inverses[i];
+
+            g.at[(ptrdiff_t)i * g.ld + (ptrdiff_t)a->sizes.M] =
+                dots[i] * (fabsf(by) < most ? -by : 0.0f);
+        }
     }
 }
 
-void tn_linear_load_gradients(const struct tn_linear_group *a, size_t from, size_t n,
-                              bool again)
+void tn_linear_load(const struct tn_linear_group *a, unsigned arrays, size_t from, size_t n)
 {
-    const bool first = a->sizes.normalises && !again;
+    if (arrays & TN_LINEAR_QUERIES)
+        load_queries(a, from, n);
+    if (arrays & TN_LINEAR_KEYS)
+        load_keys(a, from, n);
+    if (arrays & TN_LINEAR_GRADIENTS)
+        load_gradients(a, from, n);
+}
 
-    load_scaled(a, rows_all(from, n),
-                first ? tn_out(a->call->arrays->y, a->b, a->h, from) : NULL);
-    for (size_t head = 0; head < a->heads && a->sizes.normalises; head++) {
-        float *const dots = a->tiles->den + head * T; /* slopes that no later pass asks for */
-        float *const slopes = a->plan->causal
-                                  ? a->slopes.at + head * a->slopes.ld + (from - a->slopes.from)
-                                  : dots;
+/* Inline, because gcc removes calls of functions of its file that do nothing but prefetch. */
+static inline __attribute__((always_inline)) void prefetch_rows(const struct tn_linear_group *a,
+                                                                size_t head, tarn_input x,
+                                                                size_t width, size_t from,
+                                                                size_t to)
+{
+    const size_t line = 64;
 
-        if (first)
-            find_slopes(a, head, from, n, slopes);
-        for (size_t i = 0; i < n; i++)
-            a->tiles->g[(head * T + i) * a->sizes.M_ld + a->sizes.M] = slopes[i];
+    for (size_t i = from; i < to; i++) {
+        const char *const row = (const char *)tn_in(x, a->b, a->h + head, i);
+
+        for (size_t byte = 0; byte < width * sizeof(float); byte += line)
+            __builtin_prefetch(row + byte, 0, 2);
     }
+}
+
+void tn_linear_prefetch(const struct tn_linear_group *a, unsigned arrays, size_t head,
+                        size_t from, size_t to)
+{
+    const tarn_attention_arrays *const x = a->call->arrays;
+    const size_t D = a->plan->D, M = a->plan->M;
+
+    if (arrays & TN_LINEAR_QUERIES)
+        prefetch_rows(a, head, x->in[TN_QUERY], D, from, to);
+    if (arrays & TN_LINEAR_KEYS) {
+        prefetch_rows(a, head, x->in[TN_KEY], D, from, to);
+        prefetch_rows(a, head, x->in[TN_VALUE], M, from, to);
+    }
+    if (arrays & TN_LINEAR_GRADIENTS)
+        prefetch_rows(a, head, x->dy, M, from, to);
+    if (arrays & TN_LINEAR_GRADIENTS && a->sizes.normalises)
+        prefetch_rows(a, head, (tarn_input){x->y.data, x->y.batch, x->y.position, x->y.head}, M,
+                      from, to);
 }
 
 /* ---- Out ---------------------------------------------------------------- */
@@ -292,8 +335,7 @@ static void invert(const struct tn_linear_group *a, size_t from, size_t n)
         for (size_t i = 0; i < n; i++)
             den[i] = tn_linear_inverse(a->plan, den[i]);
         if (a->call->saved)
-            memcpy(a->call->saved + kept_from(a, from) + head * a->plan->N, den,
-                   n * sizeof(float));
+            memcpy(inverses_at(a, from) + head * a->plan->N, den, n * sizeof(float));
     }
 }
 
@@ -301,75 +343,74 @@ static void invert(const struct tn_linear_group *a, size_t from, size_t n)
 static void store_rows(const struct tn_linear_group *a, tarn_output out, float *by, size_t from,
                        size_t n)
 {
-    const struct order order = order_of(a, out.head, out.position, rows_all(from, n));
-    const struct strides to = strides_of(order, out.head, out.position);
-    const struct strides at = tile_strides(order, a->sizes.o_ld),
-                         by_at = tile_strides(order, 1);
-    float *const first = tn_out(out, a->b, a->h, from);
+    const struct order order = order_of(a, n);
+    const struct tn_linear_rows o = tn_linear_results(a, 0);
 
-    for (size_t i = 0; i < order.outer; i++) {
-        const ptrdiff_t row = (ptrdiff_t)i;
-
+    for (size_t i = 0; i < order.calls; i++)
         a->plan->host.kernels->scale_rows(
-            first + row * to.outer, to.inner, a->tiles->o + row * at.outer, at.inner,
-            (struct tn_column){by ? by + row * by_at.outer : NULL, by ? by_at.inner : 0},
-            order.inner, a->sizes.M, a->sizes.streams);
-    }
+            tn_out(out, a->b, a->h, from + i), row_ld(a, out.head, out.position),
+            o.at + (ptrdiff_t)i * o.ld, (ptrdiff_t)a->tiles->o.ld,
+            (struct tn_column){by ? by + i : NULL, row_ld(a, T, 1)}, order.rows, a->sizes.M,
+            a->sizes.streams);
+}
+
+static float *pending_at(const struct tn_linear_group *a, size_t head, size_t position)
+{
+    return a->pending.at + head * a->pending.ld + position - a->pending.from;
 }
 
 /* (12) */
 void tn_linear_store_output(const struct tn_linear_group *a, size_t from, size_t n)
 {
-    const bool divides = a->sizes.normalises && !a->sums.at;
+    const bool divides = a->sizes.normalises && !a->pending.at;
 
     if (divides)
         invert(a, from, n);
     store_rows(a, a->call->arrays->y, divides ? a->tiles->den : NULL, from, n);
-    for (size_t head = 0; head < a->heads && a->sums.at; head++)
-        memcpy(a->sums.at + head * a->sums.ld + from - a->sums.from, a->tiles->den + head * T,
-               n * sizeof(float));
+    for (size_t head = 0; head < a->heads && a->pending.at; head++)
+        memcpy(pending_at(a, head, from), a->tiles->den + head * T, n * sizeof(float));
 }
 
-/* What was stored with `sums`. */
+/* What was stored with `pending`. */
 void tn_linear_load_output(const struct tn_linear_group *a, size_t from, size_t n)
 {
     for (size_t head = 0; head < a->heads; head++) {
+        const struct tn_linear_rows o = tn_linear_results(a, head);
+
         for (size_t i = 0; i < n; i++)
-            memcpy(a->tiles->o + (head * T + i) * a->sizes.o_ld,
+            memcpy(o.at + (ptrdiff_t)i * o.ld,
                    tn_out(a->call->arrays->y, a->b, a->h + head, from + i),
                    a->sizes.M * sizeof(float));
-        memcpy(a->tiles->den + head * T, a->sums.at + head * a->sums.ld + from - a->sums.from,
-               n * sizeof(float));
+        memcpy(a->tiles->den + head * T, pending_at(a, head, from), n * sizeof(float));
     }
 }
 
-static void clear_gradients(const struct tn_linear_group *a, tarn_output dx, struct rows rows)
+static void clear_gradients(const struct tn_linear_group *a, tarn_output dx, size_t from,
+                            size_t n)
 {
-    for (size_t i = 0; i < rows.n; i++)
+    for (size_t i = 0; i < n; i++)
         for (size_t head = 0; head < a->heads; head++)
-            memset(tn_out(dx, a->b, a->h + head, rows.from + rows.i + i), 0,
-                   a->plan->D * sizeof(float));
+            memset(tn_out(dx, a->b, a->h + head, from + i), 0, a->plan->D * sizeof(float));
 }
 
 void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, tarn_input x,
-                               const float *phi, size_t from, size_t n, size_t length)
+                               struct tn_linear_packed phi, size_t from, size_t n,
+                               size_t length)
 {
-    const struct rows rows = rows_all(from, n), there = rows_before(rows, length);
-    const struct order order = order_of(a, dx.head, dx.position, there);
-    const struct strides to = strides_of(order, dx.head, dx.position);
-    const struct strides at = strides_of(order, x.head, x.position);
-    const struct strides in = tile_strides(order, a->sizes.o_ld);
-    const struct strides mapped = tile_strides(order, a->sizes.C_ld);
-    float *const dx_first = tn_out(dx, a->b, a->h, from);
-    const float *const x_first = tn_in(x, a->b, a->h, from);
+    const size_t there = existing(from, n, length), ld = a->tiles->o.ld;
+    const bool adjacent = dx.head == x.head && phi.ld == ld;
+    const size_t wide = adjacent ? heads_at_once(a, x.head, ld) : 1;
+    const struct tn_feature_map map = tn_feature_map_wide(&a->plan->map, wide);
 
-    for (size_t i = 0; i < order.outer; i++)
-        tn_feature_map_backward(&a->plan->map, dx_first + (ptrdiff_t)i * to.outer, to.inner,
-                                a->tiles->o + (ptrdiff_t)i * in.outer, in.inner,
-                                x_first + (ptrdiff_t)i * at.outer, at.inner,
-                                phi + (ptrdiff_t)i * mapped.outer, mapped.inner, order.inner,
-                                a->sizes.streams);
-    clear_gradients(a, dx, rows_after(rows, length));
+    for (size_t head = 0; head < a->heads; head += wide) {
+        const struct tn_linear_rows mapped = tn_linear_rows(a, phi, head, from);
+        const struct tn_linear_rows dphi = tn_linear_results(a, head);
+
+        tn_feature_map_backward(&map, tn_out(dx, a->b, a->h + head, from), dx.position, dphi.at,
+                                dphi.ld, tn_in(x, a->b, a->h + head, from), x.position,
+                                mapped.at, mapped.ld, there, a->sizes.streams);
+    }
+    clear_gradients(a, dx, from + there, n - there);
 }
 
 void tn_linear_store_dv(const struct tn_linear_group *a, size_t from, size_t n)

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "layer/linear_tasks.h"
+
+enum {
+    HEADS_ENOUGH = 8, /* sequences x heads to spread over threads without parts */
+    PARTS_MAX = 32,   /* of all heads */
+    PART_MIN = 512,   /* positions */
+    SEGMENT_MIN = 1056,
+    ROWS_PER_SUM = 32,    /* floats of rows for each float of sums that is kept */
+    PACKED_MAX = 3 << 19, /* floats of packed rows of a thread: what a cache may hold */
+    BLOCKS = 4            /* of a thread at once, where blocks are tasks */
+};
+
+/* ---- Parts and segments ------------------------------------------------- */
+
+static size_t head_count(const tarn_attention *plan)
+{
+    return plan->B * plan->H;
+}
+
+static size_t tiles_of(size_t positions, size_t parts)
+{
+    return tn_round_up(tn_blocks(positions, parts), TN_LINEAR_TILE);
+}
+
+static size_t segment_of(const tarn_attention *plan)
+{
+    const size_t rows = 2 * (plan->D + plan->M);
+    const size_t length = tn_blocks(tn_linear_sum_floats(plan) * ROWS_PER_SUM, rows);
+
+    return tiles_of(tn_min(plan->N, tn_max(SEGMENT_MIN, length)), 1);
+}
+
+struct tn_linear_cut tn_linear_cut_of(const tarn_attention *plan)
+{
+    const bool keeps = tn_linear_sizes_of(plan).normalises; /* dot_product.c has no place */
+    const bool few = head_count(plan) < HEADS_ENOUGH;
+    const size_t positions = tn_max(plan->N, plan->Nk);
+    const size_t parts =
+        few ? tn_max(1, tn_min(PARTS_MAX / head_count(plan), positions / PART_MIN)) : 1;
+    struct tn_linear_cut cut = {
+        .parts = parts,
+        .q_part = tiles_of(plan->N, parts),
+        .k_part = tiles_of(plan->Nk, parts),
+        .segment = tiles_of(plan->N, parts),
+    };
+
+    if (keeps && plan->causal && parts == 1)
+        cut.segment = segment_of(plan);
+    if (keeps && plan->causal)
+        cut.kept = tn_blocks(plan->N, cut.segment) - 1;
+    else
+        cut.kept = keeps && (few || plan->Nk >= tn_linear_sum_floats(plan));
+    return cut;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+/* Heads that go together at most, leaving work for every thread. The size of the workspace
+ * depends on it, results do not. */
+static size_t group_max(const tarn_attention *plan, struct tn_linear_cut cut)
+{
+    const size_t tasks = head_count(plan) * cut.parts;
+
+    return tn_max(1, tn_min(tn_min(plan->H, TN_LINEAR_GROUP), tasks / plan->host.threads));
+}
+
+/* Rows that a thread keeps packed: those of a tile, and of a causal segment if they fit in a
+ * cache. */
+static size_t packed_rows(const tarn_attention *plan, struct tn_linear_cut cut, size_t group)
+{
+    const size_t most = PACKED_MAX / tn_linear_packed_floats(plan);
+    const size_t segment = plan->causal ? tn_min(most, group * cut.segment) : 0;
+
+    return tn_max(group * TN_LINEAR_TILE, segment);
+}
+
+/* The inverse of one denominator per position, then sums. */
+static size_t inverses(const tarn_attention *plan)
+{
+    return tn_linear_sizes_of(plan).normalises ? head_count(plan) * plan->N : 0;
+}
+
+static size_t sums_floats(const tarn_attention *plan, size_t count)
+{
+    return count * head_count(plan) * tn_linear_sum_floats(plan);
+}
+
+size_t tn_linear_saved(const tarn_attention *plan)
+{
+    return inverses(plan) + sums_floats(plan, tn_linear_cut_of(plan).kept);
+}
+
+/* Of parts: causal, none starts from the sum over the last (of R: over the first). */
+static struct tn_linear_sums sums_take(const tarn_attention *plan, struct tn_linear_cut cut,
+                                       struct tn_arena *arena)
+{
+    const size_t count = cut.parts == 1 ? 0 : plan->causal ? cut.parts - 1 : cut.parts;
+
+    return (struct tn_linear_sums){tn_arena_floats(arena, sums_floats(plan, count)), count};
+}
+
+/* Blocks as tasks where heads alone would leave a quarter of the threads idle. Results do not
+ * depend on it. */
+static size_t block_tasks(const tarn_attention *plan)
+{
+    const size_t rounds = tn_blocks(head_count(plan), plan->host.threads);
+    const bool enough = 4 * head_count(plan) >= 3 * rounds * plan->host.threads;
+
+    return plan->causal && !enough && plan->N > TN_LINEAR_BLOCK ? BLOCKS * plan->host.threads
+                                                                : 0;
+}
+
+static struct tn_linear_work lay_out(const tarn_attention *plan, struct tn_arena *arena)
+{
+    const struct tn_linear_cut cut = tn_linear_cut_of(plan);
+    const size_t group = group_max(plan, cut);
+    struct tn_linear_work work = {.cut = cut, .blocks = block_tasks(plan)};
+
+    work.tiles = tn_arena_take(arena, plan->host.threads, sizeof *work.tiles);
+    work.S = sums_take(plan, cut, arena);
+    work.R = sums_take(plan, cut, arena);
+    if (work.blocks > 0) {
+        work.ends = tn_arena_floats(arena, sums_floats(plan, work.blocks + 1));
+        work.pending = tn_arena_floats(arena, head_count(plan) * plan->N);
+    }
+    for (size_t t = 0; t < plan->host.threads; t++) {
+        const struct tn_linear_tiles tiles =
+            tn_linear_tiles_take(plan, group, packed_rows(plan, cut, group), arena);
+
+        if (work.tiles)
+            work.tiles[t] = tiles;
+    }
+    return work;
+}
+
+void tn_linear_work_size(const tarn_attention *plan, struct tn_arena *arena)
+{
+    lay_out(plan, arena);
+}
+
+/* Heads go together only where they lie together. */
+struct tn_linear_work tn_linear_work_open(const struct tn_attention_call *call)
+{
+    const tarn_attention *const plan = call->plan;
+    const tarn_input q = call->arrays->in[TN_QUERY];
+    struct tn_arena arena = tn_arena_over(call->work);
+    struct tn_linear_work work = lay_out(plan, &arena);
+
+    work.call = call;
+    work.group =
+        tn_magnitude(q.head) < tn_magnitude(q.position) ? group_max(plan, work.cut) : 1;
+    work.groups = tn_blocks(plan->H, work.group);
+    if (call->saved)
+        work.saved = (struct tn_linear_sums){call->saved + inverses(plan), work.cut.kept};
+    return work;
+}
+
+/* ---- Tasks -------------------------------------------------------------- */
+
+struct tn_linear_task tn_linear_task_open(const struct tn_linear_work *work, size_t index,
+                                          size_t thread)
+{
+    const tarn_attention *const plan = work->call->plan;
+    const size_t h = index % work->groups * work->group;
+    struct tn_linear_task task = {
+        .work = work,
+        .group = {.plan = plan,
+                  .call = work->call,
+                  .tiles = &work->tiles[thread],
+                  .b = index / work->groups % plan->B,
+                  .h = h,
+                  .heads = tn_min(work->group, plan->H - h)},
+        .part = index / (plan->B * work->groups),
+    };
+
+    tn_linear_group_open(&task.group);
+    return task;
+}
+
+size_t tn_linear_task_count(const struct tn_linear_work *work)
+{
+    return work->cut.parts * work->call->plan->B * work->groups;
+}
+
+float *tn_linear_sums_at(const struct tn_linear_task *task, struct tn_linear_sums sums,
+                         size_t i)
+{
+    const struct tn_linear_group *const a = &task->group;
+    const size_t head = (i * a->plan->B + a->b) * a->plan->H + a->h;
+
+    return i < sums.count ? sums.at + head * tn_linear_sum_floats(a->plan) : NULL;
+}
+
+/* ---- Prefix sums -------------------------------------------------------- */
+
+struct scan {
+    const tarn_attention *plan;
+    struct tn_linear_sums sums;
+    bool suffix;
+};
+
+static void scan_head(void *arg, size_t head, size_t thread)
+{
+    const struct scan *const scan = arg;
+    const size_t floats = tn_linear_sum_floats(scan->plan);
+    const size_t stride = head_count(scan->plan) * floats, count = scan->sums.count;
+    float *const first = scan->sums.at + head * floats;
+
+    (void)thread;
+    for (size_t i = 1; i < count; i++) {
+        const size_t at = scan->suffix ? count - 1 - i : i;
+        const size_t done = scan->suffix ? at + 1 : at - 1;
+
+        scan->plan->host.kernels->axpy(first + at * stride, 1.0f, first + done * stride,
+                                       floats);
+    }
+}
+
+void tn_linear_scan(const struct tn_linear_work *work, struct tn_linear_sums sums, bool suffix)
+{
+    const tarn_attention *const plan = work->call->plan;
+    struct scan scan = {plan, sums, suffix};
+
+    tn_parallel(plan->host.threads, head_count(plan), scan_head, &scan);
+}
