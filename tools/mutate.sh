@@ -26,7 +26,7 @@ mutations() {
     mutate "linear: keys past a length not cleared" $tile \
         's/^ *a->sizes.C \* sizeof(float));/0);/' test_masking test_definition
     mutate "linear: values have no column of ones" $tile \
-        's/+ s.M\] = 1.0f;/+ s.M] = 0.0f;/' $linear
+        's/+ a->sizes.M\] = 1.0f;/+ a->sizes.M] = 0.0f;/' $linear
     mutate "linear: gradient of keys past a length" $tile \
         's/clear_gradients(a, dx, from + there, n - there)/clear_gradients(a, dx, from, 0)/' \
         test_masking

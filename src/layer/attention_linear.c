@@ -249,6 +249,8 @@ static void run_segments(void *arg, size_t index, size_t thread)
     const struct range segments = segments_of(&task);
 
     a->keeps = a->heads * task.work->cut.segment <= a->tiles->rows;
+    if (a->keeps)
+        tn_linear_group_clear(a, task.work->cut.segment);
     tn_linear_sum_load_t(a, a->tiles->Rt, tn_linear_sums_at(&task, task.work->R, task.part));
     add_dstate1(a, queries_of(&task).to >= near_from(a), 1.0f);
     for (size_t segment = segments.to; segment-- > segments.from;) {

@@ -91,28 +91,33 @@ struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t h
     };
 }
 
-static void clear(struct tn_linear_packed tile, size_t rows)
+static void clear(const struct tn_linear_group *a, struct tn_linear_packed tile, size_t n)
 {
-    memset(tile.at, 0, rows * (tile.ld + LINE / 2) * sizeof(float));
+    memset(tile.at, 0, n * position_ld(a, tile) * sizeof(float));
+}
+
+void tn_linear_group_clear(const struct tn_linear_group *a, size_t n)
+{
+    const struct tn_linear_tiles *const t = a->tiles;
+
+    if (a->sizes.C_ld > a->sizes.C) {
+        clear(a, t->q, n);
+        clear(a, t->k, n);
+    }
+    if (a->sizes.width > a->sizes.M) {
+        clear(a, t->v, n);
+        clear(a, t->g, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t head = 0; head < a->heads; head++)
+            t->v.at[i * position_ld(a, t->v) + head * t->v.ld + a->sizes.M] = 1.0f;
 }
 
 void tn_linear_group_open(struct tn_linear_group *a)
 {
-    const struct tn_linear_sizes s = a->sizes = tn_linear_sizes_of(a->plan);
-    const struct tn_linear_tiles *const t = a->tiles;
-
+    a->sizes = tn_linear_sizes_of(a->plan);
     a->length = tn_key_length(a->call, a->b);
-    if (s.C_ld > s.C) {
-        clear(t->q, t->rows);
-        clear(t->k, t->rows);
-    }
-    if (s.width > s.M) {
-        clear(t->v, t->rows);
-        clear(t->g, t->rows);
-    }
-    for (size_t position = 0; position < t->rows / a->heads; position++)
-        for (size_t head = 0; head < a->heads; head++)
-            t->v.at[position * position_ld(a, t->v) + head * t->v.ld + s.M] = 1.0f;
+    tn_linear_group_clear(a, T);
 }
 
 /* ---- Rows of a tile ----------------------------------------------------- */
@@ -318,22 +323,29 @@ void tn_linear_prefetch(const struct tn_linear_group *a, unsigned arrays, size_t
 
 /* ---- Out ---------------------------------------------------------------- */
 
-float tn_linear_inverse(const tarn_attention *plan, float den)
+static float inverse_of(float den, float eps)
 {
-    const float eps = (float)plan->options.value[TN_LINEAR_EPS], sum = den + eps;
+    const float sum = den + eps;
     const float inverse = 1.0f / (fabsf(sum) < eps ? copysignf(eps, sum) : sum);
 
     return isinf(inverse) ? 0.0f : inverse; /* of zero, or as good as zero */
 }
 
+float tn_linear_inverse(const tarn_attention *plan, float den)
+{
+    return inverse_of(den, (float)plan->options.value[TN_LINEAR_EPS]);
+}
+
 /* Denominators of the tile become their inverses, and are saved if backward will ask. */
 static void invert(const struct tn_linear_group *a, size_t from, size_t n)
 {
+    const float eps = (float)a->plan->options.value[TN_LINEAR_EPS];
+
     for (size_t head = 0; head < a->heads; head++) {
         float *const den = a->tiles->den + head * T;
 
         for (size_t i = 0; i < n; i++)
-            den[i] = tn_linear_inverse(a->plan, den[i]);
+            den[i] = inverse_of(den[i], eps);
         if (a->call->saved)
             memcpy(inverses_at(a, from) + head * a->plan->N, den, n * sizeof(float));
     }

@@ -84,8 +84,10 @@ size_t tn_linear_packed_floats(const tarn_attention *plan);
 struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
                                             size_t rows, struct tn_arena *arena);
 
-/* Fills in the length and the sizes and clears what pads the tiles. */
+/* Fills in the length and the sizes and prepares a tile: clears what pads packed rows and fills
+ * in the column of ones. Where more than a tile is kept, so many positions. */
 void tn_linear_group_open(struct tn_linear_group *group);
+void tn_linear_group_clear(const struct tn_linear_group *group, size_t positions);
 
 /* A head's packed rows; the next position's are `ld` floats further. */
 struct tn_linear_rows {
