@@ -40,7 +40,7 @@ static const struct args_option options[] = {
      "feature map of the attention [the default of its kind]"},
     {"method", "NAME", ARGS_TEXT, NULL, AT(method), 0, 0,
      "generation method, recurrent or recompute [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     {"batch", "B", ARGS_COUNT, "1", AT(batch), 1, 1 << 20, "batch size"},
     {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28,

@@ -15,6 +15,7 @@ struct options {
     const char *model;
     const char *data, *length, *batch, *batches, *validation, *seed;
     const char *cache, *strict; /* NULL: not given */
+    const char *precision;
     tarn_host host;
     size_t beam, skipped;
     bool best, json;
@@ -36,6 +37,8 @@ static const struct args_option rows[] = {
      "0]"},
     {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0,
      "random seed of generated data [as in training]"},
+    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "precision of the weights, as in tarn generate"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,
      "speech: beam width of the CTC decoder; 0: greedy decoding"},
@@ -123,6 +126,7 @@ static void print_json(const struct options *o, const tarn_settings *settings,
     json_put_text(object, "model", o->model);
     json_put_text(object, "task", settings->task);
     json_put_text(object, "data", *settings->data ? settings->data : NULL);
+    json_put_text(object, "precision", o->precision);
     json_put_number(object, "loss", v->loss);
     json_put_text(object, "metric", v->name);
     json_put_number(object, v->name, v->metric);
@@ -183,8 +187,12 @@ static void run(void *values)
     struct options *const o = values;
     tarn_model *const model = model_open(o->model, o->best);
     const tarn_settings settings = settings_of(o, tarn_model_config(model));
-    const tarn_evaluate_desc desc = {
-        .host = o->host, .beam = o->beam, .skipped = skipped, .scored = scored, .context = o};
+    const tarn_evaluate_desc desc = {.host = o->host,
+                                     .beam = o->beam,
+                                     .skipped = skipped,
+                                     .scored = scored,
+                                     .context = o,
+                                     .precision = o->precision};
     tarn_validation validation;
 
     progress_begin();

@@ -18,8 +18,9 @@ static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
     {"OUT", NULL, ARGS_OPERAND, NULL, AT(to), 1, 0,
      "file to write: .npz for NumPy, otherwise safetensors"},
-    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
-     "precision of matrices; bf16 halves the file size, but NumPy does not support it"},
+    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "precision of matrices; bf16 halves the file size, int8 makes it about a quarter; .npz "
+     "files are always f32"},
     {"positions", "N", ARGS_COUNT, "0", AT(positions), 0, POSITIONS_MOST,
      "length of the position encoding table pos_embedding.pe, as in the PyTorch module that "
      "will load the file; 0: the bytes of an image for image models, otherwise 5000"},

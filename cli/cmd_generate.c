@@ -38,9 +38,9 @@ static const struct args_option options[] = {
     SAMPLING_OPTIONS(struct generate_options),
     {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
      "generation method, listed below [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
-     "precision of the weights; bf16 halves the memory traffic and is slightly less "
-     "accurate; only for recurrent"},
+    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+     "precision of the weights; bf16 halves the memory traffic and int8 halves it again, and "
+     "both are slightly less accurate; only for recurrent"},
     {"save-state", "FILE", ARGS_TEXT, NULL, AT(save), 0, 0,
      "save the state of all streams at the end or after Ctrl-C, for --load-state"},
     {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,

@@ -132,6 +132,8 @@ image() {
 image 0 '^lsh-4  *1  .* 39/39 ' --budget 1000
 prints '^linear  *1  .* 39/39 ' '^stateful-softmax ' '^softmax ' '^lsh-1 .* - ' 'random weights' \
     'Peak memory of this process'
+image 0 '"method":"linear".*"precision":"int8","batch":2,"image_bytes":40,' --json \
+    --precision int8 --method linear:2
 image 0 '"method":"linear".*"precision":"bf16","batch":2,"image_bytes":40,' --json \
     --method linear:2,softmax,stateful-softmax --batch 1,3 --budget 0.000001 --repeat 2 \
     --precision bf16
@@ -191,7 +193,7 @@ image 2 "--batch is '1,x'; it must be up to 16 whole numbers" --batch 1,x
 image 2 '--batch' --batch ''
 image 2 "--length is '1'; it must be at least 2" --length 1
 image 1 'none: No such file' --like none
-image 2 "--precision is 'f16'; it must be f32 or bf16" --precision f16
+image 2 "--precision is 'f16'; it must be f32, bf16 or int8" --precision f16
 image 2 '--budget' --budget 0
 image 2 "image: preset: unknown name 'foo'; available: copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper

@@ -205,6 +205,7 @@ static void streams_that_come_and_go_are_what_they_are_alone(void **state)
         if (is_recurrent(model_variant_at(i)))
             check_variant(model_variant_at(i), "f32");
     check_variant(model_variant_at(0), "bf16");
+    check_variant(model_variant_at(0), "int8");
 }
 
 static void so_are_streams_of_frames(void **state)

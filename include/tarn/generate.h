@@ -53,7 +53,8 @@ typedef struct tarn_engine_desc {
     const char *method;    /* a name of tarn_method(); NULL: "recurrent" if the attention has a
                               recurrent form, else "recompute" */
     const char *precision; /* of the weight matrices: "f32", or, with method "recurrent",
-                              "bf16", half the size; NULL: "f32" */
+                              "bf16", half the size, or "int8", about a quarter, which
+                              quantises the inputs of products too; NULL: "f32" */
     tarn_host host;
 } tarn_engine_desc;
 

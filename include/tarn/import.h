@@ -49,10 +49,11 @@ TARN_API tarn_status tarn_model_import(tarn_model **model, const char *path,
                                        const tarn_import_desc *desc, tarn_error *err);
 
 /* Exports all tensors and the configuration: as a NumPy file if `path` ends in .npz, otherwise
- * as safetensors. `precision` of the matrices is "f32", or "bf16" for safetensors, half the
- * size; NULL: "f32". For models with a sinusoidal position encoding, pos_embedding.pe is
- * written with `positions` rows, as the authors' module expects: pass the maximum length which
- * that module was created with; 0: 5000. The file is replaced atomically. */
+ * as safetensors. `precision` of the matrices is "f32", or for safetensors "bf16", half the
+ * size, or "int8", about a quarter; NULL: "f32". For models with a sinusoidal position
+ * encoding, pos_embedding.pe is written with `positions` rows, as the authors' module expects:
+ * pass the maximum length which that module was created with; 0: 5000. The file is replaced
+ * atomically. */
 TARN_API tarn_status tarn_model_export(const tarn_model *model, const char *path,
                                        const char *precision, size_t positions,
                                        tarn_error *err);

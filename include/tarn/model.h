@@ -110,8 +110,8 @@ TARN_API tarn_status tarn_model_create(tarn_model **model, const tarn_config *co
                                        const tarn_allocator *allocator, tarn_error *err);
 
 /* Loads a model from a file of tarn_model_save(), or from any safetensors file with the same
- * tensor names and the configuration in its metadata. Weights in f16 and bf16 are converted to
- * f32. For files of other programs see import.h. */
+ * tensor names and the configuration in its metadata. Weights in f16, bf16 and int8 are
+ * converted to f32. For files of other programs see import.h. */
 TARN_API tarn_status tarn_model_load(tarn_model **model, const char *path,
                                      const tarn_allocator *allocator, tarn_error *err);
 

@@ -282,6 +282,8 @@ typedef struct tarn_evaluate_desc {
     void (*skipped)(void *context, const tarn_skipped *skipped); /* or NULL */
     void (*scored)(void *context, size_t done, size_t batches);  /* as in tarn_events */
     void *context;
+    const char *precision; /* of the weight matrices, as in tarn_engine_desc: "f32", "bf16" or
+                              "int8"; NULL: "f32" */
 } tarn_evaluate_desc;
 
 /* Evaluates a model on the validation data of the settings. */

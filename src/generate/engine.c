@@ -63,7 +63,8 @@ static tarn_status fill(tarn_engine *e, const tarn_engine_desc *desc, tarn_error
     tarn_status status;
 
     if ((status = choose(e, desc->method, err)) != TARN_OK ||
-        (status = tn_element_named(&e->elements, desc->precision, err)) != TARN_OK ||
+        (status = tn_element_named(&e->elements, desc->precision, TN_ELEMENTS, err)) !=
+            TARN_OK ||
         (status = e->method->create(e, err)) != TARN_OK ||
         (status = tn_sampler_create(&e->sampler, e->model, &e->host, err)) != TARN_OK)
         return status;
@@ -314,13 +315,12 @@ static void read_tensor(void *arg, const struct tn_tensor *tensor)
 {
     struct reading *const reading = arg;
     const struct tn_weights *const w = &reading->engine->model->weights;
-    const bool narrow = tensor->columns > 0 && reading->engine->elements == TN_BF16;
-    const size_t count = tn_tensor_count(tensor);
+    const enum tn_element elements = tensor->columns > 0 ? reading->engine->elements : TN_F32;
 
     if (*tensor->at == w->embedding || *tensor->at == w->context || *tensor->at == w->positions)
         return;
-    reading->floats += count;
-    reading->bytes += count * (narrow ? sizeof(uint16_t) : sizeof(float));
+    reading->floats += tn_tensor_count(tensor);
+    reading->bytes += tn_element_bytes(elements, tensor->rows, tn_max(tensor->columns, 1));
 }
 
 static struct reading read_all(const tarn_engine *e)

@@ -89,8 +89,9 @@ static tarn_status create(tarn_engine *e, tarn_error *err)
 {
     if (e->elements != TN_F32)
         return tn_fail(err, TARN_EINVAL,
-                       "precision is bf16; it must be f32 with method recompute: use method "
-                       "recurrent for bf16");
+                       "precision is %s; it must be f32 with method recompute: use method "
+                       "recurrent",
+                       tn_element_name(e->elements));
     if (e->longest == 0)
         return tn_fail(err, TARN_EINVAL,
                        "longest is 0; it must be the maximum sequence length, because method "

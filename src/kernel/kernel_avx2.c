@@ -99,4 +99,5 @@ static inline __attribute__((always_inline)) void store_first_halves(void *p, __
 #define STORE_HALVES_TAIL(p, v, n) store_first_halves(p, (__m128i)(v), n)
 #define LOAD_TAIL(p, n, fill) load_first(p, n, fill)
 #define STORE_TAIL(p, v, n) store_first(p, v, n)
+#define MADD(a, b) (ivec) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #include "kernel/kernel_body.h"

@@ -20,4 +20,9 @@
 #define STORE_TAIL(p, v, n) _mm512_mask_storeu_ps(p, FIRST(n), v)
 #define LOAD_HALVES_TAIL(p, n) _mm256_maskz_loadu_epi16(FIRST(n), p)
 #define STORE_HALVES_TAIL(p, v, n) _mm256_mask_storeu_epi16(p, FIRST(n), (__m256i)(v))
+#define MADD(a, b) (ivec) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
+#define QUAD_DOT(sum, w, a) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(w), (__m512i)(a))
+#define QUAD_TARGET __attribute__((target("avx512vnni")))
+#define QUAD_OFFSET 128
+#define HAS_QUAD_DOT() __builtin_cpu_supports("avx512vnni")
 #include "kernel/kernel_body.h"

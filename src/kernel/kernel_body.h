@@ -13,10 +13,15 @@
  *                    where one is NaN
  *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
  *   LOAD_TAIL, STORE_TAIL  optional: the first n < LANES floats at p by a mask
- * so that a new instruction set is a file of a few lines. */
+ *   MADD          optional: sums of pairs of products of 16-bit numbers
+ *   QUAD_DOT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the products of four
+ * bytes, of weights from 0 to 255 and inputs; the attribute of functions that use it; what it
+ * must add to weights; whether the processor has it so that a new instruction set is a file of
+ * a few lines. */
 #include <math.h>
 #include <string.h>
 
+#include "kernel/int8.h"
 #include "kernel/kernels.h"
 
 typedef float vec __attribute__((vector_size(4 * LANES)));
@@ -328,6 +333,105 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
 
+/* ---- int8 --------------------------------------------------------------- */
+
+FORCE_INLINE ivec larger_int(ivec a, ivec b)
+{
+    const ivec mask = a > b;
+
+    return (a & mask) | (b & ~mask);
+}
+
+/* The largest |x| of n floats, by its bits: those of NaN are larger than infinity's. */
+FORCE_INLINE uint32_t int8_most_bits(const float *x, size_t n)
+{
+    ivec most = {0};
+
+    for (size_t i = 0; i < n; i += LANES)
+        most = larger_int((ivec)fetch(x + i, n - i) & INT32_MAX, most);
+#if LANES > 8
+    most = larger_int(most, (ivec)SWAP_EIGHTS((vec)most));
+#endif
+#if LANES > 4
+    most = larger_int(most, (ivec)SWAP_FOURS((vec)most));
+#endif
+    most = larger_int(most, (ivec)SWAP_TWOS((vec)most));
+    most = larger_int(most, (ivec)SWAP_ONES((vec)most));
+    return (uint32_t)most[0];
+}
+
+FORCE_INLINE uint32_t int8_sum_lanes(uvec v)
+{
+#if LANES > 8
+    v += (uvec)SWAP_EIGHTS((vec)v);
+#endif
+#if LANES > 4
+    v += (uvec)SWAP_FOURS((vec)v);
+#endif
+    v += (uvec)SWAP_TWOS((vec)v);
+    v += (uvec)SWAP_ONES((vec)v);
+    return v[0];
+}
+
+struct int8_scale {
+    float scale, inverse; /* 2^e and 2^-e; inverse 0: all count as zero */
+};
+
+/* The least power of two that leaves the largest at 127 or below. Numbers below 2^-100 count
+ * as zero, and make no difference to others. */
+FORCE_INLINE struct int8_scale int8_scale_of(uint32_t most)
+{
+    const uint32_t exponent = most >> 23, fraction = most & 0x7fffff;
+    const uint32_t e = exponent - 6 + (fraction > 0x7e0000),
+                   bits[2] = {e << 23, (254 - e) << 23};
+    struct int8_scale scale;
+
+    if (exponent == 255)
+        return (struct int8_scale){NAN, 0.0f};
+    if (exponent < 27)
+        return (struct int8_scale){0.0f, 0.0f};
+    memcpy(&scale, bits, sizeof scale);
+    return scale;
+}
+
+/* Sums of pairs of products of 16-bit numbers; those of a are from 0 to 255. */
+#ifndef MADD
+#define MADD(a, b) madd(a, b)
+FORCE_INLINE ivec madd(uvec a, uvec b)
+{
+    return (ivec)(a & 0xffff) * ((ivec)(b << 16) >> 16) + (ivec)(a >> 16) * ((ivec)b >> 16);
+}
+#endif
+
+#define INT8(name) int8_##name##_by_words
+#include "kernel/kernel_body_int8.h"
+#ifdef QUAD_DOT
+#undef INT8
+#define INT8(name) int8_##name##_by_quads
+#define INT8_QUADS
+#include "kernel/kernel_body_int8.h"
+#else
+#define HAS_QUAD_DOT() false
+#define int8_quantise_by_quads int8_quantise_by_words
+#define int8_product_by_quads int8_product_by_words
+#endif
+
+static void quantise(void *rows, const float *x, ptrdiff_t ldx, size_t m, size_t k)
+{
+    if (HAS_QUAD_DOT())
+        int8_quantise_by_quads(rows, x, ldx, m, k);
+    else
+        int8_quantise_by_words(rows, x, ldx, m, k);
+}
+
+static void product_int8(const struct tn_panels *p)
+{
+    if (HAS_QUAD_DOT())
+        int8_product_by_quads(p);
+    else
+        int8_product_by_words(p);
+}
+
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
@@ -337,6 +441,8 @@ const struct tn_kernels TN_TABLE = {
     .pack = pack,
     .narrow_panel = narrow_panel,
     .product_packed = product_packed,
+    .quantise = quantise,
+    .product_int8 = product_int8,
     .recur = recur,
     .recur_sum = recur_sum,
     .transpose = transpose,

@@ -288,26 +288,33 @@ FORCE_INLINE void finish(const struct tn_panels *p, const struct tile *t, const 
 
 /* ---- tiles -------------------------------------------------------------- */
 
-FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *at,
-                            struct asking *asking, struct tile_shape shape)
+FORCE_INLINE void finish_tile(const struct tn_panels *p, const struct tile *t, const vec *sum,
+                              struct tile_shape shape)
 {
-    const struct tn_panels copy = *panels, *const p = &copy; /* that no store can change */
-    const struct tile t = *at;
     const size_t width = (size_t)(shape.panels * shape.vecs) * LANES;
-    vec sum[TILE_SUMS];
 
-    for (int i = 0; i < shape.rows; i++)
-        __builtin_prefetch(t.c + i * p->ldc, 1);
-    tile_sums(sum, p, &t, asking, shape);
-    if (t.left >= width) {
-        finish(p, &t, sum, shape);
+    if (t->left >= width) {
+        finish(p, t, sum, shape);
         return;
     }
     float whole[TILE_SUMS * LANES];
 
     for (int i = 0; i < shape.rows * shape.panels * shape.vecs; i++)
         store(whole + i * LANES, sum[i]);
-    finish_edge(p, &t, whole, (size_t)shape.rows, width);
+    finish_edge(p, t, whole, (size_t)shape.rows, width);
+}
+
+FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *at,
+                            struct asking *asking, struct tile_shape shape)
+{
+    const struct tn_panels copy = *panels, *const p = &copy; /* that no store can change */
+    const struct tile t = *at;
+    vec sum[TILE_SUMS];
+
+    for (int i = 0; i < shape.rows; i++)
+        __builtin_prefetch(t.c + i * p->ldc, 1);
+    tile_sums(sum, p, &t, asking, shape);
+    finish_tile(p, &t, sum, shape);
 }
 
 /* Rows of c from `row` on, which a begins with, and columns from .. to - 1: whole panels but

@@ -9,4 +9,11 @@
 #define PRODUCT_ROWS 8
 #define PANEL_ROWS 8
 #define RECUR_STEPS 4
+#ifdef __ARM_FEATURE_DOTPROD
+#include <arm_neon.h>
+#define QUAD_DOT(sum, w, a) vdotq_s32(sum, (int8x16_t)((w) ^ 0x80808080), (int8x16_t)(a))
+#define QUAD_TARGET
+#define QUAD_OFFSET 0 /* its bytes have signs */
+#define HAS_QUAD_DOT() true
+#endif
 #include "kernel/kernel_body.h"

@@ -6,4 +6,8 @@
 #define PRODUCT_ROWS 4
 #define PANEL_ROWS 4
 #define RECUR_STEPS 2
+#ifdef __SSE2__
+#include <emmintrin.h>
+#define MADD(a, b) (ivec) _mm_madd_epi16((__m128i)(a), (__m128i)(b))
+#endif
 #include "kernel/kernel_body.h"

@@ -129,6 +129,12 @@ struct tn_kernels {
     void (*narrow_panel)(uint16_t *y, const float *x, size_t steps); /* of b, to bf16 */
     void (*product_packed)(const struct tn_panels *panels);
 
+    /* The same with packed weights in int8 (int8.h). quantise: m rows of k inputs, into rows
+     * tn_int8_row_size() bytes apart. product_int8: .a is such rows, .lda their bytes; all of
+     * the sum at once; `bf16` and `ahead` are not looked at. */
+    void (*quantise)(void *rows, const float *x, ptrdiff_t ldx, size_t m, size_t k);
+    void (*product_int8)(const struct tn_panels *panels);
+
     void (*recur)(const struct tn_recurrence *r);
 
     /* z += k_i, then den[i] = q_i . z: the recurrence for a value that is always 1. */

@@ -5,18 +5,22 @@
 #include <assert.h>
 #include <string.h>
 
+#include "kernel/int8.h"
+
 #ifdef TN_HAVE_ONEDNN
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
-extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_plain;
+extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_int8,
+    tn_matmul_plain;
 
-/* Best first; the second can do everything. */
+/* Best first. `packed` can do everything but int8, which only `int8` can. */
 static const struct tn_matmul_backend *const backends[] = {
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
 #endif
     &tn_matmul_packed,
+    &tn_matmul_int8,
     &tn_matmul_plain,
 };
 
@@ -63,6 +67,8 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
                  in_b = tn_element_size(desc->elements);
     tarn_status status;
 
+    if (desc->elements == TN_INT8 && !desc->packed)
+        return tn_fail(err, TARN_EINVAL, "elements are int8; such weights must be packed");
     if (m == 0 || n == 0 || k == 0)
         return tn_fail(err, TARN_EINVAL, "m, n, k are %zu, %zu, %zu; each must be at least 1",
                        m, n, k);
@@ -147,12 +153,22 @@ void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, c
     plan->backend->run(plan, &(struct tn_matmul_arrays){c, a, b, bias, scratch, rows});
 }
 
+size_t tn_matmul_packed_size(const struct tn_matmul *plan)
+{
+    return plan->desc.packed ? plan->backend->packed_size(plan) : 0;
+}
+
+void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b)
+{
+    plan->backend->pack(plan, packed, b);
+}
+
 const char *tn_matmul_name(const struct tn_matmul *plan)
 {
     return plan->backend->name;
 }
 
-/* ---- bf16 --------------------------------------------------------------- */
+/* ---- elements --------------------------------------------------------------- */
 
 bool tn_matmul_prefers_bf16(void)
 {
@@ -163,16 +179,32 @@ bool tn_matmul_prefers_bf16(void)
 #endif
 }
 
-tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_error *err)
+static const char *const names[TN_ELEMENTS] = {
+    [TN_F32] = "f32", [TN_BF16] = "bf16", [TN_INT8] = "int8"};
+
+const char *tn_element_name(enum tn_element element)
 {
-    if (!name || strcmp(name, "f32") == 0)
-        *element = TN_F32;
-    else if (strcmp(name, "bf16") == 0)
-        *element = TN_BF16;
-    else
-        return tn_fail(err, TARN_EUNKNOWN,
-                       "precision: unknown name '%.40s'; available: f32, bf16", name);
-    return TARN_OK;
+    return names[element];
+}
+
+tarn_status tn_element_named(enum tn_element *element, const char *name, size_t count,
+                             tarn_error *err)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(name ? name : names[TN_F32], names[i]) == 0) {
+            *element = (enum tn_element)i;
+            return TARN_OK;
+        }
+    return tn_fail(err, TARN_EUNKNOWN,
+                   "precision: unknown name '%.40s'; available: f32, bf16%s", name,
+                   count > TN_INT8 ? ", int8" : "");
+}
+
+size_t tn_element_bytes(enum tn_element element, size_t rows, size_t columns)
+{
+    const size_t scales = element == TN_INT8 ? rows * tn_int8_blocks(columns) : 0;
+
+    return rows * columns * tn_element_size(element) + scales * sizeof(float);
 }
 
 float tn_bf16_to_f32(uint16_t x)

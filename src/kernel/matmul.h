@@ -19,16 +19,23 @@
 
 /* ---- Types -------------------------------------------------------------- */
 
-enum tn_element { TN_F32, TN_BF16 }; /* bf16: the upper half of a float, in a uint16_t */
+/* bf16: the upper half of a float, in a uint16_t; int8: blocks with scales (int8.h), of packed
+ * weights only. */
+enum tn_element { TN_F32, TN_BF16, TN_INT8, TN_ELEMENTS };
 
-/* By its name, "f32" or "bf16"; NULL: f32. */
-tarn_status tn_element_named(enum tn_element *element, const char *name, tarn_error *err);
+/* By its name, one of the first `count`; NULL: f32. And the other way. */
+tarn_status tn_element_named(enum tn_element *element, const char *name, size_t count,
+                             tarn_error *err);
+const char *tn_element_name(enum tn_element element);
+
+/* Bytes of a matrix, with its scales. */
+size_t tn_element_bytes(enum tn_element element, size_t rows, size_t columns);
 
 enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf */
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char *backend; /* "onednn", "packed", "plain"; NULL: the first that can */
+    const char *backend; /* "onednn", "packed", "int8", "plain"; NULL: the first that can */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
@@ -58,7 +65,9 @@ struct tn_matmul_arrays {
 struct tn_matmul_backend {
     const char *name;
     tarn_status (*create)(struct tn_matmul *plan,
-                          tarn_error *err); /* TARN_EMACHINE: not here */
+                          tarn_error *err);              /* TARN_EMACHINE: not here */
+    size_t (*packed_size)(const struct tn_matmul *plan); /* NULL: takes no packed weights */
+    void (*pack)(const struct tn_matmul *plan, void *packed, const float *b);
     void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
     void (*free)(
         struct tn_matmul *plan); /* accepts a plan that create refused; NULL: nothing */
@@ -84,15 +93,15 @@ void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, c
                         const float *bias, size_t rows, void *scratch);
 
 /* Bytes of b as a plan with `packed` wants it, aligned to TN_ALIGN. They are made of b in f32,
- * rounded if the elements are bf16, and are a function of n, k and the processor: plans that
- * agree in these may share one. */
+ * rounded if the elements are bf16 or int8, and are a function of n, k and the processor: plans
+ * that agree in these may share one. */
 size_t tn_matmul_packed_size(const struct tn_matmul *plan);
 void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b);
 
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
 
-/* Rows of f32 are never rounded to meet packed weights in bf16. */
+/* Rows of f32 are never rounded to meet packed weights in bf16; int8 quantises them itself. */
 static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
 {
     return desc->packed ? TN_F32 : desc->elements;
@@ -100,7 +109,10 @@ static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *
 
 static inline size_t tn_element_size(enum tn_element element)
 {
-    return element == TN_BF16 ? sizeof(uint16_t) : sizeof(float);
+    static const unsigned char sizes[TN_ELEMENTS] = {
+        [TN_F32] = sizeof(float), [TN_BF16] = sizeof(uint16_t), [TN_INT8] = sizeof(int8_t)};
+
+    return sizes[element];
 }
 
 /* ---- For backends ------------------------------------------------------- */

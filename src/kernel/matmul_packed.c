@@ -171,8 +171,11 @@ static struct work lay_out(const struct tn_matmul *plan, const struct cut *cut,
 
 static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
-    struct cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
     struct tn_arena arena = tn_arena_over(NULL);
+
+    if (plan->desc.elements == TN_INT8)
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply int8");
+    struct cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
 
     if (!cut)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
@@ -520,5 +523,9 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 }
 
 extern const struct tn_matmul_backend tn_matmul_packed;
-const struct tn_matmul_backend tn_matmul_packed = {
-    .name = "packed", .create = create, .run = run, .free = release};
+const struct tn_matmul_backend tn_matmul_packed = {.name = "packed",
+                                                   .create = create,
+                                                   .packed_size = tn_packed_size,
+                                                   .pack = tn_packed_pack,
+                                                   .run = run,
+                                                   .free = release};

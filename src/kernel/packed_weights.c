@@ -91,14 +91,12 @@ static void pack_panel_bf16(void *arg, size_t index, size_t thread)
     }
 }
 
-size_t tn_matmul_packed_size(const struct tn_matmul *plan)
+size_t tn_packed_size(const struct tn_matmul *plan)
 {
-    return plan->desc.packed
-               ? plan->desc.k * tn_packed_width(plan) * tn_element_size(plan->desc.elements)
-               : 0;
+    return plan->desc.k * tn_packed_width(plan) * tn_element_size(plan->desc.elements);
 }
 
-void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b)
+void tn_packed_pack(const struct tn_matmul *plan, void *packed, const float *b)
 {
     tn_parallel(plan->host->threads, tn_packed_panels(plan),
                 plan->desc.elements == TN_BF16 ? pack_panel_bf16 : pack_panel,

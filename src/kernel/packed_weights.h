@@ -31,4 +31,8 @@ struct tn_packed_panel {
 size_t tn_packed_panels(const struct tn_matmul *plan); /* of all pieces */
 struct tn_packed_panel tn_packed_panel_at(const struct tn_matmul *plan, size_t index);
 
+/* As struct tn_matmul_backend has them. */
+size_t tn_packed_size(const struct tn_matmul *plan);
+void tn_packed_pack(const struct tn_matmul *plan, void *packed, const float *b);
+
 #endif

@@ -9,7 +9,8 @@
  *
  * With elements TN_BF16, x, W and dy are rounded to bf16 on the way into the three products;
  * sums, and everything that is stored, stay f32. Weights that are packed are rounded once, and
- * x is then left as it is: generation is as fast as they can be read. */
+ * x is then left as it is: generation is as fast as they can be read. TN_INT8 is for packed
+ * weights only, and quantises x in the product (int8.h). */
 #ifndef TN_DENSE_H
 #define TN_DENSE_H
 

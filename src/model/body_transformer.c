@@ -140,7 +140,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
     const struct tn_block_desc block = {
         .rows = run->R,
         .trains = desc->trains,
-        .packed = desc->steps,
+        .packed = desc->packed,
         .elements = desc->elements,
     };
     tarn_attention_desc attention = attention_desc(run, desc);

@@ -67,6 +67,31 @@ static void name_in_file(char out[2 * TN_IMPORT_NAME], const struct tn_importing
              wanted + (inside ? body : 0));
 }
 
+static tarn_status take_tensor(struct tn_tensor_list *list, struct tn_importing *m,
+                               const struct tn_safetensor *found, const char *name)
+{
+    struct tn_safetensor copy = *found;
+
+    copy.name = name;
+    m->used[found - m->file.tensors] = true;
+    tn_import_tell(m, TARN_IMPORT_READ, found->name, name);
+    return tn_tensor_list_add(list, &copy, m->err);
+}
+
+/* Of a tensor in int8; that they are missing is reported when it is read. */
+static tarn_status take_scales(struct tn_tensor_list *list, struct tn_importing *m,
+                               const char *name, const char *wanted)
+{
+    char in_file[2 * TN_IMPORT_NAME + sizeof ".scale"];
+    struct tn_tensor_text in_model;
+
+    snprintf(in_file, sizeof in_file, "%s.scale", name);
+    tn_scale_name(&in_model, "", wanted);
+    const struct tn_safetensor *const found = tn_safetensors_find(&m->file, in_file);
+
+    return found ? take_tensor(list, m, found, in_model.text) : TARN_OK;
+}
+
 /* The file's tensors under the model's names. */
 static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importing *m,
                                   const tarn_model *model)
@@ -87,12 +112,9 @@ static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importi
                 snprintf(missing, sizeof missing, "%s", wanted);
             continue;
         }
-        struct tn_safetensor copy = *found;
-
-        copy.name = wanted;
-        m->used[found - m->file.tensors] = true;
-        tn_import_tell(m, TARN_IMPORT_READ, found->name, wanted);
-        status = tn_tensor_list_add(list, &copy, m->err);
+        status = take_tensor(list, m, found, wanted);
+        if (status == TARN_OK && found->dtype == TN_DTYPE_I8)
+            status = take_scales(list, m, name, wanted);
     }
     if (status == TARN_OK && count > 0)
         return tn_fail(m->err, TARN_EFORMAT,
@@ -131,9 +153,9 @@ static tarn_status read_tensors(struct tn_importing *m, tarn_model *model)
 
 /* ---- All of it ---------------------------------------------------------- */
 
-/* Before memory is taken: a few names must not claim a large model. Half the bytes of a float
- * are fewest, and tensors that share them, as an embedding and a predictor may, at most halve
- * that. */
+/* Before memory is taken: a few names must not claim a large model. A quarter of the bytes of a
+ * float is fewest, and tensors that share them, as an embedding and a predictor may, at most
+ * halve that. */
 static tarn_status check_size(const struct tn_importing *m)
 {
     struct tn_arch arch;
@@ -142,7 +164,7 @@ static tarn_status check_size(const struct tn_importing *m)
 
     if (status != TARN_OK)
         return tn_fail(m->err, status, "%s: %.120s", tn_path_shown(m->path), cause.text);
-    if (tn_weights_count(&arch, NULL) > m->file.bytes.size)
+    if (tn_weights_count(&arch, NULL) / 2 > m->file.bytes.size)
         return tn_fail(m->err, TARN_EFORMAT,
                        "%s: its tensors have %zu bytes, too few for the %zu parameters that "
                        "their shapes announce",

@@ -63,46 +63,74 @@ static void put_sinusoid(struct tn_safetensor *row, float *table,
                                   .data = table};
 }
 
+/* What a file is written from. */
+struct writing {
+    struct tn_safetensor *rows;
+    struct tn_tensor_text *names, *scale_names;
+    void *numbers; /* matrices in fewer bytes */
+    float *scales; /* of these */
+    float *table;  /* the sinusoid */
+    char *config;
+    size_t count;
+};
+
+static void writing_free(struct writing *w)
+{
+    free(w->rows);
+    free(w->names);
+    free(w->scale_names);
+    free(w->numbers);
+    free(w->scales);
+    free(w->table);
+    free(w->config);
+}
+
+static bool writing_allocate(struct writing *w, const tarn_model *model,
+                             enum tn_element elements, size_t positions)
+{
+    size_t matrices, scales = tn_int8_scales(model, &matrices);
+
+    if (elements != TN_INT8)
+        matrices = scales = 0;
+    w->count = model->tensor_count + matrices + (positions > 0);
+    w->rows = calloc(w->count, sizeof *w->rows);
+    w->names = calloc(model->tensor_count, sizeof *w->names);
+    w->scale_names = calloc(matrices + 1, sizeof *w->scale_names);
+    w->numbers = calloc(elements == TN_F32 ? 1 : model->count, tn_element_size(elements));
+    w->scales = calloc(scales + 1, sizeof *w->scales);
+    w->table = calloc(positions + 1, (model->arch.position.table + 1) * sizeof *w->table);
+    return w->rows && w->names && w->scale_names && w->numbers && w->scales && w->table;
+}
+
 tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
                            size_t positions, tn_tensors_writer *write, tarn_error *err)
 {
     const struct tn_position *const position = &model->arch.position;
-    const bool narrows = elements == TN_BF16,
-               has_table = positions > 0 && tn_position_is_sinusoid(position);
-    const size_t count = model->tensor_count + has_table;
-    char *config;
-    tarn_status status = tn_fields_write(&config, tn_config_fields, &model->arch.config,
+    const size_t table = tn_position_is_sinusoid(position) ? positions : 0;
+    struct writing w = {0};
+    tarn_status status = tn_fields_write(&w.config, tn_config_fields, &model->arch.config,
                                          "the configuration", err);
-    struct tn_safetensor *const rows = calloc(count, sizeof *rows);
-    struct tn_tensor_text *const names = calloc(model->tensor_count, sizeof *names);
-    uint16_t *const halves = calloc(narrows ? model->count : 1, sizeof *halves);
-    float *const table =
-        calloc(has_table ? positions : 1, (position->table + 1) * sizeof *table);
 
-    if (status != TARN_OK)
-        goto done;
-    if (!rows || !names || !halves || !table) {
+    if (status == TARN_OK && !writing_allocate(&w, model, elements, table))
         status =
             tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
-        goto done;
+    if (status == TARN_OK) {
+        tn_model_tensors(w.rows, w.names, model, "", model->values);
+        if (elements == TN_BF16)
+            narrow(w.rows, w.numbers, model);
+        else if (elements == TN_INT8)
+            tn_int8_tensors(w.rows, w.rows + model->tensor_count, w.scale_names, w.numbers,
+                            w.scales, model);
+        if (table > 0)
+            put_sinusoid(&w.rows[w.count - 1], w.table, position, table);
+        status = write(path, w.rows, w.count,
+                       (const struct tn_safetensors_entry[]){
+                           {tn_model_key, w.config},
+                           {tn_note_key, model->note},
+                       },
+                       model->note ? 2 : 1, err);
     }
-    tn_model_tensors(rows, names, model, "", model->values);
-    if (narrows)
-        narrow(rows, halves, model);
-    if (has_table)
-        put_sinusoid(&rows[count - 1], table, position, positions);
-    status = write(path, rows, count,
-                   (const struct tn_safetensors_entry[]){
-                       {tn_model_key, config},
-                       {tn_note_key, model->note},
-                   },
-                   model->note ? 2 : 1, err);
-done:
-    free(table);
-    free(halves);
-    free(names);
-    free(rows);
-    free(config);
+    writing_free(&w);
     return status;
 }
 
@@ -133,7 +161,7 @@ tarn_status tarn_model_export(const tarn_model *model, const char *path, const c
 
     if (!model || !path)
         return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
-    if ((status = tn_element_named(&elements, precision, err)) != TARN_OK)
+    if ((status = tn_element_named(&elements, precision, TN_ELEMENTS, err)) != TARN_OK)
         return status;
     if (rows > POSITIONS_MOST)
         return tn_fail(err, TARN_EINVAL, "positions is %zu; it must be at most %d", positions,
@@ -142,7 +170,8 @@ tarn_status tarn_model_export(const tarn_model *model, const char *path, const c
         return tn_model_write(model, path, elements, rows, tn_safetensors_write, err);
     if (elements != TN_F32)
         return tn_fail(err, TARN_EINVAL,
-                       "precision is bf16; it must be f32 for .npz, because NumPy has no bf16");
+                       "precision is %s; it must be f32 for .npz; export to safetensors",
+                       tn_element_name(elements));
     return tn_model_write(model, path, elements, rows, tn_npz_write, err);
 }
 
@@ -169,17 +198,32 @@ static tarn_status refuse_shape(const struct tn_safetensor *found,
                    shape, expected);
 }
 
+static tarn_status read_numbers(float *out, const struct tn_safetensor *found,
+                                const struct tn_safetensor *scales,
+                                const struct tn_named_tensor *wanted, const char *path,
+                                tarn_error *err)
+{
+    if (found->dtype == TN_DTYPE_I8)
+        return tn_int8_expand(out, found, scales, wanted, path, err);
+    if (!tn_safetensor_floats(found, out))
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: %s has dtype %s; expected F32, F16, BF16, F64 or I8 with scales",
+                       path, found->name, tn_dtype_name(found->dtype));
+    return TARN_OK;
+}
+
 static tarn_status read_tensor(float *out, const struct tn_safetensor *found,
+                               const struct tn_safetensor *scales,
                                const struct tn_named_tensor *wanted, const char *path,
                                tarn_error *err)
 {
     const size_t count = wanted->rows * tn_max(wanted->columns, 1);
+    tarn_status status;
 
     if (!same_shape(found, wanted))
         return refuse_shape(found, wanted, path, err);
-    if (!tn_safetensor_floats(found, out))
-        return tn_fail(err, TARN_EFORMAT, "%s: %s has dtype %s; expected F32, F16, BF16 or F64",
-                       path, found->name, tn_dtype_name(found->dtype));
+    if ((status = read_numbers(out, found, scales, wanted, path, err)) != TARN_OK)
+        return status;
     for (size_t i = 0; i < count; i++)
         if (!isfinite(out[i]))
             return tn_fail(err, TARN_EFORMAT,
@@ -196,14 +240,16 @@ tarn_status tn_model_read_tensors(float *values, const tarn_model *model,
 
     for (size_t i = 0; i < model->tensor_count && status == TARN_OK; i++) {
         const struct tn_named_tensor *const wanted = &model->tensors[i];
-        struct tn_tensor_text name;
+        struct tn_tensor_text name, scales;
 
         snprintf(name.text, sizeof name.text, "%s%s", prefix, wanted->name);
+        tn_scale_name(&scales, prefix, wanted->name);
         const struct tn_safetensor *const found = tn_safetensors_find(file, name.text);
 
         if (!found)
             return tn_fail(err, TARN_EFORMAT, "%s: has no tensor '%s'", path, name.text);
-        status = read_tensor(values + wanted->from, found, wanted, path, err);
+        status = read_tensor(values + wanted->from, found,
+                             tn_safetensors_find(file, scales.text), wanted, path, err);
     }
     return status;
 }

@@ -31,8 +31,10 @@ struct tn_run_desc {
     bool trains, recompute;
     enum tn_element elements; /* of the dense products */
     bool varies;              /* batches differ in length: there are shorter runs, too */
+    bool packed;              /* weights, once for all runs; not with `trains` */
 
-    bool steps;     /* for tn_run_step() alone: of at most B streams, or N positions of one */
+    bool steps;     /* for tn_run_step() alone: of at most B streams, or N positions of one;
+                       with packed weights */
     size_t longest; /* positions of such a stream; 0: no limit */
 };
 

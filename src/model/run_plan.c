@@ -13,7 +13,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .out = arch->head.outputs,
         .bias = true,
         .trains = desc->trains,
-        .packed = desc->steps,
+        .packed = desc->packed,
         .elements = desc->elements,
     };
     struct tn_dense_desc projection = predictor;
@@ -163,8 +163,8 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
                        "length is %zu; it must be at most %zu, the number of learned positions",
                        desc->N, config->positions * config->stack);
     if (desc->elements != TN_F32 && !model->arch.body->takes_bf16)
-        return tn_fail(err, TARN_EINVAL, "precision is bf16; it must be f32 with body %s",
-                       config->body);
+        return tn_fail(err, TARN_EINVAL, "precision is %s; it must be f32 with body %s",
+                       tn_element_name(desc->elements), config->body);
 
     /* The widest array of a tape; sums of these are checked as they are laid out. */
     const size_t wide =
@@ -231,17 +231,20 @@ static tarn_status create_shorter(tarn_run *run, const struct tn_run_desc *longe
 }
 
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
-                          const struct tn_run_desc *desc, const struct tn_host *host,
+                          const struct tn_run_desc *given, const struct tn_host *host,
                           tarn_error *err)
 {
-    tarn_status status = create_one(run, model, desc, host, err);
+    struct tn_run_desc desc = *given;
 
-    if (status == TARN_OK && desc->varies)
-        status = create_shorter(*run, desc, err);
+    desc.packed |= desc.steps;
+    tarn_status status = create_one(run, model, &desc, host, err);
+
+    if (status == TARN_OK && desc.varies)
+        status = create_shorter(*run, &desc, err);
     if (status == TARN_OK)
         status = allocate(*run, err);
-    if (status == TARN_OK && desc->steps)
-        status = tn_run_pack(*run, err);
+    for (tarn_run *one = *run; status == TARN_OK && desc.packed && one; one = one->shorter)
+        status = tn_run_pack(one, err);
     if (status != TARN_OK) {
         tarn_run_free(*run);
         *run = NULL;

@@ -44,17 +44,23 @@ tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validat
 
 static tarn_status evaluate(tarn_validation *validation, const tarn_model *model,
                             const struct tn_loader *loader, const tarn_settings *settings,
-                            size_t beam, const struct tn_host *host, tarn_error *err)
+                            const tarn_evaluate_desc *how, const struct tn_host *host,
+                            tarn_error *err)
 {
-    const struct tn_run_desc desc = {
+    struct tn_run_desc desc = {
         .B = settings->batch, .N = settings->length, .varies = model->arch.config.frames > 0};
     struct tn_sequence_score sequences;
     tarn_run *run;
-    tarn_status status = tn_run_create(&run, model, &desc, host, err);
+    tarn_status status = tn_element_named(&desc.elements, how->precision, TN_ELEMENTS, err);
 
     if (status != TARN_OK)
         return status;
-    if ((status = tn_sequence_score_create(&sequences, run, beam, err)) == TARN_OK)
+    desc.packed = desc.elements != TN_F32; /* the products of generation */
+    status = tn_run_create(&run, model, &desc, host, err);
+
+    if (status != TARN_OK)
+        return status;
+    if ((status = tn_sequence_score_create(&sequences, run, how->beam, err)) == TARN_OK)
         status = tn_validate(loader, validation, settings, run, &sequences, err);
     tn_sequence_score_free(&sequences);
     tarn_run_free(run);
@@ -100,7 +106,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
         return status;
     if ((status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK &&
         (status = check_beam(loader.task, desc, err)) == TARN_OK)
-        status = evaluate(validation, model, &loader, &state.settings, desc->beam, &host, err);
+        status = evaluate(validation, model, &loader, &state.settings, desc, &host, err);
     tn_loader_close(&loader);
     return status;
 }

@@ -30,7 +30,8 @@ static tarn_status check_precision(const char *value, tarn_error *err)
 {
     enum tn_element element;
 
-    if (strcmp(value, "auto") == 0 || tn_element_named(&element, value, NULL) == TARN_OK)
+    if (strcmp(value, "auto") == 0 ||
+        tn_element_named(&element, value, TN_INT8, NULL) == TARN_OK)
         return TARN_OK;
     return tn_fail(err, TARN_EUNKNOWN,
                    "precision: unknown name '%.40s'; available: f32, bf16, auto", value);

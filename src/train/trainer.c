@@ -77,7 +77,7 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
         .recompute = desc->recompute,
         .varies = desc->varies,
     };
-    tarn_status status = tn_element_named(&run.elements, desc->precision, err);
+    tarn_status status = tn_element_named(&run.elements, desc->precision, TN_INT8, err);
 
     if (status != TARN_OK ||
         (status = tn_run_create(&t->run, t->model, &run, &t->host, err)) != TARN_OK)

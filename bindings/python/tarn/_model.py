@@ -155,7 +155,7 @@ class Model:
     def export(self, path: PathLike, precision: Optional[str] = None,
                positions: int = 0) -> None:
         """Exports the model: as .npz if the path ends in it, otherwise as safetensors. precision:
-        "f32", or "bf16" for safetensors, half the size. positions: rows of pos_embedding.pe, the
+        "f32", or for safetensors "bf16", half the size, or "int8", a quarter. positions: rows of pos_embedding.pe, the
         sinusoidal encoding of the authors' module; 0: 5000."""
         with self._handle.use() as model:
             call("tarn_model_export", model, path_bytes(path), text("precision", precision),
@@ -231,7 +231,8 @@ class Model:
         """A state to run the model as a recurrent network, for `batch` streams.
 
         longest: maximum sequence length; required if the state grows, as with softmax. method:
-        "recurrent" or "recompute". precision: "f32", or "bf16", weights of half the size."""
+        "recurrent" or "recompute". precision: "f32", or "bf16" or "int8", weights of half or
+        a quarter of the size."""
         streams = count("batch", batch, 1)
         engine = Engine(self._handle, self._config.task, self._config.symbols, self._outputs,
                         streams, longest, method, precision, threads)
