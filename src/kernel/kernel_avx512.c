@@ -22,6 +22,7 @@
 #define STORE_HALVES_TAIL(p, v, n) _mm256_mask_storeu_epi16(p, FIRST(n), (__m256i)(v))
 #define MADD(a, b) (ivec) _mm512_madd_epi16((__m512i)(a), (__m512i)(b))
 #define QUAD_DOT(sum, w, a) _mm512_dpbusd_epi32((__m512i)(sum), (__m512i)(w), (__m512i)(a))
+#define QUAD_PUT(to, q) _mm_storeu_si128((__m128i *)(to), _mm512_cvtepi32_epi8((__m512i)(q)))
 #define QUAD_TARGET __attribute__((target("avx512vnni")))
 #define QUAD_OFFSET 128
 #define HAS_QUAD_DOT() __builtin_cpu_supports("avx512vnni")

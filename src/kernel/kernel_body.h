@@ -14,10 +14,12 @@
  *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
  *   LOAD_TAIL, STORE_TAIL  optional: the first n < LANES floats at p by a mask
  *   MADD          optional: sums of pairs of products of 16-bit numbers
- *   QUAD_DOT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the products of four
- * bytes, of weights from 0 to 255 and inputs; the attribute of functions that use it; what it
- * must add to weights; whether the processor has it so that a new instruction set is a file of
- * a few lines. */
+ *   QUAD_DOT, and QUAD_PUT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the
+ *                 products of four bytes; stores the low bytes of a vector; the attribute of
+ *                 functions that use these; what was added to bytes of weights that is to be
+ *                 taken off again; whether the processor has them
+ *
+ * so that a new instruction set is a file of a few lines. */
 #include <math.h>
 #include <string.h>
 

@@ -24,29 +24,21 @@
 
 /* ---- inputs ------------------------------------------------------------- */
 
+/* A vector of them. */
+INT8_INLINE void INT8(put)(char *to, uvec q)
+{
 #ifdef INT8_QUADS
-INT8_INLINE void INT8(put)(char *to, uvec q)
-{
-    typedef int8_t bytes __attribute__((vector_size(LANES)));
-    const bytes narrow = __builtin_convertvector((ivec)q, bytes);
-
-    memcpy(to, &narrow, sizeof narrow);
-}
+    QUAD_PUT(to, q);
 #else
-/* Of four numbers, words of the first and third and of the second and fourth. */
-INT8_INLINE void INT8(put)(char *to, uvec q)
-{
-    uint32_t x[LANES];
+    /* Of four numbers, words of the first and third and of the second and fourth. */
+    const uvec pairs = (q & 0xffff) | (uvec)SWAP_TWOS((vec)q) << 16;
+    uint32_t words[LANES];
 
-    memcpy(x, &q, sizeof x);
-    for (int i = 0; i < LANES; i += 4) {
-        const uint32_t words[2] = {(x[i] & 0xffff) | x[i + 2] << 16,
-                                   (x[i + 1] & 0xffff) | x[i + 3] << 16};
-
-        memcpy(to + i / 4 * INT8_BYTES, words, sizeof words);
-    }
-}
+    memcpy(words, &pairs, sizeof words);
+    for (int i = 0; i < LANES; i += 4)
+        memcpy(to + i / 4 * INT8_BYTES, words + i, INT8_BYTES);
 #endif
+}
 
 /* n inputs, at most a block. */
 INT8_INLINE struct tn_int8_input INT8(quantise_block)(char *to, const float *x, size_t n)

@@ -12,6 +12,9 @@
 #ifdef __ARM_FEATURE_DOTPROD
 #include <arm_neon.h>
 #define QUAD_DOT(sum, w, a) vdotq_s32(sum, (int8x16_t)((w) ^ 0x80808080), (int8x16_t)(a))
+#define QUAD_PUT(to, q)                                                                        \
+    for (int lane = 0; lane < LANES; lane++)                                                   \
+    (to)[lane] = (char)(q)[lane]
 #define QUAD_TARGET
 #define QUAD_OFFSET 0 /* its bytes have signs */
 #define HAS_QUAD_DOT() true

@@ -156,6 +156,8 @@ def test_models_of_frames_take_floats():
 def test_models_are_exported_and_imported(model, tmp_path):
     model.export(tmp_path / "m.safetensors", "bf16", positions=9)
     assert (tmp_path / "m.safetensors").stat().st_size < 4 * model.parameters
+    model.export(tmp_path / "m8.safetensors", "int8", positions=9)
+    assert tarn.Model.load(tmp_path / "m8.safetensors").parameters == model.parameters
     try:
         model.export(tmp_path / "m.npz")
     except tarn.MachineError as error:
