@@ -125,7 +125,10 @@ def arranged(kind: str, causal: bool, given: Mapping[str, Any], layout: Layout,
     query, value = lengths["query"], lengths["value"]
     keys = _keys_count(causal, query["N"], lengths.get("key", value)["S"], value["S"])
     sizes = Sizes(query["B"], query["H"], query["N"], keys, query["D"], value["M"])
-    found = checked(kind, arrays, sizes, layout, floats)
+    found = arrays
+    if any(name not in lengths or tuple(lengths[name].values()) != sizes.shape(dimensions)
+           for name, _, dimensions, _ in layout.places(kind)) or len(arrays) != len(lengths):
+        found = checked(kind, arrays, sizes, layout, floats)
     if causal and sizes.S != sizes.N:
         raise InvalidArgument(f"keys is {sizes.S} and queries is {sizes.N}; causal attention "
                               "needs them equal")
