@@ -37,14 +37,6 @@ bool args_is_required(const struct args_option *option)
     return option->minimum > 0 && (args_is_operand(option) || option->type == ARGS_TEXT);
 }
 
-const struct args_table *args_table_of(const struct command *command, const char *option)
-{
-    for (const struct args_table *table = command->tables; table && table->row; table++)
-        if (table->option && strcmp(table->option, option) == 0)
-            return table;
-    return NULL;
-}
-
 /* ---- Values ------------------------------------------------------------- */
 
 /* Digits only: strtoull alone takes "-1" and blanks. */
@@ -71,21 +63,28 @@ static bool read_count(size_t *count, const struct args_option *option, const ch
     return true;
 }
 
-/* "1,64" */
+/* "1,64", "512..65536" */
 static bool read_counts(struct args_counts *counts, const struct args_option *option,
-                        const char *text)
+                        const char *text, const char *separator, size_t most)
 {
     uintmax_t number;
 
-    for (counts->count = 0; counts->count < ARGS_COUNTS_MOST; text++) {
+    for (counts->count = 0; counts->count < most; text += strlen(separator)) {
         if (!read_digits(&number, &text) || number < option->minimum ||
             number > option->maximum)
             return false;
         counts->numbers[counts->count++] = (size_t)number;
-        if (*text != ',')
+        if (strncmp(text, separator, strlen(separator)) != 0)
             return !*text;
     }
     return false;
+}
+
+static bool read_span(struct args_counts *span, const struct args_option *option,
+                      const char *text)
+{
+    return read_counts(span, option, text, "..", 2) &&
+           span->numbers[0] <= span->numbers[span->count - 1];
 }
 
 /* "4G", "4GB" and "4GiB" are the same. */
@@ -116,23 +115,16 @@ static bool read_bytes(size_t *bytes, const struct args_option *option, const ch
     return true;
 }
 
-static bool read_number(double *number, const char *text)
+static bool read_number(double *number, const struct args_option *option, const char *text)
 {
     char *end;
 
     *number = strtod(text, &end);
-    return end != text && !*end && isfinite(*number);
-}
-
-static bool read_seconds(double *seconds, const char *text)
-{
-    return read_number(seconds, text) && *seconds > 0.0;
-}
-
-static bool read_within(double *number, const struct args_option *option, const char *text)
-{
-    return read_number(number, text) && *number >= (double)option->minimum &&
-           *number <= (double)option->maximum;
+    if (end == text || *end || !isfinite(*number))
+        return false;
+    if (option->type == ARGS_SECONDS)
+        return *number > 0.0;
+    return *number >= (double)option->minimum && *number <= (double)option->maximum;
 }
 
 static bool read_value(void *values, const struct args_option *option, const char *text)
@@ -149,15 +141,16 @@ static bool read_value(void *values, const struct args_option *option, const cha
         *(size_t *)value = 0;
         return true;
     case ARGS_COUNTS:
-        return read_counts(value, option, text);
+        return read_counts(value, option, text, ",", ARGS_COUNTS_MOST);
+    case ARGS_SPAN:
+        return read_span(value, option, text);
     case ARGS_BYTES:
         return read_bytes(value, option, text);
     case ARGS_HOST:
         return read_count(&((tarn_host *)value)->threads, option, text);
     case ARGS_SECONDS:
-        return read_seconds(value, text);
     case ARGS_NUMBER:
-        return read_within(value, option, text);
+        return read_number(value, option, text);
     case ARGS_TEXT:
     case ARGS_FIELD:
     case ARGS_OPERAND:
@@ -178,6 +171,7 @@ _Noreturn static void wrong_value(const struct args_option *option, const char *
         [ARGS_COUNT] = "a whole number",
         [ARGS_HOST] = "a whole number",
         [ARGS_COUNTS] = "up to 16 whole numbers, separated by commas, each",
+        [ARGS_SPAN] = "LO..HI, such as 512..65536, each",
         [ARGS_BYTES] = "a size such as 512M or 8G",
         [ARGS_SECONDS] = "a number of seconds above 0",
         [ARGS_NUMBER] = "a number",
@@ -328,4 +322,21 @@ void args_read(const struct command *command, void *values, int argc, char **arg
     for (const struct args_option *option = command->options; option->name; option++)
         if (option->type == ARGS_HOST)
             ((tarn_host *)(void *)((char *)values + option->offset))->cpu = hardware_cpu();
+}
+
+void args_set_fields(const struct args_option *options, const void *values, args_set *set,
+                     void *context)
+{
+    char field[64];
+
+    for (const struct args_option *option = options; option->name; option++) {
+        const void *const value = (const char *)values + option->offset;
+
+        if (option->type != ARGS_FIELD || !*(const char *const *)value)
+            continue;
+        snprintf(field, sizeof field, "%s", option->name);
+        for (char *at = field; (at = strchr(at, '-')) != NULL;)
+            *at = '_';
+        set(context, field, *(const char *const *)value);
+    }
 }

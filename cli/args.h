@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* args.h - the options of a command: one table parses them, checks them and is their --help.
  *
- *     struct values { const char *model; size_t batch; bool json; };
- *     static const struct args_option options[] = {
- *         {"MODEL", NULL, ARGS_OPERAND, NULL, offsetof(struct values, model), 1, 0, "a file"},
- *         {"batch", "B", ARGS_COUNT, "1", offsetof(struct values, batch), 1, 1024, "..."},
- *         {"json", NULL, ARGS_FLAG, NULL, offsetof(struct values, json), 0, 0, "..."},
+ *     struct options { const char *model; size_t batch; bool json; };
+ *     static const struct args_option rows[] = {
+ *         {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, "a file"},
+ *         {"batch", "B", ARGS_COUNT, "1", AT(batch), 1, 1024, "..."},
+ *         {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "..."},
  *         {0},
  *     };
  */
@@ -21,6 +21,7 @@ enum args_type {
     ARGS_FLAG,    /* bool */
     ARGS_COUNT,   /* size_t: a whole number from minimum to maximum */
     ARGS_COUNTS,  /* struct args_counts: some of these, separated by commas */
+    ARGS_SPAN,    /* struct args_counts: "LO..HI", or one number */
     ARGS_BYTES,   /* size_t: likewise, with K, M, G or T for powers of 1024 */
     ARGS_HOST,    /* tarn_host: a number of threads; the instruction set is that of TARN_CPU */
     ARGS_SECONDS, /* double: above 0 */
@@ -43,6 +44,9 @@ struct args_words {
     char **words;
     size_t count;
 };
+
+/* Where a value is: commands call their struct `options`. */
+#define AT(field) offsetof(struct options, field)
 
 struct args_option {
     const char *name;     /* without the dashes: two, or one before a single letter */
@@ -74,13 +78,16 @@ struct command;
  * refuses arguments that are wrong. */
 void args_read(const struct command *command, void *values, int argc, char **argv);
 
+/* Calls `set` for the options of type ARGS_FIELD that were given, with the name of the field:
+ * "eval_batches". */
+typedef void args_set(void *context, const char *field, const char *text);
+void args_set_fields(const struct args_option *options, const void *values, args_set *set,
+                     void *context);
+
 bool args_is_help(const char *word); /* "--help" or "-h" */
 
 bool args_is_operand(const struct args_option *option);
 bool args_is_required(const struct args_option *option);
 const char *args_dashes(const struct args_option *option); /* "", "-" or "--" */
-
-/* The table of the values of an option; NULL: it has none. */
-const struct args_table *args_table_of(const struct command *command, const char *option);
 
 #endif

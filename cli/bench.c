@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.c - tarn bench: the table of benchmarks, and how one runs. */
+/* bench.c - tarn bench: the table of benchmarks, how one runs, and where its results go. */
 #include "bench.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
+#include "files.h"
+#include "plot.h"
 #include "progress.h"
 
 const struct command cmd_bench = {
@@ -23,6 +29,15 @@ const struct command cmd_bench = {
 static const double peak_every = 1.0; /* seconds between measurements of the peak */
 
 /* ---- Cases -------------------------------------------------------------- */
+
+void bench_title(struct bench_run *run, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(run->title, sizeof run->title, format, args);
+    va_end(args);
+}
 
 void *bench_cases(struct bench_run *run, size_t count)
 {
@@ -69,35 +84,36 @@ static void measure_peak(struct bench_run *run, double *measured)
 }
 
 /* On a terminal a line that the results replace; in a log only results matter. */
-static void show_progress(const struct bench_run *run, size_t index, size_t round)
+static void show_progress(const struct bench_run *run, size_t index)
 {
     if (!progress_is_due() || !progress_on_terminal())
         return;
     progress_part(0, "case %zu of %zu", index + 1, run->count);
-    progress_part(1, "round %zu of %zu", round + 1, run->rounds);
+    progress_part(1, "round %zu of %zu", run->round + 1, run->rounds);
     progress_show();
 }
 
-static void take_turn(struct bench_run *run, size_t index, size_t round)
+static void take_turn(struct bench_run *run, size_t index)
 {
     void *const one = bench_case_at(run, index);
     const bool opens = run->bench->open_in_turn;
 
-    show_progress(run, index, round);
+    show_progress(run, index);
     if (opens)
         open_case(run, index);
-    run->bench->measure(run, one, round);
+    run->bench->measure(run, one);
     if (opens)
         close_case(run, index);
     progress_erase();
-    if (opens && round + 1 == run->rounds)
+    if (opens && run->round + 1 == run->rounds)
         run->bench->report(run, one);
 }
 
-static bool is_enough(const struct bench_run *run, size_t round, double seconds)
+static bool is_enough(const struct bench_run *run)
 {
-    return round >= run->rounds || (run->seconds_enough > 0.0 && round >= run->rounds_least &&
-                                    seconds > run->seconds_enough);
+    return run->round >= run->rounds ||
+           (run->seconds_enough > 0.0 && run->round >= run->rounds_least &&
+            progress_seconds() > run->seconds_enough);
 }
 
 /* Cases from `first` to before `end` in turns. */
@@ -106,10 +122,10 @@ static void take_turns(struct bench_run *run, size_t first, size_t end)
     double measured = -peak_every;
 
     progress_begin();
-    for (size_t round = 0; !is_enough(run, round, progress_seconds()); round++) {
+    for (run->round = 0; !is_enough(run); run->round++) {
         measure_peak(run, &measured);
         for (size_t i = first; i < end; i++)
-            take_turn(run, i, round);
+            take_turn(run, i);
     }
     measure_peak(run, &measured);
 }
@@ -117,46 +133,154 @@ static void take_turns(struct bench_run *run, size_t first, size_t end)
 /* Those that take turns are open together, unless a case is too large for that. */
 static void run_together(struct bench_run *run, size_t first, size_t end)
 {
-    if (run->bench->open_in_turn) {
-        take_turns(run, first, end);
-        return;
-    }
-    for (size_t i = first; i < end; i++)
+    const bool opens = !run->bench->open_in_turn;
+
+    for (size_t i = first; opens && i < end; i++)
         open_case(run, i);
     take_turns(run, first, end);
-    for (size_t i = first; i < end; i++)
+    for (size_t i = first; opens && i < end; i++)
         run->bench->report(run, bench_case_at(run, i));
-    for (size_t i = first; i < end; i++)
+    for (size_t i = first; opens && i < end; i++)
         close_case(run, i);
+}
+
+/* ---- Results ------------------------------------------------------------ */
+
+enum { PATH = TARN_PATH_SIZE };
+
+/* Standard output gets results as they come; a CSV and a plot when all are there. */
+static struct {
+    struct bench_record *records;
+    size_t count, room, results; /* results: records that were not skipped */
+    FILE *csv;                   /* NULL: none */
+    char path[PATH];             /* of the CSV */
+    char temporary[PATH + 8];    /* that becomes it; "": it is written itself */
+} output;
+
+static void remove_temporary(void)
+{
+    if (*output.temporary)
+        remove(output.temporary);
+}
+
+/* Rows go beside the CSV until all are there: those of an earlier run stay until then. A device
+ * is written itself. */
+static void open_csv(void)
+{
+    struct stat about;
+    const bool is_device = stat(output.path, &about) == 0 && !S_ISREG(about.st_mode);
+
+    if (!is_device)
+        snprintf(output.temporary, sizeof output.temporary, "%s.tmp", output.path);
+    output.csv = fopen(is_device ? output.path : output.temporary, "w");
+    if (!output.csv)
+        fail("%s: %s", output.path, strerror(errno));
+    atexit(remove_temporary);
+}
+
+/* The numbers of "fig1.svg" go to "fig1.csv". */
+static void open_output(const struct bench_run *run)
+{
+    const char *const csv = run->options->csv, *const plot = run->options->plot;
+
+    if (csv && (!*csv || strlen(csv) >= PATH))
+        refuse("--csv is '%.80s'; it must be a file name", csv);
+    if (plot && (!plot_name_is_fit(plot) || strlen(plot) >= PATH))
+        refuse("--plot is '%.80s'; it must be a file name that ends in .svg or .png", plot);
+    if (csv)
+        snprintf(output.path, PATH, "%s", csv);
+    else if (plot)
+        snprintf(output.path, PATH, "%.*s.csv", (int)strlen(plot) - 4, plot);
+    if (*output.path)
+        open_csv();
+    if (plot && !plot_is_writable(plot))
+        fail("%s: %s", plot, strerror(errno));
+}
+
+static void finish_csv(void)
+{
+    if (!close_written(output.csv) ||
+        (*output.temporary && rename(output.temporary, output.path) != 0))
+        fail("cannot write %s", output.path);
+    *output.temporary = '\0';
+}
+
+static void print_head(const struct bench_run *run)
+{
+    printf("%s, instruction set %s", run->processor, run->cpu);
+    if (run->bench->has_peak)
+        printf(", %zu thread%s, peak %.1f GFLOP/s", run->threads, run->threads == 1 ? "" : "s",
+               run->fma_gflops);
+    printf("\n%s.\n%s%s\n", run->title, run->bench->note ? run->bench->note : "",
+           run->bench->note ? "\n" : "");
+}
+
+/* For the plot. */
+static void keep(const struct bench_record *record)
+{
+    if (output.count == output.room) {
+        output.room = 2 * output.room + 64;
+        output.records = realloc(output.records, output.room * sizeof *record);
+        if (!output.records)
+            fail("not enough memory for the results");
+    }
+    output.records[output.count++] = *record;
+    output.results += !record->skipped;
+}
+
+void bench_report(const struct bench_run *run, const struct bench_record *record)
+{
+    const bool is_first = output.count == 0, json = run->options->json;
+    const bool prints = json || !run->quiet;
+
+    keep(record);
+    if (is_first && prints && !json) {
+        print_head(run);
+        bench_table_head(record);
+    }
+    if (is_first && output.csv)
+        bench_csv_head(output.csv, record);
+    if (output.csv)
+        bench_csv_row(output.csv, record);
+    if (prints)
+        (json ? bench_json : bench_table_row)(record);
+}
+
+static void finish_output(const struct bench_run *run)
+{
+    const char *const plot = run->options->plot;
+
+    if (output.results == 0)
+        fail("everything was skipped; raise the limits or reduce the length");
+    if (output.csv)
+        finish_csv();
+    if (plot)
+        bench_plot_write(plot, run, output.records, output.count);
+    free(output.records);
 }
 
 /* ---- All of it ---------------------------------------------------------- */
 
+/* Static: what cases have is in use to the end of the program. */
 void bench_run(const struct command *command, void *values)
 {
-    const struct bench *const bench = command->bench;
+    static struct bench_run run;
     struct bench_options *const options = values;
-    struct bench_run run = {
-        .bench = bench,
-        .values = values,
-        .options = options,
-        .rounds = options->repeat ? options->repeat : 1,
-        .cpu = options->host.cpu ? options->host.cpu : tarn_cpu_name(0),
-        .threads = options->host.threads ? options->host.threads : tarn_threads_default(),
-    };
 
+    run.bench = command->bench;
+    run.values = values;
+    run.options = options;
+    run.rounds = options->repeat ? options->repeat : 1;
+    run.cpu = options->host.cpu ? options->host.cpu : tarn_cpu_name(0);
+    run.threads = options->host.threads ? options->host.threads : tarn_threads_default();
     hardware_name(run.processor, sizeof run.processor);
-    bench_output_open(&run);
-    bench->list(&run);
+    open_output(&run);
+    run.bench->list(&run);
     const size_t step = run.together ? run.together : run.count;
 
     for (size_t i = 0; i < run.count; i += step)
         run_together(&run, i, i + step);
-    if (bench->conclude && !options->json)
-        bench->conclude(&run);
-    bench_output_finish(&run);
-    if (bench->close_shared)
-        bench->close_shared(run.shared);
-    free(run.shared);
-    free(run.cases);
+    if (run.bench->conclude && !options->json)
+        run.bench->conclude(&run);
+    finish_output(&run);
 }

@@ -53,7 +53,8 @@ struct bench_run {
     struct bench_options *options; /* their first member */
     void *cases;
     size_t count; /* of cases */
-    void *shared; /* the benchmark's own, for all cases; freed at the end */
+    size_t round; /* the turn that it is, from 0 */
+    void *shared; /* the benchmark's own, for all cases */
 
     /* Set by list(): how often cases take turns, [options->repeat]; fewer turns, but at least
      * `rounds_least`, are enough after some seconds, if these are set. */
@@ -62,7 +63,7 @@ struct bench_run {
     bool quiet;      /* set by list(): the benchmark prints its own table */
     size_t together; /* consecutive cases that take turns and are open at a time; 0: all */
 
-    char title[256]; /* set by list(): what is measured, a sentence without its full stop */
+    char title[256]; /* set by list(), see bench_title() */
     char processor[128];
     const char *cpu;   /* instruction set */
     size_t threads;    /* options->host.threads, or all */
@@ -92,19 +93,22 @@ struct bench {
 
     /* Those that are not needed may be NULL. */
     void (*open)(struct bench_run *run, void *one);
-    void (*measure)(struct bench_run *run, void *one, size_t round);
-    void (*close)(void *one);
+    void (*measure)(struct bench_run *run, void *one);
+    void (*close)(void *one); /* not at the end of the program, which frees all */
 
     /* Writes the results down and hands them to bench_report(), when a case and all that it
      * takes turns with have been measured. */
     void (*report)(const struct bench_run *run, const void *one);
 
     void (*conclude)(const struct bench_run *run); /* prints what is below the table */
-    void (*close_shared)(void *shared);            /* but not its memory */
 };
 
 /* The whole benchmark. */
 void bench_run(const struct command *command, void *values);
+
+/* Says what is measured: a sentence without its full stop. */
+void bench_title(struct bench_run *run, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Memory for the cases, zeroed. */
 void *bench_cases(struct bench_run *run, size_t count);
@@ -159,17 +163,8 @@ void bench_json(const struct bench_record *record);
 void bench_csv_head(FILE *csv, const struct bench_record *record);
 void bench_csv_row(FILE *csv, const struct bench_record *record);
 
-/* ---- Where they go: standard output at once, files when all are there --- */
-
-/* Tries the files, so that a wrong folder is reported before hours of work. */
-void bench_output_open(const struct bench_run *run);
-
-/* A row of results. */
+/* A row of results: to standard output at once, to files when all are there. */
 void bench_report(const struct bench_run *run, const struct bench_record *record);
-
-/* Writes the files; fails if all was skipped. If the program ends without this, files are as
- * before. */
-void bench_output_finish(const struct bench_run *run);
 
 /* The picture. Without gnuplot a warning: the numbers are in the CSV. Skipped records are left
  * out; one at least is not. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_attention.c - time and memory of every attention at growing lengths: Figure 1. All
  * methods run at one length before the next. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +14,14 @@ enum { TOKENS = 65536, METHODS_MAX = 16, SPEC_MAX = 128 }; /* TOKENS: batch time
 #define LENGTH_MAX ((size_t)1 << 40)
 #define WIDTH_MAX ((size_t)1 << 20)
 
-struct values {
+struct options {
     struct bench_options common;
-    const char *attention, *feature_map, *lengths, *layout;
+    const char *attention, *feature_map, *layout;
+    struct args_counts lengths;
     bool causal, forward_only, demo;
     size_t length, batch, heads, head_width, value_width, memory_limit, rounds, seed;
     double time_limit;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"attention", "SPEC[;SPEC...]", ARGS_TEXT,
@@ -35,7 +33,7 @@ static const struct args_option options[] = {
      "causal attention: a position attends only to itself and earlier ones"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, LENGTH_MAX,
      "a single sequence length; 0: those of --lengths"},
-    {"lengths", "LO..HI", ARGS_TEXT, "512..65536", AT(lengths), 0, 0,
+    {"lengths", "LO..HI", ARGS_SPAN, "512..65536", AT(lengths), 1, LENGTH_MAX,
      "sequence lengths: LO, doubled up to HI"},
     {"batch", "B", ARGS_COUNT, "0", AT(batch), 0, LENGTH_MAX,
      "batch size; 0: 65536 / length, so that the number of tokens stays the same"},
@@ -85,45 +83,21 @@ static const struct args_table tables[] = {
 };
 
 /* Replaces zeros by the actual defaults. */
-static void fill_in(struct values *v)
+static void fill_in(struct options *v)
 {
     if (v->demo) {
         v->attention = demo_methods;
-        v->lengths = "512..8192";
+        v->lengths = (struct args_counts){{512, 8192}, 2};
         v->length = 0;
         v->batch = 1;
         v->causal = true;
     }
+    if (v->length > 0)
+        v->lengths = (struct args_counts){{v->length}, 1};
     if (v->value_width == 0)
         v->value_width = v->head_width;
     if (v->memory_limit == 0)
         v->memory_limit = hardware_memory() / 2;
-}
-
-static bool read_length(size_t *length, const char **text)
-{
-    char *end;
-    const uintmax_t number = **text >= '0' && **text <= '9' ? strtoumax(*text, &end, 10) : 0;
-
-    if (number < 1 || number > LENGTH_MAX)
-        return false;
-    *length = (size_t)number;
-    *text = end;
-    return true;
-}
-
-/* "512..8192" */
-static bool read_lengths(size_t *first, size_t *last, const char *text)
-{
-    if (!read_length(first, &text))
-        return false;
-    *last = *first;
-    if (strncmp(text, "..", 2) == 0) {
-        text += 2;
-        if (!read_length(last, &text))
-            return false;
-    }
-    return !*text && *last >= *first;
 }
 
 /* ---- Methods ------------------------------------------------------------ */
@@ -144,24 +118,6 @@ static const struct {
     {"lsh-8", "lsh:rounds=8"},
 };
 
-/* "elu" is allowed wherever a map is. */
-static bool takes_map(const char *spec)
-{
-    tarn_attention *attention;
-    const tarn_attention_desc desc = {.kind = spec,
-                                      .feature_map = "elu",
-                                      .batch = 1,
-                                      .heads = 1,
-                                      .queries = 1,
-                                      .keys = 1,
-                                      .query_width = 1,
-                                      .value_width = 1};
-    const bool takes = tarn_attention_create(&attention, &desc, NULL) == TARN_OK;
-
-    tarn_attention_free(attention);
-    return takes;
-}
-
 static void name_method(struct method *method, const char *text, size_t length)
 {
     snprintf(method->spec, sizeof method->spec, "%.*s", (int)length, text);
@@ -172,7 +128,6 @@ static void name_method(struct method *method, const char *text, size_t length)
             snprintf(method->label, sizeof method->label, "%s", known[i].label);
             snprintf(method->spec, sizeof method->spec, "%s", known[i].spec);
         }
-    method->has_map = takes_map(method->spec);
 }
 
 /* Splits "spec;spec;..."; the library checks the specs themselves. Returns their number. */
@@ -205,7 +160,7 @@ struct shared {
     double read_gbps;
 };
 
-static struct attention_timing timing_of(const struct values *v, const struct method *method,
+static struct attention_timing timing_of(const struct options *v, const struct method *method,
                                          size_t length)
 {
     const size_t fitting = length < TOKENS ? TOKENS / length : 1;
@@ -231,18 +186,23 @@ static struct attention_timing timing_of(const struct values *v, const struct me
     };
 }
 
-/* Names, options and widths that the library refuses, before anything takes time. */
-static void check_methods(const struct values *v, const struct shared *shared)
+/* Which methods take a feature map, "elu" being allowed wherever one is; and names, options and
+ * widths that the library refuses, before anything takes time. */
+static void check_methods(const struct options *v, struct shared *shared)
 {
     bool has_map = false;
 
     for (size_t i = 0; i < shared->count; i++) {
-        struct attention_timing timing = timing_of(v, &shared->methods[i], 1);
+        struct method *const method = &shared->methods[i];
+        struct attention_timing timing = timing_of(v, method, 1);
 
         timing.desc.batch = 1;
+        timing.desc.feature_map = "elu";
+        method->has_map = attention_timing_plan(&timing, NULL) == TARN_OK;
+        timing.desc.feature_map = method->has_map ? v->feature_map : NULL;
         if (attention_timing_plan(&timing, &failure) != TARN_OK)
             refuse("method '%s': %s", timing.label, failure.text);
-        has_map = has_map || shared->methods[i].has_map;
+        has_map |= method->has_map;
     }
     if (v->feature_map && !has_map)
         refuse("--feature-map: none of the methods in --attention uses one");
@@ -264,17 +224,16 @@ static void list_cases(struct bench_run *run, size_t first, size_t last)
 
 static void name(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     char width[32] = "";
 
     if (v->value_width != v->head_width)
         snprintf(width, sizeof width, " and %zu", v->value_width);
-    snprintf(run->title, sizeof run->title,
-             "Attention, %s, %s, %zu head%s of width %zu%s, arrays %s",
-             v->forward_only ? "forward" : "forward and backward",
-             v->causal ? "causal" : "non-causal", v->heads, v->heads == 1 ? "" : "s",
-             v->head_width, width,
-             strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
+    bench_title(run, "Attention, %s, %s, %zu head%s of width %zu%s, arrays %s",
+                v->forward_only ? "forward" : "forward and backward",
+                v->causal ? "causal" : "non-causal", v->heads, v->heads == 1 ? "" : "s",
+                v->head_width, width,
+                strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
 }
 
 /* NAN where there is not enough memory. */
@@ -292,14 +251,10 @@ static double measure_read(const tarn_host *host)
 
 static void list(struct bench_run *run)
 {
-    struct values *const v = run->values;
+    struct options *const v = run->values;
     struct shared *const shared = run->shared = allocate(1, sizeof *shared, "the methods");
-    size_t first, last;
 
     fill_in(v);
-    first = last = v->length;
-    if (v->length == 0 && !read_lengths(&first, &last, v->lengths))
-        refuse("--lengths is '%.80s'; it must be LO..HI, such as 512..65536", v->lengths);
     if (strcmp(v->layout, "bhnd") != 0 && strcmp(v->layout, "bnhd") != 0)
         refuse("--layout is '%.80s'; it must be bnhd or bhnd", v->layout);
     shared->count = read_methods(shared->methods, v->attention);
@@ -308,7 +263,7 @@ static void list(struct bench_run *run)
     name(run);
     run->rounds = v->rounds;
     run->quiet = v->demo;
-    list_cases(run, first, last);
+    list_cases(run, v->lengths.numbers[0], v->lengths.numbers[v->lengths.count - 1]);
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
@@ -321,7 +276,7 @@ static double work_of(const struct attention_timing *t)
 
 /* Why the case would ask too much of the machine or of the user's patience; NULL: it does not.
  * At the first length there is no guess: 0 / 0, which is not above the limit. */
-static const char *reason_to_skip(const struct values *v, struct attention_timing *t,
+static const char *reason_to_skip(const struct options *v, struct attention_timing *t,
                                   double seconds_before, double work_before)
 {
     t->array_bytes = attention_timing_array_bytes(t);
@@ -333,13 +288,13 @@ static const char *reason_to_skip(const struct values *v, struct attention_timin
                                                                      : NULL;
 }
 
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
     struct shared *const shared = run->shared;
     struct attention_timing *const t = one;
     const size_t method = bench_case_index(run, one) % shared->count;
 
-    if (round == 0)
+    if (run->round == 0)
         t->skipped = reason_to_skip(run->values, t, shared->before[method].seconds,
                                     shared->before[method].work);
     if (t->skipped)
@@ -402,7 +357,7 @@ const struct command bench_attention = {
     .examples = "tarn bench attention --demo\n"
                 "tarn bench attention --attention 'linear;softmax' --length 4096 --causal\n"
                 "tarn bench attention --plot fig1.svg\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct attention_timing),

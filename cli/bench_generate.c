@@ -2,7 +2,6 @@
 /* bench_generate.c - time per step of generation, compared with the larger of two limits:
  * reading the weights once, measured on an array of the same size, and the multiply-adds. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
@@ -21,15 +20,13 @@ enum { RUNS_LEAST = 3, RUNS_MOST = 48 };
 /* Stretches at a state that does not grow, and rounds between measurements of the limits. */
 enum { STRETCHES = 16 };
 
-struct values {
+struct options {
     struct bench_options common;
     struct bench_model model;
     const char *method, *precision;
     struct args_counts from;
     size_t batch, length;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
@@ -90,11 +87,11 @@ static size_t farthest(const struct args_counts *from)
     size_t most = 0;
 
     for (size_t i = 0; i < from->count; i++)
-        most = from->numbers[i] > most ? from->numbers[i] : most;
+        most = larger(most, from->numbers[i]);
     return most;
 }
 
-static void open_shared(struct shared *s, const struct values *v)
+static void open_shared(struct shared *s, const struct options *v)
 {
     const tarn_engine_desc desc = {
         .longest = farthest(&v->from) + v->length,
@@ -112,19 +109,9 @@ static void open_shared(struct shared *s, const struct values *v)
     s->symbols = allocate(v->batch, sizeof *s->symbols, "the symbols");
 }
 
-static void close_shared(void *shared)
-{
-    struct shared *const s = shared;
-
-    free(s->symbols);
-    free(s->block);
-    stream_block_close(&s->streams);
-    tarn_model_free(s->model);
-}
-
 static void list(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct place *const cases = bench_cases(run, v->from.count);
 
     run->shared = allocate(1, sizeof(struct shared), "the model");
@@ -136,9 +123,8 @@ static void list(struct bench_run *run)
         run->rounds_least = RUNS_LEAST;
         run->seconds_enough = enough_s;
     }
-    snprintf(run->title, sizeof run->title,
-             "Steps of %s with random weights in %s, %s attention", v->model.preset,
-             v->precision, v->model.attention);
+    bench_title(run, "Steps of %s with random weights in %s, %s attention", v->model.preset,
+                v->precision, v->model.attention);
 }
 
 /* Symbols vary, so that branches cannot be predicted. */
@@ -156,7 +142,7 @@ static void step(struct shared *s, size_t count)
 /* Runs up to the position, and keeps the streams there. */
 static void open_one(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct shared *const s = run->shared;
     struct place *const at = one;
 
@@ -172,19 +158,11 @@ static void open_one(struct bench_run *run, void *one)
     memcpy(at->before, s->streams.memory, s->streams.n * s->streams.size);
 }
 
-static void close_one(void *one)
-{
-    struct place *const at = one;
-
-    free(at->before);
-    free(at->seconds);
-}
-
 /* ---- Measuring ---------------------------------------------------------- */
 
 /* Bytes are multiplied faster than floats, by a factor that differs between processors and is
  * not measured. */
-static bool multiplies_bytes(const struct values *v)
+static bool multiplies_bytes(const struct options *v)
 {
     return strcmp(v->precision, "int8") == 0;
 }
@@ -193,7 +171,7 @@ static bool multiplies_bytes(const struct values *v)
  * because they grow linearly. */
 static void measure_limits(const struct bench_run *run, struct shared *s, struct place *at)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const tarn_host *const host = &v->common.host;
     const size_t bytes = tarn_engine_weight_bytes(s->streams.engine);
     const double flops =
@@ -224,23 +202,22 @@ static void choose_steps(const struct shared *s, struct place *at, size_t length
 }
 
 /* One run over the sequence; each stretch of it counts with the best of its runs so far. */
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct shared *const s = run->shared;
     struct place *const at = one;
 
-    if (round % STRETCHES == 0)
+    if (run->round % STRETCHES == 0)
         measure_limits(run, s, at);
-    if (round == 0)
+    if (run->round == 0)
         choose_steps(s, at, v->length);
     memcpy(s->streams.memory, at->before, s->streams.n * s->streams.size);
     for (size_t i = 0; i < at->steps; i += at->stretch) {
-        const size_t left = at->steps - i;
         double *const best = &at->seconds[i / at->stretch];
         const double start = seconds_now();
 
-        step(s, left < at->stretch ? left : at->stretch);
+        step(s, smaller(at->steps - i, at->stretch));
         *best = fmin(*best, seconds_now() - start);
     }
     at->runs++;
@@ -248,7 +225,7 @@ static void measure(struct bench_run *run, void *one, size_t round)
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct shared *const s = run->shared;
     const struct place *const at = one;
     struct bench_record r = {0};
@@ -291,7 +268,7 @@ const struct command bench_generate = {
     .tables = tables,
     .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
                 "tarn bench generate --attention softmax --from 100,10000\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct place),
@@ -307,8 +284,6 @@ const struct command bench_generate = {
             .list = list,
             .open = open_one,
             .measure = measure,
-            .close = close_one,
             .report = report,
-            .close_shared = close_shared,
         },
 };

@@ -14,31 +14,32 @@
 
 /* ---- Methods ------------------------------------------------------------ */
 
-static const tarn_option_info none[] = {{0}};
-
 /* By the paper's names; linear is the first. */
 static const struct method {
-    tarn_table_row about;
     const char *attention, *method;
     bool counted; /* a number of flops is agreed */
+    tarn_table_row about;
 } methods[] = {
-    {{"linear", "linear attention with a constant-size state, (16)-(20)", none},
-     "linear",
+    {"linear",
      "recurrent",
-     true},
-    {{"stateful-softmax", "softmax with a cache of keys and values", none},
-     "softmax",
+     true,
+     {.name = "linear", .help = "linear attention with a constant-size state, (16)-(20)"}},
+    {"softmax",
      "recurrent",
-     true},
-    {{"softmax", "softmax that recomputes all bytes so far for each byte", none},
-     "softmax",
+     true,
+     {.name = "stateful-softmax", .help = "softmax with a cache of keys and values"}},
+    {"softmax",
      "recompute",
-     true},
-    {{"lsh-1", "Reformer with one hashing round, recomputed in the same way", none},
-     "lsh:rounds=1",
+     true,
+     {.name = "softmax", .help = "softmax that recomputes all bytes so far for each byte"}},
+    {"lsh:rounds=1",
      "recompute",
-     false},
-    {{"lsh-4", "Reformer with four hashing rounds", none}, "lsh:rounds=4", "recompute", false},
+     false,
+     {.name = "lsh-1", .help = "Reformer with one hashing round, recomputed in the same way"}},
+    {"lsh:rounds=4",
+     "recompute",
+     false,
+     {.name = "lsh-4", .help = "Reformer with four hashing rounds"}},
 };
 
 enum { METHODS = sizeof methods / sizeof methods[0], ROWS_MAX = 64 };
@@ -51,15 +52,13 @@ static const struct {
 
 /* ---- Options ------------------------------------------------------------ */
 
-struct values {
+struct options {
     struct bench_options common;
     const char *preset, *like, *method, *precision;
     struct args_counts batch;
     size_t length;
     double budget;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(preset), 0, 0,
@@ -110,24 +109,17 @@ struct image {
     char steps[48], state[48]; /* for the table */
 };
 
-static size_t find_method(const char *text, size_t length)
-{
-    size_t i = 0;
-
-    while (i < METHODS && (strlen(methods[i].about.name) != length ||
-                           strncmp(methods[i].about.name, text, length) != 0))
-        i++;
-    return i;
-}
-
 /* One method of the list, with its own batch size or all of --batch; moves `*text` past it. */
 static bool read_method(struct bench_run *run, const char **text)
 {
-    const struct values *const v = run->values;
-    const size_t length = strcspn(*text, ",:"), method = find_method(*text, length);
+    const struct options *const v = run->values;
     struct args_counts batches = v->batch;
+    char name[32] = "";
+    size_t method = 0;
+    int used = 0;
 
-    *text += length;
+    sscanf(*text, "%31[^:,]%n", name, &used);
+    *text += used;
     if (**text == ':') {
         const size_t digits = strspn(++*text, "0123456789");
 
@@ -136,6 +128,8 @@ static bool read_method(struct bench_run *run, const char **text)
         if (digits == 0 || batches.numbers[0] < 1 || batches.numbers[0] > 1 << 20)
             return false;
     }
+    while (method < METHODS && strcmp(methods[method].about.name, name) != 0)
+        method++;
     if (method == METHODS || (**text && **text != ',') || run->count + batches.count > ROWS_MAX)
         return false;
     for (size_t i = 0; i < batches.count; i++)
@@ -146,7 +140,7 @@ static bool read_method(struct bench_run *run, const char **text)
 
 static void read_methods(struct bench_run *run)
 {
-    const char *const list = ((const struct values *)run->values)->method;
+    const char *const list = ((const struct options *)run->values)->method;
 
     bench_cases(run, ROWS_MAX);
     run->count = 0;
@@ -163,7 +157,7 @@ static void read_methods(struct bench_run *run)
 }
 
 /* Bytes of an image: given, as in the model, or as the preset was made for. */
-static size_t length_of(const struct values *v, struct shared *s)
+static size_t length_of(const struct options *v, struct shared *s)
 {
     size_t length = 28 * 28;
 
@@ -182,7 +176,7 @@ static size_t length_of(const struct values *v, struct shared *s)
 
 static void list(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct shared *const s = run->shared = allocate(1, sizeof *s, "the models");
 
     if (v->length == 1)
@@ -192,17 +186,8 @@ static void list(struct bench_run *run)
         refuse("--precision is '%.80s'; it must be f32, bf16 or int8", v->precision);
     read_methods(run);
     s->length = length_of(v, s);
-    snprintf(run->title, sizeof run->title,
-             "%.160s with random weights, %s, images of %zu bytes",
-             v->like ? v->like : v->preset, v->precision, s->length);
-}
-
-static void close_shared(void *shared)
-{
-    struct shared *const s = shared;
-
-    for (size_t i = 0; i < METHODS; i++)
-        tarn_model_free(s->models[i]);
+    bench_title(run, "%.160s with random weights, %s, images of %zu bytes",
+                v->like ? v->like : v->preset, v->precision, s->length);
 }
 
 /* "39/783", "1.0 MiB to 9.5 MiB" */
@@ -220,7 +205,7 @@ static void describe(struct image *image)
 
 static void open_one(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct shared *const s = run->shared;
     struct image *const image = one;
     const struct method *const method = &methods[image->method];
@@ -235,7 +220,7 @@ static void open_one(struct bench_run *run, void *one)
 
     if (!*model)
         *model = bench_model_new(&which);
-    image->timing = image_timing_open(&(struct image_timing_desc){
+    image->timing = (struct image_timing){
         .model = *model,
         .method = method->method,
         .precision = recurrent ? v->precision : "f32",
@@ -243,13 +228,9 @@ static void open_one(struct bench_run *run, void *one)
         .batch = image->batch,
         .length = s->length,
         .budget = v->budget,
-    });
+    };
+    image_timing_open(&image->timing);
     describe(image);
-}
-
-static void close_one(void *one)
-{
-    image_timing_close(&((struct image *)one)->timing);
 }
 
 /* ---- Measuring ---------------------------------------------------------- */
@@ -261,22 +242,22 @@ static void choose_turns(struct bench_run *run, struct shared *s)
     for (size_t i = 0; i < run->count; i++) {
         const struct image *const image = bench_case_at(run, i);
 
-        s->turns = image->timing.count > s->turns ? image->timing.count : s->turns;
+        s->turns = larger(s->turns, image->timing.count);
     }
     run->rounds = run->options->repeat * s->turns;
 }
 
 /* All methods are at the same fraction of their pieces. */
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
     struct shared *const s = run->shared;
     struct image_timing *const t = &((struct image *)one)->timing;
 
     if (s->turns == 0)
         choose_turns(run, s);
-    if (round % s->turns == 0)
+    if (run->round % s->turns == 0)
         image_timing_restart(t);
-    image_timing_advance(t, (round % s->turns + 1) * t->count / s->turns);
+    image_timing_advance(t, (run->round % s->turns + 1) * t->count / s->turns);
 }
 
 /* ---- Report ------------------------------------------------------------- */
@@ -300,7 +281,7 @@ static double of_linear(const struct bench_run *run, const struct image *image)
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct shared *const s = run->shared;
     const struct image *const image = one;
     const struct image_timing *const t = &image->timing;
@@ -314,7 +295,7 @@ static void report(const struct bench_run *run, const void *one)
     bench_text(&r, "method", "method", method->about.name);
     bench_text(&r, "attention", NULL, method->attention);
     bench_text(&r, "generator", NULL, method->method);
-    bench_text(&r, "precision", NULL, t->desc.precision);
+    bench_text(&r, "precision", NULL, t->precision);
     bench_count(&r, "batch", "batch", image->batch);
     bench_count(&r, "image_bytes", NULL, s->length);
     bench_text(&r, "processor", NULL, run->processor);
@@ -373,7 +354,7 @@ const struct command bench_image = {
         "from one byte to the next; activations and copies of weights are not included.",
     .examples = "tarn bench image --method linear,softmax\n"
                 "tarn bench image --like models/mnist.safetensors --method linear:64\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct image),
@@ -387,9 +368,7 @@ const struct command bench_image = {
             .list = list,
             .open = open_one,
             .measure = measure,
-            .close = close_one,
             .report = report,
             .conclude = conclude,
-            .close_shared = close_shared,
         },
 };

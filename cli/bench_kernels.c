@@ -6,13 +6,11 @@
 
 #include "bench.h"
 
-struct values {
+struct options {
     struct bench_options common;
     const char *loop;
     size_t width;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"loop", "NAME", ARGS_TEXT, NULL, AT(loop), 0, 0,
@@ -47,12 +45,6 @@ struct loop {
     char slow[WIDTHS_MAX][TEXT]; /* with which sets, and why */
 };
 
-static const char *loop_name(const void *table, size_t index)
-{
-    (void)table;
-    return tarn_loop_name(index);
-}
-
 static size_t count_loops(void)
 {
     size_t count = 0;
@@ -64,7 +56,7 @@ static size_t count_loops(void)
 
 static void list(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct loop *const cases = bench_cases(run, count_loops());
 
     run->count = 0;
@@ -80,9 +72,9 @@ static void list(struct bench_run *run)
             cases[run->count].sets++;
         run->count++;
     }
-    snprintf(run->title, sizeof run->title, "Nanoseconds per float on one thread");
+    bench_title(run, "Nanoseconds per float on one thread");
     if (run->count == 0)
-        refuse_name("loop", v->loop, loop_name, NULL);
+        refuse_name("loop", v->loop, tarn_loop_name);
 }
 
 /* A row of this width takes longer than one that is wider, at most twice as wide. */
@@ -133,13 +125,12 @@ static void measure_widths(struct loop *t)
 
 /* What looks slow is measured again, with everything it is compared to, until it does not or
  * has had its chances: interruptions come and go, slow loops stay slow. */
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
     struct loop *const t = one;
     bool slow = true;
 
     (void)run;
-    (void)round;
     for (int pass = 0; pass < PASSES_MAX && slow; pass++) {
         measure_widths(t);
         slow = false;
@@ -178,7 +169,7 @@ static void put_row(const struct bench_run *run, const struct loop *t, size_t i)
 /* In the table the last width and those that are slow, unless a loop was asked for. */
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct loop *const t = one;
 
     for (size_t i = 0; i < t->widths; i++) {
@@ -215,7 +206,7 @@ const struct command bench_kernels = {
     .options = options,
     .examples = "tarn bench kernels\n"
                 "tarn bench kernels --loop elu1\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct loop),

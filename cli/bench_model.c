@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "command.h"
-#include "hardware.h"
-
 /* ---- Models ------------------------------------------------------------- */
 
 tarn_config bench_model_config(const struct bench_model *which)
@@ -57,16 +54,23 @@ void bench_update_close(struct bench_update *u)
     tarn_model_free(u->model);
 }
 
-void bench_update_run(struct bench_update *u, const tarn_batch *batch, bool counts)
+void bench_update_run(struct bench_update *u)
 {
-    const double start = seconds_now(), cpu_start = cpu_seconds_now();
     tarn_report report;
 
-    must(tarn_trainer_update(u->trainer, &report, batch, 1, &failure));
-    if (counts) {
-        u->seconds = fmin(u->seconds, seconds_now() - start);
-        u->cpu_seconds = fmin(u->cpu_seconds, cpu_seconds_now() - cpu_start);
-    }
+    must(tarn_trainer_update(u->trainer, &report, &u->batch, 1, &failure));
+}
+
+void bench_update_measure(struct bench_run *run, void *update)
+{
+    struct bench_update *const u = update;
+    const double start = seconds_now(), cpu_start = cpu_seconds_now();
+
+    bench_update_run(u);
+    if (run->round == 0)
+        return;
+    u->seconds = fmin(u->seconds, seconds_now() - start);
+    u->cpu_seconds = fmin(u->cpu_seconds, cpu_seconds_now() - cpu_start);
 }
 
 /* ---- Data --------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #ifndef BENCH_MODEL_H
 #define BENCH_MODEL_H
 
-#include "tarn/tarn.h"
+#include "bench.h"
 
 /* Which model, as options say. */
 struct bench_model {
@@ -16,18 +16,22 @@ struct bench_model {
 tarn_config bench_model_config(const struct bench_model *which);
 tarn_model *bench_model_new(const struct bench_model *which);
 
-/* A model and its trainer. */
+/* A model, its trainer and a batch. The first member of cases that are timed as they are. */
 struct bench_update {
     tarn_model *model;
     tarn_trainer *trainer;
+    tarn_batch batch;            /* for the caller to set */
     double seconds, cpu_seconds; /* of the best update, by the clock and by the processors */
 };
 
 struct bench_update bench_update_open(const tarn_config *config, const tarn_trainer_desc *desc);
 void bench_update_close(struct bench_update *update);
 
-/* One update; `counts`: it is not one to warm up. */
-void bench_update_run(struct bench_update *update, const tarn_batch *batch, bool counts);
+/* One update. */
+void bench_update_run(struct bench_update *update);
+
+/* For benchmarks: an update, of which that of the first round is to warm up. */
+void bench_update_measure(struct bench_run *run, void *update);
 
 /* Random numbers below 1: what they are does not matter, that they vary does. */
 double bench_draw(uint32_t *state);

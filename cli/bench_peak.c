@@ -26,11 +26,6 @@ struct peak {
     double fma_f32, fma_bf16;
 };
 
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 static void choose_sizes(struct peak *peak)
 {
     const struct hardware_cache l2 = hardware_cache(2), l3 = hardware_cache(3);
@@ -55,19 +50,17 @@ static void list(struct bench_run *run)
     cases[count - 1].threads = run->threads;
     for (size_t i = 0; i < count; i++)
         choose_sizes(&cases[i]);
-    snprintf(run->title, sizeof run->title,
-             "Multiply-adds and reading, built with %s for matrix products",
-             tarn_matmul_backend());
+    bench_title(run, "Multiply-adds and reading, built with %s for matrix products",
+                tarn_matmul_backend());
 }
 
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
     const char *const cpu = run->options->host.cpu;
     struct peak *const peak = one;
     const size_t most = larger(peak->bytes[MEMORY], larger(peak->bytes[L2], peak->bytes[L3]));
     float *const block = hardware_block(most);
 
-    (void)round;
     if (!block)
         fail("not enough memory for the test block of %zu bytes", most);
     must(tarn_measure_fma_f32(&peak->fma_f32, cpu, peak->threads, &failure));

@@ -65,29 +65,46 @@ static size_t put_data(FILE *gnuplot, const struct drawing *d)
     return series;
 }
 
+/* The least and the largest value of a cell. */
+struct range {
+    double least, most;
+};
+
+static struct range range_of(const struct drawing *d, const char *key)
+{
+    struct range r = {(double)NAN, (double)NAN};
+
+    for (size_t i = 0; i < d->count; i++) {
+        r.least = fmin(r.least, number_at(&d->records[i], key));
+        r.most = fmax(r.most, number_at(&d->records[i], key));
+    }
+    return r;
+}
+
 /* ---- Looks -------------------------------------------------------------- */
 
 /* The numbers that there are on the axis, each once. */
 static void put_axes(FILE *gnuplot, const struct drawing *d)
 {
-    const char *const x = d->plot->x;
-    double least = (double)NAN, most = (double)NAN;
+    const struct range x = range_of(d, d->plot->x);
+    double before = (double)NAN;
 
     plot_frame(gnuplot);
     fprintf(gnuplot, "set logscale y 10\nset format y '%%g'\nset mytics 10\nset xlabel ");
     plot_quoted(gnuplot, d->plot->x_label);
     fprintf(gnuplot, "\nset xtics (");
     for (size_t i = 0; i < d->count; i++) {
-        const double here = number_at(&d->records[i], x);
+        const double here = number_at(&d->records[i], d->plot->x);
 
-        if (isfinite(here) && (i == 0 || here != number_at(&d->records[i - 1], x)))
-            fprintf(gnuplot, "%s%.0f", isfinite(least) ? ", " : "", here);
-        least = fmin(least, here);
-        most = fmax(most, here);
+        if (isfinite(here) && here != before) {
+            fprintf(gnuplot, "%s%.0f", isfinite(before) ? ", " : "", here);
+            before = here;
+        }
     }
     fprintf(gnuplot, ")\n");
-    if (least > 0.0)
-        fprintf(gnuplot, "set logscale x 2\nset xrange [%g:%g]\n", least / 1.15, most * 1.15);
+    if (x.least > 0.0)
+        fprintf(gnuplot, "set logscale x 2\nset xrange [%g:%g]\n", x.least / 1.15,
+                x.most * 1.15);
 }
 
 static void put_title(FILE *gnuplot, const struct bench_run *run)
@@ -111,17 +128,11 @@ static void put_place(FILE *gnuplot, double left, double right, double bottom, d
 /* gnuplot finds the range, except for values that are all alike, as of a single row. */
 static void put_range(FILE *gnuplot, const struct drawing *d, size_t panel)
 {
-    double least = (double)NAN, most = (double)NAN;
+    const struct range y = range_of(d, d->plot->panels[panel].key);
+    const double scale = d->plot->panels[panel].scale;
 
-    for (size_t i = 0; i < d->count; i++) {
-        const double value = d->plot->panels[panel].scale *
-                             number_at(&d->records[i], d->plot->panels[panel].key);
-
-        least = fmin(least, value);
-        most = fmax(most, value);
-    }
-    if (most < 1.01 * least)
-        fprintf(gnuplot, "set yrange [%g:%g]\n", least / 2.0, most * 2.0);
+    if (y.most < 1.01 * y.least)
+        fprintf(gnuplot, "set yrange [%g:%g]\n", scale * y.least / 2.0, scale * y.most * 2.0);
     else
         fprintf(gnuplot, "set yrange [*:*]\n");
 }

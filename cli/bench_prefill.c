@@ -9,14 +9,12 @@
 #include "bench_model.h"
 #include "stream_block.h"
 
-struct values {
+struct options {
     struct bench_options common;
     struct bench_model model;
     const char *precision;
     struct args_counts length;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "small", AT(model.preset), 0, 0,
@@ -56,7 +54,7 @@ struct prompt {
 
 static void list(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct prompt *const cases = bench_cases(run, v->length.count);
 
     for (size_t i = 0; i < run->count; i++)
@@ -64,14 +62,13 @@ static void list(struct bench_run *run)
                                    .prefill_s = (double)INFINITY,
                                    .forward_s = (double)INFINITY};
     run->together = 1;
-    snprintf(run->title, sizeof run->title,
-             "Prefill of %s with random weights in %s, %s attention", v->model.preset,
-             v->precision, v->model.attention);
+    bench_title(run, "Prefill of %s with random weights in %s, %s attention", v->model.preset,
+                v->precision, v->model.attention);
 }
 
 static void open_one(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct prompt *const p = one;
     const tarn_engine_desc engine = {
         .longest = p->length,
@@ -98,14 +95,13 @@ static void close_one(void *one)
 }
 
 /* One of each. */
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
     struct prompt *const p = one;
     const float *outputs;
     double start = seconds_now();
 
     (void)run;
-    (void)round;
     must(tarn_run_forward(p->run, &outputs, p->symbols, NULL, &failure));
     p->forward_s = fmin(p->forward_s, seconds_now() - start);
     stream_block_restart(&p->stream);
@@ -116,7 +112,7 @@ static void measure(struct bench_run *run, void *one, size_t round)
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct prompt *const p = one;
     struct bench_record r = {0};
 
@@ -143,7 +139,7 @@ const struct command bench_prefill = {
     .tables = tables,
     .examples = "tarn bench prefill --length 65536\n"
                 "tarn bench prefill --preset mnist-paper --threads 1\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct prompt),

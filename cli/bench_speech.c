@@ -34,14 +34,12 @@ enum { LSTM, LSH = 2, CTC = 4, METHODS = sizeof methods / sizeof methods[0] };
 
 /* ---- Options ------------------------------------------------------------ */
 
-struct values {
+struct options {
     struct bench_options common;
     const char *preset;
     struct args_counts lengths;
     size_t frames;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "speech-paper", AT(preset), 0, 0,
@@ -66,8 +64,8 @@ static const struct args_table tables[] = {
 
 /* A method at a length, with its own copy of the same random utterances. */
 struct trained {
-    size_t method, length, batch;
     struct bench_update update;
+    size_t method, length, batch;
     float *frames;
     int32_t *labels;
     size_t *counts;
@@ -75,7 +73,7 @@ struct trained {
 
 static void list(struct bench_run *run)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct trained *const cases = bench_cases(run, v->lengths.count * METHODS);
 
     for (size_t i = 0; i < run->count; i++) {
@@ -87,8 +85,7 @@ static void list(struct bench_run *run)
     }
     run->rounds++; /* the first warms up */
     run->together = METHODS;
-    snprintf(run->title, sizeof run->title,
-             "Training updates of %s on random utterances of equal length", v->preset);
+    bench_title(run, "Training updates of %s on random utterances of equal length", v->preset);
 }
 
 static void make_data(struct trained *t)
@@ -124,7 +121,7 @@ static tarn_config config_of(const char *preset, const struct method *method)
 
 static void open_one(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     struct trained *const t = one;
     const tarn_config config = config_of(v->preset, &methods[t->method]);
     const tarn_trainer_desc desc = {
@@ -137,6 +134,8 @@ static void open_one(struct bench_run *run, void *one)
 
     t->update = bench_update_open(&config, &desc);
     make_data(t);
+    t->update.batch =
+        (tarn_batch){.targets = t->labels, .frames = t->frames, .counts = t->counts};
 }
 
 static void close_one(void *one)
@@ -149,20 +148,11 @@ static void close_one(void *one)
     free(t->counts);
 }
 
-static void measure(struct bench_run *run, void *one, size_t round)
-{
-    struct trained *const t = one;
-    const tarn_batch batch = {.targets = t->labels, .frames = t->frames, .counts = t->counts};
-
-    (void)run;
-    bench_update_run(&t->update, &batch, round > 0);
-}
-
 /* ---- Report ------------------------------------------------------------- */
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct trained *const t = one, *const ctc = t - t->method + CTC;
     const struct bench_update *const u = &t->update;
     const double frames_per_s = (double)(t->batch * t->length) / u->seconds;
@@ -206,7 +196,7 @@ const struct command bench_speech = {
     .tables = tables,
     .examples = "tarn bench speech\n"
                 "tarn bench speech --preset speech-small --lengths 800,1600\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct trained),
@@ -218,7 +208,7 @@ const struct command bench_speech = {
             .has_peak = true,
             .list = list,
             .open = open_one,
-            .measure = measure,
+            .measure = bench_update_measure,
             .close = close_one,
             .report = report,
         },

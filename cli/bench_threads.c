@@ -13,13 +13,11 @@
 
 enum { BUSY_MOST = 256 };
 
-struct values {
+struct options {
     struct bench_options common;
     size_t busy;
     double seconds;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"busy", "N", ARGS_COUNT, "0", AT(busy), 0, BUSY_MOST,
@@ -57,8 +55,8 @@ struct worker {
 
 static void list(struct bench_run *run)
 {
-    struct values *const v = run->values;
-    const size_t kinds = run->threads > 1 ? 2 : 1, cores = tarn_threads_default();
+    struct options *const v = run->values;
+    const size_t kinds = run->threads > 1 ? 2 : 1;
     struct worker *const cases = bench_cases(run, kinds * WORKS);
 
     for (size_t i = 0; i < run->count; i++) {
@@ -66,9 +64,9 @@ static void list(struct bench_run *run)
         cases[i].threads = i % kinds == 0 ? 1 : run->threads;
     }
     if (v->busy == 0)
-        v->busy = cores < BUSY_MOST ? cores : BUSY_MOST;
-    snprintf(run->title, sizeof run->title, "Tokens per second alone and beside %zu busy %s",
-             v->busy, v->busy == 1 ? "process" : "processes");
+        v->busy = smaller(tarn_threads_default(), BUSY_MOST);
+    bench_title(run, "Tokens per second alone and beside %zu busy %s", v->busy,
+                v->busy == 1 ? "process" : "processes");
 }
 
 static void open_one(struct bench_run *run, void *one)
@@ -88,6 +86,7 @@ static void open_one(struct bench_run *run, void *one)
         w->streams = stream_block_open(w->update.model, &engine, w->work->batch);
     }
     w->symbols = allocate(w->work->batch * w->work->length, sizeof *w->symbols, "the symbols");
+    w->update.batch = (tarn_batch){.inputs = w->symbols, .targets = w->symbols};
 }
 
 static void close_one(void *one)
@@ -102,10 +101,8 @@ static void close_one(void *one)
 /* Returns the number of tokens. */
 static size_t work_once(struct worker *w)
 {
-    const tarn_batch batch = {.inputs = w->symbols, .targets = w->symbols};
-
     if (w->work->trains) {
-        bench_update_run(&w->update, &batch, true);
+        bench_update_run(&w->update);
         return w->work->batch * w->work->length;
     }
     if (w->steps++ % w->work->length == 0)
@@ -146,15 +143,14 @@ static void be_busy(pid_t parent)
     _exit(0);
 }
 
-static void measure(struct bench_run *run, void *one, size_t round)
+static void measure(struct bench_run *run, void *one)
 {
-    const size_t busy = ((const struct values *)run->values)->busy;
-    const double seconds = ((const struct values *)run->values)->seconds;
+    const size_t busy = ((const struct options *)run->values)->busy;
+    const double seconds = ((const struct options *)run->values)->seconds;
     struct worker *const w = one;
     const pid_t parent = getpid();
     pid_t processes[BUSY_MOST];
 
-    (void)round;
     w->alone = measure_speed(w, seconds);
     for (size_t i = 0; i < busy; i++) {
         processes[i] = fork();
@@ -172,7 +168,7 @@ static void measure(struct bench_run *run, void *one, size_t round)
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
+    const struct options *const v = run->values;
     const struct worker *const w = one, *const single = w->threads == 1 ? w : w - 1;
     struct bench_record r = {0};
 
@@ -198,7 +194,7 @@ const struct command bench_threads = {
     .options = options,
     .examples = "tarn bench threads\n"
                 "tarn bench threads --busy 12 --seconds 5\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct worker),

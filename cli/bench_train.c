@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_train.c - how fast a model trains, and how much memory it takes: whole updates on
  * random symbols. */
-#include <stdlib.h>
-
 #include "bench.h"
 #include "bench_model.h"
 
-struct values {
+struct options {
     struct bench_options common;
     struct bench_model model;
     const char *optimizer, *precision;
     size_t length, batch;
     bool recompute;
 };
-
-#define AT(field) offsetof(struct values, field)
 
 static const struct args_option options[] = {
     {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
@@ -48,22 +44,17 @@ static const struct args_table tables[] = {
 
 /* ---- The case ----------------------------------------------------------- */
 
-struct trained {
-    struct bench_update update;
-    int32_t *symbols;
-};
-
 static void list(struct bench_run *run)
 {
     run->rounds++; /* the first warms up */
-    snprintf(run->title, sizeof run->title, "Training updates on random symbols");
+    bench_title(run, "Training updates on random symbols");
     bench_cases(run, 1);
 }
 
 static void open_one(struct bench_run *run, void *one)
 {
-    const struct values *const v = run->values;
-    struct trained *const t = one;
+    const struct options *const v = run->values;
+    struct bench_update *const u = one;
     const tarn_config config = bench_model_config(&v->model);
     const tarn_trainer_desc desc = {
         .batch = v->batch,
@@ -75,31 +66,14 @@ static void open_one(struct bench_run *run, void *one)
         .host = v->common.host,
     };
 
-    t->update = bench_update_open(&config, &desc);
-    t->symbols = bench_symbols(t->update.model, v->batch * v->length);
-}
-
-static void close_one(void *one)
-{
-    struct trained *const t = one;
-
-    bench_update_close(&t->update);
-    free(t->symbols);
-}
-
-static void measure(struct bench_run *run, void *one, size_t round)
-{
-    struct trained *const t = one;
-    const tarn_batch batch = {.inputs = t->symbols, .targets = t->symbols};
-
-    (void)run;
-    bench_update_run(&t->update, &batch, round > 0);
+    *u = bench_update_open(&config, &desc);
+    u->batch.inputs = u->batch.targets = bench_symbols(u->model, v->batch * v->length);
 }
 
 static void report(const struct bench_run *run, const void *one)
 {
-    const struct values *const v = run->values;
-    const struct bench_update *const u = &((const struct trained *)one)->update;
+    const struct options *const v = run->values;
+    const struct bench_update *const u = one;
     const double tokens = (double)v->batch * (double)v->length;
     const double gflops = 1e-9 * tarn_trainer_flops(u->trainer) / u->seconds;
     const size_t parameters = tarn_model_parameters(u->model);
@@ -135,10 +109,10 @@ const struct command bench_train = {
     .tables = tables,
     .examples = "tarn bench train --preset mnist-paper --batch 10\n"
                 "tarn bench train --preset small --attention softmax --length 4096\n",
-    .values = sizeof(struct values),
+    .values = sizeof(struct options),
     .bench =
         &(const struct bench){
-            .case_size = sizeof(struct trained),
+            .case_size = sizeof(struct bench_update),
             .plot = {.x = "length",
                      .x_label = "sequence length N",
                      .series = "attention",
@@ -147,8 +121,7 @@ const struct command bench_train = {
             .has_peak = true,
             .list = list,
             .open = open_one,
-            .measure = measure,
-            .close = close_one,
+            .measure = bench_update_measure,
             .report = report,
         },
 };

@@ -15,8 +15,6 @@
 #include "picture.h"
 #include "terminal.h"
 
-#define AT(field) offsetof(struct options, field)
-
 struct options {
     const char *model, *data, *out, *precision, *method;
     size_t images, samples, first, scale;
@@ -86,7 +84,7 @@ static void check_images(struct job *j)
                j->size.width, j->size.channels);
     if (j->o.first >= there)
         refuse("--first is %zu; %s has only %zu images", j->o.first, j->o.data, there);
-    j->count = j->o.images < there - j->o.first ? j->o.images : there - j->o.first;
+    j->count = smaller(j->o.images, there - j->o.first);
     j->kept = kept_bytes(j);
 }
 

@@ -64,16 +64,14 @@ static const char fish[] =
     "end\n"
     "complete -c tarn -f -a '(__tarn_complete)'\n";
 
-static const tarn_option_info no_options[] = {{0}};
-
 static const struct shell {
     tarn_table_row about;
     const char *script;
     const char *before_help; /* what is between a completion and its help; NULL: no help */
 } shells[] = {
-    {{"bash", "add to ~/.bashrc: source <(tarn completion bash)", no_options}, bash, NULL},
-    {{"zsh", "save as _tarn in a folder of $fpath", no_options}, zsh, ":"},
-    {{"fish", "add to ~/.config/fish/config.fish: tarn completion fish | source", no_options},
+    {{"bash", "add to ~/.bashrc: source <(tarn completion bash)", NULL}, bash, NULL},
+    {{"zsh", "save as _tarn in a folder of $fpath", NULL}, zsh, ":"},
+    {{"fish", "add to ~/.config/fish/config.fish: tarn completion fish | source", NULL},
      fish,
      "\t"},
 };
@@ -85,9 +83,8 @@ static const tarn_table_row *shell_row(size_t index)
     return index < SHELLS ? &shells[index].about : NULL;
 }
 
-static const char *shell_name(const void *table, size_t index)
+static const char *shell_name(size_t index)
 {
-    (void)table;
     return index < SHELLS ? shells[index].about.name : NULL;
 }
 
@@ -121,11 +118,19 @@ static bool is_choice(const char *text)
     return strchr(text, '|') && !strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 }
 
+/* The table of the values of an option; NULL: it has none. */
+static const struct args_table *table_of(const struct command *command, const char *option)
+{
+    for (const struct args_table *table = command->tables; table && table->row; table++)
+        if (table->option && strcmp(table->option, option) == 0)
+            return table;
+    return NULL;
+}
+
 /* The values of an option or operand: the names of a table, words, or files. */
 static void offer_values(const struct cursor *c, const struct args_option *option)
 {
-    static const char *const files[] = {"FILE", "PATH", "MODEL", "OUT", "AUDIO", "RUN"};
-    const struct args_table *const table = args_table_of(c->command, option->name);
+    const struct args_table *const table = table_of(c->command, option->name);
     const char *text = args_is_operand(option) ? option->name : option->argument;
 
     for (size_t i = 0; table && table->row(i); i++)
@@ -134,9 +139,8 @@ static void offer_values(const struct cursor *c, const struct args_option *optio
         return;
     if (strcmp(text, "DIR") == 0)
         puts(":folders");
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-        if (strcmp(text, files[i]) == 0)
-            puts(":files");
+    if (words_have("FILE PATH MODEL OUT AUDIO RUN", text))
+        puts(":files");
     while (is_choice(text) || *text == '|') {
         text += *text == '|';
         offer(c, "", text, strcspn(text, "|"), NULL);
@@ -151,7 +155,7 @@ static void offer_commands(const struct cursor *c)
 
         offer(c, "", word, strlen(word), c->command->rows[i]->summary);
     }
-    offer(c, "--", "help", 4, help_of_help);
+    offer(c, "--", "help", 4, help_of_help.help);
 }
 
 static void offer_options(const struct cursor *c)
@@ -159,7 +163,7 @@ static void offer_options(const struct cursor *c)
     for (const struct args_option *option = c->command->options; option->name; option++)
         if (!args_is_operand(option))
             offer(c, args_dashes(option), option->name, strlen(option->name), option->help);
-    offer(c, "--", "help", 4, help_of_help);
+    offer(c, "--", "help", 4, help_of_help.help);
 }
 
 /* ---- The line ----------------------------------------------------------- */
@@ -242,7 +246,7 @@ static void run(void *values)
     while (shell < shells + SHELLS && strcmp(shell->about.name, o->shell) != 0)
         shell++;
     if (shell == shells + SHELLS)
-        refuse_name("shell", o->shell, shell_name, NULL);
+        refuse_name("shell", o->shell, shell_name);
     if (o->words.count > 0)
         complete(shell, &o->words);
     else
@@ -256,9 +260,8 @@ const struct command cmd_completion = {
             "tarn is installed, the shells find theirs without this.",
     .options =
         (const struct args_option[]){
-            {"SHELL", NULL, ARGS_OPERAND, NULL, offsetof(struct options, shell), 1, 0,
-             "bash, zsh or fish"},
-            {"WORD", NULL, ARGS_OPERANDS, NULL, offsetof(struct options, words), 0, 0,
+            {"SHELL", NULL, ARGS_OPERAND, NULL, AT(shell), 1, 0, "bash, zsh or fish"},
+            {"WORD", NULL, ARGS_OPERANDS, NULL, AT(words), 0, 0,
              "words of a command line, after --: print the completions of the last one, as the "
              "scripts ask for them"},
             {0},

@@ -9,8 +9,6 @@
 #include "progress.h"
 #include "words.h"
 
-#define AT(field) offsetof(struct options, field)
-
 struct options {
     const char *set;
     const char *folder, *from;
@@ -158,13 +156,12 @@ static const char default_folder[] = "data";
 /* The data sets as a table; a row is valid until the next call. */
 static const tarn_table_row *set_row(size_t index)
 {
-    static const tarn_option_info no_options[] = {{0}};
     static tarn_table_row row;
     const tarn_data_set *const set = tarn_data_set_at(index);
 
     if (!set)
         return NULL;
-    row = (tarn_table_row){set->name, set->about, no_options};
+    row = (tarn_table_row){.name = set->name, .help = set->about};
     return &row;
 }
 
@@ -173,49 +170,41 @@ static const struct args_table tables[] = {
     {0},
 };
 
-static const char *set_name(const void *table, size_t index)
+static const char *set_name(size_t index)
 {
     const tarn_data_set *const set = tarn_data_set_at(index);
 
-    (void)table;
     return set ? set->name : NULL;
 }
 
-static const tarn_data_set *find_set(const struct options *o)
+/* Fetches the set, or verifies it. */
+static const tarn_data_set *run_on_set(const struct options *o, bool fetches)
 {
     const tarn_data_set *const set = tarn_data_set_find(o->set);
+    struct download d = {.folder = o->folder};
+    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
 
     if (!set)
-        refuse_name("data set", o->set, set_name, NULL);
-    return set;
-}
-
-static void check(tarn_status status)
-{
-    progress_erase();
-    if (status != TARN_OK)
+        refuse_name("data set", o->set, set_name);
+    if ((fetches ? tarn_data_fetch(set, o->folder, o->from, &events, &failure)
+                 : tarn_data_verify(set, o->folder, &events, &failure)) != TARN_OK)
         fail("%s", failure.text);
+    progress_erase();
+    return set;
 }
 
 static void run_fetch(void *values)
 {
     const struct options *const o = values;
-    const tarn_data_set *const set = find_set(o);
-    struct download d = {.folder = o->folder};
-    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
+    const tarn_data_set *const set = run_on_set(o, true);
 
-    check(tarn_data_fetch(set, o->folder, o->from, &events, &failure));
     fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o->folder,
             set->folder);
 }
 
 static void run_verify(void *values)
 {
-    const struct options *const o = values;
-    struct download d = {.folder = o->folder};
-    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
-
-    check(tarn_data_verify(find_set(o), o->folder, &events, &failure));
+    run_on_set(values, false);
 }
 
 static const struct command data_fetch = {

@@ -9,8 +9,6 @@
 #include "progress.h"
 #include "words.h"
 
-#define AT(field) offsetof(struct options, field)
-
 struct options {
     const char *model;
     const char *data, *length, *batch, *batches, *validation, *seed;
@@ -23,19 +21,19 @@ struct options {
 
 static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
-    {"data", "PATH", ARGS_TEXT, NULL, AT(data), 0, 0,
+    {"data", "PATH", ARGS_FIELD, NULL, AT(data), 0, 0,
      "validation data; a training folder has its own, and some tasks generate theirs"},
-    {"validation", "X", ARGS_TEXT, NULL, AT(validation), 0, 0,
+    {"validation", "X", ARGS_FIELD, NULL, AT(validation), 0, 0,
      "fraction of the data to evaluate on, taken from its end; 1: all [as in training, or "
      "0.1]"},
-    {"length", "N", ARGS_TEXT, NULL, AT(length), 0, 0,
+    {"length", "N", ARGS_FIELD, NULL, AT(length), 0, 0,
      "sequence length; not for speech [as in training, or the task's default]"},
-    {"batch", "B", ARGS_TEXT, NULL, AT(batch), 0, 0,
+    {"batch", "B", ARGS_FIELD, NULL, AT(batch), 0, 0,
      "batch size [as in training, or the task's default]"},
-    {"eval-batches", "N", ARGS_TEXT, NULL, AT(batches), 0, 0,
+    {"eval-batches", "N", ARGS_FIELD, NULL, AT(batches), 0, 0,
      "maximum number of batches; 0: all, or 16 if the data is generated [as in training, or "
      "0]"},
-    {"seed", "S", ARGS_TEXT, NULL, AT(seed), 0, 0,
+    {"seed", "S", ARGS_FIELD, NULL, AT(seed), 0, 0,
      "random seed of generated data [as in training]"},
     {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights, as in tarn generate"},
@@ -44,7 +42,7 @@ static const struct args_option rows[] = {
      "speech: beam width of the CTC decoder; 0: greedy decoding"},
     {"strict", NULL, ARGS_FIELD, NULL, AT(strict), 0, 0,
      "speech: fail on an utterance that cannot be used instead of skipping it"},
-    {"cache", "DIR", ARGS_TEXT, NULL, AT(cache), 0, 0,
+    {"cache", "DIR", ARGS_FIELD, NULL, AT(cache), 0, 0,
      "speech: folder that caches the features [as in training, or none]"},
     {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
@@ -53,24 +51,9 @@ static const struct args_option rows[] = {
 
 /* ---- Settings ----------------------------------------------------------- */
 
-static void apply(tarn_settings *settings, const struct options *o)
+static void set(void *settings, const char *field, const char *text)
 {
-    const struct {
-        const char *name, *value;
-    } given[] = {
-        {"data", o->data},
-        {"length", o->length},
-        {"batch", o->batch},
-        {"eval_batches", o->batches},
-        {"validation", o->validation},
-        {"seed", o->seed},
-        {"cache", o->cache},
-        {"strict", o->strict},
-    };
-
-    for (size_t i = 0; i < sizeof given / sizeof given[0]; i++)
-        if (given[i].value)
-            must(tarn_settings_set(settings, given[i].name, given[i].value, &failure));
+    must(tarn_settings_set(settings, field, text, &failure));
 }
 
 /* The settings of a training folder, to repeat its validation; otherwise the task's defaults.
@@ -89,7 +72,7 @@ static tarn_settings settings_of(const struct options *o, const tarn_config *con
         must(tarn_settings_start(&settings, config->task, &failure));
         settings.eval_batches = 0;
     }
-    apply(&settings, o);
+    args_set_fields(rows, o, set, &settings);
     return settings;
 }
 

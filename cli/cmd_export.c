@@ -6,8 +6,6 @@
 
 enum { POSITIONS_MOST = 1 << 24 };
 
-#define AT(field) offsetof(struct options, field)
-
 struct options {
     const char *model, *to, *precision;
     size_t positions;

@@ -4,7 +4,6 @@
  * Saved streams have not yet read the symbols chosen last, which are saved with them:
  * continuing begins by reading them, exactly as without the interruption. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,47 +12,48 @@
 #include "cmd_generate.h"
 #include "hardware.h"
 #include "picture.h"
+#include "progress.h"
 #include "terminal.h"
 #include "words.h"
 
 enum { USUAL = 256 }; /* default number of symbols */
 
-#define AT(field) offsetof(struct generate_options, field)
+#define GIVEN(field) offsetof(struct generate_options, field)
 
 #define COUNT_MAX ((size_t)1 << 40)
 
 static const struct args_option options[] = {
-    {"MODEL", NULL, ARGS_OPERAND, NULL, AT(model), 1, 0, MODEL_HELP},
-    {"n", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX,
+    {"MODEL", NULL, ARGS_OPERAND, NULL, GIVEN(model), 1, 0, MODEL_HELP},
+    {"n", "N", ARGS_COUNT, NULL, GIVEN(count), 1, COUNT_MAX,
      "number of symbols (bytes of text) per stream, or of images [256 symbols, 16 images]"},
-    {"length", "N", ARGS_COUNT, NULL, AT(count), 1, COUNT_MAX, "same as -n"},
-    {"prompt", "TEXT", ARGS_TEXT, NULL, AT(prompt), 0, 0,
+    {"length", "N", ARGS_COUNT, NULL, GIVEN(count), 1, COUNT_MAX, "same as -n"},
+    {"prompt", "TEXT", ARGS_TEXT, NULL, GIVEN(prompt), 0, 0,
      "prompt, not echoed; models of numbers take symbols such as '5 1 4', image models the "
      "first pixel values [a newline, or 0]"},
-    {"prompt-file", "FILE", ARGS_TEXT, NULL, AT(prompt_file), 0, 0,
+    {"prompt-file", "FILE", ARGS_TEXT, NULL, GIVEN(prompt_file), 0, 0,
      "read the prompt from a file"},
-    {"streams", "B", ARGS_COUNT, "0", AT(streams), 0, (size_t)1 << 20,
+    {"streams", "B", ARGS_COUNT, "0", GIVEN(streams), 0, (size_t)1 << 20,
      "sequences to generate at the same time, each with its own random numbers; 0: one, or "
      "as many as in --load-state, or up to 256 images"},
     SAMPLING_OPTIONS(struct generate_options),
-    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
+    {"method", "METHOD", ARGS_TEXT, NULL, GIVEN(method), 0, 0,
      "generation method, listed below [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", GIVEN(precision), 0, 0,
      "precision of the weights; bf16 halves the memory traffic and int8 halves it again, and "
      "both are slightly less accurate; only for recurrent"},
-    {"save-state", "FILE", ARGS_TEXT, NULL, AT(save), 0, 0,
+    {"save-state", "FILE", ARGS_TEXT, NULL, GIVEN(save), 0, 0,
      "save the state of all streams at the end or after Ctrl-C, for --load-state"},
-    {"load-state", "FILE", ARGS_TEXT, NULL, AT(load), 0, 0,
+    {"load-state", "FILE", ARGS_TEXT, NULL, GIVEN(load), 0, 0,
      "continue from a saved state, as if generation had not been interrupted"},
-    {"o", "FILE", ARGS_TEXT, NULL, AT(out), 0, 0,
+    {"o", "FILE", ARGS_TEXT, NULL, GIVEN(out), 0, 0,
      "write to a file instead of standard output; images: a PNG file with all of them, an "
      "animation if the name ends in .svg, or a folder with one PNG file each if it ends in /; "
      "required for images unless standard output is a terminal"},
-    {"scale", "K", ARGS_COUNT, "0", AT(scale), 0, PICTURE_SCALE_MOST,
+    {"scale", "K", ARGS_COUNT, "0", GIVEN(scale), 0, PICTURE_SCALE_MOST,
      "images: " PICTURE_SCALE_HELP},
-    {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+    {"best", NULL, ARGS_FLAG, NULL, GIVEN(best), 0, 0, BEST_HELP},
+    {"threads", "N", ARGS_HOST, "0", GIVEN(host), 0, 1024, THREADS_HELP},
+    {"json", NULL, ARGS_FLAG, NULL, GIVEN(json), 0, 0,
      "print one JSON object per stream at the end: text, symbols, seconds, steps_per_s; for "
      "images one in all: images, height, width, channels, seconds, images_per_s"},
     {0},
@@ -77,22 +77,6 @@ struct session {
     struct sink sink;
     double seconds;
 };
-
-static volatile sig_atomic_t stopped;
-
-static void stop(int number)
-{
-    (void)number;
-    stopped = 1;
-}
-
-/* The first Ctrl-C ends generation after the current symbol; a second one ends the program. */
-static void listen_to_ctrl_c(void)
-{
-    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-
-    sigaction(SIGINT, &action, NULL);
-}
 
 /* ---- Prompt ------------------------------------------------------------- */
 
@@ -257,7 +241,7 @@ static void run_steps(struct session *s)
     const double start = seconds_now();
 
     /* At least one, so that every stream has a symbol that is chosen but not yet read. */
-    for (size_t i = 0; i < s->o.count && !(i > 0 && stopped); i++) {
+    for (size_t i = 0; i < s->o.count && !(i > 0 && progress_must_stop()); i++) {
         if (i > 0)
             stream_block_step(&s->streams, NULL);
         stream_block_draw(&s->streams, s->chosen);
@@ -284,7 +268,7 @@ static void generate_text(struct session *s)
     const struct stream_block *const streams = &s->streams;
 
     set_up(s);
-    listen_to_ctrl_c();
+    progress_listen(); /* generation then ends after the current symbol */
     run_steps(s);
     if (s->o.save && tarn_streams_save(streams->engine, streams->at, streams->n, s->o.save,
                                        &failure) != TARN_OK)

@@ -5,8 +5,6 @@
 
 #include "files.h"
 
-#define AT(field) offsetof(struct options, field)
-
 enum { SHOWN = 12 }; /* lines per list without --all */
 
 struct options {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_inspect.c - tarn inspect: the contents of model files and other tensor files. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "files.h"
-#include "inspect_tensors.h"
 #include "json_line.h"
 #include "stream_block.h"
 #include "words.h"
-
-#define AT(field) offsetof(struct options, field)
 
 struct options {
     const char *path;
@@ -27,6 +26,124 @@ static const struct args_option rows[] = {
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0, "print one JSON object"},
     {0},
 };
+
+/* ---- Tensors ------------------------------------------------------------ */
+
+enum { NAME_COLUMN = 54, SHAPE_COLUMN = 16, SHAPE_TEXT = 256 };
+
+/* Of a tensor's numbers. */
+static const char *const statistics_names[] = {"norm", "mean", "std", "min", "max"};
+
+enum { STATISTICS = sizeof statistics_names / sizeof statistics_names[0] };
+
+static void measure(double s[STATISTICS], const float *x, size_t n)
+{
+    double sum = 0.0, squares = 0.0, around = 0.0;
+    double least = (double)x[0], most = (double)x[0];
+
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+        least = fmin(least, (double)x[i]);
+        most = fmax(most, (double)x[i]);
+    }
+    const double mean = sum / (double)n;
+
+    for (size_t i = 0; i < n; i++)
+        around += ((double)x[i] - mean) * ((double)x[i] - mean);
+    memcpy(s, (double[]){sqrt(squares), mean, sqrt(around / (double)n), least, most},
+           STATISTICS * sizeof *s);
+}
+
+/* False: the tensor is empty, not of floating-point numbers, or cannot be read. */
+static bool measure_tensor(double s[STATISTICS], const tarn_file *file, size_t index,
+                           const tarn_file_tensor *tensor)
+{
+    if (tensor->count == 0 || tensor->count > SIZE_MAX / sizeof(float))
+        return false;
+    float *const values = malloc(tensor->count * sizeof *values);
+    const bool read = values && tarn_file_floats(file, values, index, NULL) == TARN_OK;
+
+    if (read)
+        measure(s, values, tensor->count);
+    free(values);
+    return read;
+}
+
+static size_t count_tensors(const tarn_file *file)
+{
+    tarn_file_tensor tensor;
+    size_t count = 0;
+
+    while (tarn_file_tensor_at(file, count, &tensor))
+        count++;
+    return count;
+}
+
+/* "256 x 128" */
+static void shape_text(char text[SHAPE_TEXT], const tarn_file_tensor *tensor)
+{
+    size_t used = 0;
+
+    snprintf(text, SHAPE_TEXT, "1 number");
+    for (size_t d = 0; d < tensor->rank && used < SHAPE_TEXT; d++)
+        used += (size_t)snprintf(text + used, SHAPE_TEXT - used, "%s%zu", d ? " x " : "",
+                                 tensor->shape[d]);
+}
+
+static void print_tensor(const tarn_file *file, size_t index, const tarn_file_tensor *tensor,
+                         bool statistics)
+{
+    char name[600], shape[SHAPE_TEXT];
+    double s[STATISTICS];
+
+    tarn_printable(name, sizeof name, tensor->name);
+    shape_text(shape, tensor);
+    printf("  %-*s %-5s %-*s", NAME_COLUMN, name, tensor->dtype, SHAPE_COLUMN, shape);
+    if (statistics && measure_tensor(s, file, index, tensor))
+        for (size_t i = 0; i < STATISTICS; i++)
+            printf(" %11.*g", i == 0 ? 5 : 4, s[i]);
+    printf("\n");
+}
+
+static void print_tensors(const tarn_file *file, bool statistics)
+{
+    tarn_file_tensor tensor;
+
+    printf("  %-*s %-5s %-*s", NAME_COLUMN, "tensor", "type", SHAPE_COLUMN, "shape");
+    for (size_t i = 0; statistics && i < STATISTICS; i++)
+        printf(" %11s", statistics_names[i]);
+    printf("\n");
+    for (size_t i = 0; tarn_file_tensor_at(file, i, &tensor); i++)
+        print_tensor(file, i, &tensor, statistics);
+}
+
+static json_t *json_tensor(const tarn_file *file, size_t index, const tarn_file_tensor *tensor,
+                           bool statistics)
+{
+    json_t *const object = json_object(), *const shape = json_array();
+    double s[STATISTICS];
+
+    for (size_t d = 0; d < tensor->rank; d++)
+        json_array_append_new(shape, json_integer((json_int_t)tensor->shape[d]));
+    json_put_text(object, "name", tensor->name);
+    json_put_text(object, "dtype", tensor->dtype);
+    json_object_set_new(object, "shape", shape);
+    if (statistics && measure_tensor(s, file, index, tensor))
+        for (size_t i = 0; i < STATISTICS; i++)
+            json_put_number(object, statistics_names[i], s[i]);
+    return object;
+}
+
+static json_t *json_of_tensors(const tarn_file *file, bool statistics)
+{
+    json_t *const array = json_array();
+    tarn_file_tensor tensor;
+
+    for (size_t i = 0; tarn_file_tensor_at(file, i, &tensor); i++)
+        json_array_append_new(array, json_tensor(file, i, &tensor, statistics));
+    return array;
+}
 
 /* ---- Contents ----------------------------------------------------------- */
 
@@ -159,7 +276,7 @@ static void print_findings(const struct findings *f, bool tensors)
 
     tarn_printable(path, sizeof path, f->path);
     printf("%s: %s\n", path, kind_of(f));
-    snprintf(text, sizeof text, "%zu", inspect_count_tensors(f->file));
+    snprintf(text, sizeof text, "%zu", count_tensors(f->file));
     print_line("tensors", text);
     if (f->model)
         print_model(f);
@@ -174,7 +291,7 @@ static void print_findings(const struct findings *f, bool tensors)
         if (!known_name(entry.key))
             print_line(entry.key, entry.text);
     if (tensors || !f->model)
-        inspect_print_tensors(f->file, tensors);
+        print_tensors(f->file, tensors);
 }
 
 /* ---- For programs ------------------------------------------------------- */
@@ -210,7 +327,7 @@ static void print_json(const struct findings *f, bool tensors)
             json_put_text(metadata, entry.key, entry.text);
     }
     json_object_set_new(object, "metadata", metadata);
-    json_object_set_new(object, "tensors", inspect_json_tensors(f->file, tensors));
+    json_object_set_new(object, "tensors", json_of_tensors(f->file, tensors));
     json_print_line(object);
 }
 

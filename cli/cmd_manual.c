@@ -3,7 +3,7 @@
  * written from the same tables as --help. */
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "files.h"
@@ -13,32 +13,28 @@ enum { NAME_SIZE = 64 };
 
 /* ---- Text --------------------------------------------------------------- */
 
-/* Dashes become minus signs, so that options can be copied from a terminal. A dot or an
- * apostrophe at the beginning of a line would be a request of man(7). */
-static void put(FILE *page, const char *text)
+/* Dashes become minus signs, so that options can be copied from a terminal. */
+__attribute__((format(printf, 2, 3))) static void put(FILE *page, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (const char *at = text; *at; at++)
+        if (*at == '\\')
+            fputs("\\e", page);
+        else
+            fprintf(page, "%s%c", *at == '-' ? "\\" : "", *at);
+}
+
+/* A line. A dot or an apostrophe at its beginning would be a request of man(7). */
+static void put_line(FILE *page, const char *text)
 {
     if (*text == '.' || *text == '\'')
         fputs("\\&", page);
-    for (; *text; text++)
-        switch (*text) {
-        case '\\':
-            fputs("\\e", page);
-            break;
-        case '-':
-            fputs("\\-", page);
-            break;
-        case '\n':
-            fputc(' ', page);
-            break;
-        default:
-            fputc(*text, page);
-        }
-}
-
-static void put_line(FILE *page, const char *text)
-{
-    put(page, text);
-    fputc('\n', page);
+    put(page, "%s\n", text);
 }
 
 /* "tarn bench peak" is described in tarn-bench(1): the first two words. */
@@ -54,104 +50,42 @@ static void page_name(char name[NAME_SIZE], const struct command *command)
     }
 }
 
-/* ---- Sections ----------------------------------------------------------- */
-
-static void put_head(FILE *page, const struct command *command)
-{
-    char name[NAME_SIZE], title[NAME_SIZE];
-
-    page_name(name, command);
-    for (size_t i = 0; i < sizeof title; i++)
-        title[i] = (char)toupper((unsigned char)name[i]);
-    fputs(".TH ", page);
-    put(page, title);
-    fprintf(page, " 1 \"\" \"tarn %s\" \"User Commands\"\n.SH NAME\n", tarn_version());
-    put(page, name);
-    fputs(" \\- ", page);
-    put_line(page, command->summary);
-}
+/* ---- Options ------------------------------------------------------------ */
 
 /* "--out DIR" on a line of its own. */
-static void put_option_name(FILE *page, const struct args_option *option)
+static void put_name(FILE *page, const char *dashes, const char *name, const char *argument)
 {
-    fputs(option->argument ? ".BI " : ".B ", page);
-    put(page, args_dashes(option));
-    put(page, option->name);
-    if (option->argument) {
-        fputs(" \" ", page);
-        put(page, option->argument);
-        fputc('"', page);
-    }
-    fputc('\n', page);
+    if (argument)
+        put(page, ".BI %s%s \" %s\"\n", dashes, name, argument);
+    else
+        put(page, ".B %s%s\n", dashes, name);
 }
 
-static void put_synopsis(FILE *page, const struct command *command)
-{
-    const struct args_option *option = command->options;
-
-    fputs(".B ", page);
-    put_line(page, command->name);
-    if (command->rows)
-        fputs(".I COMMAND\n", page);
-    for (; option && option->name; option++)
-        if (args_is_operand(option)) {
-            fprintf(page, option->minimum ? ".IR %s%s\n" : ".RI [ %s ]%s\n", option->name,
-                    option->type == ARGS_OPERANDS ? " ..." : "");
-        } else if (args_is_required(option)) {
-            put_option_name(page, option);
-        }
-    fputs(".RI [ options ]\n", page);
-}
-
-static void put_option(FILE *page, const struct args_option *option)
+static void put_item(FILE *page, const struct help_item *item)
 {
     fputs(".TP\n", page);
-    if (args_is_operand(option))
-        fprintf(page, ".I %s\n", option->name);
+    if (item->kind == HELP_OPERAND)
+        put(page, ".I %s\n", item->name);
+    else if (item->kind == HELP_ROW_OPTION)
+        put_line(page, item->name);
     else
-        put_option_name(page, option);
-    put(page, option->help);
-    if (option->initial) {
-        fputs(" [", page);
-        put(page, option->initial);
-        fputc(']', page);
-    }
-    fputc('\n', page);
-}
-
-static void put_help_option(FILE *page)
-{
-    fprintf(page, ".TP\n.B \\-h, \\-\\-help\n%s\n", help_of_help);
+        put_name(page, item->dashes, item->name, item->argument);
+    if (item->initial)
+        put(page, "%s [%s]\n", item->help, item->initial);
+    else
+        put_line(page, item->help);
 }
 
 /* "Presets:" */
 static void put_title(FILE *page, const char *title)
 {
-    if (!title)
-        return;
-    fprintf(page, ".PP\n%c", toupper((unsigned char)*title));
-    put(page, title + 1);
-    fputs(":\n", page);
+    if (title)
+        put(page, ".PP\n%c%s:\n", toupper((unsigned char)*title), title + 1);
 }
 
 static void put_indent(FILE *page, bool deeper)
 {
     fputs(deeper ? ".RS\n" : ".RE\n", page);
-}
-
-static void put_row(FILE *page, const tarn_table_row *row, int width)
-{
-    (void)width;
-    fputs(".TP\n.B ", page);
-    put_line(page, row->name);
-    put_line(page, row->help);
-}
-
-static void put_row_option(FILE *page, const char *range, const char *help)
-{
-    fputs(".TP\n", page);
-    put_line(page, range);
-    put_line(page, help);
 }
 
 static void put_paragraph(FILE *page, const char *text)
@@ -162,24 +96,12 @@ static void put_paragraph(FILE *page, const char *text)
 
 static const struct help_format format = {
     .title = put_title,
-    .option = put_option,
-    .help_option = put_help_option,
+    .item = put_item,
     .indent = put_indent,
-    .row = put_row,
-    .row_option = put_row_option,
     .paragraph = put_paragraph,
 };
 
-static void put_example_lines(FILE *page, const struct command *command)
-{
-    for (const char *lines = command->examples; *lines; lines++)
-        if (*lines == '-')
-            fputs("\\-", page);
-        else
-            fputc(*lines, page);
-}
-
-/* ---- Pages -------------------------------------------------------------- */
+/* ---- Sections ----------------------------------------------------------- */
 
 /* A page has the commands of its group; those of the program have pages of their own. */
 static const struct command *on_page(const struct command *group, size_t i)
@@ -187,33 +109,49 @@ static const struct command *on_page(const struct command *group, size_t i)
     return group->rows && group != &program ? group->rows[i] : NULL;
 }
 
+static void put_head(FILE *page, const struct command *command)
+{
+    char name[NAME_SIZE], title[NAME_SIZE];
+
+    page_name(name, command);
+    for (size_t i = 0; i < sizeof title; i++)
+        title[i] = (char)toupper((unsigned char)name[i]);
+    put(page, ".TH %s 1 \"\" \"tarn %s\" \"User Commands\"\n.SH NAME\n%s - %s\n", title,
+        tarn_version(), name, command->summary);
+}
+
+static void put_synopsis(FILE *page, const struct command *command)
+{
+    const struct args_option *option = command->options;
+
+    put(page, ".B %s\n", command->name);
+    if (command->rows)
+        fputs(".I COMMAND\n", page);
+    for (; option && option->name; option++)
+        if (args_is_operand(option)) {
+            fprintf(page, option->minimum ? ".IR %s%s\n" : ".RI [ %s ]%s\n", option->name,
+                    option->type == ARGS_OPERANDS ? " ..." : "");
+        } else if (args_is_required(option)) {
+            put_name(page, args_dashes(option), option->name, option->argument);
+        }
+    fputs(".RI [ options ]\n", page);
+}
+
 /* Of all commands of a group, each below the name of the command. */
-static void put_group_options(FILE *page, const struct command *group)
+static void put_options(FILE *page, const struct command *command)
 {
-    const struct command *command;
+    const struct command *below;
 
-    for (size_t i = 0; (command = on_page(group, i)) != NULL; i++) {
-        fputs(".SS ", page);
-        put_line(page, command->name);
-        put_line(page, command->help);
+    if (command == &program)
+        put(page, ".TP\n.B -h, --help\nprint the commands, or after a command its options, and "
+                  "exit\n.TP\n.B --version\nprint the version and exit\n");
+    else if (!command->rows)
         help_body(page, command, &format);
+    for (size_t i = 0; (below = on_page(command, i)) != NULL; i++) {
+        put(page, ".SS %s\n", below->name);
+        put_line(page, below->help);
+        help_body(page, below, &format);
     }
-}
-
-static void put_rows(FILE *page, const struct command *const *rows)
-{
-    for (; *rows; rows++) {
-        fputs(".TP\n.B ", page);
-        put_line(page, command_word(*rows));
-        put_line(page, (*rows)->summary);
-    }
-}
-
-static void put_program_options(FILE *page)
-{
-    fputs(".TP\n.B \\-h, \\-\\-help\nprint the commands, or after a command its options, "
-          "and exit\n.TP\n.B \\-\\-version\nprint the version and exit\n",
-          page);
 }
 
 static void put_see_also(FILE *page, const struct command *command)
@@ -228,9 +166,7 @@ static void put_see_also(FILE *page, const struct command *command)
         if (strcmp(other->name, command->name) == 0)
             continue;
         page_name(name, other);
-        fprintf(page, "%s.BR ", between);
-        put(page, name);
-        fputs(" (1)", page);
+        put(page, "%s.BR %s (1)", between, name);
         between = ",\n";
     }
     fputc('\n', page);
@@ -249,37 +185,35 @@ static void put_page(FILE *page, const struct command *command)
     }
     fputs(".SH DESCRIPTION\n", page);
     put_line(page, command->help);
-    if (command->rows)
-        put_rows(page, command->rows);
+    for (size_t i = 0; command->rows && command->rows[i]; i++)
+        put(page, ".TP\n.B %s\n%s\n", command_word(command->rows[i]),
+            command->rows[i]->summary);
     fputs(".SH OPTIONS\n", page);
-    if (command == &program)
-        put_program_options(page);
-    else if (command->rows)
-        put_group_options(page, command);
-    else
-        help_body(page, command, &format);
+    put_options(page, command);
     fputs(".SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n1\nFailure, with the reason on standard "
           "error: "
           "a file cannot be read or written or is damaged, or there is not enough memory.\n"
           ".TP\n2\nWrong usage: an argument is not valid, does not fit the others, or names a "
           "model that the command cannot use, such as a text model for completing images.\n",
           page);
-    fputs(".SH EXAMPLES\n.EX\n", page);
-    put_example_lines(page, command);
+    put(page, ".SH EXAMPLES\n.EX\n%s", command->examples);
     for (size_t i = 0; (below = on_page(command, i)) != NULL; i++)
-        put_example_lines(page, below);
+        put(page, "%s", below->examples);
     fputs(".EE\n", page);
     put_see_also(page, command);
 }
 
+/* ---- Files -------------------------------------------------------------- */
+
 static void write_page(const char *folder, const struct command *command)
 {
-    char name[NAME_SIZE], path[TARN_PATH_SIZE + NAME_SIZE];
+    char name[NAME_SIZE], path[TARN_PATH_SIZE + NAME_SIZE + 4];
 
     page_name(name, command);
-    if (snprintf(path, sizeof path, "%s/%s.1", folder, name) >= (int)sizeof path)
-        errno = ENAMETOOLONG;
-    FILE *const page = strlen(folder) < TARN_PATH_SIZE ? fopen(path, "w") : NULL;
+    if (strlen(folder) >= TARN_PATH_SIZE)
+        fail("%.200s: %s", folder, strerror(ENAMETOOLONG));
+    snprintf(path, sizeof path, "%s/%s.1", folder, name);
+    FILE *const page = fopen(path, "w");
 
     if (page)
         put_page(page, command);

@@ -1,55 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_train.c - tarn train TASK: a training run in a folder. */
+#include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "curve.h"
 #include "help.h"
 #include "json_line.h"
 #include "progress.h"
 #include "cmd_train.h"
 #include "words.h"
 
-/* ---- Stopping ----------------------------------------------------------- */
-
-static volatile sig_atomic_t stop_asked, limit_reached;
-
-/* The first signal asks to stop after the update; the second exits at once. */
-static void on_signal(int number)
-{
-    static const char newline[] = "\n";
-
-    if (stop_asked) {
-        const ssize_t ignored = write(STDERR_FILENO, newline, 1);
-
-        (void)ignored;
-        _exit(128 + number);
-    }
-    stop_asked = 1;
-}
-
-/* A limit of processor time (ulimit -S -t) repeats its signal every second, which must not
- * count as a second request. */
-static void on_limit(int number)
-{
-    (void)number;
-    limit_reached = 1;
-}
-
-static void listen_for(int number, void (*handler)(int))
-{
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART};
-
-    sigemptyset(&action.sa_mask);
-    sigaction(number, &action, NULL);
-}
-
 static bool must_stop(void *context)
 {
-    return stop_asked != 0 || limit_reached != 0 || train_progress_is_over(context);
+    return progress_must_stop() || train_progress_is_over(context);
 }
+
+enum { PATH = TARN_PATH_SIZE + 32 };
 
 /* ---- The end ------------------------------------------------------------ */
 
@@ -59,7 +28,7 @@ static const char *const files[] = {"model.safetensors", "best.safetensors", "lo
 
 static bool is_there(const struct train_options *o, const char *name)
 {
-    char path[TARN_PATH_SIZE + 32];
+    char path[PATH];
 
     snprintf(path, sizeof path, "%s/%s", o->folder, name);
     return access(path, F_OK) == 0;
@@ -131,6 +100,49 @@ static void advise(const struct train_progress *p)
                 o->settings.task, o->folder);
 }
 
+/* ---- Curve -------------------------------------------------------------- */
+
+static bool write_csv(const struct curve *c, const struct train_options *o)
+{
+    char path[PATH];
+
+    snprintf(path, sizeof path, "%s/loss.csv", o->folder);
+    FILE *const file = fopen(path, "w");
+
+    if (file)
+        fprintf(file, "update,loss,lr,validation_loss,%s\n",
+                tarn_task_metric(o->settings.task));
+    for (size_t i = 0; file && i < c->count; i++) {
+        fprintf(file, "%" PRIu64, c->points[i].update);
+        curve_put_number(file, c->points[i].loss);
+        curve_put_number(file, c->points[i].lr);
+        curve_put_number(file, c->points[i].validation);
+        curve_put_number(file, c->points[i].metric);
+        fputc('\n', file);
+    }
+    if (file && close_written(file))
+        return true;
+    warn("%s: %s", path, strerror(errno));
+    return false;
+}
+
+/* The loss of all updates, across resumes: DIR/loss.csv and, with gnuplot, DIR/loss.svg. False
+ * after a warning. */
+static bool write_curve(const struct train_options *o)
+{
+    char model[TRAIN_MODEL_SIZE], title[TARN_NAME_SIZE + TRAIN_MODEL_SIZE + 2], path[PATH];
+    struct curve curve;
+    bool good = curve_read(&curve, o->folder) && write_csv(&curve, o);
+
+    train_options_model(model, &o->config);
+    snprintf(title, sizeof title, "%s: %s", o->settings.task, model);
+    snprintf(path, sizeof path, "%s/loss.svg", o->folder);
+    if (good && curve.losses > 0)
+        good = curve_draw(path, title, &curve, 1);
+    curve_free(&curve);
+    return good;
+}
+
 /* ---- One run ------------------------------------------------------------ */
 
 enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
@@ -150,13 +162,11 @@ static void train(const struct train_options *o)
     };
 
     desc.events.stop = must_stop;
-    listen_for(SIGINT, on_signal);
-    listen_for(SIGTERM, on_signal);
-    listen_for(SIGXCPU, on_limit);
+    progress_listen();
     const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &failure);
 
     progress_keep();
-    const bool drawn = !progress.started || train_curve_write(o);
+    const bool drawn = !progress.started || write_curve(o);
 
     must(status);
     if (o->json)
@@ -170,9 +180,8 @@ static void train(const struct train_options *o)
 
 /* ---- Tasks -------------------------------------------------------------- */
 
-static const char *task_name(const void *table, size_t index)
+static const char *task_name(size_t index)
 {
-    (void)table;
     return tarn_task_kind(index) ? tarn_task_kind(index)->name : NULL;
 }
 
@@ -187,7 +196,7 @@ static void run(int argc, char **argv)
         return;
     }
     if (argc < 2 || argv[1][0] == '-') {
-        words_list(tasks, sizeof tasks, task_name, NULL);
+        words_list(tasks, sizeof tasks, task_name);
         refuse("TASK is required as the first argument; available: %s", tasks);
     }
     train_options_read(&options, argc - 1, argv + 1);

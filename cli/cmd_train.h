@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cmd_train.h - the parts of tarn train: its options, its progress and its loss curve. */
+/* cmd_train.h - the parts of tarn train: its options and its progress. */
 #ifndef CMD_TRAIN_H
 #define CMD_TRAIN_H
 
@@ -22,8 +22,8 @@ struct train_options {
     double minutes; /* that a run is fitted to, or with steps stops after; 0: no limit */
     double epochs;  /* instead of settings.steps; 0: not given */
     bool resume, json;
-    const char *given[TRAIN_FIELDS];     /* fields of config and settings; NULL: not given */
-    bool steps_given, validations_given; /* --epochs counts as steps */
+    const char *given[TRAIN_FIELDS]; /* fields of config and settings; NULL: not given */
+    bool steps_given, validations_given, position_given; /* --epochs counts as steps */
 };
 
 /* argv[0] is the task, with its options. */
@@ -63,10 +63,5 @@ bool train_progress_is_over(const struct train_progress *progress);
 /* Means over the last updates, and over this run; NAN before there is one. */
 double train_progress_loss(const struct train_progress *progress);
 double train_progress_speed(const struct train_progress *progress);
-
-/* ---- Curve -------------------------------------------------------------- */
-
-/* Writes DIR/loss.csv and, with gnuplot, DIR/loss.svg. False after a warning. */
-bool train_curve_write(const struct train_options *options);
 
 #endif

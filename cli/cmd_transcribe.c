@@ -9,8 +9,6 @@
 #include "hardware.h"
 #include "json_line.h"
 
-#define AT(field) offsetof(struct options, field)
-
 enum { PIECE = 4096, PIECES_PER_SECOND = 50 };
 
 static const double usual_longest = 600.0; /* the default below */
@@ -132,8 +130,8 @@ static void print_end(const struct stream *s, const char *path)
 /* Small pieces, so that symbols are printed without delay. */
 static tarn_status listen(struct stream *s)
 {
-    const size_t rate = tarn_audio_rate(s->audio), short_piece = rate / PIECES_PER_SECOND;
-    const size_t piece = short_piece < PIECE ? short_piece : PIECE;
+    const size_t rate = tarn_audio_rate(s->audio);
+    const size_t piece = smaller(rate / PIECES_PER_SECOND, PIECE);
     float samples[PIECE];
     const tarn_heard *heard;
     size_t read = 1, count;

@@ -88,15 +88,14 @@ void must(tarn_status status)
         fail("%s", failure.text);
 }
 
-_Noreturn void refuse_name(const char *what, const char *word, words_name *names,
-                           const void *table)
+_Noreturn void refuse_name(const char *what, const char *word, words_name *names)
 {
-    const char *const nearest = words_nearest(word, names, table);
+    const char *const nearest = words_nearest(word, names);
     char all[640];
 
     if (nearest)
         refuse("unknown %s '%.80s'; did you mean '%s'?", what, word, nearest);
-    words_list(all, sizeof all, names, table);
+    words_list(all, sizeof all, names);
     refuse("unknown %s '%.80s'; available: %s", what, word, all);
 }
 
@@ -129,11 +128,10 @@ static void print_group(FILE *out, const struct command *group)
     fprintf(out, "\nRun '%s COMMAND --help' for the options of a command.\n", group->name);
 }
 
-static const char *word_of(const void *rows, size_t index)
+/* Of the group that runs. */
+static const char *word_at(size_t index)
 {
-    const struct command *const row = ((const struct command *const *)rows)[index];
-
-    return row ? command_word(row) : NULL;
+    return current->rows[index] ? command_word(current->rows[index]) : NULL;
 }
 
 static void run_group(const struct command *group, int argc, char **argv)
@@ -149,7 +147,7 @@ static void run_group(const struct command *group, int argc, char **argv)
             command_run(group->rows[i], argc - 1, argv + 1);
             return;
         }
-    refuse_name("command", argv[1], word_of, group->rows);
+    refuse_name("command", argv[1], word_at);
 }
 
 /* ---- Commands ----------------------------------------------------------- */

@@ -72,8 +72,7 @@ extern tarn_error failure;
 void must(tarn_status status);
 
 /* "unknown loop 'elu2'; did you mean 'elu1'?", or all names if none is near. */
-_Noreturn void refuse_name(const char *what, const char *word, words_name *names,
-                           const void *table);
+_Noreturn void refuse_name(const char *what, const char *word, words_name *names);
 
 /* Zeroed memory; "not enough memory for ..." ends the program. To be freed with free(). */
 void *allocate(size_t count, size_t size, const char *format, ...)

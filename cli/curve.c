@@ -54,18 +54,12 @@ static double number(const json_t *object, const char *name)
 /* The member of a validation that every log does not have. */
 static void find_metric(struct curve *c, json_t *validation)
 {
-    static const char *const others[] = {"update", "validation_loss", "positions", "seconds",
-                                         "cpu_seconds"};
     const char *key;
     json_t *value;
 
     json_object_foreach(validation, key, value)
     {
-        bool is_other = false;
-
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-            is_other |= strcmp(key, others[i]) == 0;
-        if (!is_other) {
+        if (!words_have("update validation_loss positions seconds cpu_seconds", key)) {
             set_metric(c, key);
             return;
         }
@@ -97,10 +91,6 @@ static bool take_json(struct curve *c, const char *line)
 
 /* ---- CSV ---------------------------------------------------------------- */
 
-/* Version 0.1 called the learning rate "rate", here and in logs. */
-static const char *const headers[] = {"update,loss,lr,validation_loss,",
-                                      "update,loss,rate,validation_loss,"};
-
 static double cell(const char **at)
 {
     char *end;
@@ -115,12 +105,13 @@ static bool take_csv(struct curve *c, const char *line)
 {
     const char *at = line;
 
-    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++)
-        if (strncmp(line, headers[i], strlen(headers[i])) == 0) {
-            set_metric(c, line + strlen(headers[i]));
-            c->metric[strcspn(c->metric, "\r\n")] = '\0';
-            return true;
-        }
+    if (strncmp(line, "update,loss,", 12) == 0) { /* the metric is the fifth column */
+        for (size_t i = 0; i < 4 && at; i++)
+            at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+        set_metric(c, at ? at : "");
+        c->metric[strcspn(c->metric, "\r\n")] = '\0';
+        return true;
+    }
     const double update = cell(&at);
 
     if (!(update >= 0.0 && update < 1e15))
@@ -193,7 +184,7 @@ bool curve_read(struct curve *c, const char *path)
 {
     char log[PATH];
 
-    *c = (struct curve){.least = (double)NAN, .most = (double)NAN};
+    *c = (struct curve){.name = path, .least = (double)NAN, .most = (double)NAN};
     snprintf(log, sizeof log, "%s%s", path, is_folder(path) ? "/log.jsonl" : "");
     if (!read_lines(c, log))
         return false;
@@ -207,15 +198,18 @@ bool curve_read(struct curve *c, const char *path)
 
 /* ---- Drawing ------------------------------------------------------------ */
 
+#define COLUMN(field) offsetof(struct curve_point, field)
+
 static double value_at(const struct curve *c, size_t i, size_t column)
 {
     return *(const double *)(const void *)((const char *)&c->points[i] + column);
 }
 
-void curve_put_data(FILE *gnuplot, const char *name, size_t number, const struct curve *c,
-                    size_t column)
+/* $NAMEi, a block of data: the values of a column, thinned out. */
+static void put_data(FILE *gnuplot, const char *name, size_t number, const struct curve *c,
+                     size_t column)
 {
-    const size_t all = column == CURVE_COLUMN(validation) ? c->validations : c->losses;
+    const size_t all = column == COLUMN(validation) ? c->validations : c->losses;
     size_t nth = 0;
 
     fprintf(gnuplot, "$%s%zu << EOD\n", name, number);
@@ -229,17 +223,99 @@ void curve_put_data(FILE *gnuplot, const char *name, size_t number, const struct
     fprintf(gnuplot, "EOD\n");
 }
 
-/* A loss that falls by more than ten times is read on a logarithmic axis. gnuplot finds the
- * range, but for values all alike. */
-void curve_put_axes(FILE *gnuplot, double updates, double least, double most)
+struct ranges {
+    double updates, least, most;
+};
+
+/* Of one run, all. What several runs fall from in their first updates would leave no room for
+ * where they differ: of these the losses from a twentieth of a run on, and of its validations.
+ */
+static struct ranges ranges_of(const struct curve *curves, size_t count)
 {
+    struct ranges r = {0.0, (double)NAN, (double)NAN};
+
+    for (size_t i = 0; i < count; i++) {
+        const struct curve *const c = &curves[i];
+        size_t losses = 0;
+
+        r.updates = fmax(r.updates, c->updates);
+        r.least = fmin(r.least, c->least);
+        if (count == 1)
+            r.most = c->most;
+        for (size_t j = 0; count > 1 && j < c->count; j++) {
+            if (isfinite(c->points[j].loss) && losses++ == c->losses / 20)
+                r.most = fmax(r.most, c->points[j].smooth);
+            if (j >= c->count / 20) {
+                r.least = fmin(r.least, c->points[j].validation);
+                r.most = fmax(r.most, c->points[j].validation);
+            }
+        }
+    }
+    return r;
+}
+
+/* A loss that falls by more than ten times is read on a logarithmic axis. gnuplot finds the
+ * range of one run, but for values all alike. */
+static void put_axes(FILE *gnuplot, const struct ranges *r, bool several)
+{
+    const double margin = 0.05 * (r->most - r->least);
+
     plot_frame(gnuplot);
     fprintf(gnuplot,
             "set xlabel 'update'\nset ylabel 'loss, nats'\nset format y '%%g'\n"
             "set xrange [0:%.0f]\nset key top right Left reverse\n",
-            updates);
-    if (least > 0.0 && most > 10.0 * least)
+            r->updates);
+    if (r->least > 0.0 && r->most > 10.0 * r->least)
         fprintf(gnuplot, "set logscale y 10\nset mytics 10\n");
-    if (most - least < 1e-6 * fabs(most))
-        fprintf(gnuplot, "set yrange [%g:%g]\n", 0.9 * least - 1e-6, 1.1 * most + 1e-6);
+    else if (r->most - r->least < 1e-6 * fabs(r->most))
+        fprintf(gnuplot, "set yrange [%g:%g]\n", 0.9 * r->least - 1e-6, 1.1 * r->most + 1e-6);
+    else if (several)
+        fprintf(gnuplot, "set yrange [%g:%g]\n", r->least - margin, r->most + margin);
+}
+
+static void put_one(FILE *gnuplot, const struct curve *c)
+{
+    put_data(gnuplot, "raw", 0, c, COLUMN(loss));
+    fprintf(gnuplot, "plot $raw0 with points pt 7 ps 0.3 lc rgb '#8fbcdc' title 'each update', "
+                     "$line0 with lines lw 2 lc rgb '#0072b2' title 'smoothed'");
+    if (c->validations > 0)
+        fprintf(gnuplot, ", $points0 with points pt 7 ps 0.9 lc rgb '#d55e00' "
+                         "title 'validation'");
+    fprintf(gnuplot, "\n");
+}
+
+static void put_several(FILE *gnuplot, const struct curve *curves, size_t count)
+{
+    plot_styles(gnuplot, count);
+    fprintf(gnuplot, "plot");
+    for (size_t i = 0; i < count; i++) {
+        fprintf(gnuplot, "%s $line%zu with lines lt %zu title ", i ? "," : "", i, i + 1);
+        plot_quoted(gnuplot, curves[i].name);
+        if (curves[i].validations > 0)
+            fprintf(gnuplot, ", $points%zu with points lt %zu pt 7 notitle", i, i + 1);
+    }
+    fprintf(gnuplot, ", 1/0 with points pt 7 lc rgb '#606060' title 'validation'\n");
+}
+
+bool curve_draw(const char *path, const char *title, const struct curve *curves, size_t count)
+{
+    const struct ranges ranges = ranges_of(curves, count);
+    FILE *const gnuplot = plot_open(path, 900, 520);
+
+    if (!gnuplot)
+        return true;
+    for (size_t i = 0; i < count; i++) {
+        put_data(gnuplot, "line", i, &curves[i], COLUMN(smooth));
+        put_data(gnuplot, "points", i, &curves[i], COLUMN(validation));
+    }
+    put_axes(gnuplot, &ranges, count > 1);
+    if (count == 1) {
+        fprintf(gnuplot, "set title ");
+        plot_quoted(gnuplot, title);
+        fprintf(gnuplot, "\n");
+        put_one(gnuplot, curves);
+    } else {
+        put_several(gnuplot, curves, count);
+    }
+    return plot_close(gnuplot, path);
 }

@@ -18,6 +18,7 @@ struct curve_point {
 };
 
 struct curve {
+    const char *name;            /* as it was given */
     char metric[TARN_NAME_SIZE]; /* its name; "": no validation gave one */
     struct curve_point *points;
     size_t count, room;
@@ -31,13 +32,9 @@ struct curve {
 bool curve_read(struct curve *curve, const char *path);
 void curve_free(struct curve *curve);
 
-/* A block of data for gnuplot: $NAMEi has the values of a column, thinned out. */
-#define CURVE_COLUMN(field) offsetof(struct curve_point, field)
-void curve_put_data(FILE *gnuplot, const char *name, size_t i, const struct curve *curve,
-                    size_t column);
-
-/* The axes of losses between these values, up to some update. */
-void curve_put_axes(FILE *gnuplot, double updates, double least, double most);
+/* A picture of one run, with all its updates, or of several, one line each; .svg or .png.
+ * Without gnuplot only a warning. False, after a warning, if it could not be written. */
+bool curve_draw(const char *path, const char *title, const struct curve *curves, size_t count);
 
 /* ",VALUE" of a CSV; only the comma where it is not a number. */
 void curve_put_number(FILE *csv, double value);

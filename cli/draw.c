@@ -49,7 +49,7 @@ static void start(struct group *g)
     struct stream_block *const s = &g->streams;
     tarn_sampling sampling = d->sampling;
 
-    s->n = d->count - g->first < s->n ? d->count - g->first : s->n;
+    s->n = smaller(s->n, d->count - g->first);
     stream_block_restart(s);
     for (size_t b = 0; b < s->n; b++) {
         if (b > 0 && memcmp(image_at(g, b), image_at(g, b - 1), d->given) == 0) {
@@ -107,7 +107,7 @@ void draw_images(struct draw *d)
 
     progress_begin();
     d->how.longest = image_bytes(d->size) - 1; /* the last is not read */
-    g.streams = stream_block_open(d->model, &d->how, at_once < d->count ? at_once : d->count);
+    g.streams = stream_block_open(d->model, &d->how, smaller(at_once, d->count));
     g.symbols = allocate(d->given, sizeof *g.symbols, "%zu bytes of an image", d->given);
     for (; g.first < d->count; g.first += g.streams.n)
         draw_group(&g);

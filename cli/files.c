@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "files.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,52 +46,42 @@ static const struct {
     unsigned uses; /* 0: other programs write these */
     const char *endings;
 } formats[] = {
-    {FORMAT_PICTURE, ".png .svg"},
+    {FORMAT_PICTURE, ".png, .svg"},
     {FORMAT_MODEL | FORMAT_EXPORT, ".safetensors"},
     {FORMAT_EXPORT, ".npz"},
-    {FORMAT_TEXT, ".txt .json .jsonl"},
+    {FORMAT_TEXT, ".txt, .json, .jsonl"},
     {0, ".apng .avif .bmp .eps .gif .heic .jpeg .jpg .mp4 .pdf .pgm .pnm .ppm .ps .tif .tiff "
         ".webp"},
     {0, ".bin .ckpt .ggml .gguf .h5 .hdf5 .keras .mat .mlmodel .npy .onnx .pb .pickle .pkl .pt "
         ".pth .tflite .zip"},
 };
 
-enum { FORMATS = sizeof formats / sizeof formats[0], ENDING = 16 };
+enum { FORMATS = sizeof formats / sizeof formats[0] };
 
-/* Copies the next ending of a list and moves past it; false at the end. */
-static bool next_ending(char ending[ENDING], const char **list)
-{
-    const size_t length = strcspn(*list, " ");
-
-    snprintf(ending, ENDING, "%.*s", (int)length, *list);
-    *list += length + strspn(*list + length, " ");
-    return length > 0;
-}
-
-/* ".png, .svg" */
+/* ".safetensors, .npz" */
 static void supported(char *text, size_t size, enum format_use use)
 {
-    char ending[ENDING];
     size_t used = 0;
 
     for (size_t i = 0; i < FORMATS; i++)
-        for (const char *list = formats[i].endings;
-             (formats[i].uses & (unsigned)use) && next_ending(ending, &list);)
-            used +=
-                (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", ending);
+        if (formats[i].uses & (unsigned)use)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+                                     formats[i].endings);
 }
 
 void check_format(const char *option, const char *path, enum format_use use)
 {
-    char ending[ENDING], all[64];
+    const char *const dot = strrchr(path, '.');
+    char ending[16] = "", all[64];
 
-    for (size_t i = 0; i < FORMATS; i++)
-        for (const char *list = formats[i].endings; next_ending(ending, &list);)
-            if (words_end_in(path, ending) && !(formats[i].uses & (unsigned)use)) {
-                supported(all, sizeof all, use);
-                refuse("%s is '%s'; %s files cannot be written here; supported: %s", option,
-                       path, ending, all);
-            }
+    for (size_t i = 0; dot && dot > path && dot[i] && i + 1 < sizeof ending; i++)
+        ending[i] = (char)tolower((unsigned char)dot[i]);
+    for (size_t i = 0; *ending && i < FORMATS; i++)
+        if (words_have(formats[i].endings, ending) && !(formats[i].uses & (unsigned)use)) {
+            supported(all, sizeof all, use);
+            refuse("%s is '%s'; %s files cannot be written here; supported: %s", option, path,
+                   ending, all);
+        }
 }
 
 bool close_written(FILE *file)

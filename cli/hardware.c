@@ -126,12 +126,6 @@ void *hardware_block(size_t bytes)
     return block;
 }
 
-static const char *cpu_name(const void *table, size_t index)
-{
-    (void)table;
-    return tarn_cpu_name(index);
-}
-
 const char *hardware_cpu(void)
 {
     const char *const cpu = getenv("TARN_CPU");
@@ -142,7 +136,7 @@ const char *hardware_cpu(void)
     for (size_t i = 0; tarn_cpu_name(i); i++)
         if (strcmp(cpu, tarn_cpu_name(i)) == 0)
             return cpu;
-    words_list(list, sizeof list, cpu_name, NULL);
+    words_list(list, sizeof list, tarn_cpu_name);
     refuse("TARN_CPU is '%.40s', which is not supported here; available: %s", cpu, list);
 }
 

@@ -5,7 +5,12 @@
 
 #include "words.h"
 
-const char help_of_help[] = "print this help and exit";
+const struct help_item help_of_help = {
+    .kind = HELP_OPTION,
+    .dashes = "",
+    .name = "-h, --help",
+    .help = "print this help and exit",
+};
 
 /* ---- The walk ----------------------------------------------------------- */
 
@@ -17,21 +22,30 @@ static bool has_operands(const struct command *command)
     return false;
 }
 
-/* Whether `name` is one of the words of a list. */
-static bool lists(const char *list, const char *name)
+static bool is_in_a_group(const struct command *command, const struct args_option *option)
 {
-    for (const char *at = list; (at = strstr(at, name)) != NULL; at++)
-        if ((at == list || at[-1] == ' ') && strchr(" ", at[strlen(name)]))
+    for (const struct args_group *group = command->groups; group && group->title; group++)
+        if (words_have(group->options, option->name))
             return true;
     return false;
 }
 
-static bool is_in_a_group(const struct command *command, const struct args_option *option)
+static void put_option(FILE *out, const struct args_option *option, const struct help_format *f)
 {
-    for (const struct args_group *group = command->groups; group && group->title; group++)
-        if (lists(group->options, option->name))
-            return true;
-    return false;
+    f->item(out, &(struct help_item){
+                     .kind = args_is_operand(option) ? HELP_OPERAND : HELP_OPTION,
+                     .dashes = args_dashes(option),
+                     .name = option->name,
+                     .argument = option->argument,
+                     .help = option->help,
+                     .initial = option->initial,
+                 });
+}
+
+static void indent(FILE *out, bool deeper, const struct help_format *f)
+{
+    if (f->indent)
+        f->indent(out, deeper);
 }
 
 /* In the order of the group's list. */
@@ -45,30 +59,49 @@ static void put_group(FILE *out, const struct command *command, const struct arg
         for (const struct args_option *option = command->options; option->name; option++)
             if (!args_is_operand(option) && strlen(option->name) == length &&
                 strncmp(option->name, at, length) == 0)
-                f->option(out, option);
+                put_option(out, option, f);
         at += length;
     }
 }
 
-/* ":rounds=1..64", ":similarity=map|polynomial|rbf", and the default behind the help. */
+/* ":rounds=1..64", ":similarity=map|polynomial|rbf" */
 static void put_row_option(FILE *out, const tarn_option_info *option,
                            const struct help_format *f)
 {
-    char range[256], help[256];
+    char range[256], initial[32];
     size_t used = (size_t)snprintf(range, sizeof range, ":%s=", option->name);
 
+    snprintf(initial, sizeof initial, "%g", option->initial);
     if (!option->choices)
         snprintf(range + used, sizeof range - used, "%.7g..%.7g", option->minimum,
                  option->maximum);
     for (size_t i = 0; option->choices && option->choices[i] && used < sizeof range; i++)
         used += (size_t)snprintf(range + used, sizeof range - used, "%s%s", i ? "|" : "",
                                  option->choices[i]);
-    if (option->choices)
-        snprintf(help, sizeof help, "%s [%s]", option->help,
-                 option->choices[(size_t)option->initial]);
-    else
-        snprintf(help, sizeof help, "%s [%g]", option->help, option->initial);
-    f->row_option(out, range, help);
+    f->item(out,
+            &(struct help_item){
+                .kind = HELP_ROW_OPTION,
+                .dashes = "",
+                .name = range,
+                .help = option->help,
+                .initial = option->choices ? option->choices[(size_t)option->initial] : initial,
+            });
+}
+
+static void put_row(FILE *out, const tarn_table_row *row, int width,
+                    const struct help_format *f)
+{
+    f->item(out, &(struct help_item){.kind = HELP_ROW,
+                                     .dashes = "",
+                                     .name = row->name,
+                                     .help = row->help,
+                                     .width = width});
+    if (!row->options || !row->options->name)
+        return;
+    indent(out, true, f);
+    for (const tarn_option_info *option = row->options; option->name; option++)
+        put_row_option(out, option, f);
+    indent(out, false, f);
 }
 
 static void put_table(FILE *out, const struct args_table *table, const struct help_format *f)
@@ -79,19 +112,10 @@ static void put_table(FILE *out, const struct args_table *table, const struct he
         if ((int)strlen(table->row(i)->name) > width)
             width = (int)strlen(table->row(i)->name);
     f->title(out, table->title);
-    f->indent(out, true);
-    for (size_t i = 0; table->row(i); i++) {
-        const tarn_option_info *option = table->row(i)->options;
-
-        f->row(out, table->row(i), width);
-        if (!option->name)
-            continue;
-        f->indent(out, true);
-        for (; option->name; option++)
-            put_row_option(out, option, f);
-        f->indent(out, false);
-    }
-    f->indent(out, false);
+    indent(out, true, f);
+    for (size_t i = 0; table->row(i); i++)
+        put_row(out, table->row(i), width, f);
+    indent(out, false, f);
 }
 
 void help_body(FILE *out, const struct command *command, const struct help_format *f)
@@ -100,15 +124,15 @@ void help_body(FILE *out, const struct command *command, const struct help_forma
         f->title(out, NULL);
     for (const struct args_option *option = command->options; option->name; option++)
         if (args_is_operand(option))
-            f->option(out, option);
+            put_option(out, option, f);
     for (const struct args_group *group = command->groups; group && group->title; group++)
         put_group(out, command, group, f);
     if (command->groups || f->options_title)
         f->title(out, command->groups ? "other options" : f->options_title);
     for (const struct args_option *option = command->options; option->name; option++)
         if (!args_is_operand(option) && !is_in_a_group(command, option))
-            f->option(out, option);
-    f->help_option(out);
+            put_option(out, option, f);
+    f->item(out, &help_of_help);
     for (const struct args_table *table = command->tables; table && table->row; table++)
         if (table->title)
             put_table(out, table, f);
@@ -129,44 +153,23 @@ static void print_title(FILE *out, const char *title)
     words_wrap(out, text, 0);
 }
 
-static void print_option(FILE *out, const struct args_option *option)
+/* The description begins at a column, on the next line if the name is too long. */
+static void print_item(FILE *out, const struct help_item *item)
 {
+    const int columns[] = {26, 26, item->width + 3, 37}, column = columns[item->kind];
+    const bool is_deeper = item->kind == HELP_ROW_OPTION;
     char text[512];
-    const int column = 26;
     const int used =
-        fprintf(out, "  %s%s%s%s", args_dashes(option), option->name,
-                option->argument ? " " : "", option->argument ? option->argument : "");
+        fprintf(out, "%s%s%s%s%s", is_deeper ? "    " : "  ", item->dashes, item->name,
+                item->argument ? " " : "", item->argument ? item->argument : "");
 
-    snprintf(text, sizeof text, "%s%s%s%s", option->help, option->initial ? " [" : "",
-             option->initial ? option->initial : "", option->initial ? "]" : "");
+    snprintf(text, sizeof text, "%s%s%s%s", item->help, item->initial ? " [" : "",
+             item->initial ? item->initial : "", item->initial ? "]" : "");
     if (used >= column)
         fprintf(out, "\n%*s", column, "");
     else
         fprintf(out, "%*s", column - used, "");
     words_wrap(out, text, column);
-}
-
-static void print_help_option(FILE *out)
-{
-    fprintf(out, "  -h, --help              %s\n", help_of_help);
-}
-
-static void print_indent(FILE *out, bool deeper)
-{
-    (void)out;
-    (void)deeper;
-}
-
-static void print_row(FILE *out, const tarn_table_row *row, int width)
-{
-    fprintf(out, "  %-*s ", width, row->name);
-    words_wrap(out, row->help, width + 3);
-}
-
-static void print_row_option(FILE *out, const char *range, const char *help)
-{
-    fprintf(out, "    %-32s ", range);
-    words_wrap(out, help, 37);
 }
 
 static void print_paragraph(FILE *out, const char *text)
@@ -194,11 +197,7 @@ void help_print(const struct command *command)
     static const struct help_format format = {
         .options_title = "options",
         .title = print_title,
-        .option = print_option,
-        .help_option = print_help_option,
-        .indent = print_indent,
-        .row = print_row,
-        .row_option = print_row_option,
+        .item = print_item,
         .paragraph = print_paragraph,
     };
 

@@ -8,17 +8,25 @@
 
 #include "command.h"
 
-extern const char help_of_help[]; /* what --help does */
+extern const struct help_item help_of_help; /* --help itself */
+
+enum help_kind { HELP_OPERAND, HELP_OPTION, HELP_ROW, HELP_ROW_OPTION };
+
+/* A name with its description. */
+struct help_item {
+    enum help_kind kind;
+    const char *dashes, *name, *argument; /* argument may be NULL */
+    const char *help, *initial;           /* initial: the default, or NULL */
+    int width;                            /* of the longest name, for rows */
+};
 
 struct help_format {
     const char *options_title; /* above options that are in no groups; NULL: none */
 
     void (*title)(FILE *out, const char *title); /* NULL: only a break */
-    void (*option)(FILE *out, const struct args_option *option);
-    void (*help_option)(FILE *out);         /* --help itself */
-    void (*indent)(FILE *out, bool deeper); /* around rows, and around their options */
-    void (*row)(FILE *out, const tarn_table_row *row, int width); /* of the longest name */
-    void (*row_option)(FILE *out, const char *range, const char *help);
+    void (*item)(FILE *out, const struct help_item *item);
+    void (*indent)(FILE *out,
+                   bool deeper); /* around rows, and around their options; NULL: none */
     void (*paragraph)(FILE *out, const char *text);
 };
 

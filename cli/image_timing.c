@@ -70,11 +70,6 @@ void image_timing_advance(struct image_timing *t, size_t until)
 
 /* ---- Which steps -------------------------------------------------------- */
 
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A rough average of the time per step, which only decides how many steps are measured. Methods
  * that recompute everything are probed in the middle of the image, others at its beginning,
  * because they would have to run up to the middle first. */
@@ -95,38 +90,30 @@ static double probe(struct image_timing *t)
     return seconds_of(t, 1);
 }
 
-/* Of the first `measured` steps of the image, which stand for all: the i-th stretch. */
-static struct image_piece first_piece(const struct image_timing *t, size_t i, size_t stretch,
-                                      size_t measured)
-{
-    const size_t at = i * stretch, count = least_of(stretch, measured - at);
-
-    return (struct image_piece){at, count, (double)count * (double)t->steps / (double)measured,
-                                (double)INFINITY};
-}
-
-/* The step in the middle of the i-th of equal pieces. */
-static struct image_piece middle_piece(const struct image_timing *t, size_t i)
-{
-    const double size = (double)t->steps / (double)t->count;
-
-    return (struct image_piece){(size_t)(((double)i + 0.5) * size), 1, size, (double)INFINITY};
-}
-
-/* Running up to a step takes about as long as the step itself if everything is recomputed. */
+/* The step in the middle of each of equal pieces, where steps grow; else the first steps, in
+ * stretches. Running up to a step takes about as long as the step itself if everything is
+ * recomputed. */
 static void choose_pieces(struct image_timing *t, double mean)
 {
-    const bool whole = mean * (double)t->steps <= t->desc.budget;
+    const bool whole = mean * (double)t->steps <= t->budget;
     const bool jumps = t->grows && !whole;
-    const double affordable = t->desc.budget / mean / (jumps ? 2.0 : 1.0);
-    const size_t sampled = least_of((size_t)fmin(fmax(affordable, LEAST), 1e9), t->steps);
+    const double affordable = t->budget / mean / (jumps ? 2.0 : 1.0);
+    const size_t sampled = smaller((size_t)fmin(fmax(affordable, LEAST), 1e9), t->steps);
     const size_t measured = whole ? t->steps : sampled;
-    const size_t stretch = least_of(1 + (size_t)fmin(turn_s / mean, 1e9), measured);
+    const size_t stretch = smaller(1 + (size_t)fmin(turn_s / mean, 1e9), measured);
 
     t->count = jumps ? measured : (measured + stretch - 1) / stretch;
     t->pieces = allocate(t->count, sizeof *t->pieces, "%zu pieces of an image", t->count);
-    for (size_t i = 0; i < t->count; i++)
-        t->pieces[i] = jumps ? middle_piece(t, i) : first_piece(t, i, stretch, measured);
+    for (size_t i = 0; i < t->count; i++) {
+        struct image_piece *const piece = &t->pieces[i];
+        const double size = (double)t->steps / (double)t->count;
+
+        piece->at = jumps ? (size_t)(((double)i + 0.5) * size) : i * stretch;
+        piece->count = jumps ? 1 : smaller(stretch, measured - piece->at);
+        piece->stands_for =
+            jumps ? size : (double)piece->count * (double)t->steps / (double)measured;
+        piece->seconds = (double)INFINITY;
+    }
 }
 
 /* ---- Life --------------------------------------------------------------- */
@@ -139,35 +126,26 @@ static void find_first_state(struct image_timing *t, tarn_engine_desc desc)
 
     t->state_first = t->streams.n * t->streams.size;
     desc.longest = 0;
-    t->grows = tarn_engine_create(&other, t->desc.model, &desc, NULL) != TARN_OK;
+    t->grows = tarn_engine_create(&other, t->model, &desc, NULL) != TARN_OK;
     if (t->grows) {
         desc.longest = 1;
-        must(tarn_engine_create(&other, t->desc.model, &desc, &failure));
+        must(tarn_engine_create(&other, t->model, &desc, &failure));
         t->state_first = t->streams.n * tarn_stream_size(other);
     }
     must(tarn_engine_free(other, &failure));
 }
 
-struct image_timing image_timing_open(const struct image_timing_desc *d)
+void image_timing_open(struct image_timing *t)
 {
-    struct image_timing t = {.desc = *d, .steps = d->length - 1};
+    t->steps = t->length - 1;
     const tarn_engine_desc desc = {
-        .longest = t.steps, .method = d->method, .precision = d->precision, .host = d->host};
+        .longest = t->steps, .method = t->method, .precision = t->precision, .host = t->host};
 
-    t.streams = stream_block_open(d->model, &desc, d->batch);
-    find_first_state(&t, desc);
-    t.first = allocate(d->batch, sizeof *t.first, "%zu images at a time", d->batch);
-    t.skipped = allocate(t.steps, sizeof *t.skipped, "an image");
-    choose_pieces(&t, probe(&t));
-    return t;
-}
-
-void image_timing_close(struct image_timing *t)
-{
-    free(t->pieces);
-    free(t->skipped);
-    free(t->first);
-    stream_block_close(&t->streams);
+    t->streams = stream_block_open(t->model, &desc, t->batch);
+    find_first_state(t, desc);
+    t->first = allocate(t->batch, sizeof *t->first, "%zu images at a time", t->batch);
+    t->skipped = allocate(t->steps, sizeof *t->skipped, "an image");
+    choose_pieces(t, probe(t));
 }
 
 /* ---- Results ------------------------------------------------------------ */

@@ -11,15 +11,6 @@
 
 #include "stream_block.h"
 
-struct image_timing_desc {
-    const tarn_model *model;
-    const char *method, *precision;
-    tarn_host host;
-    size_t batch;
-    size_t length; /* bytes of an image, 2 at least */
-    double budget; /* seconds for one pass over it */
-};
-
 /* Steps from `at` on that are measured together, and how many of the image they stand for. */
 struct image_piece {
     size_t at, count;
@@ -28,7 +19,15 @@ struct image_piece {
 };
 
 struct image_timing {
-    struct image_timing_desc desc;
+    /* what to run */
+    const tarn_model *model;
+    const char *method, *precision;
+    tarn_host host;
+    size_t batch;
+    size_t length; /* bytes of an image, 2 at least */
+    double budget; /* seconds for one pass over it */
+
+    /* how */
     struct stream_block streams;
     int32_t *first, *skipped; /* B zeros; bytes that are fed at a time */
     size_t steps;             /* of an image */
@@ -40,8 +39,7 @@ struct image_timing {
 };
 
 /* Sets up, and measures a few steps to decide how many will be. */
-struct image_timing image_timing_open(const struct image_timing_desc *desc);
-void image_timing_close(struct image_timing *timing);
+void image_timing_open(struct image_timing *timing);
 
 /* Starts a new pass over the image; continues it up to the piece `until`. The fastest pass of
  * each piece counts. */

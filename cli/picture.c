@@ -37,11 +37,6 @@ static struct colour pixel(const struct picture *p, size_t y, size_t x)
 
 /* ---- A file ------------------------------------------------------------- */
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t scale_of(const struct picture *p)
 {
     return p->scale ? p->scale : 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "progress.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -93,19 +94,6 @@ static int rank_that_fits(size_t columns)
     return rank;
 }
 
-static void cut(char *text, size_t columns)
-{
-    size_t width = 0;
-
-    for (; *text; text++) {
-        width += ((unsigned char)*text & 0xc0) != 0x80;
-        if (width >= columns) {
-            *text = '\0';
-            return;
-        }
-    }
-}
-
 /* ---- Lines -------------------------------------------------------------- */
 
 /* In one piece: standard error has no buffer, and half a line would flicker. */
@@ -121,7 +109,8 @@ void progress_show(void)
         if (line.part[i].rank < rank)
             used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
                                      used ? between : "", line.part[i].text);
-    cut(text, columns);
+    while (width_of(text) >= columns)
+        text[--used] = '\0';
     fprintf(stderr, terminal.rewrites ? "\r%s\033[K" : "%s\n", text);
     line.open = terminal.rewrites;
     line.shown = seconds_now();
@@ -152,4 +141,42 @@ void progress_skipped(const tarn_skipped *skipped)
         snprintf(number, sizeof number, ":%zu", skipped->line);
     progress_erase();
     fprintf(stderr, "skipped %s%s: %s\n", file, number, reason);
+}
+
+/* ---- Stopping ----------------------------------------------------------- */
+
+static volatile sig_atomic_t stop_asked, limit_reached;
+
+/* The first signal asks to stop; the second exits at once. */
+static void on_signal(int number)
+{
+    if (stop_asked) {
+        const ssize_t ignored = write(STDERR_FILENO, "\n", 1);
+
+        (void)ignored;
+        _exit(128 + number);
+    }
+    stop_asked = 1;
+}
+
+static void on_limit(int number)
+{
+    (void)number;
+    limit_reached = 1;
+}
+
+void progress_listen(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_limit;
+    sigaction(SIGXCPU, &action, NULL);
+}
+
+bool progress_must_stop(void)
+{
+    return stop_asked != 0 || limit_reached != 0;
 }

@@ -34,6 +34,11 @@ void progress_show(void);
 void progress_keep(void);
 void progress_erase(void);
 
+/* From now on Ctrl-C and SIGTERM ask the work to stop; a second one ends the program. So does a
+ * limit of processor time (ulimit -S -t), which repeats its signal every second. */
+void progress_listen(void);
+bool progress_must_stop(void);
+
 /* Reports a skipped part of the data, on a line of its own. */
 void progress_skipped(const tarn_skipped *skipped);
 

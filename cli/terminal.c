@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "words.h"
+
 enum { USUAL_COLUMNS = 80 };
 
 static const char *variable(const char *name)
@@ -14,13 +16,6 @@ static const char *variable(const char *name)
     const char *const value = getenv(name);
 
     return value ? value : "";
-}
-
-static bool ends_in(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-
-    return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
 /* ---- Questions ---------------------------------------------------------- */
@@ -57,7 +52,7 @@ static enum terminal_colours colours_of(void)
     if (*variable("NO_COLOR"))
         return COLOURS_NONE;
     return strcmp(depth, "truecolor") == 0 || strcmp(depth, "24bit") == 0 ||
-                   ends_in(variable("TERM"), "-direct")
+                   words_end_in(variable("TERM"), "-direct")
                ? COLOURS_24_BITS
                : COLOURS_256;
 }

@@ -12,33 +12,34 @@
  * both. */
 enum { OPTION_NAME = 32 };
 
-static const char *const no_options[] = {"task", "symbols", "frames", "width"};
+static const char no_options[] = "task symbols frames width";
 
-#define AT(field) offsetof(struct train_options, field)
+#define GIVEN(field) offsetof(struct train_options, field)
 
-enum { PRESET, HEAD_WIDTH }; /* rows whose default depends on the task */
+enum { TASK, PRESET, HEAD_WIDTH }; /* not for a given task; defaults that depend on it */
 
 static const struct args_option others[] = {
-    [PRESET] = {"preset", "NAME", ARGS_FIELD, NULL, AT(preset), 0, 0,
+    [TASK] = {"TASK", NULL, ARGS_OPERAND, NULL, 0, 1, 0, "the task to learn"},
+    [PRESET] = {"preset", "NAME", ARGS_FIELD, NULL, GIVEN(preset), 0, 0,
                 "model preset; other options override it"},
-    [HEAD_WIDTH] = {"head-width", "D", ARGS_FIELD, NULL, AT(head_width), 0, 0,
+    [HEAD_WIDTH] = {"head-width", "D", ARGS_FIELD, NULL, GIVEN(head_width), 0, 0,
                     "width of an attention head; the model width is --heads times this"},
-    {"start", "MODEL", ARGS_TEXT, NULL, AT(start), 0, 0,
+    {"start", "MODEL", ARGS_TEXT, NULL, GIVEN(start), 0, 0,
      "start from the weights and architecture of a trained model instead of a preset: "
      "a " MODEL_HELP},
-    {"out", "DIR", ARGS_TEXT, NULL, AT(folder), 1, 0,
+    {"out", "DIR", ARGS_TEXT, NULL, GIVEN(folder), 1, 0,
      "folder for checkpoints, model, log and loss curve"},
-    {"resume", NULL, ARGS_FLAG, NULL, AT(resume), 0, 0,
+    {"resume", NULL, ARGS_FLAG, NULL, GIVEN(resume), 0, 0,
      "continue the run in DIR from its last checkpoint, with its settings; only --steps, "
      "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
      "--strict and --threads can be changed"},
-    {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
+    {"json", NULL, ARGS_FLAG, NULL, GIVEN(json), 0, 0,
      "print one JSON object per update and validation, and one at the end"},
-    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024,
+    {"threads", "N", ARGS_HOST, "0", GIVEN(host), 0, 1024,
      THREADS_HELP "; results do not depend on it"},
-    {"epochs", "E", ARGS_NUMBER, "0", AT(epochs), 0, 1 << 20,
+    {"epochs", "E", ARGS_NUMBER, "0", GIVEN(epochs), 0, 1 << 20,
      "passes over the training data, instead of --steps; 0: use --steps"},
-    {"minutes", "M", ARGS_NUMBER, "0", AT(minutes), 0, 1 << 20,
+    {"minutes", "M", ARGS_NUMBER, "0", GIVEN(minutes), 0, 1 << 20,
      "train for M minutes: the number of updates, the schedule and the validations are fitted "
      "to the time. With --steps or --epochs: stop after M minutes, as Ctrl-C does. 0: no "
      "limit"},
@@ -49,7 +50,6 @@ enum { OTHERS = sizeof others / sizeof others[0] };
 /* The table of options, first those above; and the texts in it. */
 struct table {
     struct args_option rows[OTHERS + TRAIN_FIELDS + 1];
-    const tarn_field *fields[TRAIN_FIELDS];
     size_t count; /* of fields */
     char names[TRAIN_FIELDS][OPTION_NAME];
     char initial[TRAIN_FIELDS][TARN_PATH_SIZE];
@@ -58,7 +58,9 @@ struct table {
 
 /* ---- Help --------------------------------------------------------------- */
 
+/* The first is not for a given task. */
 static const struct args_table tables[] = {
+    {"tasks", tarn_task_kind, "TASK"},
     {"presets", tarn_preset, "preset"},
     {"attention, with options as in --attention lsh:rounds=4,chunk=32", tarn_attention_kind,
      "attention"},
@@ -70,8 +72,6 @@ static const struct args_table tables[] = {
     {"gradient clipping", tarn_clip, "clip"},
     {0},
 };
-
-static const char task_name[] = "TASK";
 
 enum { ABOUT_SIZE = 512 };
 
@@ -149,14 +149,6 @@ static const tarn_field *find(const tarn_field *(*field)(size_t), const char *na
     return field(i);
 }
 
-static bool is_option(const char *field)
-{
-    for (size_t i = 0; i < sizeof no_options / sizeof no_options[0]; i++)
-        if (strcmp(no_options[i], field) == 0)
-            return false;
-    return true;
-}
-
 /* The default shown is the value that the field has now. */
 static void add_field(struct table *table, const struct train_options *o,
                       const tarn_field *field)
@@ -164,7 +156,6 @@ static void add_field(struct table *table, const struct train_options *o,
     const size_t i = table->count++;
     char *const name = table->names[i], *const initial = table->initial[i];
 
-    table->fields[i] = field;
     snprintf(name, OPTION_NAME, "%s", field->name);
     for (char *at = name; (at = strchr(at, '_')) != NULL;)
         *at = '-';
@@ -175,7 +166,7 @@ static void add_field(struct table *table, const struct train_options *o,
         .argument = field->value,
         .type = ARGS_FIELD,
         .initial = field->value && *initial ? initial : NULL,
-        .offset = AT(given) + i * sizeof(char *),
+        .offset = GIVEN(given) + i * sizeof(char *),
         .help = field->help,
     };
 }
@@ -190,10 +181,10 @@ static void table_make(struct table *table, const struct train_options *o)
     table->rows[PRESET].initial = tarn_task_preset(o->settings.task);
     table->rows[HEAD_WIDTH].initial = table->head_width;
     for (size_t i = 0; (field = tarn_settings_field(i)) != NULL; i++)
-        if (is_option(field->name))
+        if (!words_have(no_options, field->name))
             add_field(table, o, field);
     for (size_t i = 0; (field = tarn_config_field(i)) != NULL; i++)
-        if (is_option(field->name) && !find(tarn_settings_field, field->name))
+        if (!words_have(no_options, field->name) && !find(tarn_settings_field, field->name))
             add_field(table, o, field);
 }
 
@@ -214,15 +205,6 @@ static void blank_differing(struct table *table)
                 *initial = own_default;
         }
     }
-}
-
-static bool is_given(const struct train_options *o, const struct table *table,
-                     const char *field)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->fields[i]->name, field) == 0)
-            return o->given[i] != NULL;
-    return false;
 }
 
 void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
@@ -265,8 +247,13 @@ static void resume(struct train_options *o, const char *task)
 
 /* ---- Overriding defaults ------------------------------------------------ */
 
-static void set(struct train_options *o, const char *field, const char *text)
+static void set(void *options, const char *field, const char *text)
 {
+    struct train_options *const o = options;
+
+    o->steps_given |= strcmp(field, "steps") == 0;
+    o->validations_given |= strcmp(field, "eval_every") == 0;
+    o->position_given |= strcmp(field, "position") == 0;
     if (find(tarn_settings_field, field))
         must(tarn_settings_set(&o->settings, field, text, &failure));
     if (find(tarn_config_field, field))
@@ -283,28 +270,20 @@ static size_t head_width_of(const struct train_options *o)
     return scratch.width;
 }
 
-static void override(struct train_options *o, const struct table *table)
+static void override(struct train_options *o)
 {
     const size_t head_width = head_width_of(o);
 
-    for (size_t i = 0; i < table->count; i++)
-        if (o->given[i])
-            set(o, table->fields[i]->name, o->given[i]);
+    args_set_fields(o->command.options, o, set, o);
     o->config.width = o->config.heads * head_width;
-    if (strcmp(o->config.body, "lstm") == 0 && o->config.frames > 0 &&
-        !is_given(o, table, "position"))
-        set(o, "position", "none");
+    if (strcmp(o->config.body, "lstm") == 0 && o->config.frames > 0 && !o->position_given)
+        must(tarn_config_set(&o->config, "position", "none", &failure));
 }
 
 /* ---- Reading ------------------------------------------------------------ */
 
-static void fill(struct train_options *o, const struct table *table, const char *task)
+static void fill(struct train_options *o, const char *task)
 {
-    o->validations_given = is_given(o, table, "eval_every");
-    o->steps_given = is_given(o, table, "steps");
-    if (o->steps_given && o->epochs > 0.0)
-        refuse("--epochs and --steps cannot be used together; give one of them");
-    o->steps_given |= o->epochs > 0.0;
     if (!*o->folder)
         refuse("--out is ''; it must be the name of a folder");
     if (o->resume)
@@ -315,7 +294,10 @@ static void fill(struct train_options *o, const struct table *table, const char 
         start(o, task, o->preset ? o->preset : tarn_task_preset(task));
     if (o->start)
         start_with(o, o->start);
-    override(o, table);
+    override(o);
+    if (o->steps_given && o->epochs > 0.0)
+        refuse("--epochs and --steps cannot be used together; give one of them");
+    o->steps_given |= o->epochs > 0.0;
 }
 
 /* "Train a model to predict the next byte of a text, and ..." */
@@ -344,37 +326,30 @@ void train_options_read(struct train_options *o, int argc, char **argv)
     o->command = (struct command){
         .name = o->name,
         .help = help,
-        .options = table.rows,
-        .tables = tables,
+        .options = table.rows + 1,
+        .tables = tables + 1,
         .notes = notes,
         .groups = groups,
         .examples = examples,
     };
     command_name(&o->command);
     args_read(&o->command, o, argc, argv);
-    fill(o, &table, task);
+    fill(o, task);
 }
 
 const struct command *train_options_describe(void)
 {
     static struct table table;
-    static struct args_option rows[1 + sizeof table.rows / sizeof table.rows[0]];
-    static struct args_table all[1 + sizeof tables / sizeof tables[0]];
     static struct command command;
     struct train_options o = {0};
 
     start(&o, tarn_task_kind(0)->name, tarn_task_preset(tarn_task_kind(0)->name));
     table_make(&table, &o);
     blank_differing(&table);
-    rows[0] = (struct args_option){
-        .name = task_name, .type = ARGS_OPERAND, .minimum = 1, .help = "the task to learn"};
-    memcpy(rows + 1, table.rows, sizeof table.rows);
-    all[0] = (struct args_table){"tasks", tarn_task_kind, task_name};
-    memcpy(all + 1, tables, sizeof tables);
     command = cmd_train;
     command.help = about;
-    command.options = rows;
-    command.tables = all;
+    command.options = table.rows;
+    command.tables = tables;
     command.notes = notes;
     command.groups = groups;
     command.examples = examples;

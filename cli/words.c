@@ -6,11 +6,6 @@
 
 enum { LONGEST = 40, LINE = 80 };
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Levenshtein's distance, one row of its table at a time. */
 size_t words_distance(const char *a, const char *b)
 {
@@ -35,12 +30,12 @@ size_t words_distance(const char *a, const char *b)
     return row[n];
 }
 
-const char *words_nearest(const char *word, words_name *names, const void *table)
+const char *words_nearest(const char *word, words_name *names)
 {
     const char *name, *nearest = NULL;
     size_t least = 3; /* beyond, a guess only confuses */
 
-    for (size_t i = 0; (name = names(table, i)) != NULL; i++) {
+    for (size_t i = 0; (name = names(i)) != NULL; i++) {
         const size_t distance = words_distance(word, name);
 
         if (distance < least && 2 * distance < strlen(name)) {
@@ -51,13 +46,13 @@ const char *words_nearest(const char *word, words_name *names, const void *table
     return nearest;
 }
 
-void words_list(char *text, size_t size, words_name *names, const void *table)
+void words_list(char *text, size_t size, words_name *names)
 {
     const char *name;
     size_t used = 0;
 
     *text = '\0';
-    for (size_t i = 0; (name = names(table, i)) != NULL && used < size; i++)
+    for (size_t i = 0; (name = names(i)) != NULL && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);
 }
 
@@ -66,6 +61,14 @@ bool words_end_in(const char *name, const char *ending)
     const size_t length = strlen(name), tail = strlen(ending);
 
     return length > tail && strcasecmp(name + length - tail, ending) == 0;
+}
+
+bool words_have(const char *list, const char *word)
+{
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at++)
+        if ((at == list || at[-1] == ' ') && strchr(" ,", at[strlen(word)]))
+            return true;
+    return false;
 }
 
 void words_wrap(FILE *out, const char *text, int column)

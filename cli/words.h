@@ -7,20 +7,33 @@
 #include <stddef.h>
 #include <stdio.h>
 
+static inline size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 /* Edit distance between two words; long words are far from everything. */
 size_t words_distance(const char *a, const char *b);
 
 /* A list of names; NULL past the last. */
-typedef const char *words_name(const void *table, size_t index);
+typedef const char *words_name(size_t index);
 
 /* The name that was probably meant; NULL: none is near. */
-const char *words_nearest(const char *word, words_name *names, const void *table);
+const char *words_nearest(const char *word, words_name *names);
 
 /* "bash, zsh, fish" */
-void words_list(char *text, size_t size, words_name *names, const void *table);
+void words_list(char *text, size_t size, words_name *names);
 
 /* Whether a file name ends in ".svg" or the like, in small letters or capitals. */
 bool words_end_in(const char *name, const char *ending);
+
+/* Whether a word is in a list of words, separated by blanks or by commas and blanks. */
+bool words_have(const char *list, const char *word);
 
 /* Prints `text` wrapped at 80 columns, its later lines indented to `column`. The first line is
  * already there. Ends with a newline. */
