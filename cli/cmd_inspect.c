@@ -175,6 +175,8 @@ static const char *kind_of(const struct findings *f)
     return tarn_file_text(f->file, "tarn_progress") ? "checkpoint" : "model";
 }
 
+static const char checksums[] = "tarn_crc32"; /* metadata, verified when a file is opened */
+
 static const char *known_name(const char *key)
 {
     for (size_t i = 0; i < KNOWN; i++)
@@ -280,15 +282,17 @@ static void print_findings(const struct findings *f, bool tensors)
     print_line("tensors", text);
     if (f->model)
         print_model(f);
+    if (tarn_file_text(f->file, checksums))
+        print_line("checksums", "CRC-32 of every tensor, correct");
     for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
         if (known_name(entry.key))
             print_object(known_name(entry.key), entry.text);
         else
-            others = true;
+            others |= strcmp(entry.key, checksums) != 0;
     if (others)
         printf("metadata\n");
     for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
-        if (!known_name(entry.key))
+        if (!known_name(entry.key) && strcmp(entry.key, checksums) != 0)
             print_line(entry.key, entry.text);
     if (tensors || !f->model)
         print_tensors(f->file, tensors);

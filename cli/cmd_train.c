@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "curve.h"
 #include "help.h"
 #include "json_line.h"
 #include "progress.h"
@@ -100,49 +99,6 @@ static void advise(const struct train_progress *p)
                 o->settings.task, o->folder);
 }
 
-/* ---- Curve -------------------------------------------------------------- */
-
-static bool write_csv(const struct curve *c, const struct train_options *o)
-{
-    char path[PATH];
-
-    snprintf(path, sizeof path, "%s/loss.csv", o->folder);
-    FILE *const file = fopen(path, "w");
-
-    if (file)
-        fprintf(file, "update,loss,lr,validation_loss,%s\n",
-                tarn_task_metric(o->settings.task));
-    for (size_t i = 0; file && i < c->count; i++) {
-        fprintf(file, "%" PRIu64, c->points[i].update);
-        curve_put_number(file, c->points[i].loss);
-        curve_put_number(file, c->points[i].lr);
-        curve_put_number(file, c->points[i].validation);
-        curve_put_number(file, c->points[i].metric);
-        fputc('\n', file);
-    }
-    if (file && close_written(file))
-        return true;
-    warn("%s: %s", path, strerror(errno));
-    return false;
-}
-
-/* The loss of all updates, across resumes: DIR/loss.csv and, with gnuplot, DIR/loss.svg. False
- * after a warning. */
-static bool write_curve(const struct train_options *o)
-{
-    char model[TRAIN_MODEL_SIZE], title[TARN_NAME_SIZE + TRAIN_MODEL_SIZE + 2], path[PATH];
-    struct curve curve;
-    bool good = curve_read(&curve, o->folder) && write_csv(&curve, o);
-
-    train_options_model(model, &o->config);
-    snprintf(title, sizeof title, "%s: %s", o->settings.task, model);
-    snprintf(path, sizeof path, "%s/loss.svg", o->folder);
-    if (good && curve.losses > 0)
-        good = curve_draw(path, title, &curve, 1);
-    curve_free(&curve);
-    return good;
-}
-
 /* ---- One run ------------------------------------------------------------ */
 
 enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
@@ -153,6 +109,7 @@ static void train(const struct train_options *o)
     tarn_train_desc desc = {
         .out = o->folder,
         .resume = o->resume,
+        .any = o->any,
         .start = *o->first ? o->first : NULL,
         .epochs = o->epochs,
         .host = o->host,
@@ -161,12 +118,13 @@ static void train(const struct train_options *o)
         .validations = o->validations_given ? 0 : VALIDATIONS,
     };
 
+    train_curve_check(o);
     desc.events.stop = must_stop;
     progress_listen();
     const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &failure);
 
     progress_keep();
-    const bool drawn = !progress.started || write_curve(o);
+    const bool drawn = !progress.started || train_curve_write(o);
 
     must(status);
     if (o->json)

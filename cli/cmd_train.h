@@ -21,7 +21,7 @@ struct train_options {
     tarn_host host;
     double minutes; /* that a run is fitted to, or with steps stops after; 0: no limit */
     double epochs;  /* instead of settings.steps; 0: not given */
-    bool resume, json;
+    bool resume, any, json;
     const char *given[TRAIN_FIELDS]; /* fields of config and settings; NULL: not given */
     bool steps_given, validations_given, position_given; /* --epochs counts as steps */
 };
@@ -63,5 +63,13 @@ bool train_progress_is_over(const struct train_progress *progress);
 /* Means over the last updates, and over this run; NAN before there is one. */
 double train_progress_loss(const struct train_progress *progress);
 double train_progress_speed(const struct train_progress *progress);
+
+/* ---- Curve -------------------------------------------------------------- */
+
+/* Refuses a new run in a folder that has a loss.csv or loss.svg. */
+void train_curve_check(const struct train_options *options);
+
+/* Writes DIR/loss.csv and, with gnuplot, DIR/loss.svg. False after a warning. */
+bool train_curve_write(const struct train_options *options);
 
 #endif

@@ -91,8 +91,12 @@ static size_t stream_bytes(const tarn_model *model, size_t longest)
     const tarn_engine_desc desc = {.capacity = 1, .longest = longest, .host.threads = 1};
     tarn_engine *engine;
 
-    if (tarn_engine_create(&engine, model, &desc, NULL) != TARN_OK)
-        return 0;
+    const tarn_status status = tarn_engine_create(&engine, model, &desc, &failure);
+
+    if (status == TARN_EINVAL)
+        return 0; /* it cannot generate */
+    if (status != TARN_OK)
+        fail("%s", failure.text);
     const size_t bytes = tarn_stream_size(engine);
 
     tarn_engine_free(engine, NULL);

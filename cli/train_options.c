@@ -33,6 +33,9 @@ static const struct args_option others[] = {
      "continue the run in DIR from its last checkpoint, with its settings; only --steps, "
      "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
      "--strict and --threads can be changed"},
+    {"any", NULL, ARGS_FLAG, NULL, GIVEN(any), 0, 0,
+     "with --resume: if the last checkpoint is damaged, continue from the last one that is "
+     "whole; damaged ones are renamed to NAME.damaged"},
     {"json", NULL, ARGS_FLAG, NULL, GIVEN(json), 0, 0,
      "print one JSON object per update and validation, and one at the end"},
     {"threads", "N", ARGS_HOST, "0", GIVEN(host), 0, 1024,
@@ -286,6 +289,8 @@ static void fill(struct train_options *o, const char *task)
 {
     if (!*o->folder)
         refuse("--out is ''; it must be the name of a folder");
+    if (o->any && !o->resume)
+        refuse("--any needs --resume");
     if (o->resume)
         resume(o, task);
     if (o->start && (o->resume || o->preset))

@@ -208,7 +208,7 @@ expect 2 "symbols is 11; it must be 256 for task .image" train image --start "$f
 
 # ---- wrong input ------------------------------------------------------------------------------
 
-sed 's/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
+sed 's/tarn_crc32/xarn_crc32/;s/image:height=6,width=5,channels=1/image:height=6,width=0,channels=1/' "$model" \
     >"$folder/sizeless"
 expect 2 'does not give the size of the images' generate "$folder/sizeless" -o "$folder/a.png"
 

@@ -174,6 +174,48 @@ same whole-carry/model.safetensors part-carry/model.safetensors
 expect 2 "carry: the sequences of task 'copy' do not continue each other" train copy --carry --out c
 expect 2 "carry needs states of constant size" $carry --attention softmax --out c
 
+# ---- files that are not the run's own ---------------------------------------------------------
+
+mkdir curve
+echo 'mine' >curve/loss.csv
+copy 2 'loss.csv: already exists; choose another folder' --out curve --steps 2
+grep -qx mine curve/loss.csv || fail "a new run changed a loss.csv that is not its own"
+copy 0 '2 updates' --out linked --steps 2
+echo 'mine' >elsewhere
+rm linked/loss.csv
+ln -s ../elsewhere linked/loss.csv
+expect 1 'loss.csv: is a link, or not a file of this run' train copy --out linked --resume --steps 3
+rm linked/loss.csv
+ln elsewhere linked/loss.csv
+expect 1 'loss.csv: is a link, or not a file of this run' train copy --out linked --resume --steps 4
+grep -qx mine elsewhere || fail "a loss.csv that is a link was written through"
+
+# ---- damaged checkpoints ----------------------------------------------------------------------
+
+# Flips a byte in the last tensor.
+damage() {
+    printf '\377' | dd of="$1" bs=1 seek=$(($(wc -c <"$1") - 3)) conv=notrunc status=none
+}
+
+copy 0 '30 updates' --out whole --steps 30 --save-every 10 --keep 3
+copy 0 '20 updates' --out damaged --steps 20 --save-every 10 --keep 3
+damage damaged/checkpoint-0000000020.safetensors
+sentence='checkpoint-0000000020.safetensors: is damaged: tensor .* has the CRC-32 .*; the '
+sentence="$sentence"'checkpoint of update 10 is whole: add --any to resume from it'
+expect 1 "$sentence" train copy --out damaged --resume --steps 30
+[ -e damaged/checkpoint-0000000020.safetensors ] || fail "a damaged checkpoint was renamed without --any"
+expect 0 'resuming after update 10' train copy --out damaged --resume --any --steps 30
+[ -e damaged/checkpoint-0000000020.safetensors.damaged ] || fail "a damaged checkpoint was not set aside"
+cmp -s whole/model.safetensors damaged/model.safetensors || fail "a run from an earlier checkpoint has other weights"
+for checkpoint in damaged/checkpoint-*.safetensors; do
+    damage "$checkpoint"
+done
+expect 1 'no other checkpoint is whole' train copy --out damaged --resume --any --steps 40
+expect 2 '--any needs --resume' train copy --out any --any --steps 1
+damage whole/model.safetensors
+expect 1 'model.safetensors: is damaged: tensor' generate whole/model.safetensors
+expect 0 'checksums  *CRC-32 of every tensor, correct' inspect whole/checkpoint-0000000030.safetensors
+
 expect 0 'nothing to do: 40 updates are done' train copy --out threads --resume
 expect 2 "copy: lr is '0.01'; it must be '0.001', as in .*checkpoint" train copy --out threads \
     --resume --lr 0.01

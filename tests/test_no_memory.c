@@ -2,13 +2,18 @@
 /* test_no_memory.c - files are read and written while one allocation fails, whichever it is, or
  * that and all after it: a call does what it should or says that there is no memory, and every
  * file is the old one or the new one. */
+#include <signal.h>
+#include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "data/speech_set.h"
 #include "file/file_bytes.h"
 #include "file/unpack.h"
+#include "support/audio_files.h"
 #include "support/count_calls.h"
 #include "support/folder.h"
 #include "support/streams.h"
@@ -139,7 +144,7 @@ static tarn_status open_file(struct world *w, tarn_error *err)
     while (tarn_file_entry_at(file, entries, &entry))
         entries++;
     assert_int_equal(tensors % 3, 0); /* weights and two moments */
-    assert_int_equal(entries, 2);
+    assert_int_equal(entries, 3);     /* model, progress, checksums */
     tarn_file_free(file);
     return TARN_OK;
 }
@@ -213,6 +218,33 @@ static const struct call calls_made[] = {
 };
 
 /* ---- The world ---------------------------------------------------------- */
+
+/* Sounds with their phones beside them, one of 8 kHz, one in FLAC, and one to validate on. */
+static void put_speech(const struct folder *folder)
+{
+    static const struct {
+        const char *name;
+        int format;
+        size_t rate;
+    } sounds[] = {
+        {"a", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 8000},
+        {"b", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, 16000},
+        {"c", SF_FORMAT_WAV | SF_FORMAT_PCM_16, 16000},
+    };
+    float *const samples = sound(4000, 1);
+    char path[FOLDER_PATH];
+
+    for (size_t i = 0; i < 3; i++) {
+        const bool flac = (sounds[i].format & SF_FORMAT_TYPEMASK) == SF_FORMAT_FLAC;
+
+        snprintf(path, sizeof path, "%s.%s", sounds[i].name, flac ? "flac" : "wav");
+        audio_put(folder_file(folder, path), sounds[i].format, sounds[i].rate, 1, samples,
+                  4000);
+        snprintf(path, sizeof path, "%s.phn", sounds[i].name);
+        file_put(folder_file(folder, path), "0 9 aa\n10 19 b\n", 15);
+    }
+    free(samples);
+}
 
 static struct world world_open(void)
 {
@@ -334,10 +366,80 @@ static void files_are_whole_whichever_allocation_fails(void **state)
     world_close(&w);
 }
 
+/* ---- Speech ------------------------------------------------------------- */
+
+enum { DONE = 0, NOTHING_REFUSED = 10, INCOMPLETE = 20, NOT_MEMORY = 30 };
+
+/* Every utterance, or no set at all: a sound that could not be read for lack of memory is not
+ * damaged. How the process ends. */
+static int read_speech(const char *folder, size_t n, size_t length)
+{
+    struct tn_speech_settings settings;
+    struct tn_speech_set set;
+    tarn_error err = {0};
+
+    tn_speech_settings_default(&settings);
+    settings.threads = 1;
+    settings.validation = 0.4;
+    refuse_calls(n, length);
+    const size_t first = atomic_load(&refused_from);
+    const tarn_status status = tn_speech_set_read(&set, folder, &settings, &err);
+    const bool refused = atomic_load(&calls) > first;
+
+    refuse_no_calls();
+    if (status != TARN_OK && (status != TARN_ENOMEM || !strstr(err.text, "memory"))) {
+        fprintf(stderr, "%s: %s\n", tarn_status_name(status), err.text);
+        return NOT_MEMORY;
+    }
+    if (status == TARN_OK && (set.count[TN_TRAINING] != 2 || set.count[TN_VALIDATION] != 1 ||
+                              set.list.skipped_count > 0))
+        return INCOMPLETE;
+    return refused ? DONE : NOTHING_REFUSED;
+}
+
+/* In a process of its own each: some allocations that fail crash libsndfile, or make libgomp
+ * exit with code 1. The command fails then, which is what counts here. */
+static void speech_is_read_whole_or_refused(void **state)
+{
+    const size_t lengths[] = {1, SIZE_MAX / 2};
+    struct folder folder = folder_open();
+
+    (void)state;
+    put_speech(&folder);
+    for (size_t i = 0; i < 2; i++) {
+        size_t n = 0, ended = 0;
+        int code = DONE;
+
+        for (; code != NOTHING_REFUSED; n++) {
+            const pid_t child = fork();
+
+            assert_true(child >= 0);
+            if (child == 0) {
+                signal(SIGSEGV, SIG_DFL); /* cmocka catches it */
+                signal(SIGABRT, SIG_DFL);
+                _exit(read_speech(folder.path, n, lengths[i]));
+            }
+            assert_int_equal(waitpid(child, &code, 0), child);
+            const bool by_library = WIFSIGNALED(code) || WEXITSTATUS(code) == 1;
+
+            ended += by_library;
+            code = by_library ? DONE : WEXITSTATUS(code);
+            if (code != DONE && code != NOTHING_REFUSED)
+                fail_msg("allocation %zu: %s", n,
+                         code == INCOMPLETE ? "an utterance is missing" : "another reason");
+        }
+        print_message("read speech: %zu allocations, %zu of them end the process\n", n - 1,
+                      ended);
+        assert_true(n > 50 && ended < n / 4);
+    }
+    folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_are_whole_whichever_allocation_fails),
+        cmocka_unit_test(speech_is_read_whole_or_refused),
     };
 
     return cmocka_run_group_tests_name("no memory", tests, NULL, NULL);

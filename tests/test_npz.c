@@ -361,6 +361,23 @@ static void entries_are_what_the_directory_says(void **state)
     tn_bytes_free(&longer);
 }
 
+/* The two counts of the end, 12 and 14 bytes before it. */
+static void entries_beyond_those_claimed_are_refused(void **state)
+{
+    struct tn_bytes zip = zip_make((struct zip_made[]){{"a.npy", array, sizeof array, 0},
+                                                       {"b.npy", array, sizeof array, 0}},
+                                   2);
+    enum tn_tensor_format format;
+    struct tn_safetensors s;
+    tarn_error err = {0};
+
+    (void)state;
+    zip.data[zip.size - 14] = zip.data[zip.size - 12] = 1;
+    assert_int_equal(tn_tensor_file_parse(&s, &format, &zip, "a/file", &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "more entries than it says"));
+    tn_bytes_free(&zip);
+}
+
 /* More entries than 16 bits count. */
 static void an_archive_may_have_many_entries(void **state)
 {
@@ -470,6 +487,7 @@ int main(void)
         cmocka_unit_test(entries_are_stored_or_deflated_small_or_large),
         cmocka_unit_test(every_change_is_found_or_means_nothing),
         cmocka_unit_test(entries_are_what_the_directory_says),
+        cmocka_unit_test(entries_beyond_those_claimed_are_refused),
         cmocka_unit_test(an_archive_may_have_many_entries),
         cmocka_unit_test(an_archive_that_does_not_fit_is_not_there),
         cmocka_unit_test(a_bomb_is_refused),

@@ -66,10 +66,11 @@ static void every_type_comes_back(void **state)
 static void the_bytes_are_these(void **state)
 {
     static const char header[] =
-        "{\"__metadata__\":{\"format\":\"pt\"},"
+        "{\"__metadata__\":{\"format\":\"pt\",\"tarn_crc32\":\"{\\\"b\\\":"
+        "\\\"c3872656\\\",\\\"a\\\":\\\"9e6bffd3\\\",\\\"__metadata__\\\":\\\"68e5a7ae\\\"}\"},"
         "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
         "\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[8,9]}}";
-    const size_t length = 192 - 8; /* of 8 + 153 bytes, the next multiple of 64 */
+    const size_t length = 256 - 8; /* of 8 + 221 bytes, the next multiple of 64 */
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "a");
     const float numbers[2] = {1.0f, -2.0f};
@@ -78,16 +79,68 @@ static void the_bytes_are_these(void **state)
         {.name = "b", .dtype = TN_DTYPE_F32, .rank = 1, .shape = {2}, .data = numbers},
     };
     const struct tn_safetensors_entry entry = {"format", "pt"};
-    unsigned char want[192 + 9] = {(unsigned char)length};
+    unsigned char want[256 + 9] = {(unsigned char)length};
 
     (void)state;
     memset(want + 8, ' ', length);
     memcpy(want + 8, header, sizeof header - 1);
-    memcpy(want + 192, "\0\0\x80\x3f\0\0\0\xc0!", 9);
+    memcpy(want + 256, "\0\0\x80\x3f\0\0\0\xc0!", 9);
     for (int i = 0; i < 2; i++) {
         check_ok(tn_safetensors_write(path, tensors, 2, &entry, 1, NULL), NULL);
         file_check(path, want, sizeof want);
     }
+    folder_close(&folder);
+}
+
+/* A file with two tensors and a pair of metadata whose bytes are changed; NULL: it is read. */
+static void check_damage(const char *path, const struct tn_bytes *whole, size_t at,
+                         const char *from, const char *to, const char *says)
+{
+    unsigned char *const bytes = take(whole->size, 1);
+    struct tn_safetensors s;
+    tarn_error err = {0};
+
+    memcpy(bytes, whole->data, whole->size);
+    for (; from && memcmp(bytes + at, from, strlen(from)) != 0; at++)
+        assert_true(at < whole->size);
+    memcpy(bytes + at, to, strlen(to));
+    file_put(path, bytes, whole->size);
+    const tarn_status status = tn_safetensors_read(&s, path, &err);
+
+    assert_int_equal(status, says ? TARN_EFORMAT : TARN_OK);
+    if (says && !strstr(err.text, says))
+        fail_msg("'%s' does not say '%s'", err.text, says);
+    tn_safetensors_free(&s);
+    free(bytes);
+}
+
+static void checksums_are_verified(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a");
+    const float numbers[2] = {1.0f, -2.0f};
+    const struct tn_safetensor tensors[2] = {
+        {.name = "first", .dtype = TN_DTYPE_F32, .rank = 1, .shape = {2}, .data = numbers},
+        {.name = "empty", .dtype = TN_DTYPE_U8, .rank = 1, .shape = {0}, .data = ""},
+    };
+    const struct tn_safetensors_entry entries[] = {{"z", "pt"}, {"a", "yes"}};
+    struct tn_bytes whole;
+
+    (void)state;
+    check_ok(tn_safetensors_write(path, tensors, 2, entries, 2, NULL), NULL);
+    check_ok(tn_bytes_read(&whole, path, SIZE_MAX, NULL), NULL);
+    check_damage(path, &whole, 0, "\"tarn_crc32\"", "\"xarn_crc32\"", NULL);
+    for (size_t back = 1; back <= sizeof numbers; back++)
+        check_damage(path, &whole, whole.size - back, NULL, "\x55",
+                     "is damaged: tensor 'first' has the CRC-32 ");
+    check_damage(path, &whole, 0, "\"yes\"", "\"yet\"", "the metadata has the CRC-32 ");
+    check_damage(path, &whole, 0, "\"z\":\"pt\",\"a\":\"yes\"", "\"a\":\"yes\",\"z\":\"pt\"",
+                 NULL);
+    check_damage(path, &whole, 0, "empty\":{", "impty\":{", "but no such tensor");
+    check_damage(path, &whole, 0, "{\\\"first\\\":\\\"", "[\\\"first\\\":\\\"", "tarn_crc32");
+    check_damage(path, &whole, 0, "\\\"empty\\\":\\\"00000000\\\",",
+                 "                         ", "is not a checksum for each of 2 tensors");
+    tn_bytes_free(&whole);
     folder_close(&folder);
 }
 
@@ -290,6 +343,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_comes_back),
         cmocka_unit_test(the_bytes_are_these),
+        cmocka_unit_test(checksums_are_verified),
         cmocka_unit_test(metadata_comes_back),
         cmocka_unit_test(every_rank_and_empty_tensors_come_back),
         cmocka_unit_test(halves_are_what_their_bits_say),

@@ -2,10 +2,12 @@
 /* test_stream_file.c - streams in files and bytes: they continue in other engines, and nothing
  * else than what was saved gets in. */
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "file/file_bytes.h"
+#include "model/model_data.h"
 #include "support/folder.h"
 #include "support/streams.h"
 
@@ -245,6 +247,9 @@ static void recent_symbols_that_are_none_are_refused(void **unused)
 
     check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
     bytes[size - 1] = 0x7f;
+    assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "is damaged: tensor"));
+    drop_checksums(bytes, size);
     assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EINVAL);
     assert_non_null(strstr(err.text, "it must be from 0 to 6"));
     free(bytes);
@@ -311,8 +316,12 @@ static void check_hostile(struct streams *s, const void *bytes, size_t size, boo
     if (tarn_streams_unpack(s->engine, s->at, B, bytes, size, &err) == TARN_OK) {
         assert_false(must_fail);
         check_ok(tarn_engine_draw(s->engine, s->at, NULL, s->outputs, B, &err), &err);
-        if (tarn_stream_position(s->at[0]) < LONG && tarn_stream_position(s->at[1]) < LONG)
-            streams_step(s, NULL);
+        if (tarn_stream_position(s->at[0]) < LONG && tarn_stream_position(s->at[1]) < LONG) {
+            const tarn_status status =
+                tarn_engine_step(s->engine, s->at, s->outputs, NULL, B, &err);
+
+            assert_true(status == TARN_OK || status == TARN_ENUMBER);
+        }
         for (size_t i = 0; i < B; i++)
             memcpy(s->at[i], before + i * s->size, s->size);
     }
@@ -321,8 +330,10 @@ static void check_hostile(struct streams *s, const void *bytes, size_t size, boo
     free(before);
 }
 
-/* `bytes` may become any; they are allocated to their size, so that sanitizers see more. */
-static void check_bytes(struct streams *s, const unsigned char *bytes, size_t size)
+/* `bytes` may become any; they are allocated to their size, so that sanitizers see more. With
+ * checksums no edit loads, unless it is of the `key_length` bytes of their key. */
+static void check_bytes(struct streams *s, const unsigned char *bytes, size_t size, size_t key,
+                        size_t key_length)
 {
     for (size_t cut = 0; cut < size; cut += cut < 600 ? 1 : 97) {
         unsigned char *const less = take(cut + !cut, 1);
@@ -337,7 +348,7 @@ static void check_bytes(struct streams *s, const unsigned char *bytes, size_t si
     for (size_t i = 0; i < size; i += i < 600 ? 1 : 41)
         for (int bit = 0; bit < 8; bit += 3) {
             edited[i] ^= (unsigned char)(1 << bit);
-            check_hostile(s, edited, size, false);
+            check_hostile(s, edited, size, key > 0 && (i < key || i >= key + key_length));
             edited[i] = bytes[i];
         }
     free(edited);
@@ -361,12 +372,71 @@ static void truncated_and_edited_bytes_do_no_harm(void **unused)
             check_ok(tarn_engine_draw(s.engine, s.at, NULL, s.outputs, B, &err), &err);
             unsigned char *const bytes = pack(&s, &size);
 
-            check_bytes(&s, bytes, size);
+            unsigned char *const sealed = take(size, 1);
+
+            memcpy(sealed, bytes, size);
+            const size_t key = drop_checksums(bytes, size);
+
+            check_bytes(&s, sealed, size, key, sizeof "\"tarn_crc32\"" - 1);
+            check_bytes(&s, bytes, size, 0, 0);
+            free(sealed);
             free(bytes);
             streams_close(&s);
         }
         tarn_model_free(model);
     }
+}
+
+/* ---- Numbers that are not finite ---------------------------------------- */
+
+static void outputs_that_are_not_finite_are_an_error(void **unused)
+{
+    const int32_t symbols[B] = {1, 2};
+
+    (void)unused;
+    for (size_t m = 0; tarn_method(m); m++) {
+        tarn_model *const model = model_of(model_variant_at(0));
+        tarn_error err;
+
+        for (size_t i = 0; i < model->count; i++)
+            model->values[i] = i % 2 ? 3e38f : -3e38f;
+        struct streams s = open_streams(model, tarn_method(m)->name, LONG);
+
+        assert_int_equal(tarn_engine_step(s.engine, s.at, s.outputs, symbols, B, &err),
+                         TARN_ENUMBER);
+        assert_non_null(strstr(err.text, "outputs of the model are not finite"));
+        streams_close(&s);
+        tarn_model_free(model);
+    }
+}
+
+/* The first float of the first layer: after the head of the stream and that of the state. */
+static void a_state_that_is_not_finite_is_refused(void **unused)
+{
+    static const float wrong[] = {NAN, INFINITY, -INFINITY};
+    const int32_t symbols[B] = {1, 2};
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct streams s = open_streams(model, "recurrent", LONG);
+    size_t size, length = 0;
+    tarn_error err;
+
+    (void)unused;
+    feed(&s, symbols, 1);
+    unsigned char *const bytes = pack(&s, &size);
+
+    drop_checksums(bytes, size);
+    for (size_t i = 8; i-- > 0;)
+        length = length << 8 | bytes[i];
+    check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        memcpy(bytes + 8 + length + 56 + 64, &wrong[i], sizeof wrong[i]);
+        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
+                         TARN_EFORMAT);
+        assert_non_null(strstr(err.text, "a state that is not finite"));
+    }
+    free(bytes);
+    streams_close(&s);
+    tarn_model_free(model);
 }
 
 /* ---- Version 0.1 -------------------------------------------------------- */
@@ -453,6 +523,8 @@ int main(void)
         cmocka_unit_test(bytes_in_memory_are_those_of_a_file),
         cmocka_unit_test(recent_symbols_that_are_none_are_refused),
         cmocka_unit_test(a_file_says_whose_streams_it_has),
+        cmocka_unit_test(outputs_that_are_not_finite_are_an_error),
+        cmocka_unit_test(a_state_that_is_not_finite_is_refused),
         cmocka_unit_test(truncated_and_edited_bytes_do_no_harm),
         cmocka_unit_test(files_of_version_0_1_continue),
     };

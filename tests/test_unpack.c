@@ -179,6 +179,32 @@ static void damaged_headers_are_refused(void **state)
     folder_close(&folder);
 }
 
+/* CRC-32 and length are the last 8 bytes, which no file needs. */
+static void a_wrong_checksum_leaves_no_file(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "archive");
+    const struct tn_unpack wanted = {"one", folder_file(&folder, "1"), 3};
+    struct tn_bytes bytes;
+    tarn_error err;
+
+    (void)state;
+    make_archive(path, (const struct member[]){{"one", "xyz"}, {"two", "abc"}, {0}});
+    check_ok(tn_bytes_read(&bytes, path, SIZE_MAX, &err), &err);
+    for (size_t back = 1; back <= 8; back++) {
+        bytes.data[bytes.size - back] ^= 1;
+        file_put(path, bytes.data, bytes.size);
+        assert_int_equal(tn_unpack_tar(path, &wanted, 1, &err), TARN_EFORMAT);
+        assert_int_equal(folder_count(&folder), 1);
+        bytes.data[bytes.size - back] ^= 1;
+    }
+    file_put(path, bytes.data, bytes.size);
+    check_ok(tn_unpack_tar(path, &wanted, 1, &err), &err);
+    file_check(folder_file(&folder, "1"), "xyz", 3);
+    tn_bytes_free(&bytes);
+    folder_close(&folder);
+}
+
 static void what_is_no_archive_is_refused(void **state)
 {
     struct folder folder = folder_open();
@@ -203,6 +229,7 @@ int main(void)
         cmocka_unit_test(links_and_folders_are_no_files),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(damaged_headers_are_refused),
+        cmocka_unit_test(a_wrong_checksum_leaves_no_file),
         cmocka_unit_test(what_is_no_archive_is_refused),
     };
 

@@ -232,6 +232,8 @@ typedef struct tarn_events {
 typedef struct tarn_train_desc {
     const char *out;   /* folder, created if it does not exist */
     bool resume;       /* continue from the last checkpoint in the folder */
+    bool any;          /* if that is damaged, from the last one that is not; the damaged ones
+                          are renamed to NAME.damaged */
     const char *start; /* path of a model with the initial weights; NULL: random weights.
                           Ignored when resuming */
     double epochs;     /* passes over the training data, instead of settings->steps; 0: use
@@ -270,7 +272,7 @@ typedef struct tarn_train_desc {
 TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                                 const tarn_train_desc *desc, tarn_error *err);
 
-/* Reads configuration and settings from the last checkpoint in a folder. */
+/* Reads configuration and settings from the last checkpoint in a folder that is not damaged. */
 TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
                                          const char *folder, tarn_error *err);
 

@@ -24,4 +24,7 @@ void tn_number_rounded(char text[TN_NUMBER_TEXT], double number, int digits);
 bool tn_number_point(char out[TN_NUMBER_TEXT], const char *text, const char *from,
                      const char *to);
 
+/* Whether none of `count` numbers, of any alignment, is infinite or not a number. */
+bool tn_all_finite(const void *numbers, size_t count);
+
 #endif

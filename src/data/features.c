@@ -6,7 +6,10 @@
 
 #include "file/file_bytes.h"
 
-enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
+enum {
+    PIECE = 4096,           /* samples of a file that are in memory at once */
+    SNDFILE_MOST = 1 << 20, /* bytes that libsndfile allocates for a file */
+};
 
 const char tn_features_version[] = "log-mel 1";
 
@@ -97,6 +100,13 @@ size_t tn_features_end(struct tn_features *features, float *frames)
     return made;
 }
 
+tarn_status tn_features_check(const struct tn_features *features, tarn_error *err)
+{
+    if (!features->resampler.failed)
+        return TARN_OK;
+    return tn_fail(err, TARN_ENOMEM, "not enough memory to resample audio");
+}
+
 /* ---- Whole files -------------------------------------------------------- */
 
 void tn_frames_free(struct tn_frames *frames)
@@ -165,6 +175,8 @@ static tarn_status extract(struct tn_frames *frames, tarn_audio *audio,
             frames->count += count > 0
                                  ? tn_features_push(features, end_of(frames), samples, count)
                                  : tn_features_end(features, end_of(frames));
+        if (status == TARN_OK)
+            status = tn_features_check(features, err);
     }
     frames->samples = audio->done;
     frames->rate = audio->rate;
@@ -173,7 +185,7 @@ static tarn_status extract(struct tn_frames *frames, tarn_audio *audio,
     return status;
 }
 
-tarn_status tn_features_read(struct tn_frames *frames, const char *path, double speed,
+static tarn_status read_once(struct tn_frames *frames, const char *path, double speed,
                              size_t most, tarn_error *err)
 {
     tarn_audio *audio;
@@ -190,6 +202,31 @@ tarn_status tn_features_read(struct tn_frames *frames, const char *path, double 
     tarn_audio_close(audio);
     if (status != TARN_OK)
         tn_frames_free(frames);
+    return status;
+}
+
+/* Whether there is memory for what libsndfile allocates. */
+static bool has_memory(void)
+{
+    void *const some = malloc(SNDFILE_MOST);
+
+    free(some);
+    return some != NULL;
+}
+
+/* libsndfile crashes or reports a file as damaged if it runs out of memory, and keeps no reason
+ * that a thread could trust. So there must be memory for it before it is called, and what looks
+ * damaged is read again: a file that is damaged is so twice. */
+tarn_status tn_features_read(struct tn_frames *frames, const char *path, double speed,
+                             size_t most, tarn_error *err)
+{
+    tarn_status status = TARN_EFORMAT;
+
+    *frames = (struct tn_frames){0};
+    for (int attempt = 0; attempt < 2 && status == TARN_EFORMAT; attempt++)
+        status = has_memory()
+                     ? read_once(frames, path, speed, most, err)
+                     : tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to read audio");
     return status;
 }
 

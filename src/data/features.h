@@ -45,6 +45,9 @@ size_t tn_features_most(const struct tn_features *features, size_t count);
 size_t tn_features_push(struct tn_features *features, float *frames, const float *samples,
                         size_t count);
 
+/* TARN_ENOMEM if something failed since it was opened: the frames are then not of the sound. */
+tarn_status tn_features_check(const struct tn_features *features, tarn_error *err);
+
 /* What the resampler held back. A new sound may begin after it. */
 size_t tn_features_end(struct tn_features *features, float *frames);
 

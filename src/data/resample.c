@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "data/resample.h"
 
-#include <assert.h>
 #include <math.h>
 #include <soxr.h>
 #include <string.h>
@@ -27,8 +26,8 @@ tarn_status tn_resampler_open(struct tn_resampler *resampler, double ratio, tarn
     resampler->most = (size_t)ceil(TN_RESAMPLE_BLOCK * ratio) + 1;
     resampler->state = soxr_create(1.0, ratio, 1, &reason, &floats, &quality, &alone);
     if (!resampler->state)
-        return tn_fail(err, TARN_ENOMEM, "cannot resample audio by %g: %.80s", ratio,
-                       soxr_strerror(reason));
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to resample audio by %g: %.80s",
+                       ratio, soxr_strerror(reason));
     return TARN_OK;
 }
 
@@ -54,8 +53,7 @@ static size_t convert(struct tn_resampler *resampler, float *out)
         soxr_process(resampler->state, resampler->block, resampler->waiting, &used, out,
                      resampler->most, &made);
 
-    assert(!reason && used == resampler->waiting);
-    (void)reason;
+    resampler->failed |= reason != NULL || used != resampler->waiting;
     resampler->waiting = 0;
     resampler->out += made;
     return made;
@@ -85,7 +83,8 @@ static size_t drain(struct tn_resampler *resampler, float *out, size_t most)
 {
     size_t made = 0;
 
-    soxr_process(resampler->state, NULL, 0, NULL, out, most, &made);
+    resampler->failed |=
+        soxr_process(resampler->state, NULL, 0, NULL, out, most, &made) != NULL;
     if (made == 0)
         memset(out, 0, (made = most) * sizeof *out);
     resampler->out += made;
@@ -95,10 +94,10 @@ static size_t drain(struct tn_resampler *resampler, float *out, size_t most)
 /* Clearing keeps the configuration but not the ratio. */
 static void begin(struct tn_resampler *resampler)
 {
-    if (resampler->state) {
-        soxr_clear(resampler->state);
-        soxr_set_io_ratio(resampler->state, 1.0 / resampler->ratio, 0);
-    }
+    if (resampler->state)
+        resampler->failed |=
+            soxr_clear(resampler->state) != NULL ||
+            soxr_set_io_ratio(resampler->state, 1.0 / resampler->ratio, 0) != NULL;
     resampler->in = resampler->out = resampler->waiting = 0;
 }
 

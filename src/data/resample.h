@@ -17,6 +17,7 @@ struct tn_resampler {
     size_t most;      /* samples that one call writes at most */
     size_t waiting;   /* in `block` */
     uint64_t in, out; /* so far */
+    bool failed;      /* libsoxr had no memory: what came out since is not the sound */
     float block[TN_RESAMPLE_BLOCK];
 };
 

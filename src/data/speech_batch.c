@@ -295,6 +295,9 @@ tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech
     measure(&filling);
     tn_parallel(set->settings.threads, batch->B, fill_one, &filling);
     put_labels(&filling);
+    for (size_t b = 0; b < batch->count; b++)
+        if (batch->problems[b].status == TARN_ENOMEM)
+            return tn_fail(err, TARN_ENOMEM, "%s", batch->problems[b].text);
     if (set->settings.strict && batch->failed > 0)
         return tn_fail(err, batch->problem.status, "%s", batch->problem.text);
     return TARN_OK;

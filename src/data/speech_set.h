@@ -161,7 +161,8 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
 
 /* Training goes over all utterances once an epoch, each batch of like lengths, in an order that
  * seed and epoch give. Validation goes from long to short; past its end there is nothing.
- * Fails only if the set is strict: else what cannot be read any more is empty, and counted. */
+ * Fails if there is no memory or the set is strict: else what cannot be read any more is empty,
+ * and counted. */
 tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech_batch *batch,
                                enum tn_split split, uint64_t index, tarn_error *err);
 

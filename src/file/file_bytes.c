@@ -35,6 +35,8 @@ tarn_status tn_fail_path(tarn_error *err, tarn_status status, const char *path,
 
 tarn_status tn_fail_errno(tarn_error *err, const char *path)
 {
+    if (errno == ENOMEM)
+        return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory");
     return tn_fail_path(err, TARN_EIO, path, "%s", strerror(errno));
 }
 

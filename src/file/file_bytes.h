@@ -33,7 +33,7 @@ const char *tn_path_shown(const char *path);
 tarn_status tn_fail_path(tarn_error *err, tarn_status status, const char *path,
                          const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* TARN_EIO, "PATH: " and the text of errno. */
+/* TARN_EIO, or TARN_ENOMEM if that is what errno says; "PATH: " and the text of errno. */
 tarn_status tn_fail_errno(tarn_error *err, const char *path);
 
 #endif

@@ -320,6 +320,10 @@ tarn_status tn_safetensors_parse(struct tn_safetensors *out, struct tn_bytes *by
         return status;
     for (size_t i = 0; i < out->count; i++)
         out->tensors[i].data = bytes->data + start + out->tensors[i].begin;
+    if ((status = tn_safetensors_verify(out, name, err)) != TARN_OK) {
+        tn_safetensors_free(out);
+        return status;
+    }
     out->bytes = *bytes;
     *bytes = (struct tn_bytes){0};
     return TARN_OK;

@@ -10,6 +10,13 @@
  * Little-endian throughout; offsets count from the end of the header, end not included. The
  * tensors cover the bytes after the header once each: no gap, no overlap, nothing left over.
  *
+ * Files that tarn writes have checksums in the metadata, which the reader verifies:
+ *
+ *     "tarn_crc32": {"name": "89abcdef", ..., "__metadata__": "01234567"}     as text
+ *
+ * of the bytes of each tensor, and of the other metadata: key, zero byte, value, zero byte of
+ * each pair, sorted by key. Files without this key are read as they are.
+ *
  * The reader distrusts every byte. What it accepts is a subset of what the official reader
  * does: a tensor's object holds nothing but its three keys, and the limits below hold. */
 #ifndef TN_SAFETENSORS_H
@@ -25,7 +32,11 @@ enum {
     TN_SAFETENSORS_HEADER = 100000000, /* bytes at most: the official reader's limit */
 };
 
-extern const char tn_metadata_key[]; /* "__metadata__", which no tensor is called */
+extern const char tn_metadata_key[];  /* "__metadata__", which no tensor is called */
+extern const char tn_checksums_key[]; /* "tarn_crc32" */
+
+/* The metadata under tn_checksums_key has a checksum for every tensor, as 8 digits. */
+enum { TN_CHECKSUM_TEXT = 9 };
 
 enum tn_dtype {
     TN_DTYPE_F32,
@@ -102,6 +113,17 @@ tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *t
 tarn_status tn_safetensors_pack(void *memory, size_t *size, const struct tn_safetensor *tensors,
                                 size_t n, const struct tn_safetensors_entry *metadata,
                                 size_t entries, tarn_error *err);
+
+/* ---- Checksums ---------------------------------------------------------- */
+
+/* Of a tensor's bytes, and of all metadata but the checksums; false: no memory. */
+void tn_checksum_tensor(char text[TN_CHECKSUM_TEXT], const void *data, size_t bytes);
+bool tn_checksum_metadata(char text[TN_CHECKSUM_TEXT],
+                          const struct tn_safetensors_entry *metadata, size_t entries);
+
+/* Refuses data that is not what the checksums say, if there are any. */
+tarn_status tn_safetensors_verify(const struct tn_safetensors *s, const char *path,
+                                  tarn_error *err);
 
 /* ---- Questions ---------------------------------------------------------- */
 

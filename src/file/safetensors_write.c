@@ -73,6 +73,33 @@ static tarn_status place_all(struct place *places, const struct tn_safetensor *t
     return TARN_OK;
 }
 
+/* ---- Checksums ---------------------------------------------------------- */
+
+/* free() *text. Without data only its length is right: a checksum is always 8 digits. */
+static tarn_status make_checksums(char **text, const struct place *places, size_t n,
+                                  const struct tn_safetensors_entry *metadata, size_t entries,
+                                  bool has_data, tarn_error *err)
+{
+    struct tn_json_writer w = {0};
+    char sum[TN_CHECKSUM_TEXT];
+
+    *text = NULL;
+    if (!tn_checksum_metadata(sum, metadata, entries))
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for checksums");
+    tn_json_open(&w, '{');
+    for (size_t i = 0; i < n; i++) {
+        char of_tensor[TN_CHECKSUM_TEXT];
+
+        tn_checksum_tensor(of_tensor, places[i].tensor->data, has_data ? places[i].bytes : 0);
+        tn_json_key(&w, places[i].tensor->name);
+        tn_json_put_text(&w, of_tensor);
+    }
+    tn_json_key(&w, tn_metadata_key);
+    tn_json_put_text(&w, sum);
+    tn_json_close(&w, '}');
+    return tn_json_writer_end(&w, text, "checksums of tensors", err);
+}
+
 /* ---- The header --------------------------------------------------------- */
 
 static void put_metadata(struct tn_json_writer *w, const struct tn_safetensors_entry *metadata,
@@ -125,8 +152,7 @@ static tarn_status make_head(struct content *content,
     char *text;
 
     tn_json_open(&w, '{');
-    if (entries > 0)
-        put_metadata(&w, metadata, entries);
+    put_metadata(&w, metadata, entries);
     for (size_t i = 0; i < content->n; i++)
         put_tensor(&w, &content->places[i]);
     tn_json_close(&w, '}');
@@ -199,21 +225,35 @@ static void content_free(struct content *content)
 static tarn_status content_make(struct content *content, const char *name,
                                 const struct tn_safetensor *tensors, size_t n,
                                 const struct tn_safetensors_entry *metadata, size_t entries,
-                                tarn_error *err)
+                                bool has_data, tarn_error *err)
 {
+    struct tn_safetensors_entry *const all = malloc((entries + 1) * sizeof *all);
+    char *checksums = NULL;
     tarn_status status;
 
     *content = (struct content){
         .name = name, .n = n, .places = calloc(n + 1, sizeof *content->places)};
-    if (!content->places)
+    if (!content->places || !all) {
+        free(all);
         return tn_fail(err, TARN_ENOMEM, "not enough memory to write %zu tensors", n);
+    }
     if ((status = place_all(content->places, tensors, n, err)) != TARN_OK ||
-        (status = make_head(content, metadata, entries, err)) != TARN_OK)
-        return status;
+        (status = make_checksums(&checksums, content->places, n, metadata, entries, has_data,
+                                 err)) != TARN_OK)
+        goto done;
+    if (entries > 0)
+        memcpy(all, metadata, entries * sizeof *all);
+    all[entries] = (struct tn_safetensors_entry){tn_checksums_key, checksums};
+    if ((status = make_head(content, all, entries + 1, err)) != TARN_OK)
+        goto done;
     content->size = content->head.size;
     for (size_t i = 0; i < n; i++)
         content->size += content->places[i].bytes;
-    return check_head(content, metadata, entries, err);
+    status = check_head(content, all, entries + 1, err);
+done:
+    free(checksums);
+    free(all);
+    return status;
 }
 
 /* ---- Files -------------------------------------------------------------- */
@@ -255,7 +295,7 @@ tarn_status tn_safetensors_write(const char *path, const struct tn_safetensor *t
     struct tn_file_writer writer;
     struct content content;
     tarn_status status =
-        content_make(&content, tn_path_shown(path), tensors, n, metadata, entries, err);
+        content_make(&content, tn_path_shown(path), tensors, n, metadata, entries, true, err);
 
     if (status == TARN_OK && (status = tn_file_writer_open(&writer, path, err)) == TARN_OK &&
         (status = put_all(&writer, &content, err)) == TARN_OK) {
@@ -287,8 +327,8 @@ tarn_status tn_safetensors_pack(void *memory, size_t *size, const struct tn_safe
                                 size_t entries, tarn_error *err)
 {
     struct content content;
-    tarn_status status =
-        content_make(&content, "tensors in memory", tensors, n, metadata, entries, err);
+    tarn_status status = content_make(&content, "tensors in memory", tensors, n, metadata,
+                                      entries, memory != NULL, err);
 
     if (status == TARN_OK && memory && *size < content.size)
         status = tn_fail(err, TARN_EINVAL, "size is %zu; it must be at least %zu", *size,

@@ -29,14 +29,10 @@ static tarn_status refuse(const struct reading *r, const char *what)
     return tn_fail_path(r->err, TARN_EFORMAT, r->path, "%s", what);
 }
 
-/* Exactly so many bytes. */
-static tarn_status take(const struct reading *r, void *out, size_t bytes)
+/* After gzread() returned less than was asked for. */
+static tarn_status failed(const struct reading *r, int got)
 {
-    const int got = gzread(r->file, out, (unsigned)bytes);
     int code = Z_OK;
-
-    if (got >= 0 && (size_t)got == bytes)
-        return TARN_OK;
     const char *const text = gzerror(r->file, &code);
 
     if (code == Z_ERRNO)
@@ -46,6 +42,14 @@ static tarn_status take(const struct reading *r, void *out, size_t bytes)
     return refuse(r, got < 0 && code != Z_BUF_ERROR
                          ? text
                          : "ends too early; truncated, or not a tar archive");
+}
+
+/* Exactly so many bytes. */
+static tarn_status take(const struct reading *r, void *out, size_t bytes)
+{
+    const int got = gzread(r->file, out, (unsigned)bytes);
+
+    return got >= 0 && (size_t)got == bytes ? TARN_OK : failed(r, got);
 }
 
 /* ---- Headers ------------------------------------------------------------ */
@@ -128,10 +132,10 @@ static tarn_status copy(const struct reading *r, const struct member *member,
     return status == TARN_OK ? take(r, buffer, filling) : status;
 }
 
+/* Into a file that is not there before the whole archive was read. */
 static tarn_status write_member(const struct reading *r, const struct member *member,
-                                const struct tn_unpack *want)
+                                const struct tn_unpack *want, struct tn_file_writer *writer)
 {
-    struct tn_file_writer writer;
     tarn_status status;
 
     if (member->bytes != want->bytes)
@@ -139,11 +143,8 @@ static tarn_status write_member(const struct reading *r, const struct member *me
                             "%s has %s bytes than the expected %ju", want->member,
                             member->bytes < want->bytes ? "fewer" : "more",
                             (uintmax_t)want->bytes);
-    if ((status = tn_file_writer_open(&writer, want->path, r->err)) != TARN_OK)
-        return status;
-    if ((status = copy(r, member, &writer)) == TARN_OK)
-        return tn_file_writer_commit(&writer, r->err);
-    tn_file_writer_discard(&writer);
+    if ((status = tn_file_writer_open(writer, want->path, r->err)) == TARN_OK)
+        status = copy(r, member, writer);
     return status;
 }
 
@@ -158,7 +159,7 @@ static const struct tn_unpack *find(const struct tn_unpack *wanted, size_t count
 
 /* Where a member is there twice, the first is taken. */
 static tarn_status walk(const struct reading *r, const struct tn_unpack *wanted, size_t count,
-                        bool *taken)
+                        struct tn_file_writer *writers)
 {
     struct member member;
     size_t found = 0;
@@ -173,17 +174,28 @@ static tarn_status walk(const struct reading *r, const struct tn_unpack *wanted,
                                 "contains only %zu of the %zu expected files", found, count);
         const struct tn_unpack *const want = find(wanted, count, &member);
 
-        if (!want || taken[want - wanted]) {
+        if (!want || writers[want - wanted].path) {
             status = copy(r, &member, NULL);
         } else {
-            status = write_member(r, &member, want);
-            taken[want - wanted] = true;
+            status = write_member(r, &member, want, &writers[want - wanted]);
             found++;
         }
         if (status != TARN_OK)
             return status;
     }
     return TARN_OK;
+}
+
+/* The checksum of gzip is after its last byte. */
+static tarn_status read_rest(const struct reading *r)
+{
+    unsigned char buffer[BUFFER];
+    int got, code = Z_OK;
+
+    while ((got = gzread(r->file, buffer, BUFFER)) > 0)
+        continue;
+    gzerror(r->file, &code);
+    return got == 0 && (code == Z_OK || code == Z_STREAM_END) ? TARN_OK : failed(r, got);
 }
 
 /* ---- All of it ---------------------------------------------------------- */
@@ -206,15 +218,22 @@ tarn_status tn_unpack_tar(const char *archive, const struct tn_unpack *wanted, s
                           tarn_error *err)
 {
     struct reading r = {.path = archive, .err = err};
-    bool *const taken = calloc(count + 1, sizeof *taken);
+    struct tn_file_writer *const writers = malloc((count + 1) * sizeof *writers);
     tarn_status status;
 
-    if (!taken)
+    if (!writers)
         return tn_fail(err, TARN_ENOMEM, "not enough memory to unpack %zu files", count);
-    if ((status = open_archive(&r)) == TARN_OK)
-        status = walk(&r, wanted, count, taken);
+    for (size_t i = 0; i < count; i++)
+        writers[i] = (struct tn_file_writer){.file = -1};
+    if ((status = open_archive(&r)) == TARN_OK &&
+        (status = walk(&r, wanted, count, writers)) == TARN_OK)
+        status = read_rest(&r);
     if (r.file)
         gzclose(r.file);
-    free(taken);
+    for (size_t i = 0; i < count && status == TARN_OK; i++)
+        status = tn_file_writer_commit(&writers[i], err);
+    for (size_t i = 0; i < count; i++)
+        tn_file_writer_discard(&writers[i]);
+    free(writers);
     return status;
 }

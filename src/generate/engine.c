@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/number.h"
 #include "model/body.h"
 
 static const struct tn_method *const methods[] = {&tn_method_recurrent, &tn_method_recompute};
@@ -240,6 +241,9 @@ static tarn_status feed(tarn_engine *e, const struct tn_feed *feed, tarn_error *
         feed->streams[i]->head.drawn = 0;
         feed->streams[i]->form = e->form;
     }
+    if (feed->outputs && !tn_all_finite(feed->outputs, feed->n * e->model->arch.head.outputs))
+        return tn_fail(err, TARN_ENUMBER,
+                       "the outputs of the model are not finite: its weights are too large");
     return TARN_OK;
 }
 

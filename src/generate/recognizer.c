@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "file/file_bytes.h"
 
 enum { ROUNDED = 64 }; /* frames: a run serves recordings of up to so many fewer */
@@ -209,8 +210,12 @@ static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const
     tn_speech_profile_apply(&r->profile, frames->data, frames->count);
     tn_run_sizes(r->run, frames->count, NULL);
     tn_run_forward_frames(r->run, frames->data);
-    return decode(r, log_probability, tn_blocks(frames->count, r->model->arch.config.stack),
-                  err);
+    const size_t T = tn_blocks(frames->count, r->model->arch.config.stack);
+
+    if (!tn_all_finite(r->run->outputs, T * r->model->arch.head.outputs))
+        return tn_fail(err, TARN_ENUMBER,
+                       "the outputs of the model are not finite: its weights are too large");
+    return decode(r, log_probability, T, err);
 }
 
 tarn_status tarn_recognizer_file(tarn_recognizer *r, tarn_transcript *transcript,

@@ -160,7 +160,9 @@ static tarn_status push_piece(tarn_recognizer *r, const float *samples, size_t n
 
     if (status != TARN_OK)
         return status;
-    return hear(r, tn_features_push(&h->features, h->frames, samples, n), err);
+    const size_t count = tn_features_push(&h->features, h->frames, samples, n);
+
+    return tn_features_check(&h->features, err) == TARN_OK ? hear(r, count, err) : TARN_ENOMEM;
 }
 
 static tarn_status begun(const tarn_recognizer *r, tarn_error *err)
@@ -204,7 +206,7 @@ tarn_status tarn_recognizer_end(tarn_recognizer *r, const tarn_heard **symbols, 
     h->begun = false;
     if ((status = frame_room(h, tn_features_most(&h->features, 0), err)) == TARN_OK &&
         (status = hear(r, tn_features_end(&h->features, h->frames), err)) == TARN_OK &&
-        h->waiting > 0)
+        (status = tn_features_check(&h->features, err)) == TARN_OK && h->waiting > 0)
         status = step(r, err);
     if (status == TARN_OK && (status = tn_recognizer_room(r, r->count + 1, err)) == TARN_OK)
         tn_recognizer_name(r, tn_ctc_greedy_end(&h->greedy, r->symbols + r->count));

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "file/fields_json.h"
 #include "file/safetensors.h"
 #include "generate/engine.h"
@@ -218,11 +219,25 @@ static tarn_status check_stream(const tarn_engine *e, const tarn_stream *stream,
     return stream->head.drawn == 0 ? TARN_OK : tn_symbols_check(e->model, &next, 1, path, err);
 }
 
+/* What is not finite in a state stays so. Symbols, which are small, are finite as floats; what
+ * is common to all streams is not floats. */
+static bool is_finite(const tarn_engine *e, uint64_t position, const char *packed)
+{
+    bool common, finite = true;
+
+    for (size_t i = 0, bytes; (bytes = e->method->section(e, (size_t)position, i, &common)) > 0;
+         i++, packed += bytes)
+        finite = finite && (common || tn_all_finite(packed, bytes / sizeof(float)));
+    return finite;
+}
+
 /* A stream from its head and what was packed of it. */
 static tarn_status unpack_stream(const tarn_engine *e, tarn_stream *stream,
                                  const struct tn_stream_head *head, const void *packed,
                                  const char *path, tarn_error *err)
 {
+    if (!is_finite(e, head->position, packed))
+        return tn_fail(err, TARN_EFORMAT, "%s: a stream has a state that is not finite", path);
     memset(stream, 0, tarn_stream_size(e));
     stream->head = *head;
     stream->form = e->form;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* evaluate.c - a model on the validation part of its data. */
+#include <math.h>
+
 #include "train/batch_loss.h"
 #include "train/loader.h"
 #include "train/settings.h"
@@ -107,6 +109,11 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
     if ((status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK &&
         (status = check_beam(loader.task, desc, err)) == TARN_OK)
         status = evaluate(validation, model, &loader, &state.settings, desc, &host, err);
+    if (status == TARN_OK && !isfinite(validation->loss))
+        status = tn_fail(err, TARN_ENUMBER,
+                         "the loss is %g: the outputs of the model are not finite, because its "
+                         "weights are too large",
+                         validation->loss);
     tn_loader_close(&loader);
     return status;
 }

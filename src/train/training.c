@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* training.c - a run of training from its first update, or its last checkpoint, to its end. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,16 +95,54 @@ static tarn_status read_training(struct tn_training *state, const struct tn_safe
     return tn_fields_read(tn_training_fields, state, json, path, "settings", err);
 }
 
-/* The last checkpoint of a folder. */
-static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PATH],
-                             const char *folder, tarn_error *err)
+/* The last checkpoint before update `below` that is not damaged; *cause is what is wrong with
+ * the first one that is. */
+static tarn_status open_whole(struct tn_safetensors *file, uint64_t *update, const char *folder,
+                              tarn_error *cause, tarn_error *err)
 {
-    uint64_t update;
+    uint64_t below = UINT64_MAX;
 
-    if (!tn_folder_last(folder, &update))
-        return tn_fail(err, TARN_EIO, "%s: has no checkpoint to resume from", folder);
-    tn_folder_checkpoint(path, folder, update);
-    return tn_safetensors_read(file, path, err);
+    *cause = (tarn_error){0};
+    while (tn_folder_last_below(folder, below, update)) {
+        char path[TN_FOLDER_PATH];
+        tarn_error found;
+
+        tn_folder_checkpoint(path, folder, *update);
+        const tarn_status status = tn_safetensors_read(file, path, &found);
+
+        if (status == TARN_OK)
+            return TARN_OK;
+        if (status != TARN_EFORMAT)
+            return tn_fail(err, status, "%s", found.text);
+        if (below == UINT64_MAX)
+            *cause = found;
+        below = *update;
+    }
+    if (cause->status != TARN_OK)
+        return tn_fail(err, TARN_EFORMAT, "%.200s; no other checkpoint is whole", cause->text);
+    return tn_fail(err, TARN_EIO, "%s: has no checkpoint to resume from", folder);
+}
+
+/* The last checkpoint; if it is damaged, one before it is taken only if the caller allows that,
+ * and then the damaged ones are set aside: they must not count as those that are kept. */
+static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PATH],
+                             const tarn_train_desc *desc, tarn_error *err)
+{
+    uint64_t update = 0, later;
+    tarn_error cause;
+    tarn_status status = open_whole(file, &update, desc->out, &cause, err);
+
+    if (status == TARN_OK && cause.status != TARN_OK && !desc->any) {
+        tn_safetensors_free(file);
+        return tn_fail(err, TARN_EFORMAT,
+                       "%.170s; the checkpoint of update %" PRIu64
+                       " is whole: add --any to resume from it",
+                       cause.text, update);
+    }
+    while (status == TARN_OK && tn_folder_last(desc->out, &later) && later > update)
+        status = tn_folder_set_aside(desc->out, later, err);
+    tn_folder_checkpoint(path, desc->out, update);
+    return status;
 }
 
 /* The model is written again: who was killed between a checkpoint and its model left an older
@@ -113,7 +152,7 @@ static tarn_status resume(struct training *t, tarn_error *err)
     struct tn_safetensors file = {0};
     struct tn_training before;
     char path[TN_FOLDER_PATH];
-    tarn_status status = open_last(&file, path, t->desc->out, err);
+    tarn_status status = open_last(&file, path, t->desc, err);
 
     if (status != TARN_OK)
         return status;
@@ -374,16 +413,20 @@ static tarn_status open_model(struct training *t, const tarn_config *config, tar
     return status;
 }
 
-/* The last checkpoint's settings and progress, and its configuration unless that is NULL. */
+/* Settings and progress of the last checkpoint that is whole, and its configuration unless that
+ * is NULL. */
 static tarn_status read_last(struct tn_training *state, tarn_config *config, const char *folder,
                              tarn_error *err)
 {
     struct tn_safetensors file = {0};
     char path[TN_FOLDER_PATH];
-    tarn_status status = open_last(&file, path, folder, err);
+    uint64_t update = 0;
+    tarn_error cause;
+    tarn_status status = open_whole(&file, &update, folder, &cause, err);
 
     if (status != TARN_OK)
         return status;
+    tn_folder_checkpoint(path, folder, update);
     if ((status = read_training(state, &file, tn_path_shown(path), err)) == TARN_OK && config)
         status = tn_config_from_file(config, &file, tn_path_shown(path), err);
     tn_safetensors_free(&file);

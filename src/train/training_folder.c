@@ -97,8 +97,7 @@ static bool update_of(const char *name, uint64_t *update)
     return strcmp(name, again) == 0;
 }
 
-/* The greatest that is below `below`. */
-static bool last_below(const char *folder, uint64_t below, uint64_t *last)
+bool tn_folder_last_below(const char *folder, uint64_t below, uint64_t *last)
 {
     DIR *const entries = opendir(folder);
     bool found = false;
@@ -118,18 +117,27 @@ static bool last_below(const char *folder, uint64_t below, uint64_t *last)
 
 bool tn_folder_last(const char *folder, uint64_t *update)
 {
-    return last_below(folder, UINT64_MAX, update);
+    return tn_folder_last_below(folder, UINT64_MAX, update);
 }
 
 void tn_folder_prune(const char *folder, size_t keep)
 {
     uint64_t update = UINT64_MAX;
 
-    for (size_t kept = 0; last_below(folder, update, &update); kept++) {
+    for (size_t kept = 0; tn_folder_last_below(folder, update, &update); kept++) {
         char path[TN_FOLDER_PATH];
 
         tn_folder_checkpoint(path, folder, update);
         if (kept >= keep || (kept > 0 && update == 0))
             unlink(path);
     }
+}
+
+tarn_status tn_folder_set_aside(const char *folder, uint64_t update, tarn_error *err)
+{
+    char path[TN_FOLDER_PATH], aside[TN_FOLDER_PATH + 16];
+
+    tn_folder_checkpoint(path, folder, update);
+    snprintf(aside, sizeof aside, "%s.damaged", path);
+    return rename(path, aside) == 0 ? TARN_OK : tn_fail_errno(err, path);
 }

@@ -28,6 +28,12 @@ void tn_folder_unlock(int lock); /* accepts -1 */
 /* The most updates that there is a checkpoint of; false: none. */
 bool tn_folder_last(const char *folder, uint64_t *update);
 
+/* The last before update `below`. */
+bool tn_folder_last_below(const char *folder, uint64_t below, uint64_t *update);
+
+/* Renames a checkpoint to NAME.damaged, so that it is not counted any more. */
+tarn_status tn_folder_set_aside(const char *folder, uint64_t update, tarn_error *err);
+
 /* Removes all checkpoints but the last `keep`; that of update 0 if there is any other. */
 void tn_folder_prune(const char *folder, size_t keep);
 
