@@ -61,8 +61,8 @@ static bool measure_tensor(double s[STATISTICS], const tarn_file *file, size_t i
 {
     if (tensor->count == 0 || tensor->count > SIZE_MAX / sizeof(float))
         return false;
-    float *const values = malloc(tensor->count * sizeof *values);
-    const bool read = values && tarn_file_floats(file, values, index, NULL) == TARN_OK;
+    float *const values = allocate(tensor->count, sizeof *values, "%zu numbers", tensor->count);
+    const bool read = tarn_file_floats(file, values, index, NULL) == TARN_OK;
 
     if (read)
         measure(s, values, tensor->count);

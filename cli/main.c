@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - tarn COMMAND: the table of commands. Exit code 0: success, 1: failure, 2: wrong
  * usage. */
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -68,9 +70,17 @@ const struct command program = {
                 "tarn generate runs/digits -n 16 -o digits.png\n",
 };
 
+/* jansson leaves out of an object what it has no memory for, and nobody would notice. */
+static void *allocate_json(size_t bytes)
+{
+    return allocate(1, bytes, "a JSON value");
+}
+
 int main(int argc, char **argv)
 {
     static char version[] = "version";
+
+    json_set_alloc_funcs(allocate_json, free);
 
     if (argc > 1 && strcmp(argv[1], "--version") == 0)
         argv[1] = version;

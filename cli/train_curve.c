@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* train_curve.c - the loss of all updates of a run, across its resumes, from the log in its folder:
- * loss.csv and, with gnuplot, loss.svg. Neither is written over files of somebody else. */
+/* train_curve.c - the loss of all updates of a run, across its resumes, from the log in its
+ * folder: loss.csv and, with gnuplot, loss.svg. Neither is written over files of somebody else.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -45,17 +46,21 @@ static bool is_ours(const char *path)
     return got == 0 || strcmp(begin, header) == 0;
 }
 
+/* Of a folder with a log the library says what it is. */
 void train_curve_check(const struct train_options *o)
 {
-    static const char *const names[] = {"loss.csv", "loss.svg"};
+    static const char *const names[] = {"log.jsonl", "loss.csv", "loss.svg"};
 
-    for (size_t i = 0; i < 2 && !o->resume; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof names[0] && !o->resume; i++) {
         char path[PATH];
         struct stat about;
 
         snprintf(path, sizeof path, "%s/%s", o->folder, names[i]);
-        if (lstat(path, &about) == 0)
-            refuse("%s: already exists; choose another folder", path);
+        if (lstat(path, &about) != 0)
+            continue;
+        if (i == 0)
+            return;
+        refuse("%s: already exists; choose another folder", path);
     }
 }
 

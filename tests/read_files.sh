@@ -52,4 +52,9 @@ python3 "$reader" "$folder/edited" >/dev/null 2>&1 && fail "the reader does not 
 sed 's/tarn_crc32/xarn_crc32/' "$model" >"$folder/edited"
 reads "$folder/edited" ': model, no checksums'
 "$tarn" inspect "$folder/edited" >/dev/null || fail "tarn does not read a file without checksums"
+# A name with a character that reverses the direction of text is printed without it.
+sed 's/tarn_crc32/xarn_crc32/;s/"tarn":/"torn":/;s/predictor.bias/pred\xe2\x80\xaeor.bias/g' "$model" >"$folder/edited"
+"$tarn" inspect "$folder/edited" >"$folder/out" || fail "a name with U+202E is not read"
+grep -q 'pred?or.bias' "$folder/out" || fail "U+202E is not replaced"
+LC_ALL=C grep -q "$(printf '\342\200\256')" "$folder/out" && fail "U+202E is printed"
 exit $failed

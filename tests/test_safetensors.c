@@ -138,8 +138,8 @@ static void checksums_are_verified(void **state)
                  NULL);
     check_damage(path, &whole, 0, "empty\":{", "impty\":{", "but no such tensor");
     check_damage(path, &whole, 0, "{\\\"first\\\":\\\"", "[\\\"first\\\":\\\"", "tarn_crc32");
-    check_damage(path, &whole, 0, "\\\"empty\\\":\\\"00000000\\\",",
-                 "                         ", "is not a checksum for each of 2 tensors");
+    check_damage(path, &whole, 0, "\\\"empty\\\":\\\"00000000\\\",", "                       ",
+                 "is not a checksum for each of 2 tensors");
     tn_bytes_free(&whole);
     folder_close(&folder);
 }
