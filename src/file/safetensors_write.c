@@ -241,15 +241,18 @@ static tarn_status content_make(struct content *content, const char *name,
         (status = make_checksums(&checksums, content->places, n, metadata, entries, has_data,
                                  err)) != TARN_OK)
         goto done;
-    if (entries > 0)
-        memcpy(all, metadata, entries * sizeof *all);
-    all[entries] = (struct tn_safetensors_entry){tn_checksums_key, checksums};
-    if ((status = make_head(content, all, entries + 1, err)) != TARN_OK)
+    size_t count = 0;
+
+    for (size_t i = 0; i < entries; i++) /* of a file that was read: its checksums are old */
+        if (strcmp(metadata[i].key, tn_checksums_key) != 0)
+            all[count++] = metadata[i];
+    all[count++] = (struct tn_safetensors_entry){tn_checksums_key, checksums};
+    if ((status = make_head(content, all, count, err)) != TARN_OK)
         goto done;
     content->size = content->head.size;
     for (size_t i = 0; i < n; i++)
         content->size += content->places[i].bytes;
-    status = check_head(content, all, entries + 1, err);
+    status = check_head(content, all, count, err);
 done:
     free(checksums);
     free(all);
