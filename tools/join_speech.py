@@ -87,11 +87,16 @@ def silence(seconds):
     return np.zeros(int(seconds * RATE), np.float32)
 
 
+def edge(chance):
+    """Before the first word and after the last: often nothing, as in recordings that were cut."""
+    return silence(chance.choice([0.0, 0.0, chance.uniform(0.05, 0.3)]))
+
+
 def join(sounds, chance, shortest, longest):
-    pieces = [silence(chance.uniform(0.05, 0.3))]
-    for sound in sounds:
-        pieces += [sound, silence(chance.uniform(shortest, longest))]
-    return np.concatenate(pieces)
+    pieces = [edge(chance), sounds[0]]
+    for sound in sounds[1:]:
+        pieces += [silence(chance.uniform(shortest, longest)), sound]
+    return np.concatenate(pieces + [edge(chance)])
 
 
 def vary(sounds, chance, numbers):
