@@ -201,7 +201,7 @@ static const struct args_option *next_operand(const struct command *command,
     size_t before = 0;
 
     for (const char *at = command->name; (at = strchr(at, ' ')) != NULL; at++)
-        before--; /* its own words are no operands */
+        before--; /* the name of the command is not an operand */
     for (size_t i = 0; i + 1 < words->count; i++)
         before +=
             words->words[i][0] != '-' && !(i > 0 && option_of(command, words->words[i - 1]));

@@ -59,7 +59,7 @@ static tarn_status stop(void *context, const char *path, tarn_error *err)
     return TARN_EFORMAT;
 }
 
-/* A folder that cannot be read has none; one for which there is no memory may. */
+/* A folder that cannot be read counts as empty; running out of memory is a failure. */
 static tarn_status fits(const char *folder, bool *found, tarn_error *err)
 {
     *found = false;

@@ -195,7 +195,7 @@ static void run_near(void *arg, size_t index, size_t thread)
     if (from == a->plan->N)
         return;
     if (tn_linear_count_at(a, from) < TN_LINEAR_BLOCK)
-        a->pending.at = NULL; /* there is no far to wait for */
+        a->pending.at = NULL; /* a short block does not wait for far sums */
     start_near(a, block == 0 ? near0(a) : NULL);
     run_block(&task, from, block_end(a, from), true);
     store_near(a, end_of(&task, task.part));
