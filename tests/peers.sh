@@ -59,9 +59,15 @@ for file in "$bench"/*.py; do
 done
 
 "$python" "$bench/compare.py" --small --rounds 2 --seconds 0.01 --threads 1 --out "$made/results.jsonl" \
-    --only train generate-1 linear --subjects tarn 'tarn, bf16 weights' 2>"$made/log" ||
+    --only train generate-1 generate-1-bf16 linear --subjects tarn 2>"$made/log" ||
     { cat "$made/log"; exit 1; }
 [ "$(grep -c '"calls"' "$made/results.jsonl")" -eq 8 ]
+
+# What beside_torch.py measures of tarn.
+PYTHONPATH="$PYTHONPATH:$bench" "$python" -c '
+import beside_torch
+for make in beside_torch.WORKS.values():
+    make(1)()'
 
 # A result that is not tarn's is not measured.
 PYTHONPATH="$PYTHONPATH:$bench" "$python" - "$made" <<'END'
@@ -82,9 +88,9 @@ assert not worst(float("nan")) <= 1.0
 END
 
 page=$made/page.md
-for block in ratios spread machine absent; do
+for block in ratios spread limits machine absent; do
     printf '<!-- begin: peers %s -->\n<!-- end: peers %s -->\n' $block $block
 done >"$page"
 "$python" "$bench/pages.py" "$made/results.jsonl" "$page"
-[ "$(grep -c 'generation, one stream' "$page")" -eq 2 ]
+[ "$(grep -c 'generation, one stream |' "$page")" -eq 3 ]
 grep -q 'tokens/s' "$page"

@@ -21,10 +21,11 @@ THREADS = (2, 1)
 
 def training(threads):
     model = tarn.Model.create("tiny")
-    symbols = np.random.default_rng(0).integers(0, model.config.symbols, (16, 33))
-    trainer = Trainer(model, symbols[:, :-1], symbols[:, 1:], optimizer=b"radam", lr=1e-3,
+    symbols = np.random.default_rng(0).integers(0, model.config.symbols, (16, 33), np.int32)
+    inputs, targets = symbols[:, :-1], symbols[:, 1:]
+    trainer = Trainer(model, inputs.shape, optimizer=b"radam", lr=1e-3,
                       host=tarn_host(threads=threads))
-    return trainer.update
+    return lambda: trainer.update(inputs=inputs, targets=targets)
 
 
 def generation(batch):

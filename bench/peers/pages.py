@@ -35,27 +35,43 @@ def speed(work, seconds):
     return f"{1e3 * seconds / work.per_call:.3g} {work.unit}"
 
 
-def of_workloads(records, cell):
-    """A row per workload, a column per subject; cell() makes the text from the ratios."""
+def of_workloads(records, first, cell):
+    """A row per workload, a column per subject: first() makes the text for tarn from its seconds,
+    cell() that of a peer from its ratios."""
     lines = []
     for work in WORKLOADS:
         ours = turns(records, work, TARN)
         if not ours:
             continue
-        cells = [work.title, speed(work, statistics.median(ours.values()))]
+        cells = [work.title, first(work, statistics.median(ours.values()))]
         for subject in SUBJECTS[1:]:
             found = ratios_of(records, work, subject.name)
-            cells.append(cell(found) if found else ABSENT)
+            cells.append(cell(work, ours, found) if found else ABSENT)
         lines.append(cells)
     return table(["", TARN] + [f"{subject.name}" for subject in SUBJECTS[1:]], lines)
 
 
 def ratios(records):
-    return of_workloads(records, lambda found: f"{statistics.median(found):.3g}×")
+    return of_workloads(records, speed,
+                        lambda work, ours, found: f"{statistics.median(found):.3g}×")
 
 
 def spread(records):
-    return of_workloads(records, lambda found: f"{min(found):.3g} to {max(found):.3g}")
+    return of_workloads(records, speed,
+                        lambda work, ours, found: f"{min(found):.3g} to {max(found):.3g}")
+
+
+def limits(records):
+    """Speeds as fractions of the limit of the machine."""
+    known = {row["workload"]: row["limit_seconds"] for row in records if "limit_seconds" in row}
+
+    def fraction(work, seconds):
+        return f"{known[work.name] / seconds:.2f}" if work.name in known else ABSENT
+
+    def peer(work, ours, found):
+        return fraction(work, statistics.median(ours.values()) * statistics.median(found))
+
+    return of_workloads(records, fraction, peer)
 
 
 def versions(records):
@@ -87,7 +103,7 @@ def absent(records):
     return text or "None: all libraries were installed, and their results agree.\n"
 
 
-BLOCKS = {"ratios": ratios, "spread": spread, "machine": machine, "absent": absent}
+BLOCKS = {"ratios": ratios, "spread": spread, "limits": limits, "machine": machine, "absent": absent}
 
 
 def main():

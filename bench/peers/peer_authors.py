@@ -39,7 +39,7 @@ def tensors_of(model):
     return {name: value.clone().numpy() for name, value in model.state_dict().items()}
 
 
-def train(weights, given, sizes, threads):
+def train(weights, given, sizes, threads, precision):
     parts.use_threads(threads)
     builder = TransformerEncoderBuilder.from_kwargs(attention_type="causal-linear",
                                                     **settings(weights, sizes["heads"]))
@@ -47,7 +47,7 @@ def train(weights, given, sizes, threads):
     return parts.train(model, parts.cross_entropy(model), given, tensors_of)
 
 
-def generate(weights, given, sizes, threads):
+def generate(weights, given, sizes, threads, precision):
     parts.use_threads(threads)
     builder = RecurrentEncoderBuilder.from_kwargs(attention_type="linear",
                                                   **settings(weights, sizes["heads"]))
@@ -55,7 +55,7 @@ def generate(weights, given, sizes, threads):
     return parts.generate(model, model.step, lambda: None, given, sizes)
 
 
-def attention(weights, given, sizes, threads):
+def attention(weights, given, sizes, threads, precision):
     """Its arrays are (N, L, H, E): they are given so, and so are the results."""
     parts.use_threads(threads)
     B, _, N, D = sizes["shape"]

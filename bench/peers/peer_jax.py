@@ -155,7 +155,7 @@ def step(tree, state, symbols, place):
 # ---- Workloads -------------------------------------------------------------------------------
 
 
-def train(weights, given, sizes, threads):
+def train(weights, given, sizes, threads, precision):
     inputs, targets = jnp.asarray(given["inputs"]), jnp.asarray(given["targets"])
     optimizer = optax.chain(optax.clip_by_global_norm(CLIP), optax.scale_by_radam())
 
@@ -186,7 +186,7 @@ def train(weights, given, sizes, threads):
     return Made(answer, run)
 
 
-def generate(weights, given, sizes, threads):
+def generate(weights, given, sizes, threads, precision):
     tree, batch, heads = tree_of(weights), sizes["batch"], sizes["heads"]
     steps, width = max(sizes["steps"], len(given["forced"])), width_of(tree) // heads
     places = sinusoid(steps, width_of(tree) // 2)
@@ -218,7 +218,7 @@ def generate(weights, given, sizes, threads):
                 run)
 
 
-def attention(weights, given, sizes, threads):
+def attention(weights, given, sizes, threads, precision):
     function = ATTENTIONS[sizes["attention"], sizes["causal"]]
 
     @jax.jit

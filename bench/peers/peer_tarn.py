@@ -18,14 +18,14 @@ def model_of(weights, heads):
         return tarn.Model.import_(path, heads=heads, attention="linear", task="text")
 
 
-def train(weights, given, sizes, threads):
+def train(weights, given, sizes, threads, precision):
     model = model_of(weights, sizes["heads"])
     batch = {name: np.ascontiguousarray(given[name], np.int32) for name in ("inputs", "targets")}
 
     def trainer(rate):
         made = Trainer(model, batch["inputs"].shape, optimizer=b"radam:decay=0",
                        clip=f"global:norm={CLIP}".encode(), lr=rate,
-                       host=tarn_host(threads=threads))
+                       precision=precision.encode(), host=tarn_host(threads=threads))
         return lambda: made.update(**batch)
 
     def answer():
@@ -36,7 +36,7 @@ def train(weights, given, sizes, threads):
     return Made(answer, trainer(RATE))
 
 
-def generate(weights, given, sizes, threads, precision="f32"):
+def generate(weights, given, sizes, threads, precision):
     model = model_of(weights, sizes["heads"])
     state = model.state(sizes["batch"], precision=precision, threads=threads)
     start = given["start"].reshape(-1, 1)
@@ -53,7 +53,7 @@ def generate(weights, given, sizes, threads, precision="f32"):
     return Made(answer, run)
 
 
-def attention(weights, given, sizes, threads):
+def attention(weights, given, sizes, threads, precision):
     def run():
         y, backward = tarn.attention_vjp(given["q"], given["k"], given["v"], sizes["attention"],
                                          sizes["causal"], threads=threads)

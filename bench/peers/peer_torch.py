@@ -42,8 +42,8 @@ ATTENTIONS = {("linear", True): causal_linear, ("linear", False): linear,
 
 
 def linear_step(q, k, v, s, z):
-    """(B, H, D); s (B, H, D, M) and z (B, H, D) go on in place."""
-    q, k = phi(q), phi(k)
+    """(B, H, D); s (B, H, D, M) and z (B, H, D), in f32, are updated in place."""
+    q, k, v = phi(q).float(), phi(k).float(), v.float()
     s += k.unsqueeze(-1) * v.unsqueeze(-2)
     z += k
     return (q.unsqueeze(-2) @ s).squeeze(-2) / ((q * z).sum(-1, keepdim=True) + EPS)
@@ -68,7 +68,7 @@ class Layer(torch.nn.Module):
             y = causal_linear(q, k, v).transpose(1, 2).flatten(2)
         else:
             q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).unbind(1)
-            y = linear_step(q, k, v, *state).flatten(1)
+            y = linear_step(q, k, v, *state).flatten(1).to(x.dtype)
         x = self.norm1(x + self.out(y))
         return self.norm2(x + self.linear2(F.relu(self.linear1(x))))
 
@@ -128,16 +128,35 @@ def maybe(compiled, function):
     return torch.compile(function, fullgraph=True, dynamic=False) if compiled else function
 
 
-def train(weights, given, sizes, threads, compiled=False):
+def autocast(precision, function):
+    """With bf16, products of matrices are in bf16; weights, sums and norms stay in f32."""
+    def run(*arrays):
+        with torch.autocast("cpu", torch.bfloat16):
+            return function(*arrays)
+    return run if precision == "bf16" else function
+
+
+def narrowed(model, precision):
+    """The model with weights in bf16, or in int8 with activations quantized as they come."""
+    if precision == "bf16":
+        return model.to(torch.bfloat16)
+    if precision == "int8":
+        from torch.ao.quantization import quantize_dynamic
+        return quantize_dynamic(model, {torch.nn.Linear}, dtype=torch.qint8)
+    return model
+
+
+def train(weights, given, sizes, threads, precision, compiled=False):
     parts.use_threads(threads)
     model = model_of(weights, sizes["heads"], sizes["length"])
-    return parts.train(model, maybe(compiled, parts.cross_entropy(model)), given, tensors_of)
+    loss = autocast(precision, maybe(compiled, parts.cross_entropy(model)))
+    return parts.train(model, loss, given, tensors_of)
 
 
-def generate(weights, given, sizes, threads, compiled=False):
+def generate(weights, given, sizes, threads, precision, compiled=False):
     parts.use_threads(threads)
     heads, length = sizes["heads"], max(sizes["steps"], len(given["forced"]))
-    model = model_of(weights, heads, length).eval()
+    model = narrowed(model_of(weights, heads, length).eval(), precision)
     layers, width, _ = parts.shape_of(weights)
     shape = (sizes["batch"], heads, width // heads)
 
@@ -147,7 +166,7 @@ def generate(weights, given, sizes, threads, compiled=False):
     return parts.generate(model, maybe(compiled, model.step), start_state, given, sizes)
 
 
-def attention(weights, given, sizes, threads, compiled=False):
+def attention(weights, given, sizes, threads, precision, compiled=False):
     parts.use_threads(threads)
     forward = ATTENTIONS[sizes["attention"], sizes["causal"]]
     return parts.attention(maybe(compiled, forward), given)

@@ -24,7 +24,7 @@ done
 
 "$root/tools/setup.sh" peers
 [ -f "$root/build/release/build.ninja" ] || (cd "$root" && cmake --preset release)
-cmake --build "$root/build/release" --target tarn_shared
+cmake --build "$root/build/release" --target tarn_shared tarn_program
 
 mkdir -p "$made"
 python=$made/venv/bin/python
@@ -33,7 +33,8 @@ python=$made/venv/bin/python
 
 export TARN_LIBRARY="$root/build/release/libtarn.so" PYTHONPATH="$root/bindings/python"
 export PYTHONDONTWRITEBYTECODE=1
-"$python" "$here/compare.py" --installed "$made/installed.jsonl" --out "$made/results.jsonl" "$@"
+"$python" "$here/compare.py" --program "$root/build/release/tarn" \
+    --installed "$made/installed.jsonl" --out "$made/results.jsonl" "$@"
 
 if $record; then
     cp "$made/results.jsonl" "$here/results.jsonl"

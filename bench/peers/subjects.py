@@ -2,7 +2,7 @@
 """The libraries that are measured, one row each; tarn, the first, is the reference.
 
 A peer is a module with functions train, generate and attention, each
-    (weights, given, sizes, threads, **options) -> Made
+    (weights, given, sizes, threads, precision, **options) -> Made
 for the workloads of that kind. Its results are compared with those of tarn before it is measured.
 
 install.py reads these rows before any package is installed: import only the standard library
@@ -26,17 +26,15 @@ class Subject:
     name: str
     module: str
     options: Dict[str, Any] = field(default_factory=dict)
-    kinds: Tuple[str, ...] = ("train", "generate", "attention")
+    precisions: Tuple[str, ...] = ("f32",)  # the workloads of these are measured
     needs: Tuple[str, ...] = ()  # packages on PyPI
-    tolerance: float = 1.0  # factor of the limit of its kind
 
 
 SUBJECTS: List[Subject] = [
-    Subject("tarn", "peer_tarn"),
-    Subject("tarn, bf16 weights", "peer_tarn", {"precision": "bf16"}, ("generate",),
-            tolerance=100.0),
-    Subject("PyTorch", "peer_torch", needs=("torch",)),
-    Subject("PyTorch, compiled", "peer_torch", {"compiled": True}, needs=("torch",)),
+    Subject("tarn", "peer_tarn", precisions=("f32", "bf16", "int8")),
+    Subject("PyTorch", "peer_torch", precisions=("f32", "bf16", "int8"), needs=("torch",)),
+    Subject("PyTorch, compiled", "peer_torch", {"compiled": True}, ("f32", "bf16"),
+            needs=("torch",)),
     Subject("fast_transformers", "peer_authors",
             needs=("torch", "pytorch-fast-transformers")),
     Subject("JAX", "peer_jax", needs=("jax", "optax")),

@@ -111,7 +111,7 @@ def generate(model, step, start_state, given, sizes):
         state, found = start_state(), []
         for i, symbols in enumerate(forced):
             outputs, state = step(symbols, model.places[i], state)
-            found.append(outputs.clone())
+            found.append(outputs.float().clone())
         return {"outputs": torch.stack(found).numpy(), "symbols": run()}
 
     return Made(answer, run)

@@ -48,7 +48,8 @@ def prepare(subject, name, threads, folder):
     with np.load(folder / "weights.npz") as weights, \
             np.load(folder / f"given-{name}.npz") as given:
         make = getattr(importlib.import_module(subject.module), work["kind"])
-        made = make(dict(weights), dict(given), work["sizes"], threads, **subject.options)
+        made = make(dict(weights), dict(given), work["sizes"], threads, work["precision"],
+                    **subject.options)
     np.savez(folder / f"answer-{name}-{subject.name}.npz", **made.answer())
     made.run()
     return made

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The workloads, one row each. `kind` is the name of the function of a peer that prepares it."""
 from dataclasses import dataclass, replace
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import numpy as np
 
@@ -20,21 +20,58 @@ class Workload:
     sizes: Dict[str, Any]
     per_call: int  # units of `unit` per call
     unit: str
+    bench: Tuple[str, ...]  # arguments of `tarn bench` that measure its limit; (): not known
+    precision: str = "f32"  # of matrix products in training, of weights in generation
+    tolerance: float = 1.0  # factor of the limit of its kind: how far rounding leads
 
 
-WORKLOADS = [
-    Workload("train", "training, batch 10, N = 784", "train",
-             {"heads": HEADS, "batch": 10, "length": 784}, 7840, "tokens/s"),
-    Workload("generate-1", "generation, one stream", "generate",
-             {"heads": HEADS, "batch": 1, "steps": 256}, 256, "ms per step"),
-    Workload("generate-128", "generation, 128 streams", "generate",
-             {"heads": HEADS, "batch": 128, "steps": 16}, 16, "ms per step"),
-    Workload("causal-linear", "causal linear attention, N = 4096", "attention",
-             {"attention": "linear", "causal": True, "shape": (1, 8, 4096, 32)}, 1, "ms"),
-    Workload("linear", "linear attention, N = 4096", "attention",
-             {"attention": "linear", "causal": False, "shape": (1, 8, 4096, 32)}, 1, "ms"),
-    Workload("causal-softmax", "causal softmax attention, N = 4096", "attention",
-             {"attention": "softmax", "causal": True, "shape": (1, 8, 4096, 32)}, 1, "ms"),
+def training(precision: str, tolerance: float) -> Workload:
+    suffix = "" if precision == "f32" else f", {precision}"
+    return Workload("train" + suffix.replace(", ", "-"), "training, batch 10, N = 784" + suffix,
+                    "train", {"heads": HEADS, "batch": 10, "length": 784}, 7840, "tokens/s",
+                    ("train", "--precision", precision), precision, tolerance)
+
+
+def generation(batch: int, steps: int, precision: str, tolerance: float) -> Workload:
+    streams = "one stream" if batch == 1 else f"{batch} streams"
+    suffix = "" if precision == "f32" else f", {precision} weights"
+    name = f"generate-{batch}" + ("" if precision == "f32" else f"-{precision}")
+    bench = ("generate", "--batch", str(batch), "--precision", precision)
+    if batch > 1 and precision == "int8":
+        bench = ()  # bound by products of int8, whose peak is not measured
+    return Workload(name, f"generation, {streams}{suffix}", "generate",
+                    {"heads": HEADS, "batch": batch, "steps": steps}, steps, "ms per step", bench,
+                    precision, tolerance)
+
+
+def attention(kind: str, causal: bool, length: int, width: int) -> Workload:
+    name = ("causal-" if causal else "") + kind
+    size = f"N = {length:,}" + ("" if width == 32 else f", D = {width}")
+    bench = ("attention", "--attention", kind, "--batch", "1", "--length", str(length),
+             "--head-width", str(width)) + (("--causal",) if causal else ())
+    suffix = ("" if length == 4096 else f"-{length}") + ("" if width == 32 else f"-d{width}")
+    return Workload(name + suffix, f"{name.replace('-', ' ')} attention, {size}", "attention",
+                    {"attention": kind, "causal": causal, "shape": (1, 8, length, width)}, 1,
+                    "ms", bench)
+
+
+WORKLOADS: List[Workload] = [
+    training("f32", 1.0),
+    training("bf16", 20.0),
+    generation(1, 256, "f32", 1.0),
+    generation(1, 256, "bf16", 200.0),
+    generation(1, 256, "int8", 1000.0),
+    generation(128, 16, "f32", 1.0),
+    generation(128, 16, "bf16", 200.0),
+    generation(128, 16, "int8", 1000.0),
+    attention("linear", True, 4096, 32),
+    attention("linear", True, 16384, 32),
+    attention("linear", True, 4096, 64),
+    attention("linear", False, 4096, 32),
+    attention("linear", False, 16384, 32),
+    attention("linear", False, 4096, 64),
+    attention("softmax", True, 4096, 32),
+    attention("softmax", True, 4096, 64),
 ]
 
 SMALL = {"heads": SMALL_HEADS, "batch": 3, "length": 150, "steps": 8, "shape": (2, 3, 150, 8)}
