@@ -3,6 +3,7 @@
 #include "kernel/matmul.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "kernel/int8.h"
@@ -224,4 +225,25 @@ uint16_t tn_bf16_from_f32(float x)
     if ((bits & 0x7fffffff) > 0x7f800000) /* rounding up could turn NaN into infinity */
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* ---- memory ------------------------------------------------------------- */
+
+static atomic_size_t lost;
+
+void tn_matmul_lose(void)
+{
+    atomic_fetch_add(&lost, 1);
+}
+
+size_t tn_matmul_lost(void)
+{
+    return atomic_load(&lost);
+}
+
+tarn_status tn_matmul_check(size_t before, tarn_error *err)
+{
+    return tn_matmul_lost() == before
+               ? TARN_OK
+               : tn_fail(err, TARN_ENOMEM, "not enough memory for matrix products by oneDNN");
 }

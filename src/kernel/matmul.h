@@ -92,6 +92,13 @@ void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const 
 void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
                         const float *bias, size_t rows, void *scratch);
 
+/* Whether all products since tn_matmul_lost() said `before` were made as planned. oneDNN needs
+ * a little memory for each; if there is none, the product is made by the definition, and its
+ * last bits are not those of other runs. A count of the whole process: products of other
+ * threads that lacked memory count too. */
+size_t tn_matmul_lost(void);
+tarn_status tn_matmul_check(size_t before, tarn_error *err);
+
 /* Bytes of b as a plan with `packed` wants it, aligned to TN_ALIGN. They are made of b in f32,
  * rounded if the elements are bf16 or int8, and are a function of n, k and the processor: plans
  * that agree in these may share one. */
@@ -124,6 +131,9 @@ struct tn_rectangle {
 /* A part of c by the definition, on the calling thread, without allocating: cannot fail. */
 void tn_matmul_plain_part(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
                           struct tn_rectangle part);
+
+/* A product was not made as planned: see tn_matmul_lost(). */
+void tn_matmul_lose(void);
 
 /* ---- bf16 --------------------------------------------------------------- */
 

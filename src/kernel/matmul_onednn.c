@@ -11,9 +11,10 @@
 #include "kernel/onednn.h"
 
 enum {
-    TILES_WANTED = 64, /* so many threads find work */
-    SIDE_MIN = 128,    /* narrower ones pack more than they multiply */
-    WORK_MIN = 1 << 18 /* multiply-adds: below, starting a thread takes longer */
+    TILES_WANTED = 64,     /* so many threads find work */
+    SIDE_MIN = 128,        /* narrower ones pack more than they multiply */
+    WORK_MIN = 1 << 18,    /* multiply-adds: below, starting a thread takes longer */
+    MAKING_BYTES = 1 << 20 /* what oneDNN allocates for a product, at most */
 };
 
 enum { A, B, C, BIAS, DESCRIBED };
@@ -115,27 +116,34 @@ static void cut(struct onednn *own, size_t m, size_t n, size_t k)
     }
 }
 
+/* A product that is being made: all that oneDNN has made for it so far. */
+struct making {
+    const struct tn_matmul_desc *desc;
+    dnnl_engine_t engine;
+    size_t rows, cols;
+    dnnl_post_ops_t ops;
+    dnnl_primitive_attr_t attr;
+    dnnl_memory_desc_t md[DESCRIBED];
+    dnnl_primitive_desc_t pd;
+    dnnl_primitive_t product;
+};
+
 /* Old c first, then the activation: the order of matmul.h, and the one that oneDNN fuses. */
-static dnnl_status_t make_attributes(dnnl_primitive_attr_t *attr,
-                                     const struct tn_matmul_desc *desc)
+static dnnl_status_t make_attributes(struct making *m)
 {
-    dnnl_post_ops_t ops = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(attr);
+    dnnl_status_t status = dnnl_primitive_attr_create(&m->attr);
 
     if (status == dnnl_success) /* the scratchpad is the caller's */
-        status = dnnl_primitive_attr_set_scratchpad_mode(*attr, dnnl_scratchpad_mode_user);
+        status = dnnl_primitive_attr_set_scratchpad_mode(m->attr, dnnl_scratchpad_mode_user);
     if (status == dnnl_success)
-        status = dnnl_post_ops_create(&ops);
-    if (status == dnnl_success && desc->add)
-        status = append_sum(ops);
-    if (status == dnnl_success && desc->activation == TN_RELU)
-        status = append_eltwise(ops, dnnl_eltwise_relu);
-    if (status == dnnl_success && desc->activation == TN_GELU)
-        status = append_eltwise(ops, dnnl_eltwise_gelu_erf);
-    if (status == dnnl_success)
-        status = dnnl_primitive_attr_set_post_ops(*attr, ops);
-    dnnl_post_ops_destroy(ops);
-    return status;
+        status = dnnl_post_ops_create(&m->ops);
+    if (status == dnnl_success && m->desc->add)
+        status = append_sum(m->ops);
+    if (status == dnnl_success && m->desc->activation == TN_RELU)
+        status = append_eltwise(m->ops, dnnl_eltwise_relu);
+    if (status == dnnl_success && m->desc->activation == TN_GELU)
+        status = append_eltwise(m->ops, dnnl_eltwise_gelu_erf);
+    return status == dnnl_success ? dnnl_primitive_attr_set_post_ops(m->attr, m->ops) : status;
 }
 
 static dnnl_status_t describe_matrix(dnnl_memory_desc_t *md, size_t rows, size_t cols,
@@ -148,24 +156,21 @@ static dnnl_status_t describe_matrix(dnnl_memory_desc_t *md, size_t rows, size_t
     return describe(md, dims, type, strides);
 }
 
-static dnnl_status_t make_description(dnnl_primitive_desc_t *pd, dnnl_engine_t engine,
-                                      const struct tn_matmul_desc *d, size_t rows, size_t cols,
-                                      const_dnnl_primitive_attr_t attr)
+static dnnl_status_t make_description(struct making *m)
 {
+    const struct tn_matmul_desc *const d = m->desc;
     const dnnl_data_type_t type = d->elements == TN_BF16 ? dnnl_bf16 : dnnl_f32;
-    dnnl_memory_desc_t md[DESCRIBED] = {0};
-    dnnl_status_t status = describe_matrix(&md[A], rows, d->k, type, d->lda, d->transpose_a);
+    const size_t rows = m->rows, cols = m->cols;
+    dnnl_status_t status = describe_matrix(&m->md[A], rows, d->k, type, d->lda, d->transpose_a);
 
     if (status == dnnl_success)
-        status = describe_matrix(&md[B], d->k, cols, type, d->ldb, d->transpose_b);
+        status = describe_matrix(&m->md[B], d->k, cols, type, d->ldb, d->transpose_b);
     if (status == dnnl_success)
-        status = describe_matrix(&md[C], rows, cols, dnnl_f32, d->ldc, false);
+        status = describe_matrix(&m->md[C], rows, cols, dnnl_f32, d->ldc, false);
     if (status == dnnl_success)
-        status = describe_matrix(&md[BIAS], 1, cols, dnnl_f32, cols, false);
-    if (status == dnnl_success)
-        status = plan_product(pd, engine, md, d->bias, attr);
-    forget(md);
-    return status;
+        status = describe_matrix(&m->md[BIAS], 1, cols, dnnl_f32, cols, false);
+    return status == dnnl_success ? plan_product(&m->pd, m->engine, m->md, d->bias, m->attr)
+                                  : status;
 }
 
 /* oneDNN's plain loops, named "ref:...", are slower than ours. */
@@ -177,25 +182,43 @@ static bool is_fast(const_dnnl_primitive_desc_t pd)
            strncmp(name, "ref", 3) != 0;
 }
 
+static dnnl_status_t make(void *context)
+{
+    struct making *const m = context;
+    dnnl_status_t status = make_attributes(m);
+
+    if (status == dnnl_success)
+        status = make_description(m);
+    if (status == dnnl_success)
+        status =
+            is_fast(m->pd) ? dnnl_primitive_create(&m->product, m->pd) : dnnl_unimplemented;
+    return status;
+}
+
 static dnnl_status_t make_product(dnnl_primitive_t *product, dnnl_engine_t engine,
                                   const struct tn_matmul_desc *desc, size_t rows, size_t cols)
 {
-    dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t pd = NULL;
-    dnnl_status_t status = make_attributes(&attr, desc);
+    struct making m = {.desc = desc, .engine = engine, .rows = rows, .cols = cols};
+    const dnnl_status_t status = tn_onednn_guarded(make, &m, MAKING_BYTES);
 
-    if (status == dnnl_success)
-        status = make_description(&pd, engine, desc, rows, cols, attr);
-    if (status == dnnl_success)
-        status = is_fast(pd) ? dnnl_primitive_create(product, pd) : dnnl_unimplemented;
-    dnnl_primitive_desc_destroy(pd);
-    dnnl_primitive_attr_destroy(attr);
+    *product = m.product;
+    dnnl_primitive_desc_destroy(m.pd);
+    forget(m.md);
+    dnnl_post_ops_destroy(m.ops);
+    dnnl_primitive_attr_destroy(m.attr);
     return status;
+}
+
+static dnnl_status_t make_engine(void *context)
+{
+    struct onednn *const own = context;
+
+    return dnnl_engine_create(&own->engine, dnnl_cpu, 0);
 }
 
 static dnnl_status_t make_products(struct onednn *own, const struct tn_matmul_desc *d)
 {
-    dnnl_status_t status = dnnl_engine_create(&own->engine, dnnl_cpu, 0);
+    dnnl_status_t status = tn_onednn_guarded(make_engine, own, MAKING_BYTES);
 
     for (size_t i = 0; status == dnnl_success && i < 4; i++) {
         const bool last_row = i / 2, last_col = i % 2;
@@ -253,7 +276,10 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     tn_onednn_alone_end(before);
     if (status != dnnl_success) {
         release(plan);
-        return tn_fail(err, status == dnnl_out_of_memory ? TARN_ENOMEM : TARN_EMACHINE,
+        if (status == dnnl_out_of_memory)
+            return tn_fail(err, TARN_ENOMEM,
+                           "not enough memory for a matrix product by oneDNN");
+        return tn_fail(err, TARN_EMACHINE,
                        "backend: oneDNN has no fast product of these types on this machine");
     }
     plan->scratch = own->scratch ? own->scratch * plan->host->threads + TN_ALIGN - 1 : 0;
@@ -293,6 +319,10 @@ static dnnl_status_t run_product(dnnl_primitive_t product, const struct job *job
     return tn_onednn_run(product, own->engine, of, sizeof of / sizeof of[0]);
 }
 
+enum { ATTEMPTS = 3 };
+
+/* The small objects of a run come from malloc, which may lack memory for a moment. Sums by the
+ * definition, which needs none, are in another order: the caller hears of it. */
 static void run_part(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
@@ -304,8 +334,11 @@ static void run_part(void *arg, size_t index, size_t thread)
                                       tn_min(own->cols, d->n - col)};
     const dnnl_primitive_t product = own->products[i == own->down - 1][j == own->across - 1];
 
-    if (run_product(product, job, part, thread) != dnnl_success)
-        tn_matmul_plain_part(job->plan, job->arrays, part); /* no memory: it needs none */
+    for (size_t attempt = 0; attempt < ATTEMPTS; attempt++)
+        if (run_product(product, job, part, thread) == dnnl_success)
+            return;
+    tn_matmul_plain_part(job->plan, job->arrays, part);
+    tn_matmul_lose();
 }
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)

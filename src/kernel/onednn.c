@@ -5,12 +5,15 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <unwind.h>
 #if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
 #include <omp.h>
 #endif
 
-enum { ARRAYS_MOST = 5 };
+enum { ARRAYS_MOST = 5, RUN_BYTES = 4096 };
 
 /* ---- threads ------------------------------------------------------------ */
 
@@ -45,6 +48,68 @@ void tn_onednn_alone_end(int before)
 #error                                                                                         \
     "oneDNN must have been built for OpenMP or for one thread; configure with TARN_ONEDNN=OFF"
 #endif
+
+/* ---- exceptions --------------------------------------------------------- */
+
+/* Unwinding asks the personality of each frame, by the C++ ABI: first whether it catches the
+ * exception, then, after the frames below were cleaned up, to continue there. */
+static _Thread_local struct {
+    jmp_buf *landing;
+    struct _Unwind_Exception *exception;
+} guard;
+
+_Unwind_Reason_Code tn_onednn_personality(int version, _Unwind_Action actions,
+                                          _Unwind_Exception_Class kind,
+                                          struct _Unwind_Exception *exception,
+                                          struct _Unwind_Context *frame);
+
+__attribute__((used)) _Unwind_Reason_Code
+tn_onednn_personality(int version, _Unwind_Action actions, _Unwind_Exception_Class kind,
+                      struct _Unwind_Exception *exception, struct _Unwind_Context *frame)
+{
+    (void)version, (void)kind, (void)frame;
+    if (actions & _UA_FORCE_UNWIND) /* the thread is being cancelled */
+        return _URC_CONTINUE_UNWIND;
+    if (actions & _UA_SEARCH_PHASE)
+        return _URC_HANDLER_FOUND;
+    guard.exception = exception;
+    longjmp(*guard.landing, 1);
+}
+
+/* The frame that has this personality, encoded as the distance to it in 4 bytes. */
+__attribute__((noinline)) static dnnl_status_t catching(dnnl_status_t (*call)(void *),
+                                                        void *context)
+{
+    __asm__ volatile(".cfi_personality 0x1b, tn_onednn_personality");
+    const dnnl_status_t status = call(context);
+
+    __asm__ volatile(""); /* after the call: it is not made by a jump */
+    return status;
+}
+
+static bool has_memory(size_t bytes)
+{
+    void *volatile some = malloc(bytes); /* volatile: it is not optimised away */
+
+    free(some);
+    return some != NULL;
+}
+
+dnnl_status_t tn_onednn_guarded(dnnl_status_t (*call)(void *), void *context, size_t bytes)
+{
+    jmp_buf here, *const outer = guard.landing;
+    dnnl_status_t status = dnnl_out_of_memory;
+
+    if (!has_memory(bytes))
+        return status;
+    guard.landing = &here;
+    if (setjmp(here) == 0)
+        status = catching(call, context);
+    else
+        _Unwind_DeleteException(guard.exception);
+    guard.landing = outer;
+    return status;
+}
 
 /* ---- arguments ---------------------------------------------------------- */
 
@@ -83,45 +148,51 @@ static dnnl_status_t place(dnnl_memory_t *memory, dnnl_primitive_t primitive,
               : dnnl_runtime_error;
 }
 
+struct running {
+    dnnl_primitive_t primitive;
+    dnnl_engine_t engine;
+    const struct tn_onednn_array *arrays;
+    size_t count;
+    dnnl_stream_t stream;
+    dnnl_exec_arg_t args[ARRAYS_MOST];
+    int placed;
+};
+
+static dnnl_status_t run(void *context)
+{
+    struct running *const r = context;
+    dnnl_status_t status = dnnl_stream_create(&r->stream, r->engine, dnnl_stream_default_flags);
+
+    for (size_t i = 0; status == dnnl_success && i < r->count; i++) {
+        dnnl_exec_arg_t *const arg = &r->args[r->placed];
+
+        if (!r->arrays[i].at)
+            continue;
+        arg->arg = r->arrays[i].argument;
+        status = place(&arg->memory, r->primitive, r->engine, &r->arrays[i]);
+        if (status == dnnl_success)
+            r->placed++;
+    }
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(r->primitive, r->stream, r->placed, r->args);
+    return status == dnnl_success ? dnnl_stream_wait(r->stream) : status;
+}
+
 /* Some kernels of oneDNN use the stack pointer as a register for data. The frame of a signal
  * that a handler of the program is called with would then be written over the heap, so that
  * signals wait until the kernel has ended. */
-static dnnl_status_t execute(dnnl_primitive_t primitive, dnnl_stream_t stream, int count,
-                             const dnnl_exec_arg_t *args)
+static dnnl_status_t run_alone(struct running *r)
 {
     sigset_t all, before;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    dnnl_status_t status = dnnl_primitive_execute(primitive, stream, count, args);
+    const dnnl_status_t status = tn_onednn_guarded(run, r, RUN_BYTES);
 
-    if (status == dnnl_success)
-        status = dnnl_stream_wait(stream);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return status;
-}
-
-static dnnl_status_t run_alone(dnnl_primitive_t primitive, dnnl_engine_t engine,
-                               const struct tn_onednn_array *arrays, size_t count)
-{
-    dnnl_exec_arg_t args[ARRAYS_MOST];
-    int placed = 0;
-    dnnl_stream_t stream = NULL;
-    dnnl_status_t status = dnnl_stream_create(&stream, engine, dnnl_stream_default_flags);
-
-    for (size_t i = 0; status == dnnl_success && i < count; i++) {
-        if (!arrays[i].at)
-            continue;
-        args[placed].arg = arrays[i].argument;
-        status = place(&args[placed].memory, primitive, engine, &arrays[i]);
-        if (status == dnnl_success)
-            placed++;
-    }
-    if (status == dnnl_success)
-        status = execute(primitive, stream, placed, args);
-    while (placed > 0)
-        dnnl_memory_destroy(args[--placed].memory);
-    dnnl_stream_destroy(stream);
+    while (r->placed > 0)
+        dnnl_memory_destroy(r->args[--r->placed].memory);
+    dnnl_stream_destroy(r->stream);
     return status;
 }
 
@@ -129,9 +200,11 @@ dnnl_status_t tn_onednn_run(dnnl_primitive_t primitive, dnnl_engine_t engine,
                             const struct tn_onednn_array *arrays, size_t count)
 {
     const int before = tn_onednn_alone_begin();
+    struct running running = {
+        .primitive = primitive, .engine = engine, .arrays = arrays, .count = count};
 
     assert(count <= ARRAYS_MOST);
-    const dnnl_status_t status = run_alone(primitive, engine, arrays, count);
+    const dnnl_status_t status = run_alone(&running);
 
     tn_onednn_alone_end(before);
     return status;

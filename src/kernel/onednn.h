@@ -16,6 +16,13 @@
 int tn_onednn_alone_begin(void);
 void tn_onednn_alone_end(int before);
 
+/* Makes a call for which oneDNN allocates some of `bytes`. Without memory oneDNN throws a C++
+ * exception, which would end the process, and in a few places crashes: so there must be memory
+ * before it is called, and an exception becomes dnnl_out_of_memory. What `call` had made by
+ * then is in *context. */
+dnnl_status_t tn_onednn_guarded(dnnl_status_t (*call)(void *context), void *context,
+                                size_t bytes);
+
 /* Of an argument, DNNL_ARG_...; rounded up to whole TN_ALIGN. */
 size_t tn_onednn_bytes_of(dnnl_primitive_t primitive, int argument);
 

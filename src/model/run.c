@@ -385,10 +385,12 @@ tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t
         (status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
         (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK)
         return status;
+    const size_t lost = tn_matmul_lost();
+
     tn_run_lengths(run, lengths);
     tn_run_forward(run, symbols);
     *outputs = run->outputs;
-    return TARN_OK;
+    return tn_matmul_check(lost, err);
 }
 
 tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *frames,
@@ -402,8 +404,10 @@ tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *f
         (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK ||
         (status = tn_frames_check(run, frames, run->T, lengths, err)) != TARN_OK)
         return status;
+    const size_t lost = tn_matmul_lost();
+
     tn_run_lengths(run, lengths);
     tn_run_forward_frames(run, frames);
     *outputs = run->outputs;
-    return TARN_OK;
+    return tn_matmul_check(lost, err);
 }

@@ -157,7 +157,8 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
 tarn_status tn_batch_score(tarn_run *longest, const struct tn_sequence_score *sequences,
                            tarn_score *score, const tarn_batch *batch, tarn_error *err)
 {
-    const tarn_status status = tn_batch_check(longest, batch, NULL, err);
+    const size_t lost = tn_matmul_lost();
+    tarn_status status = tn_batch_check(longest, batch, NULL, err);
     struct tn_loss loss;
 
     if (status != TARN_OK)
@@ -166,6 +167,8 @@ tarn_status tn_batch_score(tarn_run *longest, const struct tn_sequence_score *se
 
     run->dropout = 0.0;
     tn_batch_loss(run, &loss, batch, 0.0f);
+    if ((status = tn_matmul_check(lost, err)) != TARN_OK)
+        return status;
     score->loss += loss.loss;
     score->correct += loss.correct;
     score->weight += loss.weight;

@@ -205,8 +205,11 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
     t->weight = 0.0;
     if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
         return status;
+    const size_t lost = tn_matmul_lost();
     const struct tn_loss loss = sum_gradients(t, batches, count, weight);
 
+    if ((status = tn_matmul_check(lost, err)) != TARN_OK)
+        return status;
     t->weight = weight;
     *gradients = (tarn_gradients){
         .values = t->g,
