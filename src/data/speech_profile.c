@@ -103,10 +103,10 @@ static bool is_array(const struct tn_json_value *value)
 
 static bool read_bands(float *values, const struct tn_json_value *list, bool positive)
 {
-    const struct tn_json_value *at = list + (list != NULL);
-
     if (!is_array(list) || list->size != TN_MEL_BANDS)
         return false;
+    const struct tn_json_value *at = list + 1;
+
     for (size_t b = 0; b < TN_MEL_BANDS; b++, at = tn_json_next(at)) {
         double number = 0.0;
 
@@ -129,11 +129,11 @@ static tarn_status read_symbols(struct tn_symbols *symbols, const struct tn_json
                                 const char *source, tarn_error *err)
 {
     const size_t count = is_array(list) ? list->size : 0;
-    const struct tn_json_value *at = list + (list != NULL);
     const char *before = "";
 
     if (count == 0 || count >= TN_SYMBOLS_MOST)
         return damaged(source, "has no list of symbols, or one that is too long", err);
+    const struct tn_json_value *at = list + 1;
     const char **const names = malloc(count * sizeof *names);
     tarn_status status =
         names ? TARN_OK : tn_fail(err, TARN_ENOMEM, "not enough memory for symbols");

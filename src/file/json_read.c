@@ -378,7 +378,7 @@ void tn_json_free(struct tn_json *json)
 const struct tn_json_value *tn_json_get(const struct tn_json_value *object, const char *key)
 {
     const size_t pairs = object && object->kind == TN_JSON_OBJECT ? object->size : 0;
-    const struct tn_json_value *at = object + (object != NULL);
+    const struct tn_json_value *at = pairs > 0 ? object + 1 : NULL;
 
     for (size_t i = 0; i < pairs; i++, at = tn_json_next(at + 1))
         if (strcmp(at->text, key) == 0)

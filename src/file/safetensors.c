@@ -73,10 +73,11 @@ static tarn_status parse_json(struct tn_json *header, const char *text, size_t l
 static tarn_status read_metadata(struct tn_safetensors *s, const struct reading *r)
 {
     const struct tn_json_value *const object = tn_json_get(s->header.root, tn_metadata_key);
-    const struct tn_json_value *key = object + (object != NULL);
 
     if (!object)
         return TARN_OK;
+    const struct tn_json_value *key = object + 1;
+
     if (object->kind != TN_JSON_OBJECT)
         return tn_fail_path(r->err, TARN_EFORMAT, r->path, "%s is not a JSON object",
                             tn_metadata_key);
