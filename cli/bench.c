@@ -7,9 +7,9 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "files.h"
+#include "output.h"
 #include "plot.h"
 #include "progress.h"
 
@@ -154,28 +154,13 @@ static struct {
     size_t count, room, results; /* results: records that were not skipped */
     FILE *csv;                   /* NULL: none */
     char path[PATH];             /* of the CSV */
-    char temporary[PATH + 8];    /* that becomes it; "": it is written itself */
 } output;
 
-static void remove_temporary(void)
-{
-    if (*output.temporary)
-        remove(output.temporary);
-}
-
-/* Rows go beside the CSV until all are there: those of an earlier run stay until then. A device
- * is written itself. */
 static void open_csv(void)
 {
-    struct stat about;
-    const bool is_device = stat(output.path, &about) == 0 && !S_ISREG(about.st_mode);
-
-    if (!is_device)
-        snprintf(output.temporary, sizeof output.temporary, "%s.tmp", output.path);
-    output.csv = fopen(is_device ? output.path : output.temporary, "w");
+    output.csv = output_open(output.path);
     if (!output.csv)
         fail("%s: %s", output.path, strerror(errno));
-    atexit(remove_temporary);
 }
 
 /* The numbers of "fig1.svg" go to "fig1.csv". */
@@ -199,10 +184,8 @@ static void open_output(const struct bench_run *run)
 
 static void finish_csv(void)
 {
-    if (!close_written(output.csv) ||
-        (*output.temporary && rename(output.temporary, output.path) != 0))
-        fail("cannot write %s", output.path);
-    *output.temporary = '\0';
+    if (!output_close(output.csv))
+        fail("%s: %s", output.path, strerror(errno));
 }
 
 static void print_head(const struct bench_run *run)

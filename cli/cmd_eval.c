@@ -67,10 +67,15 @@ static tarn_settings settings_of(const struct options *o, const tarn_config *con
         refuse("%s: the model has no task to evaluate; import it with --task", o->model);
     if (o->length && config->frames > 0)
         refuse("--length cannot be used with a speech model: every utterance has its own");
-    if (!is_folder(o->model) ||
-        tarn_train_settings(&of_folder, &settings, o->model, NULL) != TARN_OK) {
+    const tarn_status status =
+        is_folder(o->model) ? tarn_train_settings(&of_folder, &settings, o->model, &failure)
+                            : TARN_EUNKNOWN;
+
+    if (status == TARN_EUNKNOWN) {
         must(tarn_settings_start(&settings, config->task, &failure));
         settings.eval_batches = 0;
+    } else if (status != TARN_OK) {
+        fail("%s", failure.text);
     }
     args_set_fields(rows, o, set, &settings);
     return settings;

@@ -9,6 +9,7 @@
 
 #include "curve.h"
 #include "files.h"
+#include "output.h"
 #include "plot.h"
 
 enum { PATH = TARN_PATH_SIZE + 8 };
@@ -80,13 +81,13 @@ static void write_csv(const char *picture, const struct curve *runs, size_t coun
     char path[PATH];
 
     snprintf(path, sizeof path, "%.*s.csv", (int)strlen(picture) - 4, picture);
-    FILE *const file = fopen(path, "w");
+    FILE *const file = output_open(path);
 
     if (file)
         fprintf(file, "run,update,loss,smoothed_loss,validation_loss,%s\n", metric);
     for (size_t i = 0; file && i < count; i++)
         put_run(file, &runs[i]);
-    if (!file || !close_written(file))
+    if (!file || !output_close(file))
         fail("%s: %s", path, strerror(errno));
 }
 

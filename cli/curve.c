@@ -69,10 +69,13 @@ static void find_metric(struct curve *c, json_t *validation)
 /* Of a run that was killed the last line may be half a one: what cannot be read is left out. */
 static bool take_json(struct curve *c, const char *line)
 {
-    json_t *const object = json_loads(line, 0, NULL);
+    json_error_t error;
+    json_t *const object = json_loads(line, 0, &error);
     const json_t *const update = json_object_get(object, "update");
     const bool has_update = json_is_integer(update);
 
+    if (!object && json_error_code(&error) == json_error_out_of_memory)
+        fail("not enough memory for a line of the log");
     if (has_update) {
         struct curve_point *const point = point_at(c, (uint64_t)json_integer_value(update));
 
@@ -138,18 +141,22 @@ static bool read_lines(struct curve *c, const char *path)
 {
     char *line = NULL;
     size_t size = 0;
+    bool goes_on = true;
     FILE *const file = fopen(path, "r");
 
     if (!file) {
         warn("%s: %s", path, strerror(errno));
         return false;
     }
-    while (getline(&line, &size, file) > 0 &&
-           (*line == '{' ? take_json(c, line) : take_csv(c, line)))
-        ;
+    while (goes_on && getline(&line, &size, file) > 0)
+        goes_on = *line == '{' ? take_json(c, line) : take_csv(c, line);
+    const bool is_read = !goes_on || feof(file);
+
+    if (!is_read)
+        warn("%s: %s", path, strerror(errno));
     free(line);
     fclose(file);
-    return true;
+    return is_read;
 }
 
 /* Means over neighbours on both sides, so that the line does not lag: as many before as after,

@@ -7,6 +7,7 @@
 
 #include "cmd_generate.h"
 #include "json_line.h"
+#include "output.h"
 
 enum { SYMBOL_TEXT = 16 }; /* longest text of a symbol, see tarn_task_decode() */
 
@@ -36,7 +37,7 @@ void sink_open(struct sink *sink, size_t streams, size_t room)
         if (!sink->symbols)
             fail_at(sink, "not enough memory for the symbols of all streams");
     }
-    sink->out = sink->path ? fopen(sink->path, "wb") : stdout;
+    sink->out = sink->path ? output_open(sink->path) : stdout;
     if (!sink->out)
         fail_at(sink, strerror(errno));
     sink->terminal = isatty(fileno(sink->out));
@@ -125,7 +126,7 @@ void sink_finish(struct sink *sink, double seconds)
     if (sink->at_once && sink->terminal && sink->last != '\n')
         fputc('\n', sink->out); /* the shell's line is its own */
     check_written(sink);
-    if (sink->out != stdout)
-        fclose(sink->out);
+    if (sink->out != stdout && !output_close(sink->out))
+        fail_at(sink, strerror(errno));
     free(sink->symbols);
 }

@@ -61,6 +61,19 @@ void plot_styles(FILE *gnuplot, size_t count)
                 colours[i % styles], points[i % styles]);
 }
 
+/* gnuplot writes beside a picture that is there, which stays until all of the new one is. */
+struct beside {
+    char path[TARN_PATH_SIZE + 40];
+};
+
+static struct beside beside(const char *path)
+{
+    struct beside beside;
+
+    snprintf(beside.path, sizeof beside.path, "%s.tmp", path);
+    return beside;
+}
+
 static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
 {
     if (words_end_in(path, ".svg"))
@@ -74,7 +87,7 @@ static void put_terminal(FILE *gnuplot, const char *path, int width, int height)
                 "fontscale 1.1 linewidth 1.5 pointscale 1.5\n",
                 width + width / 2, height + height / 2);
     fprintf(gnuplot, "set output ");
-    plot_quoted(gnuplot, path);
+    plot_quoted(gnuplot, beside(path).path);
     fprintf(gnuplot, "\n");
 }
 
@@ -97,8 +110,9 @@ FILE *plot_open(const char *path, int width, int height)
 bool plot_close(FILE *gnuplot, const char *path)
 {
     fprintf(gnuplot, "unset output\n");
-    if (pclose(gnuplot) == 0)
+    if (pclose(gnuplot) == 0 && rename(beside(path).path, path) == 0)
         return true;
+    unlink(beside(path).path);
     warn("gnuplot could not write %s", path);
     return false;
 }

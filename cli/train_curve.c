@@ -3,7 +3,6 @@
  * folder: loss.csv and, with gnuplot, loss.svg. Neither is written over files of somebody else.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +10,7 @@
 
 #include "cmd_train.h"
 #include "curve.h"
-#include "files.h"
+#include "output.h"
 #include "words.h"
 
 enum { PATH = TARN_PATH_SIZE + 32 };
@@ -32,7 +31,8 @@ static bool warn_unchanged(const char *path)
     return false;
 }
 
-/* Whether a file is not there, empty or was written here. */
+/* Whether a file is not there, empty or was written here. False, with errno: it cannot be read.
+ */
 static bool is_ours(const char *path)
 {
     char begin[sizeof header] = "";
@@ -40,10 +40,25 @@ static bool is_ours(const char *path)
 
     if (!file)
         return errno == ENOENT;
+    errno = 0;
     const size_t got = fread(begin, 1, sizeof header - 1, file);
+    const int number = ferror(file) ? errno : 0;
 
     fclose(file);
-    return got == 0 || strcmp(begin, header) == 0;
+    errno = number;
+    return !number && (got == 0 || strcmp(begin, header) == 0);
+}
+
+/* Says why not. */
+static bool is_replaceable(const char *path)
+{
+    errno = 0;
+    if (is_link(path) || (!is_ours(path) && errno == 0))
+        return warn_unchanged(path);
+    if (errno == 0 || errno == ENOENT)
+        return true;
+    warn("%s: %s", path, strerror(errno));
+    return false;
 }
 
 /* Of a folder with a log the library says what it is. */
@@ -69,10 +84,9 @@ static bool write_csv(const struct curve *c, const struct train_options *o)
     char path[PATH];
 
     snprintf(path, sizeof path, "%s/loss.csv", o->folder);
-    if (is_link(path) || !is_ours(path))
-        return warn_unchanged(path);
-    const int opened = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-    FILE *const file = opened >= 0 ? fdopen(opened, "w") : NULL;
+    if (!is_replaceable(path))
+        return false;
+    FILE *const file = output_open(path);
 
     if (file)
         fprintf(file, "%s%s\n", header, tarn_task_metric(o->settings.task));
@@ -84,7 +98,7 @@ static bool write_csv(const struct curve *c, const struct train_options *o)
         curve_put_number(file, c->points[i].metric);
         fputc('\n', file);
     }
-    if (file && close_written(file))
+    if (file && output_close(file))
         return true;
     warn("%s: %s", path, strerror(errno));
     return false;

@@ -242,7 +242,8 @@ static void resume(struct train_options *o, const char *task)
     if (o->preset)
         refuse("--preset cannot be used with --resume, which continues the model of the "
                "folder");
-    must(tarn_train_settings(&o->config, &o->settings, o->folder, &failure));
+    if (tarn_train_settings(&o->config, &o->settings, o->folder, &failure) != TARN_OK)
+        fail("%s", failure.text);
     if (!same_task(o, task))
         refuse("%s was started with task '%s'; use that task to resume it", o->folder,
                o->settings.task);

@@ -272,7 +272,8 @@ typedef struct tarn_train_desc {
 TARN_API tarn_status tarn_train(const tarn_config *config, const tarn_settings *settings,
                                 const tarn_train_desc *desc, tarn_error *err);
 
-/* Reads configuration and settings from the last checkpoint in a folder that is not damaged. */
+/* Reads configuration and settings from the last checkpoint in a folder that is not damaged.
+ * TARN_EUNKNOWN: there is none. */
 TARN_API tarn_status tarn_train_settings(tarn_config *config, tarn_settings *settings,
                                          const char *folder, tarn_error *err);
 

@@ -6,10 +6,7 @@
 
 #include "file/file_bytes.h"
 
-enum {
-    PIECE = 4096,           /* samples of a file that are in memory at once */
-    SNDFILE_MOST = 1 << 20, /* bytes that libsndfile allocates for a file */
-};
+enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
 
 const char tn_features_version[] = "log-mel 1";
 
@@ -205,18 +202,7 @@ static tarn_status read_once(struct tn_frames *frames, const char *path, double 
     return status;
 }
 
-/* Whether there is memory for what libsndfile allocates. */
-static bool has_memory(void)
-{
-    void *const some = malloc(SNDFILE_MOST);
-
-    free(some);
-    return some != NULL;
-}
-
-/* libsndfile crashes or reports a file as damaged if it runs out of memory, and keeps no reason
- * that a thread could trust. So there must be memory for it before it is called, and what looks
- * damaged is read again: a file that is damaged is so twice. */
+/* As tn_audio_has_memory() says. */
 tarn_status tn_features_read(struct tn_frames *frames, const char *path, double speed,
                              size_t most, tarn_error *err)
 {
@@ -224,7 +210,7 @@ tarn_status tn_features_read(struct tn_frames *frames, const char *path, double 
 
     *frames = (struct tn_frames){0};
     for (int attempt = 0; attempt < 2 && status == TARN_EFORMAT; attempt++)
-        status = has_memory()
+        status = tn_audio_has_memory()
                      ? read_once(frames, path, speed, most, err)
                      : tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to read audio");
     return status;

@@ -14,7 +14,7 @@
 
 #include "file/file_bytes.h"
 
-enum { MIXING = 8192, CHANNELS_MOST = 64 };
+enum { MIXING = 8192, CHANNELS_MOST = 64, SNDFILE_MOST = 1 << 20 };
 
 static const float loudest = 4294967296.0f; /* its square, summed over a window, is finite */
 
@@ -24,6 +24,8 @@ void tarn_audio_close(tarn_audio *audio)
         return;
     if (audio->file)
         sf_close(audio->file);
+    if (audio->descriptor >= 0)
+        close(audio->descriptor);
     free(audio->path);
     free(audio->mixing);
     free(audio);
@@ -66,13 +68,76 @@ static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error 
     return TARN_OK;
 }
 
-/* libsndfile closes the descriptor with its file, and also where it cannot open it. Why it
- * cannot is left unsaid: it keeps the reason in one place for all threads. */
-static tarn_status open_form(tarn_audio *audio, int file, SF_INFO info, tarn_error *err)
+/* Whatever libsndfile makes of a failure to read, its reason is kept. */
+static tarn_status refuse_read(const tarn_audio *audio, tarn_error *err)
+{
+    return tn_fail_path(err, TARN_EIO, audio->path, "%s", strerror(audio->error));
+}
+
+static sf_count_t seek_file(sf_count_t at, int whence, void *context)
+{
+    tarn_audio *const audio = context;
+    const off_t place = lseek(audio->descriptor, at, whence);
+
+    if (place < 0 && errno != EINVAL) /* which is a header's fault */
+        audio->error = errno;
+    return place;
+}
+
+static sf_count_t tell_file(void *context)
+{
+    return seek_file(0, SEEK_CUR, context);
+}
+
+static sf_count_t measure_file(void *context)
+{
+    tarn_audio *const audio = context;
+    struct stat about;
+
+    if (fstat(audio->descriptor, &about) == 0)
+        return about.st_size;
+    audio->error = errno;
+    return 0;
+}
+
+static sf_count_t read_file(void *to, sf_count_t count, void *context)
+{
+    tarn_audio *const audio = context;
+    sf_count_t done = 0;
+
+    while (done < count) {
+        const ssize_t got = read(audio->descriptor, (char *)to + done, (size_t)(count - done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            audio->error = errno;
+        if (got <= 0)
+            break;
+        done += got;
+    }
+    return done;
+}
+
+/* A file is read through us, so that an error of the system is not taken for the file's end. A
+ * stream, which cannot be measured, is read by libsndfile itself, which closes it. */
+static void *open_sound(tarn_audio *audio, int stream, SF_INFO *info)
+{
+    SF_VIRTUAL_IO calls = {measure_file, seek_file, read_file, NULL, tell_file};
+
+    return stream < 0 ? sf_open_virtual(&calls, SFM_READ, info, audio)
+                      : sf_open_fd(stream, SFM_READ, info, SF_TRUE);
+}
+
+/* Why libsndfile cannot open it is left unsaid: it keeps the reason in one place for all
+ * threads. */
+static tarn_status open_form(tarn_audio *audio, int stream, SF_INFO info, tarn_error *err)
 {
     const bool raw = info.format != 0;
 
-    audio->file = sf_open_fd(file, SFM_READ, &info, SF_TRUE);
+    audio->file = open_sound(audio, stream, &info);
+    if (audio->error)
+        return refuse_read(audio, err);
     if (!audio->file)
         return tn_fail_path(
             err, TARN_EFORMAT, audio->path,
@@ -86,16 +151,12 @@ static tarn_status open_form(tarn_audio *audio, int file, SF_INFO info, tarn_err
 /* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
 static tarn_status open_file(tarn_audio *audio, tarn_error *err)
 {
-    const int file = open(audio->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-
-    if (file < 0)
+    audio->descriptor = open(audio->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (audio->descriptor < 0)
         return tn_fail_errno(err, audio->path);
-    const tarn_status status = check_file(file, audio->path, err);
+    const tarn_status status = check_file(audio->descriptor, audio->path, err);
 
-    if (status == TARN_OK)
-        return open_form(audio, file, (SF_INFO){0}, err);
-    close(file);
-    return status;
+    return status == TARN_OK ? open_form(audio, -1, (SF_INFO){0}, err) : status;
 }
 
 static tarn_status open_stream(tarn_audio *audio, int file, size_t raw_rate, tarn_error *err)
@@ -115,15 +176,14 @@ static tarn_status open_stream(tarn_audio *audio, int file, size_t raw_rate, tar
     return open_form(audio, own, raw_rate > 0 ? raw : (SF_INFO){0}, err);
 }
 
-tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
-                            size_t raw_rate, tarn_error *err)
+static tarn_status open_once(tarn_audio **audio, const char *path, int descriptor,
+                             size_t raw_rate, tarn_error *err)
 {
     tarn_status status;
 
-    if (!audio)
-        return tn_fail(err, TARN_EINVAL, "audio must not be NULL");
     *audio = calloc(1, sizeof **audio);
     if (*audio) {
+        (*audio)->descriptor = -1;
         (*audio)->path = strdup(path ? path : "standard input");
         (*audio)->mixing = malloc(MIXING * sizeof *(*audio)->mixing);
     }
@@ -135,6 +195,30 @@ tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor
         tarn_audio_close(*audio);
         *audio = NULL;
     }
+    return status;
+}
+
+bool tn_audio_has_memory(void)
+{
+    void *const some = malloc(SNDFILE_MOST);
+
+    free(some);
+    return some != NULL;
+}
+
+tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
+                            size_t raw_rate, tarn_error *err)
+{
+    const int attempts = path ? 2 : 1; /* a stream cannot be read again */
+    tarn_status status = TARN_EFORMAT;
+
+    if (!audio)
+        return tn_fail(err, TARN_EINVAL, "audio must not be NULL");
+    *audio = NULL;
+    for (int i = 0; i < attempts && status == TARN_EFORMAT; i++)
+        status = tn_audio_has_memory()
+                     ? open_once(audio, path, descriptor, raw_rate, err)
+                     : tn_fail(err, TARN_ENOMEM, "not enough memory to read audio");
     return status;
 }
 
@@ -170,6 +254,8 @@ static tarn_status check_end(const tarn_audio *audio, tarn_error *err)
 {
     SF_INFO info = {0};
 
+    if (audio->error)
+        return refuse_read(audio, err);
     if (sf_error(audio->file) != SF_ERR_NO_ERROR)
         return tn_fail_path(err, TARN_EFORMAT, audio->path, "damaged after sample %llu: %.80s",
                             (unsigned long long)audio->done, sf_strerror(audio->file));

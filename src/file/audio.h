@@ -19,8 +19,15 @@
 
 enum { TN_AUDIO_RATE_LEAST = 1000, TN_AUDIO_RATE_MOST = 1000000 };
 
+/* Whether there is memory for what libsndfile allocates. Without, it crashes or reports a file
+ * as damaged, and keeps no reason that a thread could trust. So there must be memory before it
+ * is called, and what looks damaged is read again: a file that is damaged is so twice. */
+bool tn_audio_has_memory(void);
+
 struct tarn_audio {
-    void *file; /* libsndfile's; NULL: not open */
+    void *file;     /* libsndfile's; NULL: not open */
+    int descriptor; /* of a file, which libsndfile reads through us; -1: it has its own */
+    int error;      /* why reading failed, an errno; 0: it did not */
     char *path;
     float *mixing; /* samples of all channels */
     size_t rate, channels;

@@ -290,7 +290,7 @@ tarn_status tn_file_writer_read(struct tn_file_writer *writer, void *data, size_
 /* A rename is on the disk once its folder is. A folder that may be written but not read cannot
  * be opened, and some file systems cannot sync a folder: then the system's own time is all
  * there is. */
-static int sync_folder(const char *folder)
+int tn_sync_folder(const char *folder)
 {
     const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int reason = 0;
@@ -325,7 +325,7 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
 
     if (status != TARN_OK)
         return status;
-    const int reason = sync_folder(writer->folder);
+    const int reason = tn_sync_folder(writer->folder);
 
     if (reason)
         tn_fail_path(err, TARN_EIO, writer->path,

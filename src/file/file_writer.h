@@ -62,6 +62,10 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
  * what can be made again, and can be recognised as incomplete. */
 tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err);
 
+/* Puts the names in a folder on the disk; 0 or an errno. A folder that cannot be opened or
+ * synced has the system's own time. */
+int tn_sync_folder(const char *folder);
+
 /* All of a file at once: open, put, commit. */
 tarn_status tn_file_write(const char *path, const void *data, size_t bytes, tarn_error *err);
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "file/file_bytes.h"
+#include "file/file_writer.h"
 
 enum { LIST_MOST = 256 << 20 };
 
@@ -19,15 +20,51 @@ bool tn_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+/* The folder that a path is in; free() it. NULL: no memory. */
+static char *parent_of(const char *path)
+{
+    size_t length = strlen(path);
+    char *const parent = malloc(length + 2);
+
+    if (!parent)
+        return NULL;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    strcpy(parent, ".");
+    if (length > 0) {
+        memcpy(parent, path, length);
+        parent[length] = '\0';
+    }
+    return parent;
+}
+
+static tarn_status make_folder(const char *path, const char *parent, tarn_error *err)
+{
+    int why = mkdir(path, 0777) == 0 ? 0 : errno;
+
+    if (why && !(why == EEXIST && tn_is_folder(path)))
+        return tn_fail_path(err, TARN_EIO, path, "%s; cannot create a folder there",
+                            strerror(why));
+    why = tn_sync_folder(parent);
+    return why ? tn_fail_path(err, TARN_EIO, path,
+                              "is there, but the folder it is in could not be synced: %s",
+                              strerror(why))
+               : TARN_OK;
+}
+
+/* What is in a folder is lost with the folder's own name. */
 tarn_status tn_make_folder(const char *path, tarn_error *err)
 {
-    if (mkdir(path, 0777) == 0)
-        return TARN_OK;
-    const int why = errno;
+    char *const parent = parent_of(path);
 
-    if (why == EEXIST && tn_is_folder(path))
-        return TARN_OK;
-    return tn_fail_path(err, TARN_EIO, path, "%s; cannot create a folder there", strerror(why));
+    if (!parent)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
+    const tarn_status status = make_folder(path, parent, err);
+
+    free(parent);
+    return status;
 }
 
 void tn_paths_free(struct tn_paths *paths)

@@ -7,7 +7,8 @@
 
 bool tn_is_folder(const char *path);
 
-/* Makes a folder if it is not there; its parent must be. */
+/* Makes a folder if it is not there; its parent must be. After TARN_OK it is there even if
+ * power fails in the next moment. */
 tarn_status tn_make_folder(const char *path, tarn_error *err);
 
 /* Zeros are an empty one. */

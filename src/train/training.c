@@ -101,26 +101,29 @@ static tarn_status open_whole(struct tn_safetensors *file, uint64_t *update, con
                               tarn_error *cause, tarn_error *err)
 {
     uint64_t below = UINT64_MAX;
+    bool found;
+    tarn_status status;
 
     *cause = (tarn_error){0};
-    while (tn_folder_last_below(folder, below, update)) {
+    while ((status = tn_folder_last(folder, below, &found, update, err)) == TARN_OK && found) {
         char path[TN_FOLDER_PATH];
-        tarn_error found;
+        tarn_error wrong;
 
         tn_folder_checkpoint(path, folder, *update);
-        const tarn_status status = tn_safetensors_read(file, path, &found);
-
+        status = tn_safetensors_read(file, path, &wrong);
         if (status == TARN_OK)
             return TARN_OK;
         if (status != TARN_EFORMAT)
-            return tn_fail(err, status, "%s", found.text);
+            return tn_fail(err, status, "%s", wrong.text);
         if (below == UINT64_MAX)
-            *cause = found;
+            *cause = wrong;
         below = *update;
     }
+    if (status != TARN_OK)
+        return status;
     if (cause->status != TARN_OK)
         return tn_fail(err, TARN_EFORMAT, "%.200s; no other checkpoint is whole", cause->text);
-    return tn_fail(err, TARN_EIO, "%s: has no checkpoint to resume from", folder);
+    return tn_fail(err, TARN_EUNKNOWN, "%s: has no checkpoint to resume from", folder);
 }
 
 /* The last checkpoint; if it is damaged, one before it is taken only if the caller allows that,
@@ -128,7 +131,8 @@ static tarn_status open_whole(struct tn_safetensors *file, uint64_t *update, con
 static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PATH],
                              const tarn_train_desc *desc, tarn_error *err)
 {
-    uint64_t update = 0, later;
+    uint64_t update = 0, later = 0;
+    bool found = true;
     tarn_error cause;
     tarn_status status = open_whole(file, &update, desc->out, &cause, err);
 
@@ -139,7 +143,9 @@ static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PA
                        " is whole: add --any to resume from it",
                        cause.text, update);
     }
-    while (status == TARN_OK && tn_folder_last(desc->out, &later) && later > update)
+    while (status == TARN_OK &&
+           (status = tn_folder_last(desc->out, UINT64_MAX, &found, &later, err)) == TARN_OK &&
+           found && later > update)
         status = tn_folder_set_aside(desc->out, later, err);
     tn_folder_checkpoint(path, desc->out, update);
     return status;
@@ -434,28 +440,27 @@ static tarn_status read_last(struct tn_training *state, tarn_config *config, con
 }
 
 /* What the schedule is made for: of a run that was fitted to a time, the steps it began with.
- * A checkpoint that cannot be read is refused when the folder is opened. */
-static size_t schedule_steps(const struct training *t)
+ */
+static tarn_status schedule_steps(size_t *steps, const struct training *t, tarn_error *err)
 {
     struct tn_training before = {0};
-    const bool fitted = t->desc->resume &&
-                        read_last(&before, NULL, t->desc->out, NULL) == TARN_OK &&
-                        before.schedule_end > 0.0;
+    const tarn_status status =
+        t->desc->resume ? read_last(&before, NULL, t->desc->out, err) : TARN_OK;
 
-    return fitted ? (size_t)before.schedule_end : t->state.settings.steps;
+    *steps = before.schedule_end > 0.0 ? (size_t)before.schedule_end : t->state.settings.steps;
+    return status;
 }
 
 static tarn_status open_trainer(struct training *t, const tarn_config *config, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
-    const tarn_trainer_desc desc = {
+    tarn_trainer_desc desc = {
         .batch = s->batch,
         .length = s->length,
         .optimizer = s->optimizer,
         .schedule = s->schedule,
         .clip = s->clip,
         .lr = s->lr,
-        .steps = schedule_steps(t),
         .precision = s->precision,
         .recompute = s->recompute,
         .carry = s->carry,
@@ -467,7 +472,8 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
     char *note = NULL;
     tarn_status status;
 
-    if ((status = open_model(t, config, err)) == TARN_OK &&
+    if ((status = schedule_steps(&desc.steps, t, err)) == TARN_OK &&
+        (status = open_model(t, config, err)) == TARN_OK &&
         (status = tn_task_note(t->loader.task, &note, err)) == TARN_OK &&
         (status = tn_model_note(t->model, note, err)) == TARN_OK)
         status = tarn_trainer_create(&t->trainer, t->model, &desc, err);

@@ -51,8 +51,12 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
     char path[TN_FOLDER_PATH];
     struct stat about;
     uint64_t update;
+    bool found;
+    const tarn_status status = tn_folder_last(folder, UINT64_MAX, &found, &update, err);
 
-    if (tn_folder_last(folder, &update))
+    if (status != TARN_OK)
+        return status;
+    if (found)
         return tn_fail(err, TARN_EINVAL,
                        "%s: already contains a run of %" PRIu64 " updates; resume it, "
                        "or choose another folder",
@@ -97,34 +101,37 @@ static bool update_of(const char *name, uint64_t *update)
     return strcmp(name, again) == 0;
 }
 
-bool tn_folder_last_below(const char *folder, uint64_t below, uint64_t *last)
+tarn_status tn_folder_last(const char *folder, uint64_t below, bool *found, uint64_t *last,
+                           tarn_error *err)
 {
     DIR *const entries = opendir(folder);
-    bool found = false;
+    struct dirent *entry;
 
-    for (struct dirent *entry; entries && (entry = readdir(entries)) != NULL;) {
+    *found = false;
+    if (!entries)
+        return tn_fail_errno(err, folder);
+    while ((errno = 0, entry = readdir(entries)) != NULL) {
         uint64_t update;
 
-        if (update_of(entry->d_name, &update) && update < below && (!found || update > *last)) {
+        if (update_of(entry->d_name, &update) && update < below &&
+            (!*found || update > *last)) {
             *last = update;
-            found = true;
+            *found = true;
         }
     }
-    if (entries)
-        closedir(entries);
-    return found;
-}
+    const tarn_status status = errno ? tn_fail_errno(err, folder) : TARN_OK;
 
-bool tn_folder_last(const char *folder, uint64_t *update)
-{
-    return tn_folder_last_below(folder, UINT64_MAX, update);
+    closedir(entries);
+    return status;
 }
 
 void tn_folder_prune(const char *folder, size_t keep)
 {
     uint64_t update = UINT64_MAX;
+    bool found = true;
 
-    for (size_t kept = 0; tn_folder_last_below(folder, update, &update); kept++) {
+    for (size_t kept = 0;
+         tn_folder_last(folder, update, &found, &update, NULL) == TARN_OK && found; kept++) {
         char path[TN_FOLDER_PATH];
 
         tn_folder_checkpoint(path, folder, update);

@@ -25,11 +25,10 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err);
 tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err);
 void tn_folder_unlock(int lock); /* accepts -1 */
 
-/* The most updates that there is a checkpoint of; false: none. */
-bool tn_folder_last(const char *folder, uint64_t *update);
-
-/* The last before update `below`. */
-bool tn_folder_last_below(const char *folder, uint64_t below, uint64_t *update);
+/* The last checkpoint before update `below`: *found, and of which update. UINT64_MAX: the last
+ * of all. */
+tarn_status tn_folder_last(const char *folder, uint64_t below, bool *found, uint64_t *update,
+                           tarn_error *err);
 
 /* Renames a checkpoint to NAME.damaged, so that it is not counted any more. */
 tarn_status tn_folder_set_aside(const char *folder, uint64_t update, tarn_error *err);
