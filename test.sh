@@ -32,9 +32,12 @@ long_stages() {
     stage "fuzz: build" build fuzz
     for fuzzer in fuzz/*.c; do
         [ -e "$fuzzer" ] || continue
-        stage "fuzz: $(basename "$fuzzer" .c), 60 s" fuzz "$(basename "$fuzzer" .c)"
+        name=$(basename "$fuzzer" .c)
+        stage "fuzz: $name, 60 s" tools/fuzz.sh --seconds 60 "$name"
     done
     stage "every I/O call fails" build/release-gcc/tests/test_io_errors all
+    stage "every call of every command fails" every_fault release-gcc
+    stage "every loss of power" every_power_loss release-gcc
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "Python wheel" tools/make_wheel.sh
@@ -69,15 +72,14 @@ packages() {
     lintian --allow-root --fail-on error --suppress-tags "$whose" build/package/*.deb
 }
 
-# Inputs that a run finds stay in build/corpus for the next run; fuzz/corpus is permanent.
-fuzz() { # NAME
-    mkdir -p "build/corpus/$1"
-    set -- "$1" "build/corpus/$1"
-    [ -d "fuzz/corpus/$1" ] && set -- "$@" "fuzz/corpus/$1"
-    name=$1
-    shift
-    "build/fuzz/fuzzers/$name" -max_total_time=60 -timeout=10 -print_final_stats=1 \
-        -artifact_prefix="build/corpus/$name-" "$@"
+every_fault() { # PRESET
+    built=build/$1
+    python3 tests/faults.py "$built/tarn" "$built/tests/make_models" "$built/tests/make_tones" \
+        "$built/tests/faults.so" --all
+}
+
+every_power_loss() { # PRESET
+    python3 tests/power_loss.py "build/$1/tarn" "build/$1/tests/faults.so" --all
 }
 
 # Shows the output of a stage if it fails. Exit status 77 means skipped; the last line says why.
@@ -92,6 +94,7 @@ stage() { # TITLE COMMAND...
     case $status in
     0)
         printf '%4d s\n' "$took"
+        grep -E '^[0-9]+ (runs|states|kills|findings)' "$log" | sed 's/^/    /'
         passed=$((passed + 1))
         ;;
     77)

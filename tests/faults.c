@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: MIT */
+/* faults.c - a library to preload that makes calls of the system fail, counts them and records
+ * them. For Linux with glibc.
+ *
+ *     FAULT=CALL:AT:ERROR:LENGTH   of all calls CALL, counted from 0, LENGTH from AT on fail
+ * with the error number ERROR; 0: half of the bytes are transferred FAULT_COUNTS=FILE becomes,
+ * per call of `enum call`, how often it was made, and then how often one failed: 64-bit numbers
+ *     FAULT_RECORD=FILE            becomes the record that tests/power_loss.py reads: a line
+ * per call that succeeded, and after that of a write its bytes
+ *
+ * Streams of the C library would call the system past this library. They are made here as
+ * streams with functions of their own, which call it through this library. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+enum call { MALLOC, WRITE, READ, FSYNC, RENAME, OPEN, CLOSE, FTRUNCATE, UNLINK, MKDIR, CALLS };
+
+static const char *const names[CALLS] = {"malloc", "write", "read",      "fsync",  "rename",
+                                         "open",   "close", "ftruncate", "unlink", "mkdir"};
+
+/* ---- Which call fails --------------------------------------------------- */
+
+static _Atomic int64_t unshared[CALLS + 1];
+static _Atomic int64_t *made = unshared; /* the last: failed */
+static int record = -1;
+
+static struct {
+    enum call call; /* CALLS: none */
+    long from, length;
+    int error; /* 0: half of the bytes */
+} fault = {.call = CALLS};
+
+static int open_own(const char *variable, int flags)
+{
+    const char *const path = getenv(variable);
+
+    return path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC | flags,
+                               0666)
+                : -1;
+}
+
+static void share_counts(void)
+{
+    const size_t bytes = sizeof unshared;
+    const int file = open_own("FAULT_COUNTS", O_TRUNC);
+
+    for (size_t i = 0; i <= CALLS; i++)
+        unshared[i] = 0;
+    if (file < 0 || syscall(SYS_ftruncate, file, bytes) != 0)
+        return;
+    void *const shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    if (shared != MAP_FAILED)
+        made = shared;
+    syscall(SYS_close, file);
+}
+
+static void choose(const char *text)
+{
+    char name[16] = "";
+    long from = -1, length = 0;
+    int error = 0;
+
+    if (!text || sscanf(text, "%15[a-z]:%ld:%d:%ld", name, &from, &error, &length) != 4)
+        return;
+    for (int call = 0; call < CALLS; call++)
+        if (strcmp(name, names[call]) == 0) {
+            fault.from = from;
+            fault.length = length;
+            fault.error = error;
+            fault.call = (enum call)call;
+        }
+}
+
+static void replace_streams(void);
+
+/* What loading the program needed is not counted, and programs it starts are left alone. */
+__attribute__((constructor)) static void start(void)
+{
+    unsetenv("LD_PRELOAD");
+    replace_streams();
+    share_counts();
+    record = open_own("FAULT_RECORD", O_TRUNC | O_APPEND);
+    choose(getenv("FAULT"));
+}
+
+static bool fails(enum call call)
+{
+    const long n = (long)atomic_fetch_add(&made[call], 1);
+    const bool yes = call == fault.call && n >= fault.from && n - fault.from < fault.length;
+
+    if (yes) {
+        atomic_fetch_add(&made[CALLS], 1);
+        if (fault.error)
+            errno = fault.error;
+    }
+    return yes;
+}
+
+/* Bytes to transfer in the place of `count`; -1: fails. */
+static ssize_t transfer(enum call call, size_t count)
+{
+    if (!fails(call))
+        return (ssize_t)count;
+    return fault.error ? -1 : (ssize_t)(count + 1) / 2;
+}
+
+/* ---- The record --------------------------------------------------------- */
+
+/* A line, and bytes that belong to it. errno is the caller's. */
+static void note(const void *data, size_t bytes, const char *format, ...)
+{
+    char line[4200];
+    va_list arguments;
+    const int number = errno;
+
+    if (record < 0)
+        return;
+    va_start(arguments, format);
+    const int length = vsnprintf(line, sizeof line, format, arguments);
+
+    va_end(arguments);
+    if (syscall(SYS_write, record, line, (size_t)length) != length ||
+        (bytes > 0 && syscall(SYS_write, record, data, bytes) != (long)bytes))
+        abort();
+    errno = number;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static bool no_memory(void)
+{
+    if (!fails(MALLOC))
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+void *malloc(size_t bytes)
+{
+    return no_memory() ? NULL : __libc_malloc(bytes);
+}
+
+void *calloc(size_t count, size_t bytes)
+{
+    return no_memory() ? NULL : __libc_calloc(count, bytes);
+}
+
+void *realloc(void *memory, size_t bytes)
+{
+    return no_memory() ? NULL : __libc_realloc(memory, bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return no_memory() ? NULL : __libc_memalign(alignment, bytes);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    void *const made_here = no_memory() ? NULL : __libc_memalign(alignment, bytes);
+
+    if (made_here)
+        *memory = made_here;
+    return made_here ? 0 : ENOMEM;
+}
+
+/* ---- Files -------------------------------------------------------------- */
+
+/* What a program says about a failure is not to fail itself. */
+ssize_t write(int file, const void *data, size_t count)
+{
+    const ssize_t most = file == STDERR_FILENO ? (ssize_t)count : transfer(WRITE, count);
+    const ssize_t put = most < 0 ? -1 : syscall(SYS_write, file, data, (size_t)most);
+
+    if (put > 0)
+        note(data, (size_t)put, "write %d %zd\n", file, put);
+    return put;
+}
+
+ssize_t read(int file, void *data, size_t count)
+{
+    const ssize_t most = transfer(READ, count);
+
+    return most < 0 ? -1 : syscall(SYS_read, file, data, (size_t)most);
+}
+
+ssize_t pread(int file, void *data, size_t count, off_t at)
+{
+    const ssize_t most = transfer(READ, count);
+
+    return most < 0 ? -1 : syscall(SYS_pread64, file, data, (size_t)most, at);
+}
+
+int fsync(int file)
+{
+    const int status = fails(FSYNC) ? -1 : (int)syscall(SYS_fsync, file);
+
+    if (status == 0)
+        note(NULL, 0, "fsync %d\n", file);
+    return status;
+}
+
+int rename(const char *from, const char *to)
+{
+    const int status =
+        fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+
+    if (status == 0)
+        note(NULL, 0, "rename %s\t%s\n", from, to);
+    return status;
+}
+
+static int open_any(const char *path, int flags, unsigned mode)
+{
+    const int file = fails(OPEN) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+
+    if (file >= 0)
+        note(NULL, 0, "open %d %d %d %s\n", file, (flags & O_TRUNC) != 0,
+             (flags & O_APPEND) != 0, path);
+    return file;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, flags);
+    const unsigned mode = flags & O_CREAT ? va_arg(arguments, unsigned) : 0;
+
+    va_end(arguments);
+    return open_any(path, flags, mode);
+}
+
+int close(int file)
+{
+    const bool failed = fails(CLOSE);
+    const int number = errno, status = (int)syscall(SYS_close, file);
+
+    note(NULL, 0, "close %d\n", file);
+    if (failed)
+        errno = number;
+    return failed ? -1 : status;
+}
+
+int ftruncate(int file, off_t size)
+{
+    const int status = fails(FTRUNCATE) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+
+    if (status == 0)
+        note(NULL, 0, "ftruncate %d %jd\n", file, (intmax_t)size);
+    return status;
+}
+
+int unlink(const char *path)
+{
+    const int status = fails(UNLINK) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+
+    if (status == 0)
+        note(NULL, 0, "unlink %s\n", path);
+    return status;
+}
+
+int remove(const char *path)
+{
+    return unlink(path);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    const int status = fails(MKDIR) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+
+    if (status == 0)
+        note(NULL, 0, "mkdir %s\n", path);
+    return status;
+}
+
+/* Their names with offsets of 64 bits, and those that check their arguments. */
+int __open_2(const char *path, int flags);
+int __open64_2(const char *path, int flags);
+ssize_t __read_chk(int file, void *data, size_t count, size_t room);
+ssize_t __pread_chk(int file, void *data, size_t count, off_t at, size_t room);
+ssize_t __pread64_chk(int file, void *data, size_t count, off_t at, size_t room);
+
+ssize_t pread64(int file, void *data, size_t count, off_t at)
+{
+    return pread(file, data, count, at);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, flags);
+    const unsigned mode = flags & O_CREAT ? va_arg(arguments, unsigned) : 0;
+
+    va_end(arguments);
+    return open_any(path, flags, mode);
+}
+
+int ftruncate64(int file, off_t size)
+{
+    return ftruncate(file, size);
+}
+
+int __open_2(const char *path, int flags)
+{
+    return open_any(path, flags, 0);
+}
+
+int __open64_2(const char *path, int flags)
+{
+    return open_any(path, flags, 0);
+}
+
+ssize_t __read_chk(int file, void *data, size_t count, size_t room)
+{
+    return count > room ? (abort(), -1) : read(file, data, count);
+}
+
+ssize_t __pread_chk(int file, void *data, size_t count, off_t at, size_t room)
+{
+    return count > room ? (abort(), -1) : pread(file, data, count, at);
+}
+
+ssize_t __pread64_chk(int file, void *data, size_t count, off_t at, size_t room)
+{
+    return __pread_chk(file, data, count, at, room);
+}
+
+/* ---- Folders ------------------------------------------------------------ */
+
+typedef DIR *opendir_function(const char *);
+typedef struct dirent *readdir_function(DIR *);
+
+DIR *opendir(const char *path)
+{
+    static opendir_function *next;
+
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "opendir");
+    return fails(OPEN) ? NULL : next(path);
+}
+
+struct dirent *readdir(DIR *folder)
+{
+    static readdir_function *next;
+
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "readdir");
+    return fault.error != 0 && fails(READ) ? NULL : next(folder);
+}
+
+struct dirent64 *readdir64(DIR *folder)
+{
+    return (struct dirent64 *)(void *)readdir(folder); /* the same where off_t has 64 bits */
+}
+
+/* ---- Streams ------------------------------------------------------------ */
+
+static ssize_t stream_read(void *cookie, char *data, size_t count)
+{
+    return read((int)(intptr_t)cookie, data, count);
+}
+
+/* As the C library: all of it, but for errors. */
+static ssize_t stream_write(void *cookie, const char *data, size_t count)
+{
+    size_t done = 0;
+
+    while (done < count) {
+        const ssize_t put = write((int)(intptr_t)cookie, data + done, count - done);
+
+        if (put < 0)
+            break;
+        done += (size_t)put;
+    }
+    return (ssize_t)done;
+}
+
+static int stream_seek(void *cookie, off64_t *at, int whence)
+{
+    const off_t place = lseek((int)(intptr_t)cookie, *at, whence);
+
+    if (place < 0)
+        return -1;
+    *at = place;
+    return 0;
+}
+
+static int stream_close(void *cookie)
+{
+    return close((int)(intptr_t)cookie);
+}
+
+FILE *fdopen(int file, const char *mode)
+{
+    const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek,
+                                             stream_close};
+
+    return fopencookie((void *)(intptr_t)file, mode, functions);
+}
+
+static int flags_of(const char *mode)
+{
+    const int both = strchr(mode, '+') ? O_RDWR : -1;
+
+    if (*mode == 'r')
+        return both < 0 ? O_RDONLY : both;
+    return (both < 0 ? O_WRONLY : both) | O_CREAT | (*mode == 'w' ? O_TRUNC : O_APPEND);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    const int file = open_any(path, flags_of(mode), 0666);
+    FILE *const stream = file >= 0 ? fdopen(file, mode) : NULL;
+
+    if (file >= 0 && !stream)
+        syscall(SYS_close, file);
+    return stream;
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    return fopen(path, mode);
+}
+
+static void replace_streams(void)
+{
+    FILE *const output = fdopen(STDOUT_FILENO, "w"), *const errors = fdopen(STDERR_FILENO, "w");
+
+    if (!output || !errors)
+        abort();
+    setvbuf(errors, NULL, _IONBF, 0);
+    stdout = output;
+    stderr = errors;
+}
