@@ -11,16 +11,9 @@
 #include <unistd.h>
 
 #include "data/features.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "support/fuzzing.h"
 
 enum { FRAMES_MOST = 2000 };
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
 
 static void check(const char *path, double speed)
 {

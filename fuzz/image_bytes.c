@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "file/images.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "support/fuzzing.h"
 
 /* 1032 bytes of pixels for a byte of deflate, and 24 for a pixel of one bit with a palette. */
 static size_t most;

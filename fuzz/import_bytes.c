@@ -9,20 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "support/fuzzing.h"
 #include "tarn/tarn.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
-
-static void check_error(const tarn_error *err)
-{
-    need(*err->text && memchr(err->text, '\0', sizeof err->text));
-}
 
 static void read_all(const tarn_file *file)
 {
@@ -51,11 +39,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         read_all(file);
         tarn_file_free(file);
         if (tarn_model_import(&model, path, &(tarn_import_desc){.heads = 2}, &err) != TARN_OK)
-            check_error(&err);
+            need_text(&err);
         tarn_model_free(model);
     } else {
-        check_error(&err);
+        need_text(&err);
     }
     close(descriptor);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    return size > 2 && data[0] == 'P' && data[1] == 'K'
+               ? mutate_zip(data, size, most, seed, seed % 4 == 0)
+               : mutate_safetensors(data, size, most, seed, NULL);
 }

@@ -8,14 +8,7 @@
 #include "file/pickle.h"
 #include "file/pth.h"
 #include "file/zip.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "support/fuzzing.h"
 
 static void read_all(const struct tn_safetensors *s)
 {
@@ -44,7 +37,7 @@ static void make(const struct tn_pickle *pickle, tarn_error *err)
     if (tn_pth_make(&s, &bytes, pickle, &storages, "", "fuzz", err) == TARN_OK)
         read_all(&s);
     else
-        need(*err->text && memchr(err->text, '\0', sizeof err->text));
+        need_text(err);
     tn_safetensors_free(&s);
     tn_bytes_free(&bytes);
 }
@@ -60,8 +53,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tn_pickle_read(&pickle, copy, size, "fuzz", &err) == TARN_OK)
         make(&pickle, &err);
     else
-        need(*err.text && memchr(err.text, '\0', sizeof err.text));
+        need_text(&err);
     tn_pickle_free(&pickle);
     free(copy);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    return mutate_pickle(data, size, most, seed);
 }

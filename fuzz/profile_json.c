@@ -7,14 +7,7 @@
 #include <string.h>
 
 #include "data/speech_profile.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "support/fuzzing.h"
 
 static void check_symbols(const struct tn_symbols *symbols)
 {
@@ -69,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_apply(&profile);
         check_again(&profile);
     } else
-        need(*err.text && memchr(err.text, '\0', sizeof err.text));
+        need_text(&err);
     tn_speech_profile_free(&profile);
     free(json);
     return 0;

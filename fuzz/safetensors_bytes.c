@@ -6,14 +6,7 @@
 #include <string.h>
 
 #include "file/safetensors.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "support/fuzzing.h"
 
 /* The numbers of one tensor, in memory of exactly their size. */
 static void read_floats(const struct tn_safetensor *t)
@@ -56,8 +49,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (tn_safetensors_parse(&s, &bytes, "fuzz", &err) == TARN_OK)
         check(&s);
     else
-        need(*err.text && memchr(err.text, '\0', sizeof err.text));
+        need_text(&err);
     tn_safetensors_free(&s);
     tn_bytes_free(&bytes);
     return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed)
+{
+    return mutate_safetensors(data, size, most, seed, NULL);
 }

@@ -10,15 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "data/speech_list.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void need(bool holds)
-{
-    if (!holds)
-        abort();
-}
+#include "support/fuzzing.h"
 
 static const char *const layouts[][4] = {
     {"train.tsv", "test.tsv", NULL},
@@ -67,7 +61,7 @@ static void check(enum tn_split split, enum tn_symbol_kind kind)
 
     need(tn_speech_format_of(&format, folder, &err) == TARN_OK);
     if (format->list(&list, folder, split, kind, &err) != TARN_OK)
-        need(*err.text && memchr(err.text, '\0', sizeof err.text));
+        need_text(&err);
     for (size_t i = 0; i < list.count; i++) {
         const struct tn_utterance *const u = &list.utterance[i];
 

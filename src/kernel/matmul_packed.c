@@ -392,12 +392,13 @@ static const float *rows_of_a(const struct job *job, struct tn_rectangle part, s
                               size_t depth, size_t thread)
 {
     const struct piece piece = piece_of_a(job, part.row, part.rows, p, depth);
-    float *const panels = job->work.a_panels + thread * job->work.a_size;
 
     if (job->cut.packing == IN_PLACE)
         return piece.at;
     if (job->cut.packing == TOGETHER)
         return panels_at(job, part.row, p);
+    float *const panels = job->work.a_panels + thread * job->work.a_size;
+
     pack(job, panels, false, piece, thread);
     return panels;
 }
