@@ -60,11 +60,11 @@ const struct command program = {
     .help = "Train and run transformers with linear attention on CPUs. Time and memory grow "
             "linearly with the sequence length, and a trained model generates as a recurrent "
             "network with a state of constant size.",
-    .rows =
-        (const struct command *const[]){&cmd_train, &cmd_eval, &cmd_generate, &cmd_complete,
-                                        &cmd_transcribe, &cmd_plot, &cmd_inspect, &cmd_import,
-                                        &cmd_export, &cmd_data, &cmd_bench, &cmd_manual,
-                                        &cmd_completion, &cmd_help, &cmd_version, NULL},
+    .rows = (const struct command *const[]){&cmd_train, &cmd_eval, &cmd_generate, &cmd_complete,
+                                            &cmd_transcribe, &cmd_serve, &cmd_plot,
+                                            &cmd_inspect, &cmd_import, &cmd_export, &cmd_data,
+                                            &cmd_bench, &cmd_manual, &cmd_completion, &cmd_help,
+                                            &cmd_version, NULL},
     .examples = "tarn data fetch mnist\n"
                 "tarn train image --data data/mnist --out runs/digits --minutes 5\n"
                 "tarn generate runs/digits -n 16 -o digits.png\n",

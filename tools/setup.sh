@@ -85,6 +85,7 @@ look() { # build|test|all|speech|peers
     need libsoxr-dev header soxr.h
     need libkissfft-dev pkg-config --exists kissfft-float
     wish libcurl4-openssl-dev header curl/curl.h
+    wish libmicrohttpd-dev header microhttpd.h
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
     wish gnuplot-nox have gnuplot
     [ "$1" = build ] && return

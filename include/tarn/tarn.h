@@ -11,6 +11,7 @@
 #include "tarn/import.h"
 #include "tarn/machine.h"
 #include "tarn/model.h"
+#include "tarn/serve.h"
 #include "tarn/speech.h"
 #include "tarn/status.h"
 #include "tarn/train.h"

@@ -88,6 +88,10 @@ static void put_quoted(struct tn_json_writer *w, const char *text)
 
 void tn_json_put_text(struct tn_json_writer *w, const char *text)
 {
+    if (!text) {
+        put_word(w, "null");
+        return;
+    }
     begin_value(w);
     put_quoted(w, text);
 }

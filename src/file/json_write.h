@@ -30,7 +30,7 @@ void tn_json_close(struct tn_json_writer *w, char bracket);
 /* Before each value of an object. */
 void tn_json_key(struct tn_json_writer *w, const char *key);
 
-void tn_json_put_text(struct tn_json_writer *w, const char *text);
+void tn_json_put_text(struct tn_json_writer *w, const char *text); /* NULL: null */
 void tn_json_put_whole(struct tn_json_writer *w, int64_t number);
 void tn_json_put_bool(struct tn_json_writer *w, bool truth);
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/completion_body.h"
+
+#include <string.h>
+
+/* ---- Sampling ----------------------------------------------------------- */
+
+/* Temperature 0 is the most probable symbol. */
+static bool read_sampling(tarn_sampling *sampling, bool *has_seed, const struct tn_body *body)
+{
+    double top_p = 1.0;
+
+    sampling->temperature = 1.0;
+    if (!tn_body_number(body, "temperature", &sampling->temperature, 0.0, 100.0) ||
+        !tn_body_number(body, "top_p", &top_p, 0.0, 1.0) ||
+        !tn_body_count(body, "top_k", &sampling->top_k, 0, INT32_MAX) ||
+        !tn_body_seed(body, "seed", &sampling->seed, has_seed))
+        return false;
+    sampling->greedy = sampling->temperature == 0.0 || top_p == 0.0;
+    sampling->top_p = top_p;
+    return true;
+}
+
+/* ---- Completions -------------------------------------------------------- */
+
+static bool read_stop(struct tn_completion *c, const struct tn_body *body,
+                      const struct tn_json_value *value)
+{
+    if (value->kind != TN_JSON_TEXT || value->size == 0)
+        return tn_refuse(body->refusal, 400, "stop",
+                         "stop must be a string that is not empty, or up to %d of them",
+                         TN_STOPS);
+    c->stops[c->stop_count].text = value->text;
+    c->stops[c->stop_count++].length = value->size;
+    return true;
+}
+
+static bool read_stops(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *const stop = tn_body_get(body, "stop");
+    const struct tn_json_value *one = stop + 1;
+
+    if (!stop || stop->kind != TN_JSON_ARRAY)
+        return !stop || read_stop(c, body, stop);
+    if (stop->size > TN_STOPS)
+        return tn_refuse(body->refusal, 400, "stop",
+                         "stop has %zu strings; at most %d are allowed", stop->size, TN_STOPS);
+    for (size_t i = 0; i < stop->size; i++, one = tn_json_next(one))
+        if (!read_stop(c, body, one))
+            return false;
+    return true;
+}
+
+/* An array of one text is that text. */
+static bool read_prompt(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *prompt = tn_body_get(body, "prompt"), *one;
+    int64_t number;
+
+    if (prompt && prompt->kind == TN_JSON_ARRAY && prompt->size == 1 &&
+        prompt[1].kind != TN_JSON_WHOLE)
+        prompt++;
+    c->prompt = prompt;
+    if (!prompt || prompt->kind == TN_JSON_TEXT)
+        return true;
+    one = prompt + 1;
+    for (size_t i = 0; prompt->kind == TN_JSON_ARRAY && i < prompt->size; i++, one++)
+        if (!tn_json_whole(one, &number) || number < 0 || number > INT32_MAX)
+            return tn_refuse(body->refusal, 400, "prompt",
+                             "prompt must be a string or an array of symbols; several prompts "
+                             "in one request are not supported");
+    return prompt->kind == TN_JSON_ARRAY ||
+           tn_refuse(body->refusal, 400, "prompt",
+                     "prompt must be a string or an array of symbols");
+}
+
+static bool read_state(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *const state = tn_body_get(body, "state");
+    const struct tn_json_value *const data = tn_json_get(state, "data");
+
+    if (!state)
+        return true;
+    if (state->kind == TN_JSON_TEXT) {
+        c->state.id = state->text;
+        return true;
+    }
+    if (!data || data->kind != TN_JSON_TEXT)
+        return tn_refuse(body->refusal, 400, "state",
+                         "state must be the id of a state, or {\"data\": base64}");
+    c->state.data = data->text;
+    c->state.data_length = data->size;
+    return true;
+}
+
+static bool read_return_state(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *const value = tn_body_get(body, "return_state");
+    const char *const text = value && value->kind == TN_JSON_TEXT ? value->text : "";
+
+    c->return_id = strcmp(text, "id") == 0;
+    c->return_data = strcmp(text, "data") == 0;
+    return !value || value->kind == TN_JSON_FALSE || c->return_id || c->return_data ||
+           tn_refuse(body->refusal, 400, "return_state",
+                     "return_state must be \"id\", \"data\" or false");
+}
+
+static bool read_logprobs(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *const value = tn_body_get(body, "logprobs");
+
+    if (value && value->kind == TN_JSON_FALSE)
+        return true;
+    c->has_logprobs = value != NULL;
+    return tn_body_count(body, "logprobs", &c->logprobs, 0, TN_LOGPROBS);
+}
+
+/* Fields of OpenAI's that have a meaning here only if they ask for nothing. */
+static bool refuse_others(const struct tn_completion *c, const struct tn_body *body)
+{
+    static const char *const zeros[] = {"presence_penalty", "frequency_penalty"};
+    const struct tn_json_value *const bias = tn_body_get(body, "logit_bias");
+    size_t best_of = 1;
+    double zero = 0.0;
+
+    for (size_t i = 0; i < 2; i++)
+        if (!tn_body_number(body, zeros[i], &zero, 0.0, 0.0))
+            return tn_refuse(body->refusal, 400, zeros[i], "%s is not supported; it must be 0",
+                             zeros[i]);
+    if (bias && (bias->kind != TN_JSON_OBJECT || bias->size > 0))
+        return tn_refuse(body->refusal, 400, "logit_bias", "logit_bias is not supported");
+    if (tn_body_get(body, "suffix"))
+        return tn_refuse(body->refusal, 400, "suffix", "suffix is not supported");
+    if (!tn_body_count(body, "best_of", &best_of, 1, TN_CHOICES_MOST))
+        return false;
+    return best_of == 1 || best_of == c->n ||
+           tn_refuse(body->refusal, 400, "best_of", "best_of is not supported; it must be n");
+}
+
+bool tn_completion_read(struct tn_completion *c, const struct tn_body *body, size_t max_tokens)
+{
+    static const char *const known[] = {"model",
+                                        "prompt",
+                                        "max_tokens",
+                                        "temperature",
+                                        "top_p",
+                                        "top_k",
+                                        "seed",
+                                        "stop",
+                                        "n",
+                                        "logprobs",
+                                        "stream",
+                                        "echo",
+                                        "state",
+                                        "return_state",
+                                        "stream_options",
+                                        "user",
+                                        "best_of",
+                                        "presence_penalty",
+                                        "frequency_penalty",
+                                        "logit_bias",
+                                        "suffix",
+                                        NULL};
+
+    *c = (struct tn_completion){.max_tokens = tn_min(16, max_tokens), .n = 1};
+    if (!tn_body_known(body, known) || !tn_body_text(body, "model", &c->model) ||
+        !tn_body_count(body, "max_tokens", &c->max_tokens, 0, max_tokens) ||
+        !tn_body_count(body, "n", &c->n, 1, TN_CHOICES_MOST) ||
+        !tn_body_flag(body, "stream", &c->stream) || !tn_body_flag(body, "echo", &c->echo) ||
+        !read_sampling(&c->sampling, &c->has_seed, body) || !read_prompt(c, body) ||
+        !read_stops(c, body) || !read_state(c, body) || !read_return_state(c, body) ||
+        !read_logprobs(c, body) || !refuse_others(c, body))
+        return false;
+    const struct tn_json_value *const options = tn_body_get(body, "stream_options");
+    const struct tn_body inner = {options, body->refusal};
+
+    if (options && (options->kind != TN_JSON_OBJECT ||
+                    !tn_body_flag(&inner, "include_usage", &c->include_usage)))
+        return tn_refuse(body->refusal, 400, "stream_options",
+                         "stream_options must be an object with include_usage, true or false");
+    return !(c->echo && c->has_logprobs) ||
+           tn_refuse(body->refusal, 400, "echo", "echo cannot be used together with logprobs");
+}
+
+/* ---- Images ------------------------------------------------------------- */
+
+static bool read_image(struct tn_image_wish *wish, const struct tn_body *body)
+{
+    const struct tn_json_value *const image = tn_body_get(body, "image");
+
+    if (!image || image->kind != TN_JSON_TEXT)
+        return tn_refuse(body->refusal, 400, "image", "image must be a PNG file in base64");
+    wish->image = image->text;
+    wish->image_length = image->size;
+    if (!tn_body_count(body, "keep", &wish->keep, 0, INT32_MAX) ||
+        !tn_body_count(body, "rows", &wish->rows, 0, INT32_MAX))
+        return false;
+    return (wish->keep == SIZE_MAX) != (wish->rows == SIZE_MAX) ||
+           tn_refuse(body->refusal, 400, "keep",
+                     "either keep, a number of pixels, or rows must be given");
+}
+
+bool tn_image_wish_read(struct tn_image_wish *wish, const struct tn_body *body, bool completes)
+{
+    static const char *const known[] = {
+        "model",  "n",    "seed", "temperature", "top_p", "top_k", "stream", "response_format",
+        "prompt", "size", "user", "image",       "keep",  "rows",  NULL};
+    const char *format = "b64_json";
+
+    *wish = (struct tn_image_wish){.n = 1, .keep = SIZE_MAX, .rows = SIZE_MAX};
+    if (!tn_body_known(body, known) || !tn_body_text(body, "model", &wish->model) ||
+        !tn_body_count(body, "n", &wish->n, 1, TN_CHOICES_MOST) ||
+        !tn_body_flag(body, "stream", &wish->stream) ||
+        !tn_body_text(body, "response_format", &format) ||
+        !read_sampling(&wish->sampling, &wish->has_seed, body))
+        return false;
+    if (strcmp(format, "b64_json") != 0)
+        return tn_refuse(body->refusal, 400, "response_format",
+                         "response_format must be b64_json");
+    if (completes)
+        return read_image(wish, body);
+    return !tn_body_get(body, "image") ||
+           tn_refuse(body->refusal, 400, "image", "image belongs to /v1/images/completions");
+}

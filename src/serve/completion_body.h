@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* completion_body.h - what a request for completions, or for images, asks for. */
+#ifndef TN_COMPLETION_BODY_H
+#define TN_COMPLETION_BODY_H
+
+#include "serve/refusal.h"
+#include "tarn/generate.h"
+
+enum { TN_STOPS = 4, TN_LOGPROBS = 5, TN_CHOICES_MOST = 128 };
+
+/* A state to begin with: by name, or as base64. Both NULL: none. */
+struct tn_state_given {
+    const char *id, *data;
+    size_t data_length;
+};
+
+/* Texts are the JSON's. */
+struct tn_completion {
+    const char *model;
+    const struct tn_json_value *prompt; /* a text, or an array of symbols; NULL: none */
+    size_t max_tokens, n, logprobs;
+    bool has_logprobs, has_seed, stream, echo, include_usage;
+    tarn_sampling sampling;
+    struct {
+        const char *text;
+        size_t length;
+    } stops[TN_STOPS];
+    size_t stop_count;
+    struct tn_state_given state;
+    bool return_id, return_data;
+};
+
+bool tn_completion_read(struct tn_completion *completion, const struct tn_body *body,
+                        size_t max_tokens);
+
+/* Generations, and completions of a partly drawn image. */
+struct tn_image_wish {
+    const char *model;
+    const char *image; /* base64 of a PNG file; NULL: a new image */
+    size_t image_length;
+    size_t keep, rows; /* pixels, or rows, that are given; SIZE_MAX: not said */
+    size_t n;
+    bool has_seed, stream;
+    tarn_sampling sampling;
+};
+
+bool tn_image_wish_read(struct tn_image_wish *wish, const struct tn_body *body, bool completes);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+#include "serve/refusal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "file/json_write.h"
+
+static const struct {
+    unsigned status;
+    const char *type, *code;
+} kinds[] = {
+    {400, "invalid_request_error", NULL},
+    {401, "authentication_error", "invalid_api_key"},
+    {403, "permission_error", "origin_not_allowed"},
+    {404, "invalid_request_error", "not_found"},
+    {405, "invalid_request_error", "method_not_allowed"},
+    {411, "invalid_request_error", "length_required"},
+    {413, "invalid_request_error", "body_too_large"},
+    {415, "invalid_request_error", "unsupported_media_type"},
+    {429, "rate_limit_error", "queue_full"},
+    {503, "server_error", "unavailable"},
+    {507, "server_error", "storage"},
+    {500, "server_error", NULL},
+};
+
+bool tn_refuse(struct tn_refusal *refusal, unsigned status, const char *param,
+               const char *format, ...)
+{
+    va_list args;
+    char text[sizeof refusal->text];
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    *refusal = (struct tn_refusal){.status = status};
+    tarn_printable(refusal->text, sizeof refusal->text, text);
+    if (param)
+        snprintf(refusal->param, sizeof refusal->param, "%s", param);
+    return false;
+}
+
+bool tn_refuse_status(struct tn_refusal *refusal, tarn_status status, const char *param,
+                      const tarn_error *err)
+{
+    const unsigned answer = status == TARN_ENOMEM                               ? 503
+                            : status == TARN_EIO                                ? 507
+                            : status == TARN_ENUMBER || status == TARN_EMACHINE ? 500
+                                                                                : 400;
+
+    return tn_refuse(refusal, answer, param, "%s", err->text);
+}
+
+void tn_refusal_write(const struct tn_refusal *refusal, struct tn_text *out)
+{
+    struct tn_json_writer w = {0};
+    size_t i = 0;
+
+    while (kinds[i].status != refusal->status && kinds[i].status != 500)
+        i++;
+    const char *const code = refusal->code ? refusal->code : kinds[i].code;
+
+    tn_json_open(&w, '{');
+    tn_json_key(&w, "error");
+    tn_json_open(&w, '{');
+    tn_json_key(&w, "message");
+    tn_json_put_text(&w, refusal->text);
+    tn_json_key(&w, "type");
+    tn_json_put_text(&w, kinds[i].type);
+    tn_json_key(&w, "param");
+    tn_json_put_text(&w, *refusal->param ? refusal->param : NULL);
+    tn_json_key(&w, "code");
+    tn_json_put_text(&w, code);
+    tn_json_close(&w, '}');
+    tn_json_close(&w, '}');
+    if (w.status == TARN_OK)
+        tn_text_put(out, w.text, w.used);
+    else
+        out->failed = true;
+    tn_json_writer_free(&w);
+}
+
+/* ---- Fields ------------------------------------------------------------- */
+
+bool tn_body_parse(struct tn_body *body, struct tn_json *json, const char *text, size_t length)
+{
+    tarn_error err;
+    const tarn_status status = tn_json_parse(json, text ? text : "", length, &err);
+
+    if (status != TARN_OK)
+        return tn_refuse(body->refusal, status == TARN_ENOMEM ? 503 : 400, NULL,
+                         "the body is not valid JSON: %s", err.text);
+    body->root = json->root;
+    return json->root->kind == TN_JSON_OBJECT ||
+           tn_refuse(body->refusal, 400, NULL, "the body must be a JSON object");
+}
+
+bool tn_body_known(const struct tn_body *body, const char *const *names)
+{
+    const struct tn_json_value *key = body->root + 1;
+
+    for (size_t i = 0; i < body->root->size; i++) {
+        size_t k = 0;
+
+        while (names[k] && strcmp(names[k], key->text) != 0)
+            k++;
+        if (!names[k])
+            return tn_refuse(body->refusal, 400, key->text, "unknown field '%.60s'", key->text);
+        key = tn_json_next(tn_json_next(key));
+    }
+    return true;
+}
+
+const struct tn_json_value *tn_body_get(const struct tn_body *body, const char *name)
+{
+    const struct tn_json_value *const value = tn_json_get(body->root, name);
+
+    return value && value->kind != TN_JSON_NULL ? value : NULL;
+}
+
+bool tn_body_flag(const struct tn_body *body, const char *name, bool *flag)
+{
+    const struct tn_json_value *const value = tn_body_get(body, name);
+
+    if (!value)
+        return true;
+    *flag = value->kind == TN_JSON_TRUE;
+    return *flag || value->kind == TN_JSON_FALSE ||
+           tn_refuse(body->refusal, 400, name, "%s must be true or false", name);
+}
+
+bool tn_body_count(const struct tn_body *body, const char *name, size_t *count, size_t least,
+                   size_t most)
+{
+    const struct tn_json_value *const value = tn_body_get(body, name);
+    int64_t number;
+
+    if (!value)
+        return true;
+    if (!tn_json_whole(value, &number) || number < 0 || (uint64_t)number < least ||
+        (uint64_t)number > most)
+        return tn_refuse(body->refusal, 400, name, "%s must be a whole number from %zu to %zu",
+                         name, least, most);
+    *count = (size_t)number;
+    return true;
+}
+
+bool tn_body_number(const struct tn_body *body, const char *name, double *number, double least,
+                    double most)
+{
+    const struct tn_json_value *const value = tn_body_get(body, name);
+
+    if (!value)
+        return true;
+    return (tn_json_number(value, number) && *number >= least && *number <= most) ||
+           tn_refuse(body->refusal, 400, name, "%s must be a number from %g to %g", name, least,
+                     most);
+}
+
+bool tn_body_text(const struct tn_body *body, const char *name, const char **text)
+{
+    const struct tn_json_value *const value = tn_body_get(body, name);
+
+    if (!value)
+        return true;
+    *text = value->text;
+    return value->kind == TN_JSON_TEXT ||
+           tn_refuse(body->refusal, 400, name, "%s must be a string", name);
+}
+
+bool tn_body_seed(const struct tn_body *body, const char *name, uint64_t *seed, bool *given)
+{
+    const struct tn_json_value *const value = tn_body_get(body, name);
+    int64_t number;
+
+    *given = value != NULL;
+    if (!value)
+        return true;
+    if (!tn_json_whole(value, &number))
+        return tn_refuse(body->refusal, 400, name, "%s must be a whole number", name);
+    *seed = (uint64_t)number;
+    return true;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* request.c - replies: made by any thread, sent by libmicrohttpd's. */
+#define _GNU_SOURCE /* POLLRDHUP */
+#include "serve/request.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file/json_write.h"
+
+/* ---- Life --------------------------------------------------------------- */
+
+void tn_request_hold(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    request->references++;
+    pthread_mutex_unlock(&request->lock);
+}
+
+void tn_request_release(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    const bool last = --request->references == 0;
+
+    pthread_mutex_unlock(&request->lock);
+    if (!last)
+        return;
+    pthread_mutex_destroy(&request->lock);
+    tn_text_free(&request->body);
+    tn_text_free(&request->out);
+    free(request);
+}
+
+/* The lock is held. */
+static void wake(struct tn_request *request)
+{
+    if (!request->asleep)
+        return;
+    request->asleep = false;
+    MHD_resume_connection(request->connection);
+}
+
+bool tn_request_gone(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    const bool gone = request->gone;
+
+    pthread_mutex_unlock(&request->lock);
+    return gone;
+}
+
+bool tn_request_is_slow(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    const bool slow = request->out.used - request->sent > TN_REQUEST_BACKLOG;
+
+    pthread_mutex_unlock(&request->lock);
+    return slow;
+}
+
+/* A suspended connection is not polled by libmicrohttpd. Its descriptor is open until the
+ * request is gone. */
+void tn_request_watch(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    if (!request->gone && request->asleep) {
+        const union MHD_ConnectionInfo *const info =
+            MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        struct pollfd about = {.fd = info ? info->connect_fd : -1, .events = POLLRDHUP};
+
+        if (about.fd >= 0 && poll(&about, 1, 0) > 0 &&
+            about.revents & (POLLRDHUP | POLLHUP | POLLERR))
+            request->gone = true;
+    }
+    pthread_mutex_unlock(&request->lock);
+}
+
+struct tn_served *tn_request_model(struct tn_request *request, const char *name,
+                                   enum tn_serves serves, struct tn_refusal *refusal)
+{
+    static const char *const needed[] = {"a model of text or images", "an image model",
+                                         "a speech model"};
+    struct tn_served *const model = name ? tn_server_model(request->server, name) : NULL;
+
+    if (!name) {
+        tn_refuse(refusal, 400, "model", "model must be given");
+    } else if (!model) {
+        tn_refuse(refusal, 404, "model", "there is no model '%.60s'", name);
+        refusal->code = "model_not_found";
+    } else if (serves != model->serves &&
+               !(serves == TN_SERVES_TEXT && model->serves == TN_SERVES_IMAGE)) {
+        tn_refuse(refusal, 400, "model", "model is '%s'; it must be %s", name, needed[serves]);
+    }
+    if (refusal->status)
+        return NULL;
+    request->model = model->name;
+    return model;
+}
+
+/* ---- Whole replies ------------------------------------------------------ */
+
+void tn_reply(struct tn_request *request, unsigned status, const char *type,
+              struct tn_text *text)
+{
+    pthread_mutex_lock(&request->lock);
+    if (!request->done) {
+        request->status = text->failed ? 503 : status;
+        request->type = type;
+        request->streams = false;
+        tn_text_free(&request->out);
+        request->out = *text;
+        request->failed = text->failed;
+        request->done = true;
+        *text = (struct tn_text){0};
+        wake(request);
+    }
+    pthread_mutex_unlock(&request->lock);
+    tn_text_free(text);
+}
+
+void tn_reply_refusal(struct tn_request *request, const struct tn_refusal *refusal)
+{
+    struct tn_text text = {0};
+
+    tn_refusal_write(refusal, &text);
+    tn_text_put(&text, "\n", 1);
+    if (refusal->status == 429)
+        tn_reply_header(request, "Retry-After", "1");
+    tn_reply(request, refusal->status, "application/json", &text);
+}
+
+void tn_reply_json(struct tn_request *request, struct tn_json_writer *writer)
+{
+    struct tn_text text = {0};
+
+    text.failed = writer->status != TARN_OK;
+    if (!text.failed)
+        tn_text_put(&text, writer->text, writer->used);
+    tn_text_put(&text, "\n", 1);
+    tn_json_writer_free(writer);
+    tn_reply(request, 200, "application/json", &text);
+}
+
+void tn_reply_header(struct tn_request *request, const char *name, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    for (size_t i = 0; i < TN_HEADERS; i++)
+        if (!request->headers[i].name) {
+            request->headers[i].name = name;
+            vsnprintf(request->headers[i].value, sizeof request->headers[i].value, format,
+                      args);
+            break;
+        }
+    va_end(args);
+}
+
+/* ---- Streams ------------------------------------------------------------ */
+
+void tn_stream_begin(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    request->status = 200;
+    request->type = "text/event-stream";
+    request->streams = true;
+    pthread_mutex_unlock(&request->lock);
+}
+
+void tn_stream_put(struct tn_request *request, const char *text, size_t n)
+{
+    pthread_mutex_lock(&request->lock);
+    if (!request->gone)
+        tn_text_put(&request->out, text, n);
+    wake(request);
+    pthread_mutex_unlock(&request->lock);
+}
+
+void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer)
+{
+    pthread_mutex_lock(&request->lock);
+    if (writer->status != TARN_OK)
+        request->out.failed = true;
+    if (!request->gone) {
+        tn_text_put(&request->out, "data: ", 6);
+        tn_text_put(&request->out, writer->text, writer->used);
+        tn_text_put(&request->out, "\n\n", 2);
+    }
+    wake(request);
+    pthread_mutex_unlock(&request->lock);
+    tn_json_writer_free(writer);
+}
+
+void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal)
+{
+    struct tn_text text = {0};
+
+    tn_text_put(&text, "data: ", 6);
+    tn_refusal_write(refusal, &text);
+    tn_text_put(&text, "\n\n", 2);
+    tn_stream_put(request, text.data, text.failed ? 0 : text.used);
+    tn_text_free(&text);
+}
+
+void tn_stream_end(struct tn_request *request)
+{
+    pthread_mutex_lock(&request->lock);
+    request->done = true;
+    wake(request);
+    pthread_mutex_unlock(&request->lock);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* request.h - one HTTP request and its reply.
+ *
+ * A handler answers at once, by tn_reply() and tn_reply_refusal(), or later: it takes a
+ * reference for whoever works on it, and that one replies and gives the reference back. A reply
+ * that streams begins with tn_stream_begin() and grows until tn_stream_end(). The connection
+ * sleeps while there is nothing to send. */
+#ifndef TN_REQUEST_H
+#define TN_REQUEST_H
+
+#include <microhttpd.h>
+
+#include "serve/refusal.h"
+#include "serve/server.h"
+
+struct tn_request;
+
+struct tn_route {
+    const char *method, *pattern; /* "*" stands for one part of a path */
+    void (*handle)(struct tn_request *request);
+    bool open;                                           /* needs no key */
+    enum { TN_AT_ONCE, TN_ON_FILES, TN_ON_SOUND } where; /* on a worker, if it takes time */
+};
+
+enum { TN_REQUEST_TAIL = 96, TN_REQUEST_BACKLOG = 1 << 18, TN_HEADERS = 4 };
+
+struct tn_request {
+    tarn_server *server;
+    struct MHD_Connection *connection;
+    const struct tn_route *route;
+    char method[8];
+    char tail[TN_REQUEST_TAIL]; /* the part of the path that "*" is */
+    struct tn_text body;
+    size_t received;   /* of the body */
+    struct tn_job job; /* for a thread of its own */
+    double begun;
+    bool handled, queued; /* the handler was called; the reply is MHD's */
+    bool deferred;        /* the handler runs on a worker */
+
+    /* For the log. */
+    const char *model;
+    size_t prompt_tokens, tokens;
+    unsigned long long sent_bytes;
+
+    pthread_mutex_t lock; /* of all below */
+    unsigned references;
+    bool asleep; /* the connection is suspended */
+    bool gone;   /* the client is */
+    bool done, failed, streams;
+    unsigned status;
+    const char *type; /* of the content */
+    struct {
+        const char *name;
+        char value[256];
+    } headers[TN_HEADERS];
+    struct tn_text out;
+    size_t sent;       /* of `out` */
+    int file;          /* that is the content; -1: `out` is */
+    const void *still; /* content that stays; NULL: none */
+    size_t still_bytes;
+};
+
+/* The table of all requests; `tail` becomes what "*" is. NULL: there is none, and *allowed says
+ * whether there is one with another method. */
+const struct tn_route *tn_route_find(const char *method, const char *path,
+                                     char tail[TN_REQUEST_TAIL], bool *other_method);
+
+/* The model that a request names, if it does this; text is what all models of symbols do. NULL:
+ * refused. */
+struct tn_served *tn_request_model(struct tn_request *request, const char *name,
+                                   enum tn_serves serves, struct tn_refusal *refusal);
+
+/* ---- Replies ------------------------------------------------------------ */
+
+void tn_reply(struct tn_request *request, unsigned status, const char *type,
+              struct tn_text *text); /* takes the text over */
+void tn_reply_refusal(struct tn_request *request, const struct tn_refusal *refusal);
+
+/* Of the JSON writer, which is freed: status 200, or what went wrong. */
+struct tn_json_writer;
+void tn_reply_json(struct tn_request *request, struct tn_json_writer *writer);
+
+/* Before the reply. */
+void tn_reply_header(struct tn_request *request, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Calls the handler again, on a worker. */
+void tn_request_defer(struct tn_request *request, struct tn_workers *workers);
+
+/* Server-sent events; a refusal may still take the place of the first. */
+void tn_stream_begin(struct tn_request *request);
+void tn_stream_put(struct tn_request *request, const char *text, size_t n);
+void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer); /* frees it */
+void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal);
+void tn_stream_end(struct tn_request *request);
+
+/* Whether the client is gone; whether it reads so slowly that nothing more should be made. */
+bool tn_request_gone(struct tn_request *request);
+bool tn_request_is_slow(struct tn_request *request);
+
+/* Looks whether clients that sleep have hung up. */
+void tn_request_watch(struct tn_request *request);
+
+void tn_request_hold(struct tn_request *request);
+void tn_request_release(struct tn_request *request);
+
+/* ---- HTTP --------------------------------------------------------------- */
+
+/* libmicrohttpd's callbacks; `server` is their first argument. */
+enum MHD_Result tn_http_access(void *server, struct MHD_Connection *connection, const char *url,
+                               const char *method, const char *version, const char *data,
+                               size_t *size, void **own);
+void tn_http_completed(void *server, struct MHD_Connection *connection, void **own,
+                       enum MHD_RequestTerminationCode code);
+
+/* ---- Handlers ----------------------------------------------------------- */
+
+void tn_api_health(struct tn_request *request);
+void tn_api_metrics(struct tn_request *request);
+void tn_api_models(struct tn_request *request);
+void tn_api_model(struct tn_request *request);
+void tn_api_model_file(struct tn_request *request);
+void tn_api_completions(struct tn_request *request);
+void tn_api_image_generations(struct tn_request *request);
+void tn_api_image_completions(struct tn_request *request);
+void tn_api_transcriptions(struct tn_request *request);
+void tn_api_live_begin(struct tn_request *request);
+void tn_api_live_push(struct tn_request *request);
+void tn_api_live_end(struct tn_request *request);
+void tn_api_state(struct tn_request *request);
+void tn_api_state_data(struct tn_request *request);
+void tn_api_state_import(struct tn_request *request);
+void tn_api_state_fork(struct tn_request *request);
+void tn_api_state_delete(struct tn_request *request);
+void tn_api_page(struct tn_request *request);
+
+/* A line of the access log. */
+void tn_access_log(struct tn_request *request);
+
+/* Static files of the page; NULL if there is not enough memory. */
+struct tn_page_file *tn_pages_open(void);
+void tn_pages_close(struct tn_page_file *pages);
+
+struct tn_live *tn_live_create(void);
+void tn_live_free(struct tn_live *live);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* routes.c - the table of all requests. */
+#include <string.h>
+
+#include "serve/request.h"
+
+static const struct tn_route routes[] = {
+    {"GET", "/health", tn_api_health, true, TN_AT_ONCE},
+    {"GET", "/metrics", tn_api_metrics, false, TN_AT_ONCE},
+    {"GET", "/v1/models", tn_api_models, false, TN_AT_ONCE},
+    {"GET", "/v1/models/*", tn_api_model, false, TN_AT_ONCE},
+    {"GET", "/models/*", tn_api_model_file, false, TN_AT_ONCE},
+    {"POST", "/v1/completions", tn_api_completions, false, TN_AT_ONCE},
+    {"POST", "/v1/images/generations", tn_api_image_generations, false, TN_AT_ONCE},
+    {"POST", "/v1/images/completions", tn_api_image_completions, false, TN_AT_ONCE},
+    {"POST", "/v1/audio/transcriptions", tn_api_transcriptions, false, TN_ON_SOUND},
+    {"POST", "/v1/audio/live", tn_api_live_begin, false, TN_ON_SOUND},
+    {"POST", "/v1/audio/live/*", tn_api_live_push, false, TN_ON_SOUND},
+    {"DELETE", "/v1/audio/live/*", tn_api_live_end, false, TN_ON_SOUND},
+    {"POST", "/v1/states", tn_api_state_import, false, TN_ON_FILES},
+    {"GET", "/v1/states/*", tn_api_state, false, TN_ON_FILES},
+    {"DELETE", "/v1/states/*", tn_api_state_delete, false, TN_ON_FILES},
+    {"GET", "/v1/states/*/data", tn_api_state_data, false, TN_ON_FILES},
+    {"POST", "/v1/states/*/fork", tn_api_state_fork, false, TN_ON_FILES},
+    {"GET", "/", tn_api_page, true, TN_AT_ONCE},
+    {"GET", "/*", tn_api_page, true, TN_AT_ONCE},
+};
+
+/* "*" is one part, not empty, of a path. */
+static bool fits(const char *pattern, const char *path, char tail[TN_REQUEST_TAIL])
+{
+    const char *const star = strchr(pattern, '*');
+    const size_t before = star ? (size_t)(star - pattern) : strlen(pattern);
+
+    *tail = '\0';
+    if (!star)
+        return strcmp(pattern, path) == 0;
+    if (strncmp(pattern, path, before) != 0)
+        return false;
+    const size_t length = strcspn(path + before, "/");
+
+    if (length == 0 || length >= TN_REQUEST_TAIL ||
+        strcmp(path + before + length, star + 1) != 0)
+        return false;
+    memcpy(tail, path + before, length);
+    tail[length] = '\0';
+    return true;
+}
+
+const struct tn_route *tn_route_find(const char *method, const char *path,
+                                     char tail[TN_REQUEST_TAIL], bool *other_method)
+{
+    const char *const asked = strcmp(method, "HEAD") == 0 ? "GET" : method;
+
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
+        if (fits(routes[i].pattern, path, tail)) {
+            if (strcmp(routes[i].method, asked) == 0)
+                return &routes[i];
+            *other_method = true;
+        }
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* server.h - `tarn_server` is this: models with their schedulers, saved states, limits, and
+ * what was counted. */
+#ifndef TN_SERVER_H
+#define TN_SERVER_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+#include "generate/engine.h"
+#include "serve/state_store.h"
+#include "serve/workers.h"
+#include "tarn/image.h"
+#include "tarn/serve.h"
+#include "tarn/train.h"
+
+enum tn_serves { TN_SERVES_TEXT, TN_SERVES_IMAGE, TN_SERVES_SPEECH };
+
+/* A model that is served. */
+struct tn_served {
+    tarn_server *server;
+    const char *name, *path; /* path NULL: its file is not offered */
+    const tarn_model *model;
+    enum tn_serves serves;
+    tarn_task *task;
+    tarn_image_size size;           /* of images */
+    struct tn_scheduler *scheduler; /* NULL: speech */
+    uint64_t fingerprint;
+};
+
+enum { TN_STATUS_CLASSES = 6 };
+
+/* Counted since the start. */
+struct tn_counts {
+    atomic_ullong requests[TN_STATUS_CLASSES]; /* by the first digit of their status */
+    atomic_ullong prompt_tokens, tokens;
+    atomic_ullong left; /* clients that did not wait for the end */
+    atomic_size_t open; /* requests now */
+};
+
+struct tarn_server {
+    tarn_server_desc desc; /* with its defaults filled in; texts are copies */
+    struct tn_served *models;
+    size_t model_count;
+    struct MHD_Daemon *daemon;
+    size_t port;
+    struct tn_store *store;
+    struct tn_workers *workers;       /* for files */
+    struct tn_workers *sound_workers; /* for recordings */
+    struct tn_live *live;             /* sounds that are under way */
+    struct tn_page_file *pages;
+    FILE *log;
+    pthread_mutex_t log_lock;
+    sem_t stop;
+    atomic_bool draining;
+    double begun;  /* tn_seconds() */
+    char **copies; /* of texts of the desc */
+    size_t copy_count;
+    const char **keys;
+    struct tn_counts counts;
+};
+
+/* NULL: there is no such model. */
+struct tn_served *tn_server_model(tarn_server *server, const char *name);
+
+#endif
