@@ -8,7 +8,10 @@
 
 #include "serve/request.h"
 
-enum { BLOCK = 4096 };
+enum {
+    BLOCK = 4096,
+    LEFT = 499 /* status of requests whose client left before there was a reply, as nginx's */
+};
 
 /* ---- Sending ------------------------------------------------------------ */
 
@@ -194,7 +197,7 @@ static bool check_access(struct tn_request *request, const char *url, const char
     if (!request->route && other)
         return tn_refuse(refusal, 405, NULL, "this address does not support %.10s", method);
     if (!request->route)
-        return tn_refuse(refusal, 404, NULL, "there is nothing at this address");
+        return tn_refuse(refusal, 404, NULL, "there is no such address");
     if (!request->route->open && !has_key(request))
         return tn_refuse(refusal, 401, NULL,
                          "a valid key is required: Authorization: Bearer KEY");
@@ -331,6 +334,8 @@ void tn_http_completed(void *server, struct MHD_Connection *connection, void **o
     pthread_mutex_lock(&request->lock);
     request->gone = true;
     request->asleep = false;
+    if (request->status == 0)
+        request->status = LEFT;
     const unsigned status = request->status / 100;
 
     pthread_mutex_unlock(&request->lock);

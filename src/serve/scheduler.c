@@ -28,6 +28,7 @@ struct tn_scheduler {
     pthread_cond_t changed;
     struct tn_generation *first, **last; /* the queue */
     size_t queued;                       /* streams of it */
+    atomic_size_t seats;                 /* streams that have left it and not yet ended */
     atomic_bool drains;
     _Atomic double drain_until;
     struct tn_scheduler_counts counts;
@@ -36,7 +37,6 @@ struct tn_scheduler {
 
     /* The thread's own. */
     struct tn_generation *reading, **reading_last; /* prompts */
-    size_t seats;                                  /* streams of reading and active */
     struct tn_choice **active;
     size_t active_count;
     struct tn_choice **batch; /* those that are stepped, as in `streams` and `outputs` */
@@ -114,7 +114,7 @@ bool tn_scheduler_submit(struct tn_scheduler *s, struct tn_generation *g,
     pthread_mutex_lock(&s->lock);
     if (s->drains)
         taken = tn_refuse(refusal, 503, NULL, "the server is shutting down");
-    else if (s->queued + g->n > desc->max_queue)
+    else if (s->seats + s->queued + g->n > desc->max_streams + desc->max_queue)
         taken = tn_refuse(refusal, 429, NULL, "the queue is full; try again later");
     if (taken) {
         g->next = NULL;
@@ -138,6 +138,7 @@ static struct tn_generation *take_queued(struct tn_scheduler *s)
         if (!(s->first = g->next))
             s->last = &s->first;
         s->queued -= g->n;
+        s->seats += g->n;
     }
     pthread_mutex_unlock(&s->lock);
     return fits ? g : NULL;
@@ -158,7 +159,6 @@ static bool make_streams(const struct tn_scheduler *s, struct tn_generation *g)
 static void admit(struct tn_scheduler *s)
 {
     for (struct tn_generation *g; (g = take_queued(s));) {
-        s->seats += g->n;
         if (!make_streams(s, g)) {
             fail_all(s, g, 503, "not enough memory for another stream");
             continue;
