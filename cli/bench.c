@@ -20,7 +20,8 @@ const struct command cmd_bench = {
             "and tables are those of the paper.",
     .rows = (const struct command *const[]){&bench_peak, &bench_kernels, &bench_attention,
                                             &bench_train, &bench_generate, &bench_prefill,
-                                            &bench_image, &bench_speech, &bench_threads, NULL},
+                                            &bench_image, &bench_speech, &bench_threads,
+                                            &bench_serve, NULL},
     .examples = "tarn bench peak\n"
                 "tarn bench attention --demo\n"
                 "tarn bench image --preset mnist-paper --method linear,softmax\n",

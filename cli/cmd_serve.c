@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "files.h"
@@ -177,6 +178,17 @@ static void listen_to_signals(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
+/* Every connection is an open file; systems often allow 1024 at first and more if asked. */
+static void allow_connections(size_t count)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= count + 64)
+        return;
+    limit.rlim_cur = limit.rlim_max < count + 64 ? limit.rlim_max : (rlim_t)(count + 64);
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static void print_address(const struct options *o)
 {
     const char *const colon = strchr(o->address, ':');
@@ -219,6 +231,7 @@ static void run(void *values)
         .log = o->log,
     };
 
+    allow_connections(o->connections);
     must(tarn_server_create(&running, &desc, &failure));
     listen_to_signals();
     print_address(o);
