@@ -6,7 +6,7 @@
 #include "tarn/machine.h"
 
 extern const struct tn_kernels tn_kernels_avx512, tn_kernels_avx2, tn_kernels_neon,
-    tn_kernels_portable;
+    tn_kernels_wasm, tn_kernels_portable;
 
 /* __builtin_cpu_supports asks the operating system too: it must save the wide registers. */
 #ifdef TN_HAVE_AVX512
@@ -43,6 +43,9 @@ static const struct {
 #endif
 #ifdef TN_HAVE_NEON
     {&tn_kernels_neon, always},
+#endif
+#ifdef TN_HAVE_WASM
+    {&tn_kernels_wasm, always},
 #endif
     {&tn_kernels_portable, always},
 };

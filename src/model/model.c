@@ -185,12 +185,24 @@ static uint64_t hash_bytes(uint64_t seed, const void *data, size_t bytes)
     return hash;
 }
 
+/* Counts have 64 bits here even where size_t has 32: states move between machines. */
+static uint64_t hash_field(uint64_t hash, const struct tn_field *field,
+                           const tarn_config *config)
+{
+    const char *const at = (const char *)config + field->offset;
+    size_t count = 0;
+
+    if (field->type != TN_FIELD_COUNT)
+        return hash_bytes(hash, at, tn_field_bytes(field));
+    memcpy(&count, at, sizeof count);
+    return hash_bytes(hash, &(uint64_t){count}, sizeof(uint64_t));
+}
+
 uint64_t tarn_model_fingerprint(const tarn_model *model)
 {
     uint64_t hash = 0;
 
     for (const struct tn_field *field = tn_config_fields; field->about.name; field++)
-        hash = hash_bytes(hash, (const char *)&model->arch.config + field->offset,
-                          tn_field_bytes(field));
+        hash = hash_field(hash, field, &model->arch.config);
     return hash_bytes(hash, model->values, model->count * sizeof(float));
 }

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* serial.c - parallel loops where there is one thread. */
+#include "base/base.h"
+
+void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
+{
+    (void)threads;
+    for (size_t i = 0; i < count; i++)
+        work(arg, i, 0);
+}
