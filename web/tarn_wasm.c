@@ -169,6 +169,12 @@ EXPORT(position) double position(const tarn_stream *stream)
     return (double)tarn_stream_position(stream);
 }
 
+/* The symbol that was drawn but not yet fed; -1: none. */
+EXPORT(next) int32_t next(const tarn_stream *stream)
+{
+    return tarn_stream_next(stream);
+}
+
 EXPORT(sampling)
 bool sampling(tarn_stream *stream, double temperature, size_t top_k, double top_p, bool greedy,
               uint64_t seed, uint64_t number)

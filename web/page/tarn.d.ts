@@ -93,6 +93,8 @@ export class Stream {
   readonly outputs: Float32Array;
   /** Symbols fed so far. */
   readonly position: number;
+  /** The symbol that was drawn but not yet fed; -1: none. */
+  readonly next: number;
   /** Settings from now on; fields that are left out stay as they are. */
   sampling(settings: Sampling): void;
   /** Feeds a symbol, or the one drawn last. Returns `outputs`. */
@@ -105,7 +107,7 @@ export class Stream {
   /** Feeds all symbols but the last; the sum of -log p of all but the first, in nats. */
   score(symbols: ArrayLike<number>): number;
   snapshot(): Snapshot;
-  /** Bytes without outputs continue with the symbol that was drawn last. */
+  /** Bytes alone say nothing of outputs: feed the symbol that was drawn, `next`, or another. */
   restore(snapshot: Snapshot | Uint8Array): void;
   /** A copy that continues on its own. */
   fork(sampling?: Sampling): Stream;

@@ -299,6 +299,9 @@ export class Stream {
 
   get position() { return this.#instance.calls.position(this._address()); }
 
+  /** The symbol that was drawn but not yet fed; -1: none. */
+  get next() { return this.#instance.calls.next(this._address()); }
+
   /** All of the stream as bytes: those of `tarn generate --save-state` and of the server. */
   snapshot() {
     const { calls } = this.#instance;

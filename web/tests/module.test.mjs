@@ -142,7 +142,8 @@ test('the native program continues a snapshot, and its states continue here', as
   const stream = model.stream({ seed: 6 });
   stream.prefill(model.encode('Call me'));
 
-  stream.draw();
+  assert.equal(stream.next, -1);
+  assert.equal(stream.draw(), stream.next);
   writeFileSync(state, stream.snapshot().bytes);
   const native = tarn(continued, 'portable');
   stream.step();

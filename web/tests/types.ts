@@ -14,7 +14,8 @@ fork.restore(saved);
 fork.restore(saved.bytes);
 fork.sampling({ greedy: true });
 const text: string = model.decode(fork.sample(10)) + model.config('attention');
-const nats: number = stream.score([1, 2, 3]) + stream.step()[0]! + stream.draw() + stream.position;
+const nats: number = stream.score([1, 2, 3]) + stream.step()[0]! + stream.draw() + stream.position
+  + stream.next;
 const size: number = model.image?.height ?? model.stateBytes + model.memoryBytes + outputs.length;
 // @ts-expect-error: a stream is made by a model
 new Stream();
