@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // local.js - models that run in this browser, in a Worker; the same calls as in server.js.
+import { headers } from './server.js';
 
 export class Local {
   here = true;
@@ -42,7 +43,8 @@ export class Local {
     const { href } = new URL(`models/${encodeURIComponent(model.id)}.safetensors`,
       document.baseURI);
     const pixels = model.task === 'image' ? model.height * model.width * model.channels : 1;
-    const file = { id: model.id, url: href, longest: pixels - 1 }; // the last one is not fed
+    // The last pixel is not fed.
+    const file = { id: model.id, url: href, headers: headers(), longest: pixels - 1 };
     signal?.addEventListener('abort', () => {
       if (!this.#calls.has(id)) return;
       this.#worker?.postMessage({ id, stop: true });

@@ -6,7 +6,7 @@ export class KeyNeeded extends Error {}
 
 const keyName = 'tarn-key';
 
-function headers(type) {
+export function headers(type) {
   const key = sessionStorage.getItem(keyName);
   return { ...(type && { 'Content-Type': type }), ...(key && { Authorization: `Bearer ${key}` }) };
 }

@@ -9,13 +9,19 @@ const models = new Map();
 const running = new Set();
 const sliceMs = 12; // between two looks for messages; also how often events are sent
 
-function open({ id, url, longest }) {
-  if (!models.has(id)) {
-    const loading = loadModel(url, { longest });
-    loading.catch(() => models.delete(id));
-    models.set(id, loading);
+async function load({ id, url, headers, longest }) {
+  const answer = await fetch(url, { headers });
+  if (!answer.ok) throw new Error(`${id}: ${answer.status} ${answer.statusText}`);
+  return loadModel(await answer.arrayBuffer(), { longest });
+}
+
+function open(file) {
+  if (!models.has(file.id)) {
+    const loading = load(file);
+    loading.catch(() => models.delete(file.id));
+    models.set(file.id, loading);
   }
-  return models.get(id);
+  return models.get(file.id);
 }
 
 /* A task of its own, after the messages that wait. */
