@@ -41,6 +41,7 @@ long_stages() {
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "Python wheel" tools/make_wheel.sh
+    stage "WebAssembly and the page" web/test.sh
     stage "mutations are caught" tools/mutate.sh
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|test|all|speech|peers - installs missing packages; prints nothing if none is.
+# tools/setup.sh build|test|all|speech|peers|web - installs missing packages; prints nothing if none is.
 #
 # With apt-get, missing packages are installed; elsewhere their Debian names are printed. Each row
 # below is a package and a command that succeeds if it is installed, by whatever means.
@@ -62,9 +62,22 @@ python_headers() {
     python3 -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("include"), "Python.h"))'
 }
 
-look() { # build|test|all|speech|peers
+# What web/build.sh and web/test.sh need, besides what web/tools.sh installs.
+look_web() {
+    wish python3-venv python3 -c 'import ensurepip, venv'
+    wish nodejs have node
+    wish npm have npm
+    wish chromium have chromium
+}
+
+look() { # build|test|all|speech|peers|web
     needed=
     wished=
+    if [ "$1" = web ]; then
+        need python3 have python3
+        look_web
+        return
+    fi
     if [ "$1" = speech ]; then # what tools/make_speech.py and tools/join_speech.py need
         need python3 have python3
         need flite have flite
@@ -108,6 +121,7 @@ look() { # build|test|all|speech|peers
     [ "$1" = test ] && return
     wish dpkg-dev have dpkg-shlibdeps
     wish lintian have lintian
+    look_web
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
 }
 
@@ -132,7 +146,7 @@ as_root() {
 }
 
 # Failures are ignored here: what is still missing is found by the second check.
-apt_install() { # build|test|all|speech|peers
+apt_install() { # build|test|all|speech|peers|web
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
     if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
@@ -151,8 +165,8 @@ apt_install() { # build|test|all|speech|peers
 cd "$(dirname "$0")/.."
 tier=${1:-build}
 case $tier in
-build | test | all | speech | peers) ;;
-*) stop "usage: tools/setup.sh build|test|all|speech|peers" ;;
+build | test | all | speech | peers | web) ;;
+*) stop "usage: tools/setup.sh build|test|all|speech|peers|web" ;;
 esac
 
 look "$tier"
@@ -162,7 +176,7 @@ if [ -n "$needed$wished" ] && have apt-get >/dev/null; then
 fi
 [ -z "$needed" ] || stop "these packages are required (Debian names):$needed"
 [ -z "$wished" ] || echo "setup: continuing without these optional packages (Debian names):$wished" >&2
-[ "$tier" = speech ] && exit
+case $tier in speech | web) exit ;; esac
 
 cmake --version | awk 'NR == 1 {
     split($3, v, ".")

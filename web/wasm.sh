@@ -31,7 +31,8 @@ mkdir -p "$objects"
 
 sources=$(ls src/base/*.c src/kernel/*.c src/layer/*.c src/model/*.c src/generate/*.c \
     src/file/safetensor*.c src/file/json_*.c src/file/fields_json.c src/file/file_bytes.c |
-    grep -v -e /kernel_ -e /peak_ -e onednn -e /parallel -e /clock -e /cores -e /machine -e /import -e /recognizer)
+    grep -v -e /kernel_ -e /peak_ -e onednn -e /parallel -e /clock -e /cores -e /machine \
+        -e /import -e /recognizer)
 
 flags="--target=wasm32-wasi -mexec-model=reactor -std=c17 -DNDEBUG -DTN_HAVE_WASM
     -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wno-enum-float-conversion -Werror

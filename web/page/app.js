@@ -119,7 +119,8 @@ class App {
     buttons.forEach((button, i) => {
       button.addEventListener('click', () => this.#showTab(button));
       button.addEventListener('keydown', (event) => {
-        const to = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: buttons.length - 1 }[event.key];
+        const places = { ArrowRight: i + 1, ArrowLeft: i - 1, Home: 0, End: buttons.length - 1 };
+        const to = places[event.key];
         if (to === undefined) return;
         event.preventDefault();
         const next = buttons[(to + buttons.length) % buttons.length];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // images.js - the tabs Complete and Samples.
 import { Pad, drawPixels } from './pad.js';
-import { $, Run, formValues, formatBytes, formatCount, formatMs, make, showFacts, showStatus }
-  from './page.js';
+import { $, Run, formValues, formatBytes, formatCount, formatMs, formatSeconds, make, showFacts,
+  showStatus } from './page.js';
 
 const bytesOf = ({ width, height, channels }) => width * height * channels;
 
@@ -44,7 +44,7 @@ export class Complete {
   constructor(app) {
     this.app = app;
     this.form = $('complete-settings');
-    this.run = new Run($('complete-go'), $('complete-stop'));
+    this.run = new Run($('complete-stop'));
     this.pad = new Pad($('pad'), {
       onDrawn: () => { if (formValues(this.form).auto) this.start(); },
       onEnter: () => this.start(),
@@ -133,7 +133,7 @@ export class Complete {
         this.#showFacts();
       });
       showFacts('complete-facts', { state: formatBytes(stateBytes) });
-      showStatus('complete-status', `${n} completions in ${((performance.now() - growing.since) / 1000).toFixed(2)} s.`);
+      showStatus('complete-status', `${n} completions in ${formatSeconds(growing.since)} s.`);
     };
     const ended = await this.run.start(work, (error) => this.app.fail('complete-status', error));
     if (!ended && this.#growing === growing && $('complete-status').textContent === 'Drawing …')
@@ -165,7 +165,7 @@ export class Samples {
   constructor(app) {
     this.app = app;
     this.form = $('samples-settings');
-    this.run = new Run($('samples-go'), $('samples-stop'));
+    this.run = new Run($('samples-stop'));
     $('samples-go').addEventListener('click', () => this.start());
     $('samples-save').addEventListener('click', () => this.#save());
     this.form.addEventListener('submit', (event) => event.preventDefault());
@@ -203,12 +203,14 @@ export class Samples {
         const { pixels, until } = growing.put(event);
         drawPixels(context, pixels, model, { ...place(event.index), until });
       });
-      const seconds = (performance.now() - growing.since) / 1000;
-      showStatus('samples-status', `${n} images in ${seconds.toFixed(2)} s, ${(n / seconds).toPrecision(3)} images per second.`);
+      const seconds = formatSeconds(growing.since);
+      showStatus('samples-status',
+        `${n} images in ${seconds} s, ${(n / seconds).toPrecision(3)} images per second.`);
       $('samples-save').disabled = false;
     };
-    if (!await this.run.start(work, (error) => this.app.fail('samples-status', error))
-      && $('samples-status').textContent === 'Drawing …') showStatus('samples-status', 'Stopped.');
+    const ended = await this.run.start(work, (error) => this.app.fail('samples-status', error));
+    if (!ended && $('samples-status').textContent === 'Drawing …')
+      showStatus('samples-status', 'Stopped.');
   }
 
   #save() {

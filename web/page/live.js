@@ -58,17 +58,19 @@ export class Live {
     this.#history = [...this.#history, sum('tokens_per_second')].slice(-seconds);
     this.#drawCurve();
     const cells = ['users', 'queued_streams', 'tokens_per_second', 'bytes_per_user'];
-    $('live-models').replaceChildren(...values('users').map(({ labels: { model } }) => make('tr', {},
-      make('th', { scope: 'row' }, model), ...cells.map((name) => {
-        const { value = 0 } = values(name).find(({ labels }) => labels.model === model) ?? {};
-        return make('td', {}, name === 'bytes_per_user' ? formatBytes(value)
-          : formatCount(Math.round(value)));
-      }))));
+    const cell = (name, model) => {
+      const { value = 0 } = values(name).find(({ labels }) => labels.model === model) ?? {};
+      return make('td', {}, name === 'bytes_per_user' ? formatBytes(value)
+        : formatCount(Math.round(value)));
+    };
+    $('live-models').replaceChildren(...values('users').map(({ labels: { model } }) =>
+      make('tr', {}, make('th', { scope: 'row' }, model),
+        ...cells.map((name) => cell(name, model)))));
   }
 
   #drawCurve() {
     const top = Math.max(1, ...this.#history);
-    const points = this.#history.map((value, i) =>
+    const points = (this.#history.length > 1 ? this.#history : []).map((value, i) =>
       `${(300 * (i + seconds - this.#history.length)) / (seconds - 1)},${76 - (72 * value) / top}`);
     $('curve').firstElementChild.setAttribute('points', points.join(' '));
     $('curve').setAttribute('aria-label',

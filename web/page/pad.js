@@ -23,7 +23,7 @@ export class Pad {
     for (const name of ['pointerup', 'pointercancel'])
       canvas.addEventListener(name, () => this.#up());
     canvas.addEventListener('keydown', (event) => this.#key(event));
-    canvas.addEventListener('blur', () => { this.#cursor = null; this.#penDown = false; this.show(); });
+    canvas.addEventListener('blur', () => this.#leave());
     this.resize({ height: 28, width: 28, channels: 1 });
   }
 
@@ -78,8 +78,15 @@ export class Pad {
   #line(from, to) {
     const steps = Math.ceil(4 * Math.hypot(to.x - from.x, to.y - from.y)) + 1;
     for (let i = 0; i <= steps; i++)
-      this.#dab({ x: from.x + ((to.x - from.x) * i) / steps, y: from.y + ((to.y - from.y) * i) / steps });
+      this.#dab({ x: from.x + ((to.x - from.x) * i) / steps,
+        y: from.y + ((to.y - from.y) * i) / steps });
     this.colours = null;
+    this.show();
+  }
+
+  #leave() {
+    this.#cursor = null;
+    this.#penDown = false;
     this.show();
   }
 
@@ -147,7 +154,8 @@ export class Pad {
     context.stroke();
     if (!this.#cursor) return;
     context.strokeStyle = this.#penDown ? '#ffb13d' : '#ffffff';
-    context.strokeRect((this.#cursor.x - 0.5) * scale, (this.#cursor.y - 0.5) * scale, scale, scale);
+    const { x, y } = this.#cursor;
+    context.strokeRect((x - 0.5) * scale, (y - 0.5) * scale, scale, scale);
   }
 }
 

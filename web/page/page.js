@@ -26,8 +26,11 @@ export const formatCount = (count) => count.toLocaleString('en');
 export function formatBytes(bytes) {
   if (!bytes) return '–';
   if (bytes < 1024) return `${bytes} bytes`;
-  return bytes < 1 << 20 ? `${(bytes / 1024).toFixed(1)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`;
+  const [unit, name] = bytes < 1 << 20 ? [1024, 'KB'] : [1 << 20, 'MB'];
+  return `${(bytes / unit).toFixed(1)} ${name}`;
 }
+
+export const formatSeconds = (begun) => ((performance.now() - begun) / 1000).toFixed(2);
 
 export const formatMs = (ms) => (Number.isFinite(ms) ? `${ms.toPrecision(2)} ms` : '–');
 
@@ -62,9 +65,8 @@ export function showRanges() {
 export class Run {
   #control;
 
-  constructor(goButton, stopButton) {
+  constructor(stopButton) {
     this.stopButton = stopButton;
-    this.goButton = goButton;
     stopButton.addEventListener('click', () => this.stop());
   }
 

@@ -2,6 +2,10 @@
 // speech.js - the tab Speech: the microphone or a recording becomes text.
 import { $, showStatus } from './page.js';
 
+/* The sound itself: models were not trained on what calls make of it. */
+const audio = { channelCount: 1, echoCancellation: false, noiseSuppression: false,
+  autoGainControl: false };
+
 export class Speech {
   #stop = null; // ends what is being recorded
 
@@ -51,7 +55,7 @@ export class Speech {
     };
     this.#stop = () => {};
     try {
-      microphone = await navigator.mediaDevices.getUserMedia({ audio: { channelCount: 1 } });
+      microphone = await navigator.mediaDevices.getUserMedia({ audio });
       context = new AudioContext();
       await context.audioWorklet.addModule('recorder.js');
       const session = await this.app.backend.listen({ model, sampleRate: context.sampleRate });
@@ -71,8 +75,13 @@ export class Speech {
       close();
       this.app.fail('speech-status', error);
     };
-    node.port.onmessage = ({ data }) => {
-      last = last.then(() => session.push(data)).then(show);
+    node.port.onmessage = ({ data: { samples, last: isLast } }) => {
+      last = last.then(() => session.push(samples)).then(show);
+      if (isLast) {
+        close();
+        last = last.then(() => session.end()).then(show)
+          .then(() => showStatus('speech-status', 'Done.'));
+      }
       last.catch(fail);
     };
     context.createMediaStreamSource(microphone).connect(node);
@@ -80,11 +89,6 @@ export class Speech {
     $('speak').setAttribute('aria-pressed', 'true');
     $('speak').textContent = 'Stop';
     showStatus('speech-status', 'Listening …');
-    this.#stop = () => {
-      node.port.onmessage = null;
-      close();
-      last.then(() => session.end()).then(show)
-        .then(() => showStatus('speech-status', 'Done.'), fail);
-    };
+    this.#stop = () => node.port.postMessage('end');
   }
 }

@@ -2,8 +2,8 @@
 // text.js - the tab Text: parts in a tree, each with the state that the model had at its end.
 //
 // A branch is named by its last part. Going back moves that name up, forking gives another one.
-import { $, Run, formValues, formatBytes, formatCount, formatMs, make, showFacts, showStatus }
-  from './page.js';
+import { $, Run, formValues, formatBytes, formatCount, formatMs, formatSeconds, make, showFacts,
+  showStatus } from './page.js';
 
 function* upwards(part) {
   for (let at = part; at; at = at.parent) yield at;
@@ -19,7 +19,7 @@ export class Text {
   constructor(app) {
     this.app = app;
     this.form = $('text-form');
-    this.run = new Run($('text-go'), $('text-stop'));
+    this.run = new Run($('text-stop'));
     this.form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.start();
@@ -78,20 +78,19 @@ export class Text {
     showStatus('text-status', 'Writing …');
     const work = async (signal) => {
       const begun = performance.now();
-      let first = 0;
       const wish = { model, prompt: since + given, state, max, temperature, topP, seed, signal };
       const result = await this.app.backend.text(wish, (text) => {
-        first ||= performance.now();
         part.text += text;
         this.#showGrowing(part);
       });
       Object.assign(part, { state: result.state, position: result.position });
       showFacts('text-facts', { position: result.position ? formatCount(result.position) : '–',
         time: formatMs((performance.now() - begun) / max), state: formatBytes(result.stateBytes) });
-      showStatus('text-status', `${max} bytes in ${((performance.now() - begun) / 1000).toFixed(2)} s.`);
+      showStatus('text-status', `${max} bytes in ${formatSeconds(begun)} s.`);
     };
     const ended = await this.run.start(work, (error) => this.#failed(branch, part, error));
-    if (!ended && $('text-status').textContent === 'Writing …') showStatus('text-status', 'Stopped.');
+    if (!ended && $('text-status').textContent === 'Writing …')
+      showStatus('text-status', 'Stopped.');
     if (this.#growing === part) this.#growing = null;
     this.#show();
   }
@@ -106,7 +105,8 @@ export class Text {
   #goBack(part) {
     this.run.stop();
     this.#branches[this.#current] = part;
-    this.#select(this.#current, `Back at ${part.position ? `position ${formatCount(part.position)}` : 'this part'}.`);
+    const where = part.position ? `position ${formatCount(part.position)}` : 'this part';
+    this.#select(this.#current, `Back at ${where}.`);
   }
 
   #fork(part) {
@@ -131,11 +131,15 @@ export class Text {
   #show() {
     const parts = pathTo(this.#branches[this.#current]);
     $('parts').replaceChildren(...parts.map((part, i) => this.#item(part, i === parts.length - 1)));
-    $('branches').replaceChildren(...this.#branches.length < 2 ? [] : this.#branches.map((_, i) => {
-      const button = make('button', { type: 'button', 'aria-pressed': i === this.#current }, `Branch ${i + 1}`);
-      button.addEventListener('click', () => this.#select(i, `Branch ${i + 1}.`));
-      return button;
-    }));
+    const several = this.#branches.length > 1;
+    $('branches').replaceChildren(...several ? this.#branches.map((_, i) => this.#branch(i)) : []);
+  }
+
+  #branch(i) {
+    const name = `Branch ${i + 1}`;
+    const button = make('button', { type: 'button', 'aria-pressed': i === this.#current }, name);
+    button.addEventListener('click', () => this.#select(i, `${name}.`));
+    return button;
   }
 
   #item(part, isLast) {

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { loadModel } from '../page/tarn.js';
 import { digits, fileBytes, makeModels, nativeImages, tarn, temporaryFolder, wasm }
   from './native.mjs';
@@ -227,6 +228,12 @@ test('damaged states are refused or continued, and nothing breaks', async (t) =>
   stream.restore(bytes);
   assert.equal(stream.position, 5);
   model.free();
+});
+
+test('the module has at most 400 KB compressed', (t) => {
+  const bytes = gzipSync(fileBytes(fileURLToPath(wasm)), { level: 9 }).length;
+  t.diagnostic(`${bytes} bytes`);
+  assert.ok(bytes <= 400 * 1024);
 });
 
 test('memory does not grow with steps, streams and models that come and go', async () => {

@@ -58,7 +58,8 @@ async function sheetImage(page, index, columns) {
   const sheet = await canvasPixels(page, '#sheet', 6);
   const stride = columns * 29 - 1;
   const [x, y] = [(index % columns) * 29, Math.floor(index / columns) * 29];
-  return Array.from({ length: 784 }, (_, i) => sheet[(y + Math.floor(i / 28)) * stride + x + (i % 28)]);
+  return Array.from({ length: 784 }, (_, i) =>
+    sheet[(y + Math.floor(i / 28)) * stride + x + (i % 28)]);
 }
 
 const only = (addresses, url) => addresses.every((address) =>
@@ -276,7 +277,8 @@ test('light and dark are both readable', { skip }, async (t) => {
     const [, ground] = await colours('body');
     grounds.push(ground);
     for (const selector of ['body', '.brand p', '.note', '.hint', '.facts dt', '.status'])
-      assert.ok(contrast((await colours(selector))[0], ground) >= 4.5, `${colorScheme} ${selector}`);
+      assert.ok(contrast((await colours(selector))[0], ground) >= 4.5,
+        `${colorScheme} ${selector}`);
     assert.ok(contrast(...await colours('button.primary')) >= 4.5, `${colorScheme} button`);
   }
   assert.notEqual(grounds[0], grounds[1]);
@@ -360,5 +362,65 @@ test('a server that asks for a key gets one', { skip }, async (t) => {
   await page.getByText('Run it here').click();
   await page.locator('#complete-go').click();
   await shows(page, 'complete-status', /4 completions in/);
+  return undefined;
+});
+
+/* A causal model that hears tones, and a recording of some. */
+function learnTones(t) {
+  const folder = temporaryFolder(t);
+  const data = join(folder, 'tones');
+  execFileSync(join(build, 'tests/make_tones'), [data, '64', '16']);
+  tarn(['train', 'speech', '--preset', 'speech-tiny', '--layers', '1', '--batch', '8', '--steps',
+    '300', '--lr', '0.003', '--threads', '1', '--causal', '--data', data, '--out',
+    join(folder, 'run')]);
+  return { model: join(folder, 'run/model.safetensors'), recording: join(data, 'test/2.wav') };
+}
+
+/* A file of 16-bit samples of one channel. */
+function wav(samples, rate) {
+  const head = Buffer.alloc(44);
+  head.write('RIFF');
+  head.writeUInt32LE(36 + samples.length, 4);
+  head.write('WAVEfmt ', 8);
+  [[16, 4], [1, 2], [1, 2], [rate, 4], [2 * rate, 4], [2, 2], [16, 2]].reduce(
+    (at, [value, bytes]) => head.writeUIntLE(value, at, bytes), 16);
+  head.write('data', 36);
+  head.writeUInt32LE(samples.length, 40);
+  return Buffer.concat([head, samples]);
+}
+
+test('a recording and a microphone become text', { skip }, async (t) => {
+  const { model, recording } = learnTones(t);
+  const url = await serve(t, `tones=${model}`);
+  if (!url) return t.skip(noServer);
+  const heard = tarn(['transcribe', model, recording]).toString().trim().split(/\s+/).slice(-3);
+  const args = [`--use-file-for-fake-audio-capture=${recording}`];
+  const page = await openPage(await openBrowser(t, { args }), `${url}#speech`,
+    { ...desktop, permissions: ['microphone'] });
+  await page.waitForFunction(() => !document.getElementById('speech-view').hidden);
+  await page.getByLabel('Choose a recording').setInputFiles(recording);
+  await shows(page, 'speech-status', /2\.wav: done/);
+  const whole = (await text(page, 'heard')).split(/\s+/);
+  assert.deepEqual(whole.slice(-3), heard);
+
+  const sent = [];
+  let rate;
+  page.on('request', (request) => {
+    if (request.method() !== 'POST') return;
+    if (request.url().endsWith('/audio/live')) rate = request.postDataJSON().sample_rate;
+    else sent.push(request.postDataBuffer());
+  });
+  await page.getByRole('button', { name: 'Speak' }).click();
+  await shows(page, 'speech-status', /Listening/);
+  await shows(page, 'heard', /\S+ \S+ \S+/);
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await shows(page, 'speech-status', /Done/);
+  const live = await text(page, 'heard');
+  const sound = join(temporaryFolder(t), 'sound.wav');
+  writeFileSync(sound, wav(Buffer.concat(sent), rate));
+  t.diagnostic(`${sent.length} pieces at ${rate} Hz: ${live}`);
+  assert.equal(live, tarn(['transcribe', model, sound, '--stream']).toString().trim());
+  await picture(page, 'serve-speech');
+  assert.deepEqual(page.problems, []);
   return undefined;
 });
