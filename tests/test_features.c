@@ -9,6 +9,7 @@
 #include "data/features.h"
 #include "support/audio_files.h"
 #include "support/folder.h"
+#include "tarn/speech.h"
 #include "vectors/log_mel_vectors.h"
 
 enum { VECTOR_SAMPLES = sizeof log_mel_samples / sizeof log_mel_samples[0] };
@@ -79,7 +80,15 @@ static void pieces_give_the_frames_of_the_whole_to_the_bit(void **state)
             assert_memory_equal(parts, whole, count * TN_MEL_BANDS * sizeof *parts);
         }
         tn_features_close(&features);
+        if (speeds[r] == 1.0) {
+            memset(parts, 255, count * TN_MEL_BANDS * sizeof *parts);
+            assert_int_equal(tarn_features_count(COUNT, rates[r]), count);
+            check_ok(tarn_features(parts, samples, COUNT, rates[r], &err), &err);
+            assert_memory_equal(parts, whole, count * TN_MEL_BANDS * sizeof *parts);
+        }
     }
+    assert_int_equal(tarn_features(parts, samples, COUNT, 1, NULL), TARN_EINVAL);
+    assert_int_equal(tarn_features(parts, NULL, COUNT, 16000, NULL), TARN_EINVAL);
     free(samples);
     free(whole);
     free(parts);

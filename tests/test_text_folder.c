@@ -9,6 +9,7 @@
 
 #include "data/text_set.h"
 #include "support/folder.h"
+#include "tarn/data.h"
 
 /* ---- Folders ------------------------------------------------------------ */
 
@@ -54,6 +55,14 @@ static void check_text(const char *path, const char *expected, size_t skipped)
     assert_int_equal(left.count, skipped);
     tn_bytes_free(&text);
     tn_paths_free(&left);
+
+    unsigned char *read;
+    size_t size;
+
+    check_ok(tarn_text_read(&read, &size, path, &err), &err);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(read, expected, size);
+    tarn_text_free(read);
 }
 
 static void check_refused(const char *path, bool strict, tarn_status status, const char *says)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* data.h - downloading and verifying published data sets.
+/* data.h - downloading and verifying published data sets, and reading text.
  *
  *     const tarn_data_set *set = tarn_data_set_find("mnist");
  *     tarn_data_fetch(set, "data", NULL, NULL, &err);       // data/mnist/...
@@ -74,6 +74,15 @@ TARN_API tarn_status tarn_data_fetch(const tarn_data_set *set, const char *folde
  * (TARN_EIO) or wrong (TARN_EFORMAT). The archive itself need not exist. */
 TARN_API tarn_status tarn_data_verify(const tarn_data_set *set, const char *folder,
                                       const tarn_data_events *events, tarn_error *err);
+
+/* ---- Reading text ------------------------------------------------------- */
+
+/* Reads a file, or the text files of a folder as task "text" does: sorted by path, separated by
+ * newlines, without files that contain a zero byte. *text becomes *size bytes, to be freed with
+ * tarn_text_free(). */
+TARN_API tarn_status tarn_text_read(unsigned char **text, size_t *size, const char *path,
+                                    tarn_error *err);
+TARN_API void tarn_text_free(unsigned char *text); /* accepts NULL */
 
 #ifdef __cplusplus
 }

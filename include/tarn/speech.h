@@ -99,6 +99,19 @@ TARN_API size_t tarn_audio_rate(const tarn_audio *audio);
 TARN_API tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count,
                                      size_t most, tarn_error *err);
 
+/* ---- Features ----------------------------------------------------------- */
+
+enum { TARN_FEATURES = 40 }; /* floats of a frame */
+
+/* Number of frames of n samples at `rate` samples per second: one every 10 ms, of 25 ms each.
+ */
+TARN_API size_t tarn_features_count(size_t n, size_t rate);
+
+/* Log-mel features of a sound, n samples between -1 and 1: writes tarn_features_count() frames
+ * of TARN_FEATURES floats, before normalisation. */
+TARN_API tarn_status tarn_features(float *frames, const float *samples, size_t n, size_t rate,
+                                   tarn_error *err);
+
 #ifdef __cplusplus
 }
 #endif

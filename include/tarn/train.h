@@ -294,6 +294,37 @@ TARN_API tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model
                                    const tarn_settings *settings,
                                    const tarn_evaluate_desc *desc, tarn_error *err);
 
+/* ---- Batches ------------------------------------------------------------ */
+
+/* The data of a task as the batches that tarn_train() trains and validates on, for training
+ * loops of your own. One thread at a time. */
+typedef struct tarn_batches tarn_batches;
+
+/* Zero is a valid default for every field. */
+typedef struct tarn_batches_desc {
+    const tarn_model *model; /* evaluate this model: only validation data is read, in the form
+                                that the model was trained on; NULL: read all data */
+    size_t stack;            /* frames that form one position, as tarn_config.stack; 0: 1.
+                                Ignored with a model, which has its own */
+    size_t threads;          /* 0: tarn_threads_default() */
+    void (*skipped)(void *context, const tarn_skipped *skipped); /* or NULL */
+    void *context;
+} tarn_batches_desc;
+
+/* Opens the data of settings->task. What depends on the data, the length and options of the
+ * task, is filled into the settings, which then fit tarn_trainer_desc. */
+TARN_API tarn_status tarn_batches_open(tarn_batches **batches, tarn_settings *settings,
+                                       const tarn_batches_desc *desc, tarn_error *err);
+TARN_API void tarn_batches_free(tarn_batches *batches); /* accepts NULL */
+
+/* Number of batches in an epoch of training, or in a validation; 0: there is no end. */
+TARN_API size_t tarn_batches_count(const tarn_batches *batches, bool validation);
+
+/* Fills batch `index`, a function of settings and index alone; the batches of training go on
+ * past an epoch. The arrays belong to `batches` and are valid until its next use. */
+TARN_API tarn_status tarn_batches_fill(tarn_batches *batches, tarn_batch *batch,
+                                       bool validation, uint64_t index, tarn_error *err);
+
 /* ---- Tasks -------------------------------------------------------------- */
 
 /* Table of the tasks: rows 0, 1, ...; NULL past the last. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "file/file_bytes.h"
+#include "tarn/speech.h"
 
 enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
 
@@ -270,4 +271,29 @@ void tn_feature_norm_apply(const struct tn_feature_norm *norm, float *to, const 
 
             to[i] = (from[i] - norm->mean[b]) * norm->scale[b];
         }
+}
+
+/* ---- For programs -------------------------------------------------------- */
+
+size_t tarn_features_count(size_t n, size_t rate)
+{
+    return rate > 0 ? (size_t)tn_features_frames(n, rate, 1.0) : 0;
+}
+
+tarn_status tarn_features(float *frames, const float *samples, size_t n, size_t rate,
+                          tarn_error *err)
+{
+    struct tn_features features;
+    tarn_status status;
+
+    if (!frames || !samples)
+        return tn_fail(err, TARN_EINVAL, "frames and samples must not be NULL");
+    if ((status = tn_features_open(&features, rate, 1.0, err)) != TARN_OK)
+        return status;
+    const size_t made = tn_features_push(&features, frames, samples, n);
+
+    tn_features_end(&features, frames + made * TN_MEL_BANDS);
+    status = tn_features_check(&features, err);
+    tn_features_close(&features);
+    return status;
 }

@@ -4,8 +4,11 @@
 #include "data/text_set.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+#include "tarn/data.h"
 
 /* ---- Folders ------------------------------------------------------------ */
 
@@ -124,12 +127,11 @@ static tarn_status check_sizes(const struct tn_text_set *set, const char *path,
     return TARN_OK;
 }
 
-static tarn_status read_text(struct tn_text_set *set, const char *path, bool strict,
-                             tarn_error *err)
+static tarn_status read_text(struct tn_bytes *text, struct tn_paths *skipped, const char *path,
+                             bool strict, tarn_error *err)
 {
-    return tn_is_folder(path)
-               ? tn_text_folder_read(&set->bytes, &set->skipped, path, strict, err)
-               : tn_bytes_read(&set->bytes, path, SIZE_MAX / 2, err);
+    return tn_is_folder(path) ? tn_text_folder_read(text, skipped, path, strict, err)
+                              : tn_bytes_read(text, path, SIZE_MAX / 2, err);
 }
 
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,
@@ -138,7 +140,8 @@ tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N
     tarn_status status = check_arguments(N, validation, err);
 
     *set = (struct tn_text_set){.N = N, .seed = seed};
-    if (status == TARN_OK && (status = read_text(set, path, strict, err)) == TARN_OK) {
+    if (status == TARN_OK &&
+        (status = read_text(&set->bytes, &set->skipped, path, strict, err)) == TARN_OK) {
         const size_t size = set->bytes.size;
 
         set->training = size - tn_min(size, (size_t)(validation * (double)size));
@@ -246,4 +249,31 @@ void tn_text_set_fill(const struct tn_text_set *set, struct tn_batch *batch,
             fill_training(set, batch, b, index);
         else
             fill_validation(set, batch, b, index);
+}
+
+/* ---- For programs -------------------------------------------------------- */
+
+tarn_status tarn_text_read(unsigned char **text, size_t *size, const char *path,
+                           tarn_error *err)
+{
+    struct tn_bytes bytes = {0};
+    struct tn_paths skipped = {0};
+
+    if (!text || !size)
+        return tn_fail(err, TARN_EINVAL, "text and size must not be NULL");
+    *text = NULL;
+    *size = 0;
+    if (!path)
+        return tn_fail(err, TARN_EINVAL, "path must not be NULL");
+    const tarn_status status = read_text(&bytes, &skipped, path, false, err);
+
+    tn_paths_free(&skipped);
+    *text = bytes.data;
+    *size = bytes.size;
+    return status;
+}
+
+void tarn_text_free(unsigned char *text)
+{
+    free(text);
 }
