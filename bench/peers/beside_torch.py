@@ -14,18 +14,14 @@ import time
 import numpy as np
 import tarn
 
-from tarn_trainer import Trainer, tarn_host
-
 THREADS = (2, 1)
 
 
 def training(threads):
     model = tarn.Model.create("tiny")
-    symbols = np.random.default_rng(0).integers(0, model.config.symbols, (16, 33), np.int32)
-    inputs, targets = symbols[:, :-1], symbols[:, 1:]
-    trainer = Trainer(model, inputs.shape, optimizer=b"radam", lr=1e-3,
-                      host=tarn_host(threads=threads))
-    return lambda: trainer.update(inputs=inputs, targets=targets)
+    symbols = np.random.default_rng(0).integers(0, model.config.symbols, (16, 33))
+    trainer = tarn.Trainer(model, optimizer="radam", lr=1e-3, threads=threads)
+    return lambda: trainer.step(symbols)
 
 
 def generation(batch):

@@ -7,7 +7,6 @@ import numpy as np
 import tarn
 
 from subjects import Made
-from tarn_trainer import Trainer, tarn_host
 from workloads import CHECK_RATE, CLIP, RATE
 
 
@@ -23,10 +22,9 @@ def train(weights, given, sizes, threads, precision):
     batch = {name: np.ascontiguousarray(given[name], np.int32) for name in ("inputs", "targets")}
 
     def trainer(rate):
-        made = Trainer(model, batch["inputs"].shape, optimizer=b"radam:decay=0",
-                       clip=f"global:norm={CLIP}".encode(), lr=rate,
-                       precision=precision.encode(), host=tarn_host(threads=threads))
-        return lambda: made.update(**batch)
+        made = tarn.Trainer(model, optimizer="radam:decay=0", clip=f"global:norm={CLIP}", lr=rate,
+                            precision=precision, threads=threads)
+        return lambda: made.step(batch).loss
 
     def answer():
         loss = trainer(CHECK_RATE)()

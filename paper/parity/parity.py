@@ -16,10 +16,9 @@ import numpy as np
 import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "bindings/python"), str(ROOT / "bench/peers")]
+sys.path.insert(0, str(ROOT / "bindings/python"))
 import tarn  # noqa: E402
 import torch_model as t  # noqa: E402
-from tarn_trainer import Trainer  # noqa: E402
 
 BATCH, LENGTH, FRAME_WIDTH, LABELS = 8, 64, 8, 8
 LSH = dict(rounds=4, buckets=8, chunk=16)
@@ -65,7 +64,7 @@ def spoken_batch(i, symbols):
     shown = np.repeat(labels, LENGTH // LABELS, axis=1)
     shown[:, ::LENGTH // LABELS] = 0
     frames = faces[shown] + 0.3 * numbers.normal(size=(*shown.shape, FRAME_WIDTH))
-    return dict(frames=frames.astype(np.float32), targets=labels.astype(np.int32),
+    return dict(frames=frames.astype(np.float32), targets=labels.ravel().astype(np.int32),
                 counts=np.full(BATCH, LABELS, np.uintp))
 
 
@@ -88,9 +87,9 @@ def create(kind, norm, head):
 
 def run_tarn(model, case, updates):
     _, _, head, optimizer = case
-    trainer = Trainer(model, (BATCH, LENGTH), optimizer=OPTIMIZERS[optimizer].encode(),
-                      clip=b"global:norm=1", lr=RATES[optimizer])
-    return [trainer.update(**batch_of(head, i)) for i in range(updates)]
+    trainer = tarn.Trainer(model, optimizer=OPTIMIZERS[optimizer], clip="global:norm=1",
+                           lr=RATES[optimizer])
+    return [trainer.step(batch_of(head, i)).loss for i in range(updates)]
 
 
 def given_to_torch(batch, dtype):

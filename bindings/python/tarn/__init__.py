@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Dict, List
 
+from . import data
 from ._attention import (AttentionState, attention, attention_backward, attention_inputs,
                          attention_vjp, causal_dot_product, causal_dot_product_backward)
 from ._errors import (BusyError, ClosedError, Error, FileError, FormatError,
@@ -14,15 +15,19 @@ from ._errors import (BusyError, ClosedError, Error, FileError, FormatError,
 from ._library import lib as _lib
 from ._library import table as _table
 from ._library import version as __version__
-from ._model import Config, Model, Note, presets
+from ._model import Model, Note, presets
+from ._recipe import Config
 from ._state import State
+from ._train import Report, Skipped, Training, Validation, evaluate, train
+from ._trainer import Score, Trainer
 
 __all__ = [
-    "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError",
-    "FormatError", "InvalidArgument", "MachineError", "Model", "Note", "NumberError",
-    "OutOfMemory", "State", "UnknownName", "UnsupportedError", "__version__", "attention",
-    "attention_backward", "attention_inputs", "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
-    "cpus", "feature_maps", "matmul_backend", "presets",
+    "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError", "FormatError",
+    "InvalidArgument", "MachineError", "Model", "Note", "NumberError", "OutOfMemory", "Report",
+    "Score", "Skipped", "State", "Trainer", "Training", "UnknownName", "UnsupportedError",
+    "Validation", "__version__", "attention", "attention_backward", "attention_inputs",
+    "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
+    "cpus", "data", "evaluate", "feature_maps", "matmul_backend", "presets", "tasks", "train",
 ]
 
 
@@ -34,6 +39,11 @@ def attention_kinds() -> Dict[str, str]:
 def feature_maps() -> Dict[str, str]:
     """Names for the argument `feature_map`, with descriptions."""
     return _table("tarn_feature_map")
+
+
+def tasks() -> Dict[str, str]:
+    """Names for the argument `task`, with descriptions."""
+    return _table("tarn_task_kind")
 
 
 def cpus() -> List[str]:

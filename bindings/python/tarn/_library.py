@@ -50,6 +50,9 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_preset": (c.POINTER(s.tarn_table_row), (_S,)),
     "tarn_config_preset": (_STATUS, (c.POINTER(s.tarn_config), c.c_char_p, _E)),
     "tarn_config_set": (_STATUS, (c.POINTER(s.tarn_config), c.c_char_p, c.c_char_p, _E)),
+    "tarn_config_start": (_STATUS, (c.POINTER(s.tarn_config), c.c_char_p, c.c_char_p, _E)),
+    "tarn_config_field": (c.POINTER(s.tarn_field), (_S,)),
+    "tarn_preset_task": (c.c_char_p, (c.c_char_p,)),
     "tarn_model_create": (_STATUS, (c.POINTER(_P), c.POINTER(s.tarn_config), _P, _E)),
     "tarn_model_load": (_STATUS, (c.POINTER(_P), c.c_char_p, _P, _E)),
     "tarn_model_import": (_STATUS, (c.POINTER(_P), c.c_char_p, c.POINTER(s.tarn_import_desc),
@@ -66,6 +69,46 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_run_free": (None, (_P,)),
     "tarn_run_forward": (_STATUS, (_P, c.POINTER(_P), _P, _P, _E)),
     "tarn_run_frames": (_STATUS, (_P, c.POINTER(_P), _P, _P, _E)),
+    "tarn_trainer_create": (_STATUS, (c.POINTER(_P), _P, c.POINTER(s.tarn_trainer_desc), _E)),
+    "tarn_trainer_free": (None, (_P,)),
+    "tarn_trainer_update": (_STATUS, (_P, c.POINTER(s.tarn_report), c.POINTER(s.tarn_batch), _S,
+                                      _E)),
+    "tarn_trainer_score": (_STATUS, (_P, c.POINTER(s.tarn_score), c.POINTER(s.tarn_batch), _E)),
+    "tarn_trainer_observe": (None, (_P, c.c_double)),
+    "tarn_trainer_save": (_STATUS, (_P, c.c_char_p, _E)),
+    "tarn_trainer_load": (_STATUS, (_P, c.c_char_p, _E)),
+    "tarn_trainer_updates": (c.c_uint64, (_P,)),
+    "tarn_trainer_bytes": (_S, (_P,)),
+    "tarn_settings_field": (c.POINTER(s.tarn_field), (_S,)),
+    "tarn_settings_set": (_STATUS, (c.POINTER(s.tarn_settings), c.c_char_p, c.c_char_p, _E)),
+    "tarn_settings_start": (_STATUS, (c.POINTER(s.tarn_settings), c.c_char_p, _E)),
+    "tarn_settings_preset": (_STATUS, (c.POINTER(s.tarn_settings), c.c_char_p, _E)),
+    "tarn_task_kind": (c.POINTER(s.tarn_table_row), (_S,)),
+    "tarn_task_preset": (c.c_char_p, (c.c_char_p,)),
+    "tarn_train": (_STATUS, (c.POINTER(s.tarn_config), c.POINTER(s.tarn_settings),
+                             c.POINTER(s.tarn_train_desc), _E)),
+    "tarn_train_settings": (_STATUS, (c.POINTER(s.tarn_config), c.POINTER(s.tarn_settings),
+                                      c.c_char_p, _E)),
+    "tarn_evaluate": (_STATUS, (c.POINTER(s.tarn_validation), _P, c.POINTER(s.tarn_settings),
+                                c.POINTER(s.tarn_evaluate_desc), _E)),
+    "tarn_batches_open": (_STATUS, (c.POINTER(_P), c.POINTER(s.tarn_settings),
+                                    c.POINTER(s.tarn_batches_desc), _E)),
+    "tarn_batches_free": (None, (_P,)),
+    "tarn_batches_count": (_S, (_P, c.c_bool)),
+    "tarn_batches_fill": (_STATUS, (_P, c.POINTER(s.tarn_batch), c.c_bool, c.c_uint64, _E)),
+    "tarn_images_open": (_STATUS, (c.POINTER(_P), c.c_char_p, _E)),
+    "tarn_images_free": (None, (_P,)),
+    "tarn_images_count": (_S, (_P,)),
+    "tarn_images_size": (s.tarn_image_size, (_P,)),
+    "tarn_images_at": (_P, (_P, _S)),
+    "tarn_text_read": (_STATUS, (c.POINTER(_P), c.POINTER(_S), c.c_char_p, _E)),
+    "tarn_text_free": (None, (_P,)),
+    "tarn_audio_open": (_STATUS, (c.POINTER(_P), c.c_char_p, c.c_int, _S, _E)),
+    "tarn_audio_close": (None, (_P,)),
+    "tarn_audio_rate": (_S, (_P,)),
+    "tarn_audio_read": (_STATUS, (_P, _P, c.POINTER(_S), _S, _E)),
+    "tarn_features_count": (_S, (_S, _S)),
+    "tarn_features": (_STATUS, (_P, _P, _S, _S, _E)),
     "tarn_engine_create": (_STATUS, (c.POINTER(_P), _P, c.POINTER(s.tarn_engine_desc), _E)),
     "tarn_engine_free": (_STATUS, (_P, _E)),
     "tarn_engine_method": (c.c_char_p, (_P,)),
@@ -197,6 +240,8 @@ class Handle:
         self._holds = holds  # kept in use as long as this exists
         self._users = 0
         self._closed = False
+        self._training = False
+        self.trainers = 0  # of a model: users that may be there while it is trained
         self._lock = threading.RLock()  # a destructor may run at any allocation
         if holds is not None:
             try:
@@ -214,6 +259,8 @@ class Handle:
         with self._lock:
             if self.closed:
                 raise ClosedError(f"{self.what} is closed")
+            if self._training:
+                raise BusyError(f"{self.what} is being trained by another thread")
             self._users += 1
             return self._pointer
 
@@ -229,6 +276,19 @@ class Handle:
             yield pointer
         finally:
             self.release()
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """To change what it points to: nobody else uses it meanwhile."""
+        with self._lock:
+            if self._users > self.trainers or self._training:
+                raise BusyError(f"{self.what} is in use; close its states, which have copies of "
+                                "its weights, before training it")
+            self._training = True
+        try:
+            yield
+        finally:
+            self._training = False
 
     def close(self) -> None:
         with self._lock:
@@ -250,12 +310,14 @@ class Handle:
 class Alone:
     """A lock that raises instead of waiting: two threads on one state are a mistake."""
 
-    def __init__(self, lock: threading.Lock) -> None:
+    def __init__(self, lock: threading.Lock, what: str = "state") -> None:
         self._lock = lock
+        self._what = what
 
     def __enter__(self) -> None:
         if not self._lock.acquire(blocking=False):
-            raise BusyError("state is in use by another thread; use one state per thread")
+            raise BusyError(f"{self._what} is in use by another thread; use one {self._what} per "
+                            "thread")
 
     def __exit__(self, *exception: object) -> None:
         self._lock.release()

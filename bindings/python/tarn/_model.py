@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ctypes as c
-import os
-from dataclasses import dataclass, fields
+import tempfile
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Dict, List, NamedTuple, Optional, Type, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple, Type, Union
 
 import numpy as np
 
@@ -15,41 +15,8 @@ from ._arrays import Floats, Symbols, floats, lengths_of, plain, symbols_of
 from ._errors import InvalidArgument
 from ._library import (Handle, PathLike, call, count, create, lib, path_bytes, table, text,
                        threads_of)
+from ._recipe import Config, changed, config_of, model_file, raw_config
 from ._state import Engine, Prompt, State
-
-
-@dataclass(frozen=True)
-class Config:
-    """Configuration of a model: tarn_config of tarn/model.h."""
-
-    task: str
-    attention: str
-    feature_map: str
-    position: str
-    context: str
-    head: str
-    norm: str
-    activation: str
-    body: str
-    causal: bool
-    symbols: int
-    frames: int
-    stack: int
-    layers: int
-    heads: int
-    width: int
-    feed: int
-    positions: int
-    dropout: float
-    seed: int
-
-
-def _config_of(raw: s.tarn_config) -> Config:
-    values: Dict[str, Any] = {field.name: getattr(raw, field.name) for field in fields(Config)}
-    for name, value in values.items():
-        if isinstance(value, bytes):
-            values[name] = value.decode("utf-8", "replace")
-    return Config(**values)
 
 
 class Note(NamedTuple):
@@ -78,7 +45,7 @@ class Model:
         self._handle = handle
         self.notes = notes  #: reports of import_()
         with handle.use() as model:
-            self._config = _config_of(lib.tarn_model_config(model).contents)
+            self._config = config_of(lib.tarn_model_config(model).contents)
             self._outputs: int = lib.tarn_model_outputs(model)
 
     @classmethod
@@ -91,12 +58,7 @@ class Model:
     def load(cls, path: PathLike, *, best: bool = False) -> "Model":
         """Loads a model file, a checkpoint, or the model in a training folder; best: use the
         model with the best validation score of the folder, instead of the last."""
-        encoded = path_bytes(path)
-        if os.path.isdir(encoded):
-            encoded = os.path.join(encoded, b"best.safetensors" if best else b"model.safetensors")
-        elif best:
-            raise InvalidArgument("best requires the path of a training folder")
-        return cls._made(create("tarn_model_load", encoded, None))
+        return cls._made(create("tarn_model_load", model_file(path, best), None))
 
     @classmethod
     def import_(cls, path: PathLike, *, heads: int = 0, attention: Optional[str] = None,
@@ -123,14 +85,29 @@ class Model:
         return cls._made(create("tarn_model_import", path_bytes(path), c.byref(desc)), notes)
 
     @classmethod
-    def create(cls, preset: str = "tiny", **settings: Union[str, int, float, bool]) -> "Model":
-        """Creates a model with random weights: a preset, with changes to fields of Config."""
-        config = s.tarn_config()
-        call("tarn_config_preset", c.byref(config), text("preset", preset))
-        for name, value in settings.items():
-            shown = str(value).lower() if isinstance(value, bool) else str(value)
-            call("tarn_config_set", c.byref(config), text("setting", name), text(name, shown))
-        return cls._made(create("tarn_model_create", c.byref(config), None))
+    def create(cls, config: Union[str, Config, Mapping[str, Any]] = "tiny", *,
+               preset: Optional[str] = None,
+               **changes: Union[str, int, float, bool]) -> "Model":
+        """Creates a model with random weights: the name of a preset, a Config, or a mapping of all
+        fields of one; with changes to fields."""
+        if preset is not None:
+            config = preset
+        if isinstance(config, str):
+            config = Config.preset(config)
+        elif not isinstance(config, Config):
+            try:
+                config = Config(**config)
+            except TypeError as error:
+                raise InvalidArgument(f"config: {error}") from None
+        raw = changed(raw_config(config), changes)
+        return cls._made(create("tarn_model_create", c.byref(raw), None))
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """For pickle and copy.deepcopy(): the bytes of a model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "model.safetensors"
+            self.save(file)
+            return _restored, (file.read_bytes(),)
 
     def close(self) -> None:
         """Closes the model and its states. May be called again."""
@@ -234,8 +211,7 @@ class Model:
         "recurrent" or "recompute". precision: "f32", or "bf16" or "int8", weights of half or
         a quarter of the size."""
         streams = count("batch", batch, 1)
-        engine = Engine(self._handle, self._config.task, self._config.symbols, self._outputs,
-                        streams, longest, method, precision, threads)
+        engine = Engine(self, self._handle, streams, longest, method, precision, threads)
         return State(engine, engine.streams(streams))
 
     def _own(self, state: State) -> State:
@@ -264,6 +240,13 @@ class Model:
                         precision=precision, threads=threads) as state:
             return state.generate(prompt, n, temperature=temperature, top_k=top_k, top_p=top_p,
                                   greedy=greedy, seed=seed)
+
+
+def _restored(data: bytes) -> Model:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.safetensors"
+        file.write_bytes(data)
+        return Model.load(file)
 
 
 def prompt_size(prompt: Prompt) -> int:

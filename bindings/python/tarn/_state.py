@@ -6,7 +6,7 @@ import ctypes as c
 import operator
 import threading
 from types import TracebackType
-from typing import Any, Iterator, Optional, Sequence, Type, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence, Tuple, Type, Union
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from ._errors import InvalidArgument, OutOfMemory
 from ._library import (Alone, Handle, PathLike, call, count, create, lib, number, path_bytes,
                        seed_of, text, threads_of)
 
+if TYPE_CHECKING:
+    from ._model import Model
+
 Prompt = Union[None, str, bytes, Sequence[int], Symbols, Any]
 
 _NEWLINE = 10
@@ -24,13 +27,15 @@ _NEWLINE = 10
 class Engine:
     """The packed weights of a model, which a state and its copies share: one works at a time."""
 
-    def __init__(self, model: Handle, task: str, symbols: int, outputs: int, batch: int,
-                 longest: int, method: Optional[str], precision: Optional[str],
-                 threads: int) -> None:
+    def __init__(self, owner: "Model", model: Handle, batch: int, longest: int,
+                 method: Optional[str], precision: Optional[str], threads: int) -> None:
         desc = s.tarn_engine_desc(
             longest=count("longest", longest), capacity=batch, method=text("method", method),
             precision=text("precision", precision), host=s.tarn_host(threads_of(threads)))
-        self.model, self.task, self.symbols, self.outputs = model, task, symbols, outputs
+        self.owner, self.model, self.outputs = owner, model, owner.outputs
+        self.task, self.symbols = owner.config.task, owner.config.symbols
+        self.arguments = dict(longest=longest, method=method, precision=precision,
+                              threads=threads)
         with model.use() as pointer:
             self.pointer: int = create("tarn_engine_create", pointer, c.byref(desc))
             self.handle = Handle("state", self.pointer, self._free, model)
@@ -138,6 +143,33 @@ class State:
             if len(memory) == 0:
                 raise InvalidArgument("streams must have at least one index")
             return State(self._engine, memory)
+
+    fork = copy
+
+    def __len__(self) -> int:
+        return self.batch
+
+    def __getitem__(self, streams: Any) -> "State":
+        """A copy of some streams: state[2], state[1:], state[[0, 0, 3]], state[mask]."""
+        try:
+            chosen = np.arange(self.batch)[streams]
+        except (IndexError, TypeError) as error:
+            raise IndexError(f"streams: {error}") from None
+        if chosen.ndim > 1 or chosen.size == 0:
+            raise IndexError("streams must select at least one of the state's, in one dimension")
+        return self.take(chosen.reshape(-1).tolist())
+
+    def __copy__(self) -> "State":
+        return self.copy()
+
+    def __deepcopy__(self, _: Any) -> "State":
+        """The weights are shared: only training changes them, and it needs all states closed."""
+        return self.copy()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """For pickle: the model, once for all its states, and the streams."""
+        return _restored, (self._engine.owner, self.batch, self._engine.arguments,
+                           self.to_bytes())
 
     def join(self, other: "State") -> "State":
         """A copy of the streams of both, which may be at different positions. `other` must be a
@@ -301,3 +333,9 @@ class State:
             call("tarn_streams_load", engine, self._streams.ctypes.data, self.batch,
                  path_bytes(path))
             self._sampling = None
+
+
+def _restored(model: "Model", batch: int, arguments: Dict[str, Any], data: bytes) -> State:
+    state = model.state(batch, **arguments)
+    state.load_bytes(data)
+    return state

@@ -8,6 +8,7 @@ import ctypes as c
 from typing import Any, Dict, Type
 
 NAME_SIZE = 96  # TARN_NAME_SIZE
+PATH_SIZE = 1024  # TARN_PATH_SIZE
 ATTENTION_INPUTS = 8  # TARN_ATTENTION_INPUTS
 
 # ---- status.h ----
@@ -141,6 +142,10 @@ class tarn_config(c.Structure):
     ]
 
 
+class tarn_field(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("help", c.c_char_p), ("value", c.c_char_p)]
+
+
 class tarn_tensor(c.Structure):
     _fields_ = [
         ("name", c.c_char_p),
@@ -156,6 +161,173 @@ class tarn_run_desc(c.Structure):
         ("length", c.c_size_t),
         ("host", tarn_host),
     ]
+
+
+# ---- train.h ----
+
+
+class tarn_trainer_desc(c.Structure):
+    _fields_ = [
+        ("batch", c.c_size_t),
+        ("length", c.c_size_t),
+        ("optimizer", c.c_char_p),
+        ("schedule", c.c_char_p),
+        ("clip", c.c_char_p),
+        ("lr", c.c_double),
+        ("steps", c.c_size_t),
+        ("precision", c.c_char_p),
+        ("recompute", c.c_bool),
+        ("varies", c.c_bool),
+        ("skip_nonfinite", c.c_bool),
+        ("carry", c.c_bool),
+        ("seed", c.c_uint64),
+        ("host", tarn_host),
+    ]
+
+
+class tarn_batch(c.Structure):
+    _fields_ = [
+        ("inputs", c.c_void_p),
+        ("targets", c.c_void_p),
+        ("weights", c.c_void_p),
+        ("frames", c.c_void_p),
+        ("lengths", c.c_void_p),
+        ("counts", c.c_void_p),
+        ("length", c.c_size_t),
+        ("position", c.c_uint64),
+    ]
+
+
+class tarn_report(c.Structure):
+    _fields_ = [
+        ("update", c.c_uint64),
+        ("loss", c.c_double),
+        ("accuracy", c.c_double),
+        ("lr", c.c_double),
+        ("norm", c.c_double),
+        ("skipped", c.c_bool),
+        ("tokens", c.c_size_t),
+    ]
+
+
+class tarn_score(c.Structure):
+    _fields_ = [
+        ("loss", c.c_double),
+        ("correct", c.c_double),
+        ("weight", c.c_double),
+        ("labels", c.c_double),
+        ("substitutions", c.c_double),
+        ("insertions", c.c_double),
+        ("deletions", c.c_double),
+    ]
+
+
+class tarn_settings(c.Structure):
+    _fields_ = [
+        ("task", c.c_char * NAME_SIZE),
+        ("data", c.c_char * PATH_SIZE),
+        ("validation", c.c_double),
+        ("length", c.c_size_t),
+        ("batch", c.c_size_t),
+        ("accumulate", c.c_size_t),
+        ("steps", c.c_size_t),
+        ("optimizer", c.c_char * NAME_SIZE),
+        ("schedule", c.c_char * NAME_SIZE),
+        ("clip", c.c_char * NAME_SIZE),
+        ("precision", c.c_char * NAME_SIZE),
+        ("lr", c.c_double),
+        ("recompute", c.c_bool),
+        ("skip_nonfinite", c.c_bool),
+        ("eval_every", c.c_size_t),
+        ("eval_batches", c.c_size_t),
+        ("save_every", c.c_size_t),
+        ("keep", c.c_size_t),
+        ("seed", c.c_uint64),
+        ("cache", c.c_char * PATH_SIZE),
+        ("strict", c.c_bool),
+        ("carry", c.c_bool),
+    ]
+
+
+class tarn_validation(c.Structure):
+    _fields_ = [
+        ("update", c.c_uint64),
+        ("loss", c.c_double),
+        ("metric", c.c_double),
+        ("name", c.c_char_p),
+        ("positions", c.c_double),
+        ("sums", tarn_score),
+    ]
+
+
+class tarn_skipped(c.Structure):
+    _fields_ = [("file", c.c_char_p), ("line", c.c_size_t), ("reason", c.c_char_p)]
+
+
+on_skipped = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(tarn_skipped))
+on_started = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(tarn_settings), c.c_uint64, c.c_size_t)
+on_update = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(tarn_report))
+on_scored = c.CFUNCTYPE(None, c.c_void_p, c.c_size_t, c.c_size_t)
+on_validation = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(tarn_validation))
+on_saved = c.CFUNCTYPE(None, c.c_void_p, c.c_char_p)
+on_planned = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(tarn_settings))
+must_stop = c.CFUNCTYPE(c.c_bool, c.c_void_p)
+
+
+class tarn_events(c.Structure):
+    _fields_ = [
+        ("context", c.c_void_p),
+        ("skipped", on_skipped),
+        ("started", on_started),
+        ("update", on_update),
+        ("scored", on_scored),
+        ("validation", on_validation),
+        ("saved", on_saved),
+        ("planned", on_planned),
+        ("stop", must_stop),
+    ]
+
+
+class tarn_train_desc(c.Structure):
+    _fields_ = [
+        ("out", c.c_char_p),
+        ("resume", c.c_bool),
+        ("any", c.c_bool),
+        ("start", c.c_char_p),
+        ("epochs", c.c_double),
+        ("host", tarn_host),
+        ("events", tarn_events),
+        ("minutes", c.c_double),
+        ("validations", c.c_size_t),
+    ]
+
+
+class tarn_evaluate_desc(c.Structure):
+    _fields_ = [
+        ("host", tarn_host),
+        ("beam", c.c_size_t),
+        ("skipped", on_skipped),
+        ("scored", on_scored),
+        ("context", c.c_void_p),
+        ("precision", c.c_char_p),
+    ]
+
+
+class tarn_batches_desc(c.Structure):
+    _fields_ = [
+        ("model", c.c_void_p),
+        ("stack", c.c_size_t),
+        ("threads", c.c_size_t),
+        ("skipped", on_skipped),
+        ("context", c.c_void_p),
+    ]
+
+
+# ---- image.h ----
+
+
+class tarn_image_size(c.Structure):
+    _fields_ = [("height", c.c_size_t), ("width", c.c_size_t), ("channels", c.c_size_t)]
 
 
 # ---- generate.h ----
@@ -218,3 +390,8 @@ def structs() -> Dict[str, Type[c.Structure]]:
     found: Dict[str, Any] = {name: value for name, value in globals().items()
                              if name.startswith("tarn_")}
     return found
+
+
+def values_of(raw: c.Structure) -> Dict[str, Any]:
+    """The fields of a struct by name."""
+    return {field[0]: getattr(raw, field[0]) for field in raw._fields_}

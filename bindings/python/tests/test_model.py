@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Models: files, whole sequences, steps, snapshots, symbols that are drawn."""
+import copy
+import dataclasses
 import json
+import os
+import pickle
 import subprocess
 import sys
-import os
 
 import numpy as np
 import pytest
@@ -34,6 +37,70 @@ def test_config_and_tensors_are_what_was_asked_for(model):
     assert sum(t.size for t in tensors.values()) == model.parameters
     assert tensors["transformer.layers.1.linear1.weight"].shape == (32, 16)
     assert model.outputs == 256 and "linear" in repr(model)
+
+
+def test_a_model_is_created_from_a_configuration(model):
+    again = tarn.Model.create(model.config)
+    assert again.config == model.config and again.fingerprint == model.fingerprint
+    assert tarn.Model.create(dataclasses.asdict(model.config)).fingerprint == model.fingerprint
+    wider = tarn.Model.create(model.config, width=32)
+    assert wider.config == dataclasses.replace(model.config, width=32)
+    assert tarn.Config.preset("tiny", **SMALL) == model.config
+    spoken = tarn.Config.of_task("image:height=4,width=4,channels=1", "tiny")
+    assert spoken.head == "logistic" and spoken.symbols == 256
+    with pytest.raises(tarn.InvalidArgument, match="config: .*'symbols'"):
+        tarn.Model.create({name: value for name, value in dataclasses.asdict(model.config).items()
+                           if name != "symbols"})
+    with pytest.raises(tarn.InvalidArgument, match="attention has 200 bytes"):
+        tarn.Model.create(dataclasses.replace(model.config, attention="x" * 200))
+    with pytest.raises(tarn.InvalidArgument, match="layers is -1"):
+        tarn.Model.create(dataclasses.replace(model.config, layers=-1))
+    with pytest.raises(tarn.UnknownName, match="setting"):
+        tarn.Model.create("tiny", nonsense=1)
+
+
+def test_models_and_states_are_pickled(model):
+    state = model.state(2)
+    state.generate("It was", 5, seed=4)
+    again_model, again, fork = pickle.loads(pickle.dumps((model, state, state.fork())))
+    assert again_model.fingerprint == model.fingerprint and again._engine.owner is again_model
+    copied = copy.deepcopy(state)
+    expected = state.generate(None, 7, seed=4)
+    for other in (again, fork, copied):
+        assert np.array_equal(other.generate(None, 7, seed=4), expected)
+    assert copied._engine is state._engine
+    assert copy.deepcopy(model).fingerprint == model.fingerprint
+
+
+def test_states_are_indexed(model):
+    state = model.state(3)
+    state.prefill(np.arange(12).reshape(3, 4))
+    assert len(state) == 3
+    symbols = np.array([7, 8, 9])
+    whole = state.fork().step(symbols)
+    for index in (1, slice(1, 3), [2, 2, 0], np.array([True, False, True]), -1, np.int64(2)):
+        chosen = state[index]
+        rows = np.arange(3)[index].reshape(-1)
+        assert chosen.batch == rows.size
+        np.testing.assert_allclose(chosen.step(symbols[rows]), whole[rows], rtol=1e-5, atol=1e-6)
+    assert state.position == 4
+    for index in (3, [], slice(3, 3), "a", [[0, 1]], 1.0):
+        with pytest.raises(IndexError, match="streams"):
+            state[index]
+
+
+def test_the_program_runs_as_a_module():
+    program = os.environ.get("TARN_PROGRAM")
+    if not program:
+        pytest.skip("no TARN_PROGRAM")
+    found = subprocess.run([sys.executable, "-m", "tarn", "--version"], text=True,
+                           capture_output=True)
+    assert found.returncode == 0 and found.stdout.split()[1] == tarn.__version__
+    wrong = subprocess.run([sys.executable, "-m", "tarn", "sing"], text=True, capture_output=True)
+    assert wrong.returncode == 2 and "sing" in wrong.stderr
+    none = subprocess.run([sys.executable, "-m", "tarn"], text=True, capture_output=True,
+                          env={**os.environ, "TARN_PROGRAM": "/nowhere/tarn"})
+    assert none.returncode == 1 and "/nowhere/tarn: No such file" in none.stderr
 
 
 def test_steps_and_prefill_are_the_parallel_form(model):
