@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import authors_vectors  # noqa: E402
 import tarn.fast_transformers as fast_transformers  # noqa: E402
+from tarn.fast_transformers import _hashed  # noqa: E402
 from tarn.torch import _operators  # noqa: E402
 
 with np.load(Path(__file__).with_name("authors_vectors.npz")) as _file:
@@ -94,3 +95,65 @@ def test_autocast_and_narrow_models():
 def test_what_is_left_out_is_said_by_name():
     with pytest.raises(ValueError, match="'clustered' is not an available attention type; available"):
         fast_transformers.builders.AttentionBuilder().get("clustered")
+
+
+# ---- Reformer in torch ----------------------------------------------------------
+
+
+def by_definition(q, v, lengths, rounds, planes, chunk, causal, scale):
+    """(N, L, H, E) with the matrix of all positions, from the same random planes."""
+    N, L, H, E = q.shape
+    q, v = q.transpose(1, 2), v.transpose(1, 2)
+    there = (torch.arange(L) < lengths.view(N, 1, 1)).expand(N, H, L)
+    counts = torch.zeros(N, H, L, L, dtype=q.dtype)
+    for _ in range(rounds):
+        projected = q @ torch.randn(E, planes, dtype=q.dtype)
+        bucket = torch.cat([projected, -projected], -1).argmax(-1).masked_fill(~there, 2 * planes)
+        place = bucket.sort(dim=-1, stable=True).indices.argsort(-1) // chunk
+        behind = place.unsqueeze(-1) - place.unsqueeze(-2)
+        counts += (behind == 0) | (behind == 1)
+    counts = counts * there.unsqueeze(-2) * (1 - torch.eye(L))
+    counts = counts.tril() if causal else counts
+    blind = counts.sum(-1, keepdim=True) == 0
+    counts = torch.where(blind, torch.eye(L, dtype=q.dtype), counts)
+    k = q / (q.square().sum(-1, keepdim=True) + 1e-6 * E).sqrt()
+    y = (scale * q @ k.transpose(-1, -2) + counts.log()).softmax(-1) @ v
+    return (y * there.unsqueeze(-1)).transpose(1, 2)
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("chunk, planes, rounds, length", [(4, 2, 3, 16), (4, 2, 1, 13),
+                                                           (5, 1, 2, 7), (32, 4, 2, 9), (1, 3, 4, 6)])
+def test_reformer_in_torch_is_its_definition(causal, chunk, planes, rounds, length):
+    torch.manual_seed(0)
+    q, v = (torch.randn(2, length, 3, 4, dtype=torch.float64) for _ in range(2))
+    lengths = torch.tensor([length, length - 2])
+    same = dict(rounds=rounds, planes=planes, chunk=chunk, causal=causal, scale=0.7)
+    torch.manual_seed(1)
+    found = _hashed.attention(q, v, lengths, dropout=torch.nn.Identity(), **same)
+    torch.manual_seed(1)
+    torch.testing.assert_close(found, by_definition(q, v, lengths, **same))
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_reformer_with_dropout_is_tarns_without(causal):
+    """In one chunk nothing depends on hashes."""
+    torch.manual_seed(0)
+    q, v = (torch.randn(2, 12, 3, 4, requires_grad=True) for _ in range(2))
+    module = fast_transformers.attention.ReformerAttention(masked=causal, attention_dropout=0.0)
+    masking = fast_transformers.masking
+    masks = (masking.FullMask(12), masking.LengthMask(torch.tensor([12, 12])),
+             masking.LengthMask(torch.tensor([12, 9])))
+    y = module(q, q, v, *masks)
+    slopes = torch.autograd.grad(y.square().sum(), (q, v))
+    same = dict(rounds=4, planes=8, chunk=32, causal=causal, scale=0.5)
+    again = _hashed.attention(q, v, torch.tensor([12, 9]), dropout=torch.nn.Identity(), **same)
+    torch.testing.assert_close(y, again, rtol=1e-4, atol=1e-5)
+    for one, other in zip(slopes, torch.autograd.grad(again.square().sum(), (q, v))):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+    twice = _hashed.attention(q, v, torch.tensor([12, 9]), dropout=lambda w: 2 * w, **same)
+    torch.testing.assert_close(twice[:, 1:], 2 * again[:, 1:])  # the first may see itself alone
+    module.dropout.p = 0.5
+    assert not torch.equal(module(q, q, v, *masks), module(q, q, v, *masks))
+    module.eval()
+    assert torch.equal(module(q, q, v, *masks), module(q, q, v, *masks))

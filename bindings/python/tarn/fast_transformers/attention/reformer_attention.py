@@ -2,23 +2,23 @@
 """Softmax attention within hash buckets, as in Reformer."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, cast
 
 import torch
 from torch import Tensor, nn
 
 from ... import torch as tt
 from ..._errors import UnsupportedError
-from .. import _attend
+from .. import _attend, _hashed
 from ..attention_registry import AttentionRegistry, Bool, Int, Optional as OptionalSpec
 from ..events import EventDispatcher
 from .full_attention import SOFTMAX_PARAMETERS
 
 
 class ReformerAttention(nn.Module):
-    """The keys are the queries, normalised. bits: number of buckets. masked: causal. Hashes are drawn
-    anew for every call in training, from torch's generator, and stay the same in evaluation. Any
-    length is allowed."""
+    """The keys are the queries, normalised. bits: half the number of buckets. masked: causal. Hashes
+    are drawn anew for every call in training, from torch's generator, and stay the same in
+    evaluation. Any length is allowed. Dropout of the weights is torch's."""
 
     def __init__(self, chunk_size: int = 32, bits: int = 8, rounds: int = 4, masked: bool = False,
                  softmax_temp: Optional[float] = None, attention_dropout: float = 0.1,
@@ -34,25 +34,24 @@ class ReformerAttention(nn.Module):
         if not bool(attn_mask.all_ones) and not (self.masked and bool(attn_mask.lower_triangular)):
             raise UnsupportedError("ReformerAttention does not support arbitrary attention masks; "
                                    "use masked=True for a causal one")
-        if self.training and self.dropout.p > 0:
-            raise UnsupportedError(f"attention_dropout is {self.dropout.p}; it must be 0: dropout "
-                                   "of the weights of reformer attention is not supported")
-        if not _attend.on_tarn(queries, values):
-            raise UnsupportedError(f"queries: is {queries.dtype} on {queries.device}; it must be "
-                                   "torch.float32 on the CPU")
         simple, lengths = _attend.simple_lengths(key_lengths, keys)
         if not simple:
             raise UnsupportedError("key_lengths: masks keys in the middle; only keys at the end can "
                                    "be masked")
+        root = queries.shape[-1] ** 0.5
+        temperature = 1 / root if self.softmax_temp is None else self.softmax_temp
+        if not _attend.on_tarn(queries, values) or (self.training and self.dropout.p > 0):
+            return _hashed.attention(queries, values, lengths, rounds=self.rounds,
+                                     planes=self.bits, chunk=self.chunk_size, causal=self.masked,
+                                     scale=temperature, dropout=self.dropout)
         if self.softmax_temp is not None:  # the scale of queries changes neither hashes nor keys
-            queries = queries * (self.softmax_temp * queries.shape[-1] ** 0.5)
+            queries = queries * (temperature * root)
         seed = int(torch.randint(2**62, ()).item()) if self.training else 0
-        kind = (f"lsh:rounds={self.rounds},chunk={self.chunk_size},"
-                f"buckets={max(2, self.bits // 2 * 2)}")
-        return tt.attention(queries, None, values, kind, self.masked, None, lengths,
-                            seed=seed)  # type: ignore[no-any-return]
+        kind = f"lsh:rounds={self.rounds},chunk={self.chunk_size},buckets={2 * self.bits}"
+        return cast(Tensor, tt.attention(queries, None, values, kind, self.masked, None, lengths,
+                                         seed=seed))
 
 
 AttentionRegistry.register("reformer", ReformerAttention, [
-    ("chunk_size", OptionalSpec(Int, 32)), ("bits", OptionalSpec(Int, 8)),
+    ("chunk_size", OptionalSpec(Int, 32)), ("bits", OptionalSpec(Int, 63)),
     ("rounds", OptionalSpec(Int, 4)), ("masked", OptionalSpec(Bool, False))] + SOFTMAX_PARAMETERS)
