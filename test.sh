@@ -40,6 +40,7 @@ long_stages() {
     stage "every loss of power" every_power_loss release-gcc
     stage "package: build" build package
     stage "package: Debian packages" packages
+    stage "notebooks" tools/run_notebooks.sh
     stage "Python wheel" tools/make_wheel.sh
     stage "WebAssembly and the page" web/test.sh
     stage "mutations are caught" tools/mutate.sh
