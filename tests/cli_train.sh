@@ -92,8 +92,9 @@ copy 2 "precision: unknown name 'f8'" --out a --precision f8
 copy 2 'length is 4; it must be at least 5' --out a --length 4
 copy 2 'data: task .copy. generates its own; leave it out' --out a --data /dev/null
 copy 2 '--threads' --out a --threads many
-expect 1 'has no checkpoint to resume from' train copy --out a --resume
+expect 1 'a: No such file or directory' train copy --out a --resume
 [ -e a ] && fail "a refused run made its folder"
+expect 1 'empty: has no checkpoint to resume from' train copy --out empty --resume
 
 text="train text --preset tiny --layers 1 --length 9 --batch 2 --threads 1"
 printf '%0999d' 7 >data

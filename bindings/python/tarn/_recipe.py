@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Callable, Dict, FrozenSet, Optional
 
 from . import _structs as s
-from ._errors import InvalidArgument, UnknownName
+from ._errors import FileError, InvalidArgument, UnknownName
 from ._library import PathLike, call, count, create, lib, number, path_bytes, text
 
 
@@ -171,7 +171,10 @@ class Recipe:
         return file
 
     def resume(self, task: str, folder: bytes) -> None:
-        call("tarn_train_settings", c.byref(self.config), c.byref(self.settings), folder)
+        try:
+            call("tarn_train_settings", c.byref(self.config), c.byref(self.settings), folder)
+        except UnknownName as error:  # a folder without checkpoints
+            raise FileError(str(error)) from None
         before = self.settings.task.decode("utf-8", "replace")
         if task not in (before, before.split(":")[0]):
             raise InvalidArgument(f"task is '{task}'; {os.fsdecode(folder)} was started with task "

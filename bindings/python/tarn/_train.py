@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Union
 
 from . import _structs as s
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, UnknownName
 from ._library import PathLike, call, count, lib, number, path_bytes, text, threads_of
 from ._model import Model
 from ._recipe import Recipe, settings_dict
@@ -293,9 +293,11 @@ def _settings_of(model: Model, path: Optional[bytes]) -> s.tarn_settings:
     defaults."""
     recipe = Recipe()
     if path is not None and os.path.isdir(path):
-        if lib.tarn_train_settings(c.byref(recipe.config), c.byref(recipe.settings), path,
-                                   None) == 0:
+        try:
+            call("tarn_train_settings", c.byref(recipe.config), c.byref(recipe.settings), path)
             return recipe.settings
+        except UnknownName:
+            pass  # a folder without checkpoints
     if not model.config.task:
         raise InvalidArgument("model has no task to evaluate")
     call("tarn_settings_start", c.byref(recipe.settings), model.config.task.encode())
