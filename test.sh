@@ -38,6 +38,7 @@ long_stages() {
     stage "every I/O call fails" build/release-gcc/tests/test_io_errors all
     stage "every call of every command fails" every_fault release-gcc
     stage "every loss of power" every_power_loss release-gcc
+    stage "1,000 x kill -9" python3 tests/kills.py build/release-gcc/tarn 1000
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "notebooks" tools/run_notebooks.sh

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
+
 void json_put_text(json_t *object, const char *name, const char *text)
 {
     json_object_set_new(object, name, text ? json_string(text) : json_null());
@@ -40,17 +42,17 @@ static size_t character(const char *text, size_t n)
 void json_put_bytes(json_t *object, const char *name, const char *bytes, size_t n)
 {
     static const char replacement[] = "\xef\xbf\xbd";
-    char *const text = malloc(3 * n + 1);
+    char *const text = allocate(3 * n + 1, 1, "a text of %zu bytes", n);
     size_t used = 0;
 
-    for (size_t i = 0; text && i < n;) {
+    for (size_t i = 0; i < n;) {
         const size_t whole = character(bytes + i, n - i);
 
         memcpy(text + used, whole ? bytes + i : replacement, whole ? whole : 3);
         used += whole ? whole : 3;
         i += whole ? whole : 1;
     }
-    json_object_set_new(object, name, text ? json_stringn(text, used) : json_null());
+    json_object_set_new(object, name, json_stringn(text, used));
     free(text);
 }
 

@@ -15,6 +15,7 @@
 
 #include <sha2.h>
 
+#include "base/written.h"
 #include "file/file_bytes.h"
 #include "file/file_writer.h"
 #include "file/paths.h"
@@ -71,6 +72,7 @@ static char *entry_of(const struct tn_feature_cache *cache, const char *path, do
         SHA256Update(&context, (const uint8_t *)speed_text, strlen(speed_text) + 1);
         SHA256Update(&context, (const uint8_t *)full, strlen(full));
         SHA256End(&context, hash);
+        TN_WRITTEN(hash, sizeof hash);
         snprintf(entry, length, "%s/%.*s.mel", cache->folder, HASH_DIGITS, hash);
     }
     free(full);

@@ -18,6 +18,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/written.h"
+
 static const double low = 20.0, high = TN_MEL_RATE / 2.0, pi = 3.14159265358979323846;
 
 static double mel_of(double hertz)
@@ -104,6 +106,7 @@ static void make_frame(const struct tn_log_mel *mel, float *frame, const float *
 
     shape(shaped, samples, mel->window);
     kiss_fftr(mel->transform, shaped, spectrum);
+    TN_WRITTEN(spectrum, sizeof spectrum);
     for (size_t k = 0; k < TN_MEL_BINS; k++)
         power[k] = spectrum[k].r * spectrum[k].r + spectrum[k].i * spectrum[k].i;
     for (size_t b = 0; b < TN_MEL_BANDS; b++)

@@ -5,6 +5,8 @@
 #include <soxr.h>
 #include <string.h>
 
+#include "base/written.h"
+
 uint64_t tn_resampled(uint64_t count, double ratio)
 {
     return ratio == 1.0 ? count : (uint64_t)floor((double)count * ratio);
@@ -53,6 +55,7 @@ static size_t convert(struct tn_resampler *resampler, float *out)
         soxr_process(resampler->state, resampler->block, resampler->waiting, &used, out,
                      resampler->most, &made);
 
+    TN_WRITTEN(out, made * sizeof *out);
     resampler->failed |= reason != NULL || used != resampler->waiting;
     resampler->waiting = 0;
     resampler->out += made;
@@ -85,6 +88,7 @@ static size_t drain(struct tn_resampler *resampler, float *out, size_t most)
 
     resampler->failed |=
         soxr_process(resampler->state, NULL, 0, NULL, out, most, &made) != NULL;
+    TN_WRITTEN(out, made * sizeof *out);
     if (made == 0)
         memset(out, 0, (made = most) * sizeof *out);
     resampler->out += made;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/written.h"
 #include "file/file_bytes.h"
 
 enum { MIXING = 8192, CHANNELS_MOST = 64, SNDFILE_MOST = 1 << 20 };
@@ -74,7 +75,7 @@ static tarn_status refuse_read(const tarn_audio *audio, tarn_error *err)
     return tn_fail_path(err, TARN_EIO, audio->path, "%s", strerror(audio->error));
 }
 
-static sf_count_t seek_file(sf_count_t at, int whence, void *context)
+TN_CALLED_BACK static sf_count_t seek_file(sf_count_t at, int whence, void *context)
 {
     tarn_audio *const audio = context;
     const off_t place = lseek(audio->descriptor, at, whence);
@@ -84,12 +85,12 @@ static sf_count_t seek_file(sf_count_t at, int whence, void *context)
     return place;
 }
 
-static sf_count_t tell_file(void *context)
+TN_CALLED_BACK static sf_count_t tell_file(void *context)
 {
     return seek_file(0, SEEK_CUR, context);
 }
 
-static sf_count_t measure_file(void *context)
+TN_CALLED_BACK static sf_count_t measure_file(void *context)
 {
     tarn_audio *const audio = context;
     struct stat about;
@@ -100,7 +101,7 @@ static sf_count_t measure_file(void *context)
     return 0;
 }
 
-static sf_count_t read_file(void *to, sf_count_t count, void *context)
+TN_CALLED_BACK static sf_count_t read_file(void *to, sf_count_t count, void *context)
 {
     tarn_audio *const audio = context;
     sf_count_t done = 0;
@@ -278,6 +279,7 @@ tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count, si
     const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
 
     *count = got > 0 ? (size_t)got : 0;
+    TN_WRITTEN(audio->mixing, *count * audio->channels * sizeof *audio->mixing);
     mix(samples, audio->mixing, *count, audio->channels);
     tarn_status status = check_samples(audio, samples, *count, err);
 

@@ -11,6 +11,7 @@
 
 #include <sha2.h>
 
+#include "base/written.h"
 #include "file/file_bytes.h"
 
 enum { BLOCK = 1 << 20 };
@@ -34,6 +35,7 @@ tarn_status tn_sha256_file(char sum[TN_SHA256_TEXT], const char *path, tarn_erro
     if (status == TARN_OK && ferror(file))
         status = tn_fail_errno(err, path);
     SHA256End(&hash, sum);
+    TN_WRITTEN(sum, SHA256_DIGEST_STRING_LENGTH);
     free(block);
     if (file)
         fclose(file);

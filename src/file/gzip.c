@@ -3,6 +3,8 @@
 
 #include <limits.h>
 
+#include "base/written.h"
+
 bool tn_is_gzip(const struct tn_bytes *bytes)
 {
     return bytes->size >= 2 && bytes->data[0] == 0x1f && bytes->data[1] == 0x8b;
@@ -60,6 +62,7 @@ static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, si
         z->avail_out = room;
         const int code = inflate(z, Z_NO_FLUSH);
 
+        TN_WRITTEN(out + *made, room - z->avail_out);
         *made += room - z->avail_out;
         gunzip->ended = code == Z_STREAM_END;
         if (code == Z_BUF_ERROR)

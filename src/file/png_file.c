@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/written.h"
 #include "file/file_writer.h"
 #include "file/gzip.h"
 #include "tarn/image.h"
@@ -23,7 +24,7 @@ struct job {
     tarn_error *err;
 };
 
-static void on_error(png_structp png, png_const_charp text)
+TN_CALLED_BACK static void on_error(png_structp png, png_const_charp text)
 {
     struct job *const job = png_get_error_ptr(png);
 
@@ -60,7 +61,7 @@ static bool refuse(struct reading *r, const char *found)
     return false;
 }
 
-static void give_bytes(png_structp png, png_bytep out, size_t size)
+TN_CALLED_BACK static void give_bytes(png_structp png, png_bytep out, size_t size)
 {
     struct reading *const r = png_get_io_ptr(png);
 
@@ -103,6 +104,7 @@ static bool read_rows(struct reading *r)
         for (size_t y = 0; y < r->height; y++)
             png_read_row(r->png, r->rows.data + y * stride, NULL);
     png_read_end(r->png, NULL);
+    TN_WRITTEN(r->rows.data, r->rows.size);
     return true;
 }
 
@@ -185,13 +187,14 @@ static tarn_status make_room(struct writing *w, size_t more)
     return TARN_OK;
 }
 
-static void put_bytes(png_structp png, png_bytep data, size_t size)
+TN_CALLED_BACK static void put_bytes(png_structp png, png_bytep data, size_t size)
 {
     struct writing *const w = png_get_io_ptr(png);
 
     if (size > w->bytes.size - w->size && (w->job.status = make_room(w, size)) != TARN_OK)
         png_longjmp(png, 1);
     memcpy(w->bytes.data + w->size, data, size);
+    TN_WRITTEN(w->bytes.data + w->size, size);
     w->size += size;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/written.h"
 #include "file/file_bytes.h"
 #include "file/file_writer.h"
 
@@ -49,6 +50,7 @@ static tarn_status take(const struct reading *r, void *out, size_t bytes)
 {
     const int got = gzread(r->file, out, (unsigned)bytes);
 
+    TN_WRITTEN(out, bytes);
     return got >= 0 && (size_t)got == bytes ? TARN_OK : failed(r, got);
 }
 
