@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_audio.c - the forms of audio files, in pieces; what is refused, and how. */
+#include <fcntl.h>
 #include <math.h>
 #include <sndfile.h>
 #include <stdio.h>
@@ -15,13 +16,14 @@
 
 enum { COUNT = 20000 };
 
-/* All samples, `piece` at a time, or the failure. */
-static tarn_status read_all(float *samples, size_t *total, const char *path, size_t piece,
-                            tarn_error *err)
+/* All samples, `piece` at a time, or the failure: of a path, or, if that is NULL, of what a
+ * descriptor delivers. */
+static tarn_status read_from(float *samples, size_t *total, const char *path, int descriptor,
+                             size_t piece, tarn_error *err)
 {
     tarn_audio *audio;
     size_t count = 1;
-    tarn_status status = tarn_audio_open(&audio, path, -1, 0, err);
+    tarn_status status = tarn_audio_open(&audio, path, descriptor, 0, err);
 
     *total = 0;
     while (status == TARN_OK && count > 0) {
@@ -31,6 +33,12 @@ static tarn_status read_all(float *samples, size_t *total, const char *path, siz
     }
     tarn_audio_close(audio);
     return status;
+}
+
+static tarn_status read_all(float *samples, size_t *total, const char *path, size_t piece,
+                            tarn_error *err)
+{
+    return read_from(samples, total, path, -1, piece, err);
 }
 
 static const struct form {
@@ -239,6 +247,62 @@ static void a_header_that_lies_is_not_believed(void **state)
     folder_close(&folder);
 }
 
+/* Bit by bit as libsndfile reads the file. */
+static void a_stream_has_the_samples_of_the_file(void **state)
+{
+    struct folder folder = folder_open();
+    float *const samples = sound(2 * COUNT, 1),
+                 *const of_file = take(2 * COUNT, sizeof *of_file),
+                 *const got = take(2 * COUNT, sizeof *got);
+    tarn_error err;
+    size_t total, expected;
+
+    (void)state;
+    for (size_t f = 0; f < sizeof forms / sizeof forms[0]; f++) {
+        const char *const path = folder_file(&folder, forms[f].name);
+
+        audio_put(path, forms[f].format, 22050, 1 + f % 2, samples, COUNT);
+        check_ok(read_all(of_file, &expected, path, 1000, &err), &err);
+        const int file = open(path, O_RDONLY);
+        const tarn_status status = read_from(got, &total, NULL, file, 777, &err);
+
+        close(file);
+        if (f >= 7) { /* FLAC, NIST */
+            assert_int_equal(status, TARN_EFORMAT);
+            continue;
+        }
+        check_ok(status, &err);
+        assert_int_equal(total, expected);
+        assert_memory_equal(got, of_file, total * sizeof *got);
+    }
+    free(samples);
+    free(of_file);
+    free(got);
+    folder_close(&folder);
+}
+
+/* Found by fuzz/audio_stream.c: libsndfile reads before the beginning of its buffer where it
+ * cannot rewind. */
+static void a_hostile_stream_is_refused(void **state)
+{
+    static const unsigned char bytes[] = {0xff, 0xff, 0x94, 0x00, 0xc2, 0x00, 0x23, 0x01, 0x84,
+                                          0x01, 0x3d, 0x00, 0x00, 0x81, 0x61, 0x00, 0xc2, 0x00,
+                                          0x23, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+                                          0x00, 0x00, 0x00, 0x2b, 0x04, 0xe5, 0x01, 0x8c};
+    tarn_error err;
+    float sample[8];
+    size_t total;
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], bytes, sizeof bytes), sizeof bytes);
+    close(ends[1]);
+    assert_int_equal(read_from(sample, &total, NULL, ends[0], 8, &err), TARN_EFORMAT);
+    assert_non_null(strstr(err.text, "standard input: is damaged or not an audio file"));
+    close(ends[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +314,8 @@ int main(void)
         cmocka_unit_test(rates_that_no_recording_has_are_refused),
         cmocka_unit_test(truncated_files_end_in_a_sentence_or_in_what_is_there),
         cmocka_unit_test(a_header_that_lies_is_not_believed),
+        cmocka_unit_test(a_stream_has_the_samples_of_the_file),
+        cmocka_unit_test(a_hostile_stream_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,19 +53,16 @@ static tarn_status check_file(int file, const char *path, tarn_error *err)
     return TARN_OK;
 }
 
-static tarn_status check_form(const SF_INFO *info, const char *path, tarn_error *err)
+static tarn_status check_form(const tarn_audio *audio, tarn_error *err)
 {
-    if ((info->format & SF_FORMAT_TYPEMASK) == SF_FORMAT_RAW)
-        return tn_fail_path(
-            err, TARN_EFORMAT, path,
-            "is not an audio file with a header; expected WAV, FLAC or NIST SPHERE");
-    if (info->channels < 1 || info->channels > CHANNELS_MOST)
-        return tn_fail_path(err, TARN_EFORMAT, path, "has %d channels; expected 1 to %d",
-                            info->channels, CHANNELS_MOST);
-    if (info->samplerate < TN_AUDIO_RATE_LEAST || info->samplerate > TN_AUDIO_RATE_MOST)
-        return tn_fail_path(err, TARN_EFORMAT, path,
-                            "has a sample rate of %d Hz; expected %d to %d Hz",
-                            info->samplerate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
+    if (audio->channels < 1 || audio->channels > CHANNELS_MOST)
+        return tn_fail_path(err, TARN_EFORMAT, audio->path,
+                            "has %zu channels; expected 1 to %d", audio->channels,
+                            CHANNELS_MOST);
+    if (audio->rate < TN_AUDIO_RATE_LEAST || audio->rate > TN_AUDIO_RATE_MOST)
+        return tn_fail_path(err, TARN_EFORMAT, audio->path,
+                            "has a sample rate of %zu Hz; expected %d to %d Hz", audio->rate,
+                            TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
     return TARN_OK;
 }
 
@@ -120,33 +117,28 @@ TN_CALLED_BACK static sf_count_t read_file(void *to, sf_count_t count, void *con
     return done;
 }
 
-/* A file is read through us, so that an error of the system is not taken for the file's end. A
- * stream, which cannot be measured, is read by libsndfile itself, which closes it. */
-static void *open_sound(tarn_audio *audio, int stream, SF_INFO *info)
+/* Through us, so that an error of the system is not taken for the file's end. Why libsndfile
+ * cannot open it is left unsaid: it keeps the reason in one place for all threads. */
+static tarn_status open_form(tarn_audio *audio, tarn_error *err)
 {
     SF_VIRTUAL_IO calls = {measure_file, seek_file, read_file, NULL, tell_file};
+    SF_INFO info = {0};
 
-    return stream < 0 ? sf_open_virtual(&calls, SFM_READ, info, audio)
-                      : sf_open_fd(stream, SFM_READ, info, SF_TRUE);
-}
-
-/* Why libsndfile cannot open it is left unsaid: it keeps the reason in one place for all
- * threads. */
-static tarn_status open_form(tarn_audio *audio, int stream, SF_INFO info, tarn_error *err)
-{
-    const bool raw = info.format != 0;
-
-    audio->file = open_sound(audio, stream, &info);
+    audio->file = sf_open_virtual(&calls, SFM_READ, &info, audio);
     if (audio->error)
         return refuse_read(audio, err);
     if (!audio->file)
         return tn_fail_path(
             err, TARN_EFORMAT, audio->path,
             "is damaged or not an audio file; expected WAV, FLAC or NIST SPHERE");
-    audio->rate = (size_t)info.samplerate;
-    audio->channels = (size_t)info.channels;
+    if ((info.format & SF_FORMAT_TYPEMASK) == SF_FORMAT_RAW)
+        return tn_fail_path(
+            err, TARN_EFORMAT, audio->path,
+            "is not an audio file with a header; expected WAV, FLAC or NIST SPHERE");
+    audio->rate = info.samplerate > 0 ? (size_t)info.samplerate : 0;
+    audio->channels = info.channels > 0 ? (size_t)info.channels : 0;
     audio->claimed = info.frames > 0 ? (uint64_t)info.frames : 0;
-    return raw ? TARN_OK : check_form(&info, audio->path, err);
+    return check_form(audio, err);
 }
 
 /* O_NONBLOCK: opening a pipe that nobody writes to must not wait. */
@@ -157,24 +149,24 @@ static tarn_status open_file(tarn_audio *audio, tarn_error *err)
         return tn_fail_errno(err, audio->path);
     const tarn_status status = check_file(audio->descriptor, audio->path, err);
 
-    return status == TARN_OK ? open_form(audio, -1, (SF_INFO){0}, err) : status;
+    return status == TARN_OK ? open_form(audio, err) : status;
 }
 
 static tarn_status open_stream(tarn_audio *audio, int file, size_t raw_rate, tarn_error *err)
 {
-    const SF_INFO raw = {.samplerate = (int)raw_rate,
-                         .channels = 1,
-                         .format = SF_FORMAT_RAW | SF_FORMAT_PCM_16 | SF_ENDIAN_LITTLE};
-
     if (raw_rate > 0 && (raw_rate < TN_AUDIO_RATE_LEAST || raw_rate > TN_AUDIO_RATE_MOST))
         return tn_fail(err, TARN_EINVAL,
                        "rate is %zu; it must be from %d to %d samples per second", raw_rate,
                        TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
-    const int own = dup(file);
-
-    if (own < 0)
+    audio->descriptor = dup(file);
+    if (audio->descriptor < 0)
         return tn_fail_errno(err, audio->path);
-    return open_form(audio, own, raw_rate > 0 ? raw : (SF_INFO){0}, err);
+    const tarn_status status =
+        tn_wav_stream_open(&audio->stream, audio->descriptor, raw_rate, audio->path, err);
+
+    audio->rate = audio->stream.rate;
+    audio->channels = audio->stream.channels;
+    return status == TARN_OK ? check_form(audio, err) : status;
 }
 
 static tarn_status open_once(tarn_audio **audio, const char *path, int descriptor,
@@ -268,6 +260,19 @@ static tarn_status check_end(const tarn_audio *audio, tarn_error *err)
     return TARN_OK;
 }
 
+/* Into `mixing`. */
+static tarn_status take(tarn_audio *audio, size_t *count, size_t wanted, tarn_error *err)
+{
+    if (!audio->file)
+        return tn_wav_stream_read(&audio->stream, audio->mixing, count, wanted, audio->path,
+                                  err);
+    const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
+
+    *count = got > 0 ? (size_t)got : 0;
+    TN_WRITTEN(audio->mixing, *count * audio->channels * sizeof *audio->mixing);
+    return TARN_OK;
+}
+
 tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count, size_t most,
                             tarn_error *err)
 {
@@ -276,15 +281,14 @@ tarn_status tarn_audio_read(tarn_audio *audio, float *samples, size_t *count, si
             err, TARN_EINVAL,
             "audio, samples and count must not be NULL, and most must be at least 1");
     const size_t wanted = tn_min(most, MIXING / audio->channels);
-    const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
+    tarn_status status = take(audio, count, wanted, err);
 
-    *count = got > 0 ? (size_t)got : 0;
-    TN_WRITTEN(audio->mixing, *count * audio->channels * sizeof *audio->mixing);
+    if (status != TARN_OK)
+        return status;
     mix(samples, audio->mixing, *count, audio->channels);
-    tarn_status status = check_samples(audio, samples, *count, err);
-
+    status = check_samples(audio, samples, *count, err);
     audio->done += *count;
-    if (status == TARN_OK && *count < wanted)
+    if (status == TARN_OK && audio->file && *count < wanted)
         status = check_end(audio, err);
     return status;
 }
