@@ -2,6 +2,7 @@
 /* generation.c - what one request generates: its memory, the state it begins with, and the
  * states it ends with. */
 #define _POSIX_C_SOURCE 200809L
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,10 +141,14 @@ void tn_choice_end(struct tn_choice *choice)
     tn_workers_submit(g->request->server->workers, &choice->saving);
 }
 
+/* An event costs a core some 50 us, with all that system, client and browser do for it: all
+ * users together get a few thousand a second, and symbols come in pairs or more where there are
+ * many. */
 bool tn_choice_is_due(struct tn_choice *choice)
 {
-    static const double interval = 0.01;
-    const double now = tn_seconds();
+    static const double least = 0.01, events_per_s = 4000.0;
+    const size_t streams = tn_scheduler_streams(choice->of->model->scheduler);
+    const double now = tn_seconds(), interval = fmax(least, (double)streams / events_per_s);
     const bool due = now - choice->emitted_at >= interval;
 
     if (due)

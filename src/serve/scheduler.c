@@ -55,6 +55,11 @@ const tarn_engine *tn_scheduler_engine(const struct tn_scheduler *s)
     return s->engine;
 }
 
+size_t tn_scheduler_streams(const struct tn_scheduler *s)
+{
+    return s->seats;
+}
+
 const float *tn_scheduler_logits(struct tn_scheduler *s, const float *outputs)
 {
     const struct tn_head *const head = &s->engine->model->arch.head;

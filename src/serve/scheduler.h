@@ -90,6 +90,9 @@ bool tn_scheduler_submit(struct tn_scheduler *scheduler, struct tn_generation *g
 /* Its engine answers questions of sizes and unpacks states, on any thread. */
 const tarn_engine *tn_scheduler_engine(const struct tn_scheduler *scheduler);
 
+/* Streams that run. */
+size_t tn_scheduler_streams(const struct tn_scheduler *scheduler);
+
 /* Log-probabilities of all symbols, on the scheduler's thread. */
 const float *tn_scheduler_logits(struct tn_scheduler *scheduler, const float *outputs);
 
