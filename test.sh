@@ -35,6 +35,7 @@ long_stages() {
         name=$(basename "$fuzzer" .c)
         stage "fuzz: $name, 60 s" tools/fuzz.sh --seconds 60 "$name"
     done
+    stage "serve: other clients, connections, leaks" serve_long
     stage "every I/O call fails" build/release-gcc/tests/test_io_errors all
     stage "every call of every command fails" every_fault release-gcc
     stage "every loss of power" every_power_loss release-gcc
@@ -63,6 +64,11 @@ tests_again() { # PRESET
 # Only the tests labelled `cpu`; the others do not depend on the instruction set.
 tests_forced_portable() { # PRESET
     TARN_CPU=portable ctest --preset "$1" -j "$cores" -L cpu -LE once
+}
+
+serve_long() {
+    python3 tests/serve_long.py build/release-gcc/tarn build/release-gcc/tests/make_models \
+        build/release-gcc/tests/make_tones
 }
 
 # Without the checks of the maintainer's address.

@@ -205,6 +205,8 @@ static void run(void *values)
     tarn_served_model *const models = allocate(o->models.count, sizeof *models, "the models");
     struct keys keys = {0};
 
+    if (!tarn_server_available())
+        fail("this build has no server; install libmicrohttpd and build again");
     read_keys(&keys, o->keys);
     open_models(served, models, o);
     const tarn_server_desc desc = {

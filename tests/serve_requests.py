@@ -891,21 +891,25 @@ class Restarts(Case):
                 server.complete(state=acknowledged[-1])
 
 
+def make_models(where):
+    subprocess.run([MAKE_MODELS, where], check=True)
+    subprocess.run([MAKE_TONES, f"{where}/tones", "8", "2"], check=True)
+    subprocess.run([PROGRAM, "train", "speech", "--preset", "speech-tiny", "--layers", "1",
+                    "--batch", "4", "--causal", "--steps", "4", "--eval-every", "4", "--data",
+                    f"{where}/tones", "--out", f"{where}/spoken"], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 def main():
     global FOLDER
     FOLDER = tempfile.mkdtemp()
     try:
-        subprocess.run([MAKE_MODELS, FOLDER], check=True)
-        subprocess.run([MAKE_TONES, f"{FOLDER}/tones", "8", "2"], check=True)
-        subprocess.run([PROGRAM, "train", "speech", "--preset", "speech-tiny", "--layers", "1",
-                        "--batch", "4", "--causal", "--steps", "4", "--eval-every", "4", "--data",
-                        f"{FOLDER}/tones", "--out", f"{FOLDER}/spoken"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         done = subprocess.run([PROGRAM, "serve", f"{FOLDER}/none"], capture_output=True, text=True,
                               check=False)
         if "no server" in done.stderr:
             print("this build has no server")
             return 77
+        make_models(FOLDER)
         program = unittest.main(argv=[sys.argv[0], *sys.argv[4:]], exit=False, verbosity=1)
         return 0 if program.result.wasSuccessful() else 1
     finally:

@@ -119,6 +119,8 @@ look() { # build|test|all|speech|peers|web
     wish flite have flite
     wish espeak-ng have espeak-ng
     [ "$1" = test ] && return
+    wish curl have curl
+    wish python3-venv python3 -c 'import ensurepip, venv'
     wish dpkg-dev have dpkg-shlibdeps
     wish lintian have lintian
     look_web
