@@ -189,6 +189,21 @@ bool sampling(tarn_stream *stream, double temperature, size_t top_k, double top_
     return tarn_stream_sampling(stream, &how, &err) == TARN_OK;
 }
 
+/* What a stream has now, for those who change a part of it: temperature, top_p, top_k, greedy;
+ * seed, number. */
+EXPORT(settings)
+void settings(const tarn_stream *stream, double numbers[4], uint64_t seeds[2])
+{
+    const struct tn_stream_head *const head = &stream->head;
+
+    numbers[0] = head->temperature;
+    numbers[1] = head->top_p;
+    numbers[2] = (double)head->top_k;
+    numbers[3] = head->greedy;
+    seeds[0] = head->seed;
+    seeds[1] = head->number;
+}
+
 EXPORT(step)
 bool step(struct session *s, tarn_stream *const *streams, float *out, const int32_t *symbols,
           size_t n)

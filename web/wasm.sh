@@ -46,5 +46,6 @@ kernel="-O3 -ffp-contract=fast -fno-math-errno -fno-trapping-math"
     $zig cc $flags $kernel -msimd128 -c src/kernel/kernel_wasm.c -o "$objects/kernel_wasm.o"
     $zig cc $flags $kernel -c src/kernel/kernel_portable.c -o "$objects/kernel_portable.o"
     $zig cc $flags -O2 -ffp-contract=off $sources web/tarn_wasm.c web/platform/*.c \
-        "$objects"/kernel_*.o -Wl,--gc-sections -Wl,--strip-all -Wl,-z,stack-size=262144 -o "$out"
+        "$objects"/kernel_*.o -Wl,--gc-sections -Wl,--strip-all \
+        -Wl,-z,stack-size=1048576 -o "$out"
 }

@@ -25,7 +25,7 @@ function systemCalls(memory) {
 async function readBytes(source) {
   if (source instanceof Uint8Array) return source;
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  const url = new URL(source, globalThis.location?.href ?? import.meta.url);
+  const url = new URL(source, globalThis.location?.href ?? `file://${globalThis.process?.cwd()}/`);
   if (url.protocol === 'file:') {
     const { readFile } = await import('node:fs/promises');
     return readFile(url);
@@ -159,7 +159,7 @@ export class Model {
     const stream = new Stream(this, this.#instance, this.#session, at,
       () => this.#streams.delete(stream));
     this.#streams.add(stream);
-    stream.sampling(sampling);
+    stream.sampling({ seed: 1, ...sampling });
     return stream;
   }
 
@@ -233,7 +233,6 @@ export class Stream {
   #session;
   #at;
   #gone;
-  #settings = {};
 
   constructor(model, instance, session, at, gone) {
     this.model = model;
@@ -249,13 +248,23 @@ export class Stream {
     return this.#at;
   }
 
+  #settings() {
+    return this.#instance.during([this.#instance.allocate(48)], (at) => {
+      this.#instance.calls.settings(this._address(), at, at + 32);
+      const [temperature, topP, topK, greedy] = new Float64Array(this.#instance.bytes(at, 32)
+        .slice().buffer);
+      const [seed, number] = new BigUint64Array(this.#instance.bytes(at + 32, 16).slice().buffer);
+      return { temperature, topP, topK, greedy: greedy !== 0, seed, number };
+    });
+  }
+
   /** How symbols are drawn from now on; fields that are left out stay as they are. */
-  sampling(settings) {
-    const all = { ...this.#settings, ...settings };
-    const { temperature = 1, topK = 0, topP = 1, greedy = false, seed = 1, number = 0 } = all;
+  sampling(changes) {
+    const { temperature, topK, topP, greedy, seed, number } = { ...this.#settings(), ...changes };
+    const always = changes.greedy ?? (changes.temperature === undefined ? greedy
+      : changes.temperature === 0);
     this.#instance.check(this.#instance.calls.sampling(this._address(), temperature, topK, topP,
-      greedy || temperature === 0, BigInt(seed), BigInt(number)));
-    this.#settings = all;
+      always, BigInt.asUintN(64, BigInt(seed)), BigInt.asUintN(64, BigInt(number))));
   }
 
   /** Feeds one symbol, or the one drawn last. Returns the outputs. */
@@ -325,8 +334,7 @@ export class Stream {
     const copy = this.model.stream();
     this.#instance.calls.stream_copy(this.#session, copy._address(), this._address());
     copy.outputs.set(this.outputs);
-    if (Object.keys(sampling).length || Object.keys(this.#settings).length)
-      copy.sampling({ ...this.#settings, ...sampling });
+    copy.sampling(sampling);
     return copy;
   }
 

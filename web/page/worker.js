@@ -7,12 +7,19 @@ import { loadModel } from './tarn.js';
 
 const models = new Map();
 const running = new Set();
+const longestGrowing = 4096; // of models whose state grows, which have to have a limit
 const sliceMs = 12; // between two looks for messages; also how often events are sent
 
 async function load({ id, url, headers, longest }) {
   const answer = await fetch(url, { headers });
   if (!answer.ok) throw new Error(`${id}: ${answer.status} ${answer.statusText}`);
-  return loadModel(await answer.arrayBuffer(), { longest });
+  const bytes = await answer.arrayBuffer();
+  try {
+    return await loadModel(bytes, { longest });
+  } catch (error) {
+    if (longest > 0) throw error;
+    return loadModel(bytes, { longest: longestGrowing });
+  }
 }
 
 function open(file) {

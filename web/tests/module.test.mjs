@@ -134,6 +134,19 @@ test('snapshots rewind and forks continue', async (t) => {
   model.free();
 });
 
+test('a stream that was restored has the settings of its snapshot', async (t) => {
+  const model = await load(makeModels(t)('linear'));
+  const [a, b] = [model.stream({ seed: 4, number: 2n ** 63n, topK: 9 }), model.stream({ seed: 5 })];
+  a.prefill([1]);
+  b.restore(a.snapshot());
+  assert.deepEqual(b.fork().sample(30), a.fork().sample(30));
+  b.sampling({ temperature: 0 });
+  assert.deepEqual(b.fork({ seed: 8 }).sample(10), b.fork({ greedy: true }).sample(10));
+  b.sampling({ temperature: 1 });
+  assert.deepEqual(b.fork().sample(30), a.fork().sample(30));
+  model.free();
+});
+
 test('the native program continues a snapshot, and its states continue here', async (t) => {
   const path = makeModels(t)('linear');
   const folder = temporaryFolder(t);
@@ -186,6 +199,7 @@ test('what is wrong is refused with a sentence', async (t) => {
   assert.throws(() => stream.score([1, 2, 300]), /300/);
   assert.throws(() => other.stream().restore(stream.snapshot()), /streams are of the model/);
   assert.throws(() => model.config('colour'), /colour/);
+  await assert.rejects(load(made('softmax')), /longest is 0; it must be/);
   const short = await load(made('linear'), { longest: 3 });
   assert.throws(() => short.stream().prefill([1, 2, 3, 4]), /4|3/);
   assert.equal(stream.position, 0);

@@ -157,6 +157,27 @@ async function forksAndRewinds(page) {
   return [first, second];
 }
 
+/* A part that was stopped has no state; it is read again. */
+async function continuesAfterAStop(page) {
+  await page.getByRole('tab', { name: 'Text' }).click();
+  await page.getByRole('button', { name: 'Start again' }).click();
+  await page.getByLabel('Bytes').fill('4096');
+  await page.getByLabel('Your text').fill('Hello');
+  await page.evaluate(() => {
+    const stop = new MutationObserver(() => {
+      if (document.querySelector('#parts pre')?.textContent.length < 10) return;
+      document.getElementById('text-stop').click(); // a small model is faster than any click
+      stop.disconnect();
+    });
+    stop.observe(document.getElementById('parts'), { childList: true, subtree: true });
+  });
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await shows(page, 'text-status', /Stopped/);
+  await page.getByLabel('Bytes').fill('20');
+  await writeText(page, ' and');
+  assert.equal((await parts(page)).length, 2);
+}
+
 /* ---- Without a server --------------------------------------------------- */
 
 test('a static host is enough', { skip }, async (t) => {
@@ -175,6 +196,7 @@ test('a static host is enough', { skip }, async (t) => {
     await page.getByRole('tab', { name }).click();
     assert.match(await text(page, `${name.toLowerCase()}-status`), /server/);
   }
+  await continuesAfterAStop(page);
   assert.deepEqual(page.problems, []);
   assert.ok(only(page.addresses, url), page.addresses.join(' '));
 
