@@ -88,12 +88,19 @@ static void for_kernels(size_t trials, uint64_t seed, check_kernels *check)
             check(kernels, &random);
 }
 
+/* The least, or up to `most` vectors: what tn_padded() gives. */
+static size_t tile_width(const struct tn_kernels *kernels, size_t most,
+                         struct tn_random *random)
+{
+    return tn_padded(kernels, below(random, most * kernels->lanes + 1));
+}
+
 /* ---- product ------------------------------------------------------------ */
 
 static void check_product(const struct tn_kernels *kernels, struct tn_random *random)
 {
     const size_t m = below(random, 22), k = ONE_OF(random, 0, 1, 2, 7, 16, 33, 70);
-    const size_t n = kernels->lanes * below(random, 6);
+    const size_t n = below(random, 8) == 0 ? 0 : tile_width(kernels, 5, random);
     const bool turned = below(random, 2), add = below(random, 2);
     struct matrix a = turned ? matrix_open(k, m, random) : matrix_open(m, k, random);
     struct matrix b = matrix_open(k, n, random), c = matrix_open(m, n, random);
@@ -129,7 +136,7 @@ static void product_equals_three_loops(void **state)
 /* Strides of zero: a column of ones that is one float. */
 static void check_column_sum(const struct tn_kernels *kernels, struct tn_random *random)
 {
-    const size_t n = kernels->lanes * (1 + below(random, 3)), k = below(random, 60);
+    const size_t n = tile_width(kernels, 3, random), k = below(random, 60);
     struct matrix b = matrix_open(k, n, random), z = matrix_open(1, n, random);
     double *const sum = matrix_copy(&z);
     const float one = 1.0f;
@@ -207,12 +214,12 @@ static void recur_equals_its_definition(void **state)
         for (size_t n = 0; n <= 50; n++)
             for (size_t trial = 0; trial < 4; trial++)
                 check_recur_sizes(kernels, n, 1 + below(&random, 40),
-                                  kernels->lanes * (1 + below(&random, 5)), &random);
+                                  tile_width(kernels, 5, &random), &random);
 }
 
 static void check_recur_sum(const struct tn_kernels *kernels, struct tn_random *random)
 {
-    const size_t n = below(random, 51), width = kernels->lanes * (1 + below(random, 5));
+    const size_t n = below(random, 51), width = tile_width(kernels, 20, random);
     struct matrix q = matrix_open(n, width, random), k = matrix_open(n, width, random);
     struct matrix den = matrix_open(1, n, random), z = matrix_open(1, width, random);
     double *const total = matrix_copy(&z);

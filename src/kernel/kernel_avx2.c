@@ -10,6 +10,7 @@
 #define TN_TABLE tn_kernels_avx2
 #define TN_NAME "avx2"
 #define LANES 8
+#define NARROWER tn_kernels_avx2_half
 #define PRODUCT_ROWS 4
 #define PANEL_ROWS 6
 #define RECUR_STEPS 3
@@ -22,6 +23,9 @@
  * one too, but some processors take a dozen cycles and more for them. */
 static const int first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
 
+/* The last four of the first n lanes, 4 <= n: a window at n - 4. */
+static const int lanes_from[12] = {0, 1, 2, 3, 4, 5, 6, 7};
+
 static inline __attribute__((always_inline)) __m256 load_first(const float *p, size_t n,
                                                                __m256 fill)
 {
@@ -30,22 +34,24 @@ static inline __attribute__((always_inline)) __m256 load_first(const float *p, s
     return _mm256_blendv_ps(fill, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
 }
 
+/* From four lanes on by two stores that overlap. */
 static inline __attribute__((always_inline)) void store_first(float *p, __m256 v, size_t n)
 {
-    __m128 left = _mm256_castps256_ps128(v);
+    const __m128 low = _mm256_castps256_ps128(v);
 
-    if (n & 4) {
-        _mm_storeu_ps(p, left);
-        left = _mm256_extractf128_ps(v, 1);
-        p += 4;
+    if (n >= 4) {
+        const __m256i last = _mm256_loadu_si256((const void *)(lanes_from + n - 4));
+
+        _mm_storeu_ps(p, low);
+        _mm_storeu_ps(p + n - 4, _mm256_castps256_ps128(_mm256_permutevar8x32_ps(v, last)));
+    } else {
+        if (n >= 2)
+            _mm_storel_pi((void *)p, low);
+        else
+            _mm_store_ss(p, low);
+        if (n == 3)
+            _mm_store_ss(p + 2, _mm_movehl_ps(low, low));
     }
-    if (n & 2) {
-        _mm_storel_pi((void *)p, left);
-        left = _mm_movehl_ps(left, left);
-        p += 2;
-    }
-    if (n & 1)
-        _mm_store_ss(p, left);
 }
 
 /* The same of bf16 numbers, n < 8: two loads that overlap. */

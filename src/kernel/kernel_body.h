@@ -13,6 +13,11 @@
  *                    where one is NaN
  *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
  *   LOAD_TAIL, STORE_TAIL  optional: the first n < LANES floats at p by a mask
+ *   JOIN_QUADS    optional: eight floats of two times four
+ *   NARROWER      optional: a table of half as many lanes, for rows that fit into one of its
+ *                 vectors (kernel_body_narrow.h)
+ *   CTC_NARROW    optional: the most labels that go there, too
+ *   ONLY_NARROW   optional: this is such a table; it has nothing but what they need
  *   MADD          optional: sums of pairs of products of 16-bit numbers
  *   QUAD_DOT, and QUAD_PUT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the
  *                 products of four bytes; stores the low bytes of a vector; the attribute of
@@ -77,13 +82,51 @@ FORCE_INLINE void put(float *p, vec v, bool streams)
         store(p, v);
 }
 
+typedef float quad __attribute__((vector_size(16)));
+typedef float quad_anywhere __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float half_quad __attribute__((vector_size(8)));
+
+/* The first n < 4 floats at p, 0 < n; the others are those of fill. */
+FORCE_INLINE quad load_quad(const float *p, size_t n, quad fill)
+{
+    half_quad low;
+
+    if (n < 2)
+        return (quad){p[0], fill[1], fill[2], fill[3]};
+    memcpy(&low, p, sizeof low);
+    return (quad){low[0], low[1], n > 2 ? p[2] : fill[2], fill[3]};
+}
+
+FORCE_INLINE void store_quad(float *p, quad v, size_t n)
+{
+    const half_quad low = {v[0], v[1]};
+
+    if (n < 2)
+        p[0] = v[0];
+    else
+        memcpy(p, &low, sizeof low);
+    if (n > 2)
+        p[2] = v[2];
+}
+
 /* The last n < LANES floats of a row, 0 < n; the other lanes are `fill`. A memcpy() of n floats
- * would be a call, and take longer than what most loops do with a vector; one lane after the
- * other, the vector stays in its register. */
+ * would be a call, and take longer than what most loops do with a vector; in halves or one lane
+ * after the other, the vector stays in its register. */
 #ifndef LOAD_TAIL
 #define LOAD_TAIL(p, n, fill) load_lanes(p, n, fill)
 #define STORE_TAIL(p, v, n) store_lanes(p, v, n)
 
+#if LANES == 4
+FORCE_INLINE vec load_lanes(const float *p, size_t n, vec fill)
+{
+    return load_quad(p, n, fill);
+}
+
+FORCE_INLINE void store_lanes(float *p, vec v, size_t n)
+{
+    store_quad(p, v, n);
+}
+#else
 FORCE_INLINE vec load_lanes(const float *p, size_t n, vec fill)
 {
     for (size_t i = 0; i < LANES - 1; i++)
@@ -99,6 +142,7 @@ FORCE_INLINE void store_lanes(float *p, vec v, size_t n)
             p[i] = v[i];
 }
 #endif
+#endif
 
 FORCE_INLINE vec load_tail(const float *p, size_t n, float fill)
 {
@@ -109,6 +153,32 @@ FORCE_INLINE void store_tail(float *p, vec v, size_t n)
 {
     STORE_TAIL(p, v, n);
 }
+
+/* Rows of `width` floats end with width % LANES that do not fill a vector: REST in `call`,
+ * which is the same for all rows, so that a mask is made once. Without masks tails are read by
+ * branches; then there is a loop for each number, in which the compiler knows it. */
+#if LANES == 4
+#define BY_REST(width, call)                                                                   \
+    do                                                                                         \
+        switch ((width) % LANES) {                                                             \
+            CASE_REST(0, call)                                                                 \
+            CASE_REST(1, call)                                                                 \
+            CASE_REST(2, call)                                                                 \
+            CASE_REST(3, call)                                                                 \
+        }                                                                                      \
+    while (0)
+#define CASE_REST(rest, call)                                                                  \
+    case rest: {                                                                               \
+        enum { REST = rest };                                                                  \
+        call;                                                                                  \
+    } break;
+#else
+#define BY_REST(width, call)                                                                   \
+    do {                                                                                       \
+        const size_t REST = (width) % LANES;                                                   \
+        call;                                                                                  \
+    } while (0)
+#endif
 
 /* The next floats of a row of which n are left, 0 < n; lanes past its end are 0. */
 FORCE_INLINE vec fetch(const float *p, size_t n)
@@ -291,6 +361,7 @@ FORCE_INLINE void elu1_of(vec *x, int count)
         x[j] = larger(zero, x[j]) + e[j];
 }
 
+#ifndef ONLY_NARROW
 /* ---- the machine -------------------------------------------------------- */
 
 enum { CHAINS = 12 }; /* independent, more than latency times throughput */
@@ -325,6 +396,7 @@ static float read(const float *x, size_t n)
         sum[0] += sum[j];
     return sum_lanes(sum[0]);
 }
+#endif
 
 #include "kernel/kernel_body_product.h"
 #include "kernel/kernel_body_rows.h"
@@ -333,6 +405,7 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_ctc.h"
 #include "kernel/kernel_body_lstm.h"
 #include "kernel/kernel_body_update.h"
+#ifndef ONLY_NARROW
 #include "kernel/kernel_body_packed.h"
 
 /* ---- int8 --------------------------------------------------------------- */
@@ -434,51 +507,67 @@ static void product_int8(const struct tn_panels *p)
         int8_product_by_words(p);
 }
 
+#endif
+
+#ifdef NARROWER
+#include "kernel/kernel_body_narrow.h"
+#define ANY(name) name##_any
+#else
+#define ANY(name) name
+#endif
+
 extern const struct tn_kernels TN_TABLE;
 const struct tn_kernels TN_TABLE = {
     .name = TN_NAME,
     .lanes = LANES,
-    .product = product,
+#ifdef NARROWER
+    .least = LANES / 2,
+#else
+    .least = LANES,
+#endif
+#ifndef ONLY_NARROW
     .panel_rows = PANEL_ROWS,
     .pack = pack,
     .narrow_panel = narrow_panel,
     .product_packed = product_packed,
     .quantise = quantise,
     .product_int8 = product_int8,
-    .recur = recur,
-    .recur_sum = recur_sum,
+    .burn = burn,
+    .read = read,
+#endif
+    .product = ANY(product),
+    .recur = ANY(recur),
+    .recur_sum = ANY(recur_sum),
     .transpose = transpose,
     .dot = dot,
     .max = max,
-    .scale = scale,
+    .scale = ANY(scale),
     .axpy = axpy,
     .exp_sum = exp_sum,
-    .elu1 = elu1,
-    .elu1_slope = elu1_slope,
+    .elu1 = ANY(elu1),
+    .elu1_slope = ANY(elu1_slope),
     .softmax_slope = softmax_slope,
-    .scale_rows = scale_rows,
-    .scale_dot_rows = scale_dot_rows,
+    .scale_rows = ANY(scale_rows),
+    .scale_dot_rows = ANY(scale_dot_rows),
     .settle = settle,
-    .narrow = narrow,
-    .widen = widen,
+    .narrow = ANY(narrow),
+    .widen = ANY(widen),
     .add = add,
-    .sum_rows = sum_rows,
-    .scatter_rows = scatter_rows,
-    .norm = norm,
-    .norm_slope = norm_slope,
+    .sum_rows = ANY(sum_rows),
+    .scatter_rows = ANY(scatter_rows),
+    .norm = ANY(norm),
+    .norm_slope = ANY(norm_slope),
     .relu = relu,
     .relu_slope = relu_slope,
     .gelu = gelu,
     .gelu_slope = gelu_slope,
     .dropout = dropout,
-    .logistics = logistics,
-    .lstm = lstm,
-    .lstm_slope = lstm_slope,
-    .ctc_emit = ctc_emit,
-    .ctc_forward = ctc_forward,
-    .ctc_backward = ctc_backward,
-    .ctc_shares = ctc_shares,
-    .update = update,
-    .burn = burn,
-    .read = read,
+    .logistics = ANY(logistics),
+    .lstm = ANY(lstm),
+    .lstm_slope = ANY(lstm_slope),
+    .ctc_emit = ANY(ctc_emit),
+    .ctc_forward = ANY(ctc_forward),
+    .ctc_backward = ANY(ctc_backward),
+    .ctc_shares = ANY(ctc_shares),
+    .update = ANY(update),
 };

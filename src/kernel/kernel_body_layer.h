@@ -60,30 +60,38 @@ FORCE_INLINE void store_halves_lanes(uint16_t *p, halves v, size_t n)
 }
 #endif
 
+FORCE_INLINE void narrow_rows(uint16_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                              size_t n, size_t whole, size_t rest)
+{
+    for (; n > 0; n--, y += ldy, x += ldx) {
+        for (size_t i = 0; i < whole; i += LANES)
+            store_halves(y + i, narrow_of(load(x + i)));
+        if (rest)
+            STORE_HALVES_TAIL(y + whole, narrow_of(load_tail(x + whole, rest, 0.0f)), rest);
+    }
+}
+
 static void narrow(uint16_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
                    size_t width)
 {
-    for (; n > 0; n--, y += ldy, x += ldx) {
-        size_t i = 0;
+    BY_REST(width, narrow_rows(y, ldy, x, ldx, n, width - REST, REST));
+}
 
-        for (; i + LANES <= width; i += LANES)
-            store_halves(y + i, narrow_of(load(x + i)));
-        if (i < width)
-            STORE_HALVES_TAIL(y + i, narrow_of(load_tail(x + i, width - i, 0.0f)), width - i);
+FORCE_INLINE void widen_rows(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx,
+                             size_t n, size_t whole, size_t rest)
+{
+    for (; n > 0; n--, y += ldy, x += ldx) {
+        for (size_t i = 0; i < whole; i += LANES)
+            store(y + i, widen_of(load_halves(x + i)));
+        if (rest)
+            store_tail(y + whole, widen_of((halves)LOAD_HALVES_TAIL(x + whole, rest)), rest);
     }
 }
 
 static void widen(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, size_t n,
                   size_t width)
 {
-    for (; n > 0; n--, y += ldy, x += ldx) {
-        size_t i = 0;
-
-        for (; i + LANES <= width; i += LANES)
-            store(y + i, widen_of(load_halves(x + i)));
-        if (i < width)
-            store_tail(y + i, widen_of((halves)LOAD_HALVES_TAIL(x + i, width - i)), width - i);
-    }
+    BY_REST(width, widen_rows(y, ldy, x, ldx, n, width - REST, REST));
 }
 
 /* ---- sums --------------------------------------------------------------- */
@@ -156,7 +164,7 @@ static void sum_rows(float *sum, const float *x, ptrdiff_t ldx, size_t n, size_t
     for (; i + LANES <= width; i += LANES)
         sum_rows_narrow(sum + i, x + i, ldx, n, LANES, 1);
     if (i < width)
-        sum_rows_narrow(sum + i, x + i, ldx, n, width - i, 1);
+        BY_REST(width, sum_rows_narrow(sum + i, x + i, ldx, n, REST, 1));
 }
 
 static void scatter_rows(float *table, ptrdiff_t ld, const int32_t *rows, const float *x,
@@ -172,24 +180,24 @@ static void scatter_rows(float *table, ptrdiff_t ld, const int32_t *rows, const 
 /* ---- layer normalisation ------------------------------------------------ */
 
 /* The sum of (x - c)^power over a row, power 1 or 2; four chains of additions. */
-FORCE_INLINE float sum_of_powers(const float *x, float c, size_t n, int power)
+FORCE_INLINE float sum_of_powers(const float *x, float c, size_t whole, size_t rest, int power)
 {
     vec sum[4] = {splat(0.0f), splat(0.0f), splat(0.0f), splat(0.0f)};
     size_t i = 0;
 
-    for (; i + 4 * LANES <= n; i += 4 * LANES)
+    for (; i + 4 * LANES <= whole; i += 4 * LANES)
         for (size_t j = 0; j < 4; j++) {
             const vec v = load(x + i + j * LANES) - c;
 
             sum[j] += power == 2 ? v * v : v;
         }
-    for (; i + LANES <= n; i += LANES) {
+    for (; i < whole; i += LANES) {
         const vec v = load(x + i) - c;
 
         sum[0] += power == 2 ? v * v : v;
     }
-    if (i < n) {
-        const vec v = load_tail(x + i, n - i, c) - c;
+    if (rest) {
+        const vec v = load_tail(x + whole, rest, c) - c;
 
         sum[0] += power == 2 ? v * v : v;
     }
@@ -205,24 +213,31 @@ FORCE_INLINE void norm_at(float *y, const float *x, const float *gain, const flo
 }
 
 /* The variance of what is left without the mean: nothing cancels, however large the mean. */
-static void norm(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
-                 const float *bias, float eps, size_t n, size_t width)
+FORCE_INLINE void norm_rows(float *y, struct tn_norm_stats *stats, const float *x,
+                            const float *gain, const float *bias, float eps, size_t n,
+                            size_t whole, size_t rest)
 {
+    const size_t width = whole + rest;
     const float part = 1.0f / (float)width;
 
     for (size_t row = 0; row < n; row++, y += width, x += width) {
-        const float mean = sum_of_powers(x, 0.0f, width, 1) * part;
-        const float variance = sum_of_powers(x, mean, width, 2) * part;
+        const float mean = sum_of_powers(x, 0.0f, whole, rest, 1) * part;
+        const float variance = sum_of_powers(x, mean, whole, rest, 2) * part;
         const struct tn_norm_stats of_row = {mean, 1.0f / sqrtf(variance + eps)};
-        size_t i = 0;
 
-        for (; i + LANES <= width; i += LANES)
+        for (size_t i = 0; i < whole; i += LANES)
             norm_at(y + i, x + i, gain + i, bias + i, of_row, LANES);
-        if (i < width)
-            norm_at(y + i, x + i, gain + i, bias + i, of_row, width - i);
+        if (rest)
+            norm_at(y + whole, x + whole, gain + whole, bias + whole, of_row, rest);
         if (stats)
             stats[row] = of_row;
     }
+}
+
+static void norm(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
+                 const float *bias, float eps, size_t n, size_t width)
+{
+    BY_REST(width, norm_rows(y, stats, x, gain, bias, eps, n, width - REST, REST));
 }
 
 /* The gradients of gain and bias of one row, and the two sums that its dx needs: of g and of
@@ -252,12 +267,13 @@ FORCE_INLINE void norm_slope_at(float *dx, bool add_dx, const float *dy, const f
     keep(dx, add_dx ? fetch(dx, n) + slope : slope, n);
 }
 
-static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
-                       const float *x, const struct tn_norm_stats *stats, const float *gain,
-                       size_t n, size_t width)
+FORCE_INLINE void norm_slope_rows(float *dx, bool add_dx, float *dgain, float *dbias,
+                                  const float *dy, const float *x,
+                                  const struct tn_norm_stats *stats, const float *gain,
+                                  size_t n, size_t whole, size_t rest)
 {
+    const size_t width = whole + rest;
     const float part = 1.0f / (float)width;
-    const size_t whole = width - width % LANES, rest = width - whole;
     vec rest_gain = splat(0.0f), rest_bias = rest_gain; /* see sum_rows_narrow() */
 
     if (rest) {
@@ -290,6 +306,14 @@ static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const
         keep(dgain + whole, rest_gain, rest);
         keep(dbias + whole, rest_bias, rest);
     }
+}
+
+static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
+                       const float *x, const struct tn_norm_stats *stats, const float *gain,
+                       size_t n, size_t width)
+{
+    BY_REST(width, norm_slope_rows(dx, add_dx, dgain, dbias, dy, x, stats, gain, n,
+                                   width - REST, REST));
 }
 
 /* ---- activations -------------------------------------------------------- */

@@ -99,7 +99,7 @@ FORCE_INLINE void pack_along_square(float *panel, size_t width, const float *x, 
         item[i] =
             x + (ptrdiff_t)(i < n ? i : n - 1) * ld; /* the last stands for those beyond */
     for (; p + FOUR <= k; p += FOUR)
-        transpose_strip(panel + p * width, (ptrdiff_t)width, item, (ptrdiff_t)p);
+        transpose_strip(panel + p * width, (ptrdiff_t)width, item, (ptrdiff_t)p, FOUR);
     for (; p < k; p++)
         for (size_t i = 0; i < SQUARE; i++)
             panel[p * width + i] = item[i][p];

@@ -144,11 +144,12 @@ static void recur(const struct tn_recurrence *r)
         recur_columns(r, column, 1);
 }
 
-/* All of z in registers, from row to row. */
+/* `vecs` vectors of z in registers, from row to row: what one row stored the next would wait
+ * for. */
 FORCE_INLINE void recur_sum_narrow(float *den, float *z, const float *q, ptrdiff_t ldq,
-                                   const float *k, ptrdiff_t ldk, size_t n, int vecs)
+                                   const float *k, ptrdiff_t ldk, size_t n, int vecs, bool more)
 {
-    vec total[PAIR];
+    vec total[FOUR];
 
     for (int j = 0; j < vecs; j++)
         total[j] = load(z + j * LANES);
@@ -159,23 +160,15 @@ FORCE_INLINE void recur_sum_narrow(float *den, float *z, const float *q, ptrdiff
             total[j] += load(k + j * LANES);
             sum += load(q + j * LANES) * total[j];
         }
-        den[i] = sum_lanes(sum);
+        den[i] = more ? den[i] + sum_lanes(sum) : sum_lanes(sum);
     }
     for (int j = 0; j < vecs; j++)
         store(z + j * LANES, total[j]);
 }
 
-static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const float *k,
-                      ptrdiff_t ldk, size_t n, size_t width)
+FORCE_INLINE void recur_sum_wide(float *den, float *z, const float *q, ptrdiff_t ldq,
+                                 const float *k, ptrdiff_t ldk, size_t n, size_t width)
 {
-    if (width == LANES) {
-        recur_sum_narrow(den, z, q, ldq, k, ldk, n, 1);
-        return;
-    }
-    if (width == PAIR * LANES) {
-        recur_sum_narrow(den, z, q, ldq, k, ldk, n, PAIR);
-        return;
-    }
     for (size_t i = 0; i < n; i++, q += ldq, k += ldk) {
         vec sum = splat(0.0f);
 
@@ -189,6 +182,25 @@ static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const
     }
 }
 
+static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const float *k,
+                      ptrdiff_t ldk, size_t n, size_t width)
+{
+    size_t c = 0;
+
+    if (width > 4 * FOUR * LANES) {
+        recur_sum_wide(den, z, q, ldq, k, ldk, n, width);
+        return;
+    }
+    for (; c + FOUR * LANES <= width; c += FOUR * LANES)
+        recur_sum_narrow(den, z + c, q + c, ldq, k + c, ldk, n, FOUR, c > 0);
+    if (width - c == 3 * LANES)
+        recur_sum_narrow(den, z + c, q + c, ldq, k + c, ldk, n, 3, c > 0);
+    else if (width - c == 2 * LANES)
+        recur_sum_narrow(den, z + c, q + c, ldq, k + c, ldk, n, 2, c > 0);
+    else if (width > c)
+        recur_sum_narrow(den, z + c, q + c, ldq, k + c, ldk, n, 1, c > 0);
+}
+
 /* ---- transpose ---------------------------------------------------------- */
 
 /* Parts of four floats change places within registers: four columns of SQUARE rows become four
@@ -196,8 +208,6 @@ static void recur_sum(float *den, float *z, const float *q, ptrdiff_t ldq, const
  * other. */
 enum { SQUARE = LANES < 8 ? LANES : 8 };
 
-typedef float quad __attribute__((vector_size(16)));
-typedef float quad_anywhere __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float side __attribute__((vector_size(4 * SQUARE))); /* of a square */
 typedef float side_anywhere __attribute__((vector_size(4 * SQUARE), aligned(4), may_alias));
 
@@ -219,6 +229,10 @@ typedef float side_anywhere __attribute__((vector_size(4 * SQUARE), aligned(4), 
 #define SIDE_BACK(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
 #endif
 
+#ifndef JOIN_QUADS
+#define JOIN_QUADS(a, b) __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7)
+#endif
+
 #define TRANSPOSE_PARTS(NAME, TYPE)                                                            \
     const TYPE low01 = NAME##_LOW(row[0], row[1]), low23 = NAME##_LOW(row[2], row[3]);         \
     const TYPE high01 = NAME##_HIGH(row[0], row[1]), high23 = NAME##_HIGH(row[2], row[3]);     \
@@ -237,79 +251,112 @@ FORCE_INLINE void transpose_quads(quad row[FOUR])
     TRANSPOSE_PARTS(QUAD, quad);
 }
 
-/* Four floats at a and, in wider registers, at b. */
-FORCE_INLINE side load_side(const float *a, const float *b)
+/* n <= 4 floats; 0 for the others. */
+FORCE_INLINE quad fetch_quad(const float *p, size_t n)
+{
+    if (n < FOUR)
+        return load_quad(p, n, (quad){0});
+    return *(const quad_anywhere *)p;
+}
+
+/* Those at a and, in wider registers, at b. */
+FORCE_INLINE side load_side(const float *a, const float *b, size_t n)
 {
 #if LANES == 4
     (void)b;
-    return *(const quad_anywhere *)a;
+    return fetch_quad(a, n);
 #else
-    return __builtin_shufflevector((quad) * (const quad_anywhere *)a,
-                                   (quad) * (const quad_anywhere *)b, 0, 1, 2, 3, 4, 5, 6, 7);
+    return JOIN_QUADS(fetch_quad(a, n), fetch_quad(b, n));
 #endif
 }
 
-/* Four floats of each of SQUARE rows. */
+/* n <= 4 floats of each of SQUARE rows. */
 FORCE_INLINE void transpose_strip(float *out, ptrdiff_t ldo, const float *const in[SQUARE],
-                                  ptrdiff_t at)
+                                  ptrdiff_t at, size_t n)
 {
     side row[FOUR];
 
     for (int i = 0; i < FOUR; i++)
-        row[i] = load_side(in[i] + at, in[SQUARE - FOUR + i] + at);
+        row[i] = load_side(in[i] + at, in[SQUARE - FOUR + i] + at, n);
     transpose_sides(row);
-    for (int i = 0; i < FOUR; i++)
-        *(side_anywhere *)(out + i * ldo) = row[i];
+    for (size_t i = 0; i < FOUR && i < n; i++)
+        *(side_anywhere *)(out + (ptrdiff_t)i * ldo) = row[i];
 }
 
-FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+/* The same of four rows. */
+FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *const in[FOUR],
+                                 ptrdiff_t at, size_t n)
 {
     quad row[FOUR];
 
     for (int i = 0; i < FOUR; i++)
-        row[i] = *(const quad_anywhere *)(in + i * ldi);
+        row[i] = fetch_quad(in[i] + at, n);
     transpose_quads(row);
-    for (int i = 0; i < FOUR; i++)
-        *(quad_anywhere *)(out + i * ldo) = row[i];
+    for (size_t i = 0; i < FOUR && i < n; i++)
+        *(quad_anywhere *)(out + (ptrdiff_t)i * ldo) = row[i];
 }
 
 #else /* gcc before 12 has no portable shuffle */
 
 FORCE_INLINE void transpose_strip(float *out, ptrdiff_t ldo, const float *const in[SQUARE],
-                                  ptrdiff_t at)
+                                  ptrdiff_t at, size_t n)
 {
     for (int i = 0; i < SQUARE; i++)
-        for (int j = 0; j < FOUR; j++)
-            out[j * ldo + i] = in[i][at + j];
+        for (size_t j = 0; j < n; j++)
+            out[(ptrdiff_t)j * ldo + i] = in[i][at + (ptrdiff_t)j];
 }
 
-FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi)
+FORCE_INLINE void transpose_four(float *out, ptrdiff_t ldo, const float *const in[FOUR],
+                                 ptrdiff_t at, size_t n)
 {
     for (int i = 0; i < FOUR; i++)
-        for (int j = 0; j < FOUR; j++)
-            out[j * ldo + i] = in[i * ldi + j];
+        for (size_t j = 0; j < n; j++)
+            out[(ptrdiff_t)j * ldo + i] = in[i][at + (ptrdiff_t)j];
 }
 
 #endif
 
+/* n <= 4 columns from j on of SQUARE or of four rows. */
+FORCE_INLINE void transpose_some(float *out, ptrdiff_t ldo, const float *const row[SQUARE],
+                                 ptrdiff_t j, size_t n, int rows)
+{
+    if (rows == SQUARE)
+        transpose_strip(out + j * ldo, ldo, row, j, n);
+    else
+        transpose_four(out + j * ldo, ldo, row, j, n);
+}
+
+/* The last columns, if there are fewer than four, go with some before them a second time. */
+FORCE_INLINE void transpose_rows(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi,
+                                 ptrdiff_t cols, int rows)
+{
+    const float *row[SQUARE];
+
+    for (int k = 0; k < rows; k++)
+        row[k] = in + k * ldi;
+    for (ptrdiff_t j = 0; j + FOUR <= cols; j += FOUR)
+        transpose_some(out, ldo, row, j, FOUR, rows);
+    if (cols > FOUR && cols % FOUR > 0)
+        transpose_some(out, ldo, row, cols - FOUR, FOUR, rows);
+    else if (cols == 3)
+        transpose_some(out, ldo, row, 0, 3, rows);
+    else if (cols == 2)
+        transpose_some(out, ldo, row, 0, 2, rows);
+    else if (cols == 1)
+        transpose_some(out, ldo, row, 0, 1, rows);
+}
+
 static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t rows,
                       size_t cols)
 {
-    const ptrdiff_t m = (ptrdiff_t)rows, n = (ptrdiff_t)cols, n_fours = n - n % FOUR;
+    const ptrdiff_t m = (ptrdiff_t)rows, n = (ptrdiff_t)cols;
     ptrdiff_t i = 0;
 
-    for (; i + SQUARE <= m; i += SQUARE) {
-        const float *row[SQUARE];
-
-        for (int k = 0; k < SQUARE; k++)
-            row[k] = in + (i + k) * ldi;
-        for (ptrdiff_t j = 0; j < n_fours; j += FOUR)
-            transpose_strip(out + j * ldo + i, ldo, row, j);
-    }
+    for (; i + SQUARE <= m; i += SQUARE)
+        transpose_rows(out + i, ldo, in + i * ldi, ldi, n, SQUARE);
     for (; i + FOUR <= m; i += FOUR)
-        for (ptrdiff_t j = 0; j < n_fours; j += FOUR)
-            transpose_four(out + j * ldo + i, ldo, in + i * ldi + j, ldi);
-    for (ptrdiff_t j = 0; j < n; j++)
-        for (ptrdiff_t k = j < n_fours ? i : 0; k < m; k++)
+        transpose_rows(out + i, ldo, in + i * ldi, ldi, n, FOUR);
+    for (ptrdiff_t j = 0; j < n && i < m; j++)
+        for (ptrdiff_t k = i; k < m; k++)
             out[j * ldo + k] = in[k * ldi + j];
 }

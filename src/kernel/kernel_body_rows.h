@@ -132,16 +132,16 @@ static void softmax_slope(float *s, float *dp, float lse, float delta, size_t n)
 /* ---- rows in numbers ---------------------------------------------------- */
 
 FORCE_INLINE void scale_rows_by(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
-                                struct tn_column by, size_t n, size_t width, bool streams)
+                                struct tn_column by, size_t n, size_t whole, size_t rest,
+                                bool streams)
 {
     for (size_t row = 0; row < n; row++, y += ldy, x += ldx) {
         const float a = by.at ? by.at[(ptrdiff_t)row * by.ld] : 1.0f;
-        size_t i = 0;
 
-        for (; i + LANES <= width; i += LANES)
+        for (size_t i = 0; i < whole; i += LANES)
             put(y + i, a * load(x + i), streams);
-        if (i < width)
-            store_tail(y + i, a * load_tail(x + i, width - i, 0.0f), width - i);
+        if (rest)
+            store_tail(y + whole, a * load_tail(x + whole, rest, 0.0f), rest);
     }
 }
 
@@ -149,9 +149,9 @@ static void scale_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
                        struct tn_column by, size_t n, size_t width, bool streams)
 {
     if (streams && can_stream(y, ldy))
-        scale_rows_by(y, ldy, x, ldx, by, n, width, true);
+        BY_REST(width, scale_rows_by(y, ldy, x, ldx, by, n, width - REST, REST, true));
     else
-        scale_rows_by(y, ldy, x, ldx, by, n, width, false);
+        BY_REST(width, scale_rows_by(y, ldy, x, ldx, by, n, width - REST, REST, false));
 }
 
 FORCE_INLINE void scale_dot_at(vec *sum, float *y, const float *x, const float *z, float a,
@@ -163,21 +163,27 @@ FORCE_INLINE void scale_dot_at(vec *sum, float *y, const float *x, const float *
     keep(y, a * v, n);
 }
 
-static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
-                           struct tn_column by, struct tn_column dots, const float *z,
-                           ptrdiff_t ldz, size_t n, size_t width)
+FORCE_INLINE void scale_dot_rows_by(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                                    struct tn_column by, struct tn_column dots, const float *z,
+                                    ptrdiff_t ldz, size_t n, size_t whole, size_t rest)
 {
     for (; n > 0; n--, y += ldy, x += ldx, z += ldz, by.at += by.ld, dots.at += dots.ld) {
         const float a = *by.at;
         vec sum = splat(0.0f);
-        size_t i = 0;
 
-        for (; i + LANES <= width; i += LANES)
+        for (size_t i = 0; i < whole; i += LANES)
             scale_dot_at(&sum, y + i, x + i, z + i, a, LANES);
-        if (i < width)
-            scale_dot_at(&sum, y + i, x + i, z + i, a, width - i);
+        if (rest)
+            scale_dot_at(&sum, y + whole, x + whole, z + whole, a, rest);
         *dots.at = sum_lanes(sum);
     }
+}
+
+static void scale_dot_rows(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                           struct tn_column by, struct tn_column dots, const float *z,
+                           ptrdiff_t ldz, size_t n, size_t width)
+{
+    BY_REST(width, scale_dot_rows_by(y, ldy, x, ldx, by, dots, z, ldz, n, width - REST, REST));
 }
 
 /* ---- elu + 1 ------------------------------------------------------------ */
@@ -244,25 +250,22 @@ static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t 
         column += LANES;
     }
     if (column < width)
-        elu1_strip(y + column, ldy, x + column, ldx, n, width - column, 1);
+        BY_REST(width, elu1_strip(y + column, ldy, x + column, ldx, n, REST, 1));
 }
 
 FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                                const float *y, ptrdiff_t ldy, size_t n, size_t width,
-                                bool streams)
+                                const float *y, ptrdiff_t ldy, size_t n, size_t whole,
+                                size_t rest, bool streams)
 {
     const vec one = splat(1.0f);
 
     for (; n > 0; n--, dx += lddx, dy += lddy, y += ldy) {
-        size_t i = 0;
-
-        for (; i + LANES <= width; i += LANES)
+        for (size_t i = 0; i < whole; i += LANES)
             put(dx + i, load(dy + i) * smaller(one, load(y + i)), streams);
-        if (i < width) {
-            const size_t rest = width - i;
-            const vec slope = smaller(one, load_tail(y + i, rest, 0.0f));
+        if (rest) {
+            const vec slope = smaller(one, load_tail(y + whole, rest, 0.0f));
 
-            store_tail(dx + i, load_tail(dy + i, rest, 0.0f) * slope, rest);
+            store_tail(dx + whole, load_tail(dy + whole, rest, 0.0f) * slope, rest);
         }
     }
 }
@@ -271,9 +274,9 @@ static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t ldd
                        const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams)
 {
     if (streams && can_stream(dx, lddx))
-        elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width, true);
+        BY_REST(width, elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, true));
     else
-        elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width, false);
+        BY_REST(width, elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, false));
 }
 
 static void settle(void)

@@ -4,9 +4,10 @@
  * All loops are written once, in kernel_body*.h, and compiled into one table for each
  * instruction set. They run on the calling thread. A plan holds the table it was made with.
  *
- * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors
- * (tn_padded) and filled with zeros. An ld may be negative, which walks a tile backwards. Rows
- * of the caller's arrays have any width and are never read or written past it. */
+ * Tiles are packed: rows of floats `ld` apart, whose width is rounded up to whole vectors, or
+ * to `least` (tn_padded), and filled with zeros. An ld may be negative, which walks a tile
+ * backwards. Rows of the caller's arrays have any width and are never read or written past it.
+ */
 #ifndef TN_KERNELS_H
 #define TN_KERNELS_H
 
@@ -106,6 +107,7 @@ struct tn_ctc_states {
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
+    size_t least;     /* floats of the shortest rows of tiles */
 
     /* ---- tiles ---- */
 
@@ -278,7 +280,7 @@ const struct tn_kernels *tn_kernels_row(size_t i);
 
 static inline size_t tn_padded(const struct tn_kernels *kernels, size_t width)
 {
-    return tn_round_up(width, kernels->lanes);
+    return width <= kernels->least ? kernels->least : tn_round_up(width, kernels->lanes);
 }
 
 static inline size_t tn_logistics_work(const struct tn_kernels *kernels, size_t mixtures)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_body_narrow.h - rows that fill at most half a vector go to the table NARROWER, whose
+ * vectors are half as wide: a part of kernel_body.h, and included by it.
+ *
+ * Processors that work on wide registers in two halves take twice as long for one that is half
+ * empty, and the sum of its lanes takes a step more. The loops that show it are here. */
+
+extern const struct tn_kernels NARROWER;
+
+#define BY_WIDTH(name, is_narrow, parameters, arguments)                                       \
+    static void name##_any parameters                                                          \
+    {                                                                                          \
+        if (is_narrow)                                                                         \
+            NARROWER.name arguments;                                                           \
+        else                                                                                   \
+            name arguments;                                                                    \
+    }
+
+enum { HALF = LANES / 2 };
+
+BY_WIDTH(product, n <= HALF,
+         (float *c, ptrdiff_t ldc, const float *a, ptrdiff_t a_row, ptrdiff_t a_col,
+          const float *b, ptrdiff_t ldb, size_t m, size_t n, size_t k, bool add_to),
+         (c, ldc, a, a_row, a_col, b, ldb, m, n, k, add_to))
+BY_WIDTH(recur, r->width <= HALF, (const struct tn_recurrence *r), (r))
+/* Lanes of several narrow vectors are added up in one step less. */
+BY_WIDTH(recur_sum, width <= 2 * LANES,
+         (float *den, float *z, const float *q, ptrdiff_t ldq, const float *k, ptrdiff_t ldk,
+          size_t n, size_t width),
+         (den, z, q, ldq, k, ldk, n, width))
+BY_WIDTH(elu1, width <= HALF,
+         (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width),
+         (y, ldy, x, ldx, n, width))
+BY_WIDTH(scale_dot_rows, width <= HALF,
+         (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, struct tn_column by,
+          struct tn_column dots, const float *z, ptrdiff_t ldz, size_t n, size_t width),
+         (y, ldy, x, ldx, by, dots, z, ldz, n, width))
+BY_WIDTH(narrow, width <= HALF,
+         (uint16_t * y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width),
+         (y, ldy, x, ldx, n, width))
+BY_WIDTH(sum_rows, width <= HALF,
+         (float *sum, const float *x, ptrdiff_t ldx, size_t n, size_t width),
+         (sum, x, ldx, n, width))
+BY_WIDTH(norm, width <= HALF,
+         (float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
+          const float *bias, float eps, size_t n, size_t width),
+         (y, stats, x, gain, bias, eps, n, width))
+BY_WIDTH(norm_slope, width <= HALF,
+         (float *dx, bool add_dx, float *dgain, float *dbias, const float *dy, const float *x,
+          const struct tn_norm_stats *stats, const float *gain, size_t n, size_t width),
+         (dx, add_dx, dgain, dbias, dy, x, stats, gain, n, width))
+BY_WIDTH(logistics, to->n <= HALF, (const struct tn_logistics *to), (to))
+BY_WIDTH(lstm, H <= HALF,
+         (float *z, float *c, float *h, const float *more, const float *c_before, size_t H),
+         (z, c, h, more, c_before, H))
+BY_WIDTH(lstm_slope, H <= HALF,
+         (float *dz, float *dc, const float *dh, const float *gates, const float *c,
+          const float *c_before, size_t H),
+         (dz, dc, dh, gates, c, c_before, H))
+BY_WIDTH(update, n <= HALF,
+         (float *w, float *m, float *v, const float *g, float scale_by,
+          const struct tn_update *by, size_t n),
+         (w, m, v, g, scale_by, by, n))
+
+BY_WIDTH(scale, n <= HALF, (float *y, const float *x, float a, size_t n), (y, x, a, n))
+BY_WIDTH(scale_rows, width <= HALF,
+         (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, struct tn_column by, size_t n,
+          size_t width, bool streams),
+         (y, ldy, x, ldx, by, n, width, streams))
+BY_WIDTH(elu1_slope, width <= HALF,
+         (float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy, const float *y,
+          ptrdiff_t ldy, size_t n, size_t width, bool streams),
+         (dx, lddx, dy, lddy, y, ldy, n, width, streams))
+BY_WIDTH(widen, width <= HALF,
+         (float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, size_t n, size_t width),
+         (y, ldy, x, ldx, n, width))
+BY_WIDTH(scatter_rows, width <= HALF,
+         (float *table, ptrdiff_t ld, const int32_t *rows, const float *x, ptrdiff_t ldx,
+          size_t n, size_t width),
+         (table, ld, rows, x, ldx, n, width))
+
+#ifndef CTC_NARROW
+#define CTC_NARROW HALF
+#endif
+
+BY_WIDTH(ctc_emit, n <= CTC_NARROW,
+         (struct tn_wide y, const float *x, const int32_t *symbols, size_t n, float most,
+          float by, int32_t least),
+         (y, x, symbols, n, most, by, least))
+BY_WIDTH(ctc_forward, L <= CTC_NARROW,
+         (struct tn_ctc_states to, struct tn_ctc_states from, struct tn_wide y,
+          const int32_t *skips, size_t L),
+         (to, from, y, skips, L))
+BY_WIDTH(ctc_backward, L <= CTC_NARROW,
+         (struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
+          const int32_t *skips, size_t L),
+         (after, met, y, skips, L))
+BY_WIDTH(ctc_shares, L <= CTC_NARROW,
+         (float *shares, float sums[2], struct tn_ctc_states before, struct tn_ctc_states after,
+          int32_t e, size_t L),
+         (shares, sums, before, after, e, L))
