@@ -40,6 +40,7 @@ long_stages() {
     stage "every call of every command fails" every_fault release-gcc
     stage "every loss of power" every_power_loss release-gcc
     stage "1,000 x kill -9" python3 tests/kills.py build/release-gcc/tarn 1000
+    stage "200 MPI processes killed" sh tests/cli_mpi.sh build/release-gcc/tarn 200
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "notebooks" tools/run_notebooks.sh

@@ -12,6 +12,7 @@
 #include "output.h"
 #include "plot.h"
 #include "progress.h"
+#include "ranks.h"
 
 const struct command cmd_bench = {
     .name = "tarn bench",
@@ -21,7 +22,7 @@ const struct command cmd_bench = {
     .rows = (const struct command *const[]){&bench_peak, &bench_kernels, &bench_attention,
                                             &bench_train, &bench_generate, &bench_prefill,
                                             &bench_image, &bench_speech, &bench_threads,
-                                            &bench_serve, NULL},
+                                            &bench_serve, &bench_scale, NULL},
     .examples = "tarn bench peak\n"
                 "tarn bench attention --demo\n"
                 "tarn bench image --preset mnist-paper --method linear,softmax\n",
@@ -245,12 +246,22 @@ static void finish_output(const struct bench_run *run)
 
 /* ---- All of it ---------------------------------------------------------- */
 
+/* One process of several reports. */
+static void mute(struct bench_options *options)
+{
+    options->csv = options->plot = NULL;
+    if (!freopen("/dev/null", "w", stdout))
+        fail("/dev/null: %s", strerror(errno));
+}
+
 /* Static: what cases have is in use to the end of the program. */
 void bench_run(const struct command *command, void *values)
 {
     static struct bench_run run;
     struct bench_options *const options = values;
 
+    if (!ranks_prints())
+        mute(options);
     run.bench = command->bench;
     run.values = values;
     run.options = options;

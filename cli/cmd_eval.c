@@ -7,6 +7,7 @@
 #include "hardware.h"
 #include "json_line.h"
 #include "progress.h"
+#include "ranks.h"
 #include "words.h"
 
 struct options {
@@ -170,28 +171,40 @@ static void scored(void *context, size_t done, size_t batches)
     progress_show();
 }
 
+static void print_results(const struct options *o, const tarn_settings *settings,
+                          const tarn_validation *validation, double seconds)
+{
+    if (o->json)
+        print_json(o, settings, validation, seconds);
+    else
+        print_lines(o, validation, seconds);
+}
+
 static void run(void *values)
 {
     struct options *const o = values;
     tarn_model *const model = model_open(o->model, o->best);
     const tarn_settings settings = settings_of(o, tarn_model_config(model));
-    const tarn_evaluate_desc desc = {.host = o->host,
-                                     .beam = o->beam,
-                                     .skipped = skipped,
-                                     .scored = scored,
-                                     .context = o,
-                                     .precision = o->precision};
+    tarn_evaluate_desc desc = {.beam = o->beam,
+                               .skipped = skipped,
+                               .scored = scored,
+                               .context = o,
+                               .precision = o->precision};
     tarn_validation validation;
 
+    desc.comm = ranks_open(&o->host);
+    desc.host = o->host;
+    if (!ranks_prints()) {
+        desc.skipped = NULL;
+        desc.scored = NULL;
+    }
     progress_begin();
     must(tarn_evaluate(&validation, model, &settings, &desc, &failure));
     const double seconds = progress_seconds();
 
     progress_erase();
-    if (o->json)
-        print_json(o, &settings, &validation, seconds);
-    else
-        print_lines(o, &validation, seconds);
+    if (ranks_prints())
+        print_results(o, &settings, &validation, seconds);
     tarn_model_free(model);
 }
 

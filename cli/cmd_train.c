@@ -9,6 +9,7 @@
 #include "help.h"
 #include "json_line.h"
 #include "progress.h"
+#include "ranks.h"
 #include "cmd_train.h"
 #include "words.h"
 
@@ -103,24 +104,37 @@ static void advise(const struct train_progress *p)
 
 enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
 
+/* Of a process that does not print. */
+static void train_silently(const struct train_options *o, tarn_train_desc desc)
+{
+    desc.events = (tarn_events){.stop = must_stop, .context = desc.events.context};
+    must(tarn_train(&o->config, &o->settings, &desc, &failure));
+}
+
 static void train(const struct train_options *o)
 {
     struct train_progress progress = {.options = o, .settings = o->settings};
+    tarn_host host = o->host;
+    const tarn_comm *const comm = ranks_open(&host);
     tarn_train_desc desc = {
         .out = o->folder,
         .resume = o->resume,
         .any = o->any,
         .start = *o->first ? o->first : NULL,
         .epochs = o->epochs,
-        .host = o->host,
+        .host = host,
         .events = train_progress_events(&progress),
         .minutes = o->steps_given ? 0.0 : o->minutes,
         .validations = o->validations_given ? 0 : VALIDATIONS,
+        .comm = comm,
     };
 
-    train_curve_check(o);
-    desc.events.stop = must_stop;
     progress_listen();
+    if (!ranks_prints()) {
+        train_silently(o, desc);
+        return;
+    }
+    desc.events.stop = must_stop;
     const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &failure);
 
     progress_keep();
@@ -158,6 +172,7 @@ static void run(int argc, char **argv)
         refuse("TASK is required as the first argument; available: %s", tasks);
     }
     train_options_read(&options, argc - 1, argv + 1);
+    train_curve_check(&options);
     train(&options);
 }
 

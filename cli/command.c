@@ -8,6 +8,7 @@
 
 #include "bench.h"
 #include "progress.h"
+#include "ranks.h"
 
 static const struct command *current = &program; /* the command that runs */
 
@@ -44,13 +45,15 @@ _Noreturn void leave(int code)
 /* Sentences quote what users and files say: nothing of it may be a command to a terminal. */
 __attribute__((format(printf, 1, 0))) static void complain(const char *format, va_list args)
 {
-    char text[1024], shown[sizeof text];
+    char text[1024], shown[sizeof text], rank[32];
 
+    if (!ranks_complains(rank))
+        return;
     vsnprintf(text, sizeof text, format, args);
     tarn_printable(shown, sizeof shown, text);
     progress_erase();
     fflush(stdout);
-    fprintf(stderr, "%s: %s\n", current->name, shown);
+    fprintf(stderr, "%s: %s%s\n", current->name, rank, shown);
 }
 
 void warn(const char *format, ...)
@@ -82,6 +85,8 @@ _Noreturn void fail(const char *format, ...)
 
 void must(tarn_status status)
 {
+    if (status == TARN_ERANK)
+        ranks_lost();
     if (status == TARN_EINVAL || status == TARN_EUNKNOWN)
         refuse("%s", failure.text);
     if (status != TARN_OK)

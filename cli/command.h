@@ -38,7 +38,8 @@ extern const struct command cmd_train, cmd_eval, cmd_generate, cmd_complete, cmd
     cmd_serve, cmd_plot, cmd_inspect, cmd_import, cmd_export, cmd_data, cmd_bench, cmd_manual,
     cmd_completion;
 extern const struct command bench_peak, bench_kernels, bench_attention, bench_train,
-    bench_generate, bench_prefill, bench_image, bench_speech, bench_threads, bench_serve;
+    bench_generate, bench_prefill, bench_image, bench_speech, bench_threads, bench_serve,
+    bench_scale;
 
 /* Runs a command; argv[0] is its name. */
 void command_run(const struct command *command, int argc, char **argv);

@@ -6,6 +6,7 @@
 
 #include "hardware.h"
 #include "cmd_train.h"
+#include "ranks.h"
 
 /* Every field of the model's configuration and of the settings is an option of the same name,
  * but for those that follow from the task or from --head-width. The random seed is a field of
@@ -32,7 +33,7 @@ static const struct args_option others[] = {
     {"resume", NULL, ARGS_FLAG, NULL, GIVEN(resume), 0, 0,
      "continue the run in DIR from its last checkpoint, with its settings; only --steps, "
      "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
-     "--strict and --threads can be changed"},
+     "--strict, --shard-optimizer and --threads can be changed, and the number of ranks"},
     {"any", NULL, ARGS_FLAG, NULL, GIVEN(any), 0, 0,
      "with --resume: if the last checkpoint is damaged, continue from the last one that is "
      "whole; damaged ones are renamed to NAME.damaged"},
@@ -85,6 +86,7 @@ static const struct args_group groups[] = {
               "positions norm activation head dropout context stack"},
     {"optimization", "optimizer schedule clip accumulate carry precision recompute "
                      "skip-nonfinite seed"},
+    {"several processes", "micro-batches bf16-gradients shard-optimizer"},
     {"validation and checkpoints", "validation eval-every eval-batches save-every keep"},
     {0},
 };
@@ -97,7 +99,8 @@ static const char about[] = "Train a model and " WRITES;
 
 static const char notes[] =
     "Ctrl-C saves a checkpoint and exits with code 0; a second Ctrl-C "
-    "exits at once. A run that completes all updates ends with a validation. " CPU_NOTE;
+    "exits at once. A run that completes all updates ends with a validation. " RANKS_NOTE
+        CPU_NOTE;
 
 static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
                                "tarn train text --data book.txt --out runs/book --minutes 5\n"

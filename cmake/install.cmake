@@ -3,7 +3,8 @@
 #
 # Three components: `program` (the program, its manual and completion, the documentation and a
 # trained model), `library` (the shared library) and `development` (headers, the static library,
-# pkg-config, CMake, examples). A fourth, `python`, is what a wheel holds besides its modules.
+# pkg-config, CMake, examples). Where MPI was found there is `mpi`, the library that is loaded for
+# it. One more, `python`, is what a wheel holds besides its modules.
 include(CMakePackageConfigHelpers)
 
 set(share ${CMAKE_INSTALL_DATADIR})
@@ -38,6 +39,10 @@ install(TARGETS tarn_shared EXPORT tarn_shared
 install(TARGETS tarn_static EXPORT tarn_static ARCHIVE COMPONENT development)
 install(DIRECTORY include/tarn DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development
         FILES_MATCHING PATTERN *.h)
+
+if(TARGET tarn_mpi)
+    install(TARGETS tarn_mpi LIBRARY COMPONENT mpi NAMELINK_SKIP)
+endif()
 
 # A wheel has no symbolic links, and its package looks for this name.
 install(FILES $<TARGET_FILE:tarn_shared> DESTINATION .
@@ -85,7 +90,8 @@ list(REMOVE_DUPLICATES directories)
 list(REMOVE_ITEM directories ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
 list(TRANSFORM directories PREPEND -L)
 list(JOIN directories " " directories)
-list(APPEND private_flags ${openmp_flags} ${CMAKE_THREAD_LIBS_INIT} -lm)
+list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE dl_flags)
+list(APPEND private_flags ${openmp_flags} ${CMAKE_THREAD_LIBS_INIT} ${dl_flags} -lm)
 list(JOIN private_flags " " private_flags)
 string(STRIP "${directories} ${private_flags}" private_flags)
 
@@ -124,6 +130,9 @@ set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL program library development)
+if(TARGET tarn_mpi)
+    list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian.cmake)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
     GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
@@ -143,10 +152,15 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libtarn${so})
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME tarn-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS "tarn (= ${PROJECT_VERSION}-1), openmpi-bin")
+set(CPACK_DEBIAN_MPI_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libtarn-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libtarn${so} (= ${PROJECT_VERSION}-1)")
 foreach(described "PROGRAM;This is the program." "LIBRARY;This is the shared library."
+        "MPI;This is the library that makes several processes, started by mpirun, train together."
         "DEVELOPMENT;These are the headers, the static library and files for pkg-config and CMake.")
     list(GET described 0 component)
     list(GET described 1 what)
@@ -167,7 +181,8 @@ file(WRITE ${PROJECT_BINARY_DIR}/debian/changelog
 set(component_tarn program)
 set(component_libtarn${so} library)
 set(component_libtarn-dev development)
-foreach(package tarn libtarn${so} libtarn-dev)
+set(component_tarn-mpi mpi)
+foreach(package tarn libtarn${so} libtarn-dev tarn-mpi)
     install(FILES LICENSE DESTINATION ${share}/doc/${package} RENAME copyright
             COMPONENT ${component_${package}} EXCLUDE_FROM_ALL)
     install(FILES CHANGELOG.md DESTINATION ${share}/doc/${package} RENAME changelog

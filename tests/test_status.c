@@ -4,7 +4,7 @@
 
 #include "support/testing.h"
 
-enum { STATUSES = TARN_ENUMBER + 1 };
+enum { STATUSES = TARN_ERANK + 1 };
 
 static void every_status_has_a_name_of_its_own(void **state)
 {

@@ -5,7 +5,7 @@
 # that no two files share a name.
 set -eu
 cd "$(dirname "$0")/.."
-rooms="tarn base file kernel layer model data task train generate serve"
+rooms="tarn base file kernel comm layer model data task train generate serve"
 
 includes() {
     find include src cli examples -type f -name '*.[ch]' -exec awk -v rooms="$rooms" '

@@ -304,8 +304,8 @@ def kinds_page(program, tables):
 
 # ---- c-api.md ---------------------------------------------------------------------------------
 
-HEADERS = ["status", "attention", "model", "train", "generate", "image", "speech", "serve",
-           "data", "file", "import", "machine"]
+HEADERS = ["status", "attention", "model", "train", "comm", "generate", "image", "speech",
+           "serve", "data", "file", "import", "machine"]
 
 # A comment, a line of the preprocessor, or a declaration with the comment behind it.
 TOKEN = re.compile(r"/\*.*?\*/|^#[^\n]*|^(?:typedef|enum|TARN_API)[^;{]*"

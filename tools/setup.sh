@@ -118,6 +118,8 @@ look() { # build|test|all|speech|peers|web
     wish clang-format-14 tools/check_format.sh --find
     wish flite have flite
     wish espeak-ng have espeak-ng
+    wish libopenmpi-dev have mpicc
+    wish openmpi-bin have mpirun
     [ "$1" = test ] && return
     wish curl have curl
     wish python3-venv python3 -c 'import ensurepip, venv'

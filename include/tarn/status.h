@@ -37,7 +37,8 @@ typedef enum tarn_status {
     TARN_EMACHINE = 4, /* not supported by this processor or this build */
     TARN_EIO = 5,      /* a file could not be read or written */
     TARN_EFORMAT = 6,  /* a file is damaged, or not of the expected format */
-    TARN_ENUMBER = 7   /* a loss or gradient is not finite */
+    TARN_ENUMBER = 7,  /* a loss or gradient is not finite */
+    TARN_ERANK = 8     /* another process of the run failed, differs, or does not answer */
 } tarn_status;
 
 /* Filled by a function that fails, and left unchanged by one that succeeds. NULL is accepted

@@ -4,6 +4,7 @@
 #define TARN_TARN_H
 
 #include "tarn/attention.h"
+#include "tarn/comm.h"
 #include "tarn/data.h"
 #include "tarn/file.h"
 #include "tarn/generate.h"

@@ -13,6 +13,7 @@
 #ifndef TARN_TRAIN_H
 #define TARN_TRAIN_H
 
+#include "tarn/comm.h"
 #include "tarn/model.h"
 
 #ifdef __cplusplus
@@ -44,6 +45,16 @@ typedef struct tarn_trainer_desc {
                             continues that of the batch before, from the state that it left */
     uint64_t seed;       /* random seed of dropout */
     tarn_host host;
+    size_t
+        micro_batches;    /* equal parts of a batch, a power of two; their gradients are summed
+                             in a fixed order, and activations of one at a time are kept. 0: 1 */
+    bool bf16_gradients;  /* round gradients to bf16 before and after every such sum, and send
+                             them so */
+    bool shard_optimizer; /* each of several processes keeps the optimizer state of some tensors
+                             only */
+    const tarn_comm *comm; /* processes that share the micro-batches; they make the same calls
+                              with the same, whole batches. It must outlive the trainer. NULL:
+                              this process alone */
 } tarn_trainer_desc;
 
 /* A batch of B sequences of N positions. inputs and targets are (B, N); weights are (B, N), the
@@ -130,9 +141,10 @@ TARN_API void tarn_trainer_observe(tarn_trainer *trainer, double loss);
 
 /* Saves and loads a checkpoint: weights, optimizer state, schedule state and the number of
  * updates. Training continued from a checkpoint is bit-identical to uninterrupted training. A
- * checkpoint is also a model file. Loading requires a trainer of the same configuration and
- * optimizer. */
-TARN_API tarn_status tarn_trainer_save(const tarn_trainer *trainer, const char *path,
+ * checkpoint is also a model file. Loading requires a trainer of the same configuration,
+ * optimizer and, with `carry`, micro-batches. Of several processes all make the call; each
+ * loads the file, and that of rank 0 saves it. */
+TARN_API tarn_status tarn_trainer_save(tarn_trainer *trainer, const char *path,
                                        tarn_error *err);
 TARN_API tarn_status tarn_trainer_load(tarn_trainer *trainer, const char *path,
                                        tarn_error *err);
@@ -176,6 +188,9 @@ typedef struct tarn_settings {
     char cache[TARN_PATH_SIZE];      /* folder for cached features; "": none */
     bool strict;                     /* fail on bad data instead of skipping it */
     bool carry;                      /* as in tarn_trainer_desc, for tasks of text */
+    size_t micro_batches; /* as in tarn_trainer_desc; 0: chosen when a run begins, see
+                             docs/scale.md */
+    bool bf16_gradients, shard_optimizer; /* likewise */
 } tarn_settings;
 
 /* As tarn_config_field(), tarn_config_set() and tarn_config_text(). */
@@ -251,8 +266,10 @@ typedef struct tarn_train_desc {
      * does the updates planned last, and one that is resumed with `minutes` fits the rest into
      * them. A run that was started without `minutes` keeps its number of updates. */
     double minutes;
-    size_t validations; /* with minutes, for a new run: number of validations, evenly spaced,
-                           instead of settings->eval_every; 0: use that */
+    size_t validations;    /* with minutes, for a new run: number of validations, evenly spaced,
+                              instead of settings->eval_every; 0: use that */
+    const tarn_comm *comm; /* processes that train together: each makes this call; only that of
+                              rank 0 writes files. NULL: this one alone */
 } tarn_train_desc;
 
 /* Trains until settings->steps are done or `stop` returns true. The folder then contains
@@ -287,6 +304,8 @@ typedef struct tarn_evaluate_desc {
     void *context;
     const char *precision; /* of the weight matrices, as in tarn_engine_desc: "f32", "bf16" or
                               "int8"; NULL: "f32" */
+    const tarn_comm *comm; /* processes that share the batches; all get the result. NULL: this
+                              one alone */
 } tarn_evaluate_desc;
 
 /* Evaluates a model on the validation data of the settings. */

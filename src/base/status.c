@@ -25,6 +25,7 @@ const char *tarn_status_name(tarn_status status)
         [TARN_EIO] = "cannot read or write a file",
         [TARN_EFORMAT] = "invalid file",
         [TARN_ENUMBER] = "not a finite number",
+        [TARN_ERANK] = "another process failed",
     };
     const size_t index = (size_t)status;
 

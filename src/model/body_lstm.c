@@ -185,6 +185,7 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
         tn_lstm_backward(plan_of(run, i), &own->tapes[i], dx, gradients->blocks[i].lstm, run->d,
                          own->inputs[i + 1], input_of(run, i), run->weights->blocks[i].lstm,
                          run->lengths, run->scratch);
+        tn_run_complete(run, gradients->blocks[i].lstm[0].in);
         if (dx) {
             own->d = run->d;
             run->d = dx;

@@ -365,6 +365,7 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
             tn_block_forward(&block, own->inputs[i + 1], own->inputs[i]);
         tn_block_backward(&block, run->d, &own->gradients, &gradients->blocks[i],
                           own->inputs[i]);
+        tn_run_complete(run, gradients->blocks[i].in[0]);
     }
 }
 

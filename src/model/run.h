@@ -93,6 +93,11 @@ struct tarn_run {
     double dropout;                     /* 0 outside of training */
     uint64_t dropout_seed;              /* of this update */
 
+    /* Called by backward, unless NULL, when the gradients from *from on, in the order of the
+     * tensors, are complete. */
+    void (*complete)(void *arg, const float *from);
+    void *complete_arg;
+
     size_t bytes; /* of the longest and all that lie in its memory */
     void *memory, *plans;
 };
@@ -145,6 +150,13 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* For bodies: tells run->complete. */
+static inline void tn_run_complete(const tarn_run *run, const float *from)
+{
+    if (run->complete)
+        run->complete(run->complete_arg, from);
+}
 
 /* ---- run_pack.c --------------------------------------------------------- */
 

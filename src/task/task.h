@@ -86,6 +86,9 @@ struct tn_task_row {
      * them. */
     size_t (*batches)(const tarn_task *task, enum tn_split split, size_t B);
 
+    /* A hash of all data, to tell whether two processes have the same. NULL: there is none. */
+    uint64_t (*hash)(const tarn_task *task);
+
     /* What a model must know of the data to be used without them: JSON to free(). NULL:
      * nothing. */
     tarn_status (*note)(const tarn_task *task, char **json, tarn_error *err);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "comm/fingerprint.h"
 #include "data/image_set.h"
 #include "task/task.h"
 
@@ -113,6 +114,15 @@ static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
                                 : tn_image_set_batches(set, B);
 }
 
+static uint64_t hash(const tarn_task *task)
+{
+    const struct tn_image_set *const set = task->set;
+    const size_t bytes = set->height * set->width * set->channels;
+    const uint64_t training = tn_hash(bytes, set->part[0], set->count[0] * bytes);
+
+    return tn_hash(training, set->part[1], set->count[1] * bytes);
+}
+
 static double bits_per_dim(const tarn_score *sums)
 {
     return sums->loss / sums->weight / log(2.0);
@@ -178,6 +188,7 @@ const struct tn_task_row tn_task_image = {
     .symbols = symbols,
     .fill = fill,
     .batches = batches,
+    .hash = hash,
     .encode = encode,
     .decode = decode,
     .image = image,

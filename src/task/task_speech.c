@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/fingerprint.h"
 #include "data/speech_set.h"
 #include "task/task.h"
 
@@ -230,6 +231,17 @@ static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
     return tn_speech_set_batches(task->set, split, B);
 }
 
+/* Transcripts and lengths. Sound is not in memory; a model's note has its mean and spread. */
+static uint64_t hash(const tarn_task *task)
+{
+    const struct tn_speech_set *const set = task->set;
+    uint64_t hash = tn_hash(0, set->frames, sizeof set->frames);
+
+    for (size_t i = 0; i < set->list.count; i++)
+        hash = tn_hash_text(hash, set->list.utterance[i].transcript);
+    return hash;
+}
+
 static double error_rate(const tarn_score *sums)
 {
     return (sums->substitutions + sums->insertions + sums->deletions) / sums->labels;
@@ -292,6 +304,7 @@ const struct tn_task_row tn_task_speech = {
     .take = take_batch,
     .fill = fill,
     .batches = batches,
+    .hash = hash,
     .note = note,
     .skipped = skipped,
     .lost = lost,

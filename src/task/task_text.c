@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "comm/fingerprint.h"
 #include "data/text_set.h"
 #include "task/task.h"
 
@@ -77,6 +78,13 @@ static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
                                 : tn_text_set_batches(set, B);
 }
 
+static uint64_t hash(const tarn_task *task)
+{
+    const struct tn_text_set *const set = task->set;
+
+    return tn_hash(set->training, set->bytes.data, set->bytes.size);
+}
+
 static double bits_per_byte(const tarn_score *sums)
 {
     return sums->loss / sums->weight / log(2.0);
@@ -121,6 +129,7 @@ const struct tn_task_row tn_task_text = {
     .symbols = symbols,
     .fill = fill,
     .batches = batches,
+    .hash = hash,
     .encode = encode,
     .decode = decode,
 };

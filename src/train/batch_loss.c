@@ -118,6 +118,41 @@ tarn_run *tn_batch_run(tarn_run *longest, const tarn_batch *batch)
     return tn_run_for(longest, length_of(longest, batch));
 }
 
+/* Targets of the sequences before number `until`. */
+static size_t targets_before(const tarn_run *run, const tarn_batch *batch, size_t until)
+{
+    size_t count = 0;
+
+    if (!of_sequences(run))
+        return until * run->N;
+    for (size_t b = 0; batch->counts && b < until; b++)
+        count += batch->counts[b];
+    return count;
+}
+
+tarn_batch tn_batch_part(tarn_run *longest, const tarn_batch *batch, size_t part)
+{
+    const tarn_run *const run = tn_batch_run(longest, batch);
+    const size_t first = part * run->B;
+    tarn_batch view = *batch;
+
+    if (part == 0)
+        return view;
+    if (view.inputs)
+        view.inputs += first * run->T;
+    if (view.targets)
+        view.targets += targets_before(run, batch, first);
+    if (view.weights)
+        view.weights += of_sequences(run) ? first : first * run->N;
+    if (view.frames)
+        view.frames += first * length_of(longest, batch) * run->model->arch.config.frames;
+    if (view.lengths)
+        view.lengths += first;
+    if (view.counts)
+        view.counts += first;
+    return view;
+}
+
 tarn_status tn_batch_check(tarn_run *longest, const tarn_batch *batch, double *weight,
                            tarn_error *err)
 {
@@ -154,8 +189,8 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
         tn_run_loss(run, loss, batch->targets, batch->weights, scale);
 }
 
-tarn_status tn_batch_score(tarn_run *longest, const struct tn_sequence_score *sequences,
-                           tarn_score *score, const tarn_batch *batch, tarn_error *err)
+static tarn_status score_part(tarn_run *longest, const struct tn_sequence_score *sequences,
+                              tarn_score *score, const tarn_batch *batch, tarn_error *err)
 {
     const size_t lost = tn_matmul_lost();
     tarn_status status = tn_batch_check(longest, batch, NULL, err);
@@ -176,6 +211,34 @@ tarn_status tn_batch_score(tarn_run *longest, const struct tn_sequence_score *se
         tn_sequence_score_add(sequences, score, run, batch->targets, batch->counts,
                               batch->weights);
     return TARN_OK;
+}
+
+void tn_score_add(tarn_score *sums, const tarn_score *more)
+{
+    sums->loss += more->loss;
+    sums->correct += more->correct;
+    sums->weight += more->weight;
+    sums->labels += more->labels;
+    sums->substitutions += more->substitutions;
+    sums->insertions += more->insertions;
+    sums->deletions += more->deletions;
+}
+
+tarn_status tn_batch_score(tarn_run *longest, const struct tn_sequence_score *sequences,
+                           tarn_score *score, const tarn_batch *batch, size_t parts,
+                           tarn_error *err)
+{
+    tarn_score sum = {0};
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < parts && status == TARN_OK; i++) {
+        const tarn_batch part = tn_batch_part(longest, batch, i);
+
+        status = score_part(longest, sequences, &sum, &part, err);
+    }
+    if (status == TARN_OK)
+        tn_score_add(score, &sum);
+    return status;
 }
 
 size_t tn_batch_tokens(const tarn_run *run, const tarn_batch *batch)

@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, tarn_error *err)
+tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, size_t parts,
+                          tarn_error *err)
 {
     const tarn_config *const config = &run->model->arch.config;
 
-    *carry = (struct tn_carry){.bytes = tn_run_states_size(run), .length = run->N};
+    *carry = (struct tn_carry){.part_bytes = tn_run_states_size(run), .length = run->N};
+    carry->bytes = parts * carry->part_bytes;
     if (config->frames > 0 || run->model->arch.head.row->sequence)
         return tn_fail(err, TARN_EINVAL,
                        "carry needs a model that predicts a symbol at each position");
@@ -69,16 +71,17 @@ void tn_carry_begin(struct tn_carry *carry)
     carry->last = 0;
 }
 
-struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position)
+struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position, size_t part)
 {
     const size_t from = position == 0 && carry->last == 0 ? 1 : carry->last;
-    const size_t to = from == 1 ? 2 : 1;
+    const size_t to = from == 1 ? 2 : 1, offset = part * carry->part_bytes;
 
     if (position == 0)
-        memset(carry->blocks[from], 0, carry->bytes);
+        memset(carry->blocks[from] + offset, 0, carry->part_bytes);
     carry->last = to;
     carry->reached = position + carry->length;
-    return (struct tn_run_states){position, carry->blocks[from], carry->blocks[to]};
+    return (struct tn_run_states){position, carry->blocks[from] + offset,
+                                  carry->blocks[to] + offset};
 }
 
 void tn_carry_apply(struct tn_carry *carry)

@@ -13,6 +13,7 @@
 
 struct tn_carry {
     size_t bytes;      /* of a block of states; 0: batches are not continued */
+    size_t part_bytes; /* of the states of a micro-batch; they lie one after the other */
     size_t length;     /* symbols of each stream in a batch */
     uint64_t position; /* symbols that each stream had read at the last applied update */
     char *blocks[3];   /* the states then; and two that batches write alternately */
@@ -22,8 +23,10 @@ struct tn_carry {
     size_t last; /* block that the last batch left */
 };
 
-/* For the streams of a run. Refuses models whose streams have no state of constant size. */
-tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, tarn_error *err);
+/* For the streams of a run, in each of `parts` micro-batches. Refuses models whose streams have
+ * no state of constant size. */
+tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, size_t parts,
+                          tarn_error *err);
 
 /* The blocks, laid out; and all streams at their start. */
 void tn_carry_lay_out(struct tn_carry *carry, struct tn_arena *arena);
@@ -33,9 +36,10 @@ void tn_carry_reset(struct tn_carry *carry);
 tarn_status tn_carry_check(const struct tn_carry *carry, const tarn_batch *batches,
                            size_t count, tarn_error *err);
 
-/* An update begins; the states of its next batch; and the update is applied. */
+/* The batches of an update begin, for each micro-batch again; the states of the next batch of
+ * it; and the update is applied. */
 void tn_carry_begin(struct tn_carry *carry);
-struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position);
+struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position, size_t part);
 void tn_carry_apply(struct tn_carry *carry);
 
 #endif

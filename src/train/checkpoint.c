@@ -75,7 +75,8 @@ static void draft_free(struct draft *draft)
     free(draft->progress);
 }
 
-static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_error *err)
+static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, const float *moments,
+                              tarn_error *err)
 {
     const size_t n = t->model->tensor_count, arrays = array_count(t);
     tarn_status status;
@@ -92,7 +93,8 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     tn_model_tensors(draft->tensors, draft->names, t->model, "", t->model->values);
     for (size_t i = 1; i < arrays; i++)
         tn_model_tensors(draft->tensors + i * n, draft->names + i * n, t->model,
-                         prefix_of(t, i - 1).text, t->moments[i - 1]);
+                         prefix_of(t, i - 1).text,
+                         moments ? moments + (i - 1) * t->model->count : t->moments[i - 1]);
     draft->count = arrays * n;
     if (t->carry.bytes > 0)
         draft->tensors[draft->count++] = (struct tn_safetensor){
@@ -105,11 +107,11 @@ static tarn_status draft_make(struct draft *draft, const tarn_trainer *t, tarn_e
     return TARN_OK;
 }
 
-tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
+tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path, const float *moments,
                                 const struct tn_safetensors_entry *more, tarn_error *err)
 {
     struct draft draft = {0};
-    tarn_status status = draft_make(&draft, t, err);
+    tarn_status status = draft_make(&draft, t, moments, err);
 
     if (status == TARN_OK) {
         struct tn_safetensors_entry metadata[4] = {
@@ -128,11 +130,18 @@ tarn_status tn_checkpoint_write(const tarn_trainer *t, const char *path,
     return status;
 }
 
-tarn_status tarn_trainer_save(const tarn_trainer *t, const char *path, tarn_error *err)
+tarn_status tarn_trainer_save(tarn_trainer *t, const char *path, tarn_error *err)
 {
+    float *moments = NULL;
+    tarn_status status;
+
     if (!t || !path)
         return tn_fail(err, TARN_EINVAL, "trainer and path must not be NULL");
-    return tn_checkpoint_write(t, path, NULL, err);
+    status = tn_trainer_collect(t, &moments, err);
+    if (status == TARN_OK && tn_comm_rank(t->comm) == 0)
+        status = tn_checkpoint_write(t, path, moments, NULL, err);
+    free(moments);
+    return tn_comm_agree(t->comm, status, TN_LONG, err);
 }
 
 /* ---- Loading ------------------------------------------------------------ */
@@ -219,8 +228,10 @@ static tarn_status find_states(const void **states, const tarn_trainer *t,
                        "%s: '%s' has %zu bytes; expected %zu: it was trained with another "
                        "batch size",
                        path, states_name, found->bytes, t->carry.bytes);
-    if (!tn_run_states_fit(t->run, found->data, p->position))
-        return tn_fail(err, TARN_EFORMAT, "%s: '%s' is damaged", path, states_name);
+    for (size_t i = 0; i < t->tree.leaves; i++)
+        if (!tn_run_states_fit(t->run, (const char *)found->data + i * t->carry.part_bytes,
+                               p->position))
+            return tn_fail(err, TARN_EFORMAT, "%s: '%s' is damaged", path, states_name);
     *states = found->data;
     return TARN_OK;
 }
@@ -232,7 +243,8 @@ static void take_over(tarn_trainer *t, const struct tn_progress *p, const float 
 
     memcpy(t->model->values, arrays, n * sizeof *arrays);
     for (size_t i = 1; i < array_count(t); i++)
-        memcpy(t->moments[i - 1], arrays + i * n, n * sizeof *arrays);
+        memcpy(t->moments[i - 1], arrays + i * n + t->shard.from,
+               t->shard.floats * sizeof *arrays);
     t->progress = *p;
     t->weight = 0.0;
     t->carry.position = p->position;

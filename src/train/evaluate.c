@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* evaluate.c - a model on the validation part of its data. */
 #include <math.h>
+#include <stdlib.h>
 
+#include "comm/transfer.h"
 #include "train/batch_loss.h"
 #include "train/loader.h"
+#include "train/peers.h"
 #include "train/settings.h"
 
 enum { ENDLESS = 16 }; /* batches of a validation that has no end */
@@ -18,22 +21,72 @@ static size_t batch_count(const struct tn_loader *loader, const tarn_settings *s
     return all ? tn_min(all, asked) : asked;
 }
 
+/* Of one process, about one batch. */
+struct scored {
+    struct tn_outcome outcome; /* first: tn_outcomes_agree() */
+    tarn_score score;
+};
+
+/* The next batches, one for each process, from number `first` on. */
+struct round {
+    const struct tn_loader *loader;
+    tarn_run *longest;
+    const struct tn_sequence_score *sequences;
+    size_t parts;
+    const tarn_comm *comm;
+    struct scored *all;
+};
+
+static tarn_status score_one(const struct round *r, tarn_score *score, size_t i,
+                             tarn_error *err)
+{
+    const tarn_status status = tn_loader_fill(r->loader, 0, TN_VALIDATION, i, err);
+
+    return status == TARN_OK ? tn_batch_score(r->longest, r->sequences, score,
+                                              &r->loader->views[0], r->parts, err)
+                             : status;
+}
+
+static tarn_status score_round(const struct round *r, tarn_score *sums, size_t first,
+                               size_t batches, tarn_error *err)
+{
+    const size_t size = tn_comm_size(r->comm), rank = tn_comm_rank(r->comm);
+    struct scored *const own = &r->all[rank];
+    tarn_status status = TARN_OK;
+
+    own->score = (tarn_score){0};
+    if (first + rank < batches)
+        status = score_one(r, &own->score, first + rank, err);
+    tn_outcome_of(&own->outcome, status, err);
+    if (size > 1 &&
+        (status = tn_comm_gather(r->comm, r->all, sizeof *r->all, TN_SHORT, err)) == TARN_OK)
+        status = tn_outcomes_agree(r->comm, r->all, sizeof *r->all, err);
+    for (size_t i = 0; i < size && first + i < batches && status == TARN_OK; i++) {
+        tn_score_add(sums, &r->all[i].score);
+        if (r->loader->scored)
+            r->loader->scored(r->loader->context, first + i + 1, batches);
+    }
+    return status;
+}
+
 tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validation,
                         const tarn_settings *settings, tarn_run *longest,
-                        const struct tn_sequence_score *sequences, tarn_error *err)
+                        const struct tn_sequence_score *sequences, const tarn_comm *comm,
+                        tarn_error *err)
 {
     const struct tn_metric *const metric = tn_task_metric(loader->task);
-    const size_t batches = batch_count(loader, settings);
+    const size_t batches = batch_count(loader, settings), size = tn_comm_size(comm);
+    struct scored *const all = calloc(size, sizeof *all);
+    const struct round round = {loader, longest, sequences, settings->batch / longest->B,
+                                comm,   all};
     tarn_score score = {0};
     tarn_status status = TARN_OK;
 
-    for (size_t i = 0; i < batches && status == TARN_OK; i++) {
-        status = tn_loader_fill(loader, 0, TN_VALIDATION, i, err);
-        if (status == TARN_OK)
-            status = tn_batch_score(longest, sequences, &score, &loader->views[0], err);
-        if (status == TARN_OK && loader->scored)
-            loader->scored(loader->context, i + 1, batches);
-    }
+    if (!all)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the scores of %zu ranks", size);
+    for (size_t i = 0; i < batches && status == TARN_OK; i += size)
+        status = score_round(&round, &score, i, batches, err);
+    free(all);
     validation->loss = score.loss / score.weight;
     validation->metric = metric->value(&score);
     validation->name = metric->name;
@@ -49,8 +102,9 @@ static tarn_status evaluate(tarn_validation *validation, const tarn_model *model
                             const tarn_evaluate_desc *how, const struct tn_host *host,
                             tarn_error *err)
 {
-    struct tn_run_desc desc = {
-        .B = settings->batch, .N = settings->length, .varies = model->arch.config.frames > 0};
+    struct tn_run_desc desc = {.B = settings->batch / settings->micro_batches,
+                               .N = settings->length,
+                               .varies = model->arch.config.frames > 0};
     struct tn_sequence_score sequences;
     tarn_run *run;
     tarn_status status = tn_element_named(&desc.elements, how->precision, TN_ELEMENTS, err);
@@ -63,7 +117,7 @@ static tarn_status evaluate(tarn_validation *validation, const tarn_model *model
     if (status != TARN_OK)
         return status;
     if ((status = tn_sequence_score_create(&sequences, run, how->beam, err)) == TARN_OK)
-        status = tn_validate(loader, validation, settings, run, &sequences, err);
+        status = tn_validate(loader, validation, settings, run, &sequences, how->comm, err);
     tn_sequence_score_free(&sequences);
     tarn_run_free(run);
     return status;
@@ -83,7 +137,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                           const tarn_settings *settings, const tarn_evaluate_desc *desc,
                           tarn_error *err)
 {
-    struct tn_loader loader;
+    struct tn_loader loader = {0};
     struct tn_host host;
     tarn_status status;
 
@@ -91,7 +145,8 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
         return tn_fail(err, TARN_EINVAL,
                        "validation, model, settings and desc must not be NULL");
     *validation = (tarn_validation){0};
-    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK)
+    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK ||
+        (status = tn_comm_check(desc->comm, err)) != TARN_OK)
         return status;
     const struct tn_loader_desc data = {.note = model->note,
                                         .stack = model->arch.config.stack,
@@ -103,11 +158,16 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
 
     state.settings.accumulate = 1; /* one batch at a time is enough here */
     state.settings.carry = false;  /* only training continues from batch to batch */
-    if ((status = tn_fields_check(tn_training_fields, &state, err)) != TARN_OK ||
-        (status = tn_loader_open(&loader, &state.settings, &data, err)) != TARN_OK)
-        return status;
-    if ((status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK &&
-        (status = check_beam(loader.task, desc, err)) == TARN_OK)
+    if (settings->micro_batches == 0 || settings->batch % settings->micro_batches != 0)
+        state.settings.micro_batches = 1; /* the batch is not that of the training */
+    if ((status = tn_fields_check(tn_training_fields, &state, err)) == TARN_OK)
+        status = tn_loader_open(&loader, &state.settings, &data, err);
+    if (status == TARN_OK &&
+        (status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK)
+        status = check_beam(loader.task, desc, err);
+    if ((status = tn_comm_agree(desc->comm, status, TN_LONG, err)) == TARN_OK &&
+        (status = tn_peers_compare(desc->comm, model, &loader, &state.settings, err)) ==
+            TARN_OK)
         status = evaluate(validation, model, &loader, &state.settings, desc, &host, err);
     if (status == TARN_OK && !isfinite(validation->loss))
         status = tn_fail(err, TARN_ENUMBER,

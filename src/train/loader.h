@@ -37,9 +37,11 @@ tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_spl
 
 /* ---- evaluate.c --------------------------------------------------------- */
 
-/* Over all validation batches, or as many as the settings say. */
+/* Over all validation batches, or as many as the settings say. Processes take turns with the
+ * batches, whose scores are added in their order. */
 tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validation,
                         const tarn_settings *settings, tarn_run *longest,
-                        const struct tn_sequence_score *sequences, tarn_error *err);
+                        const struct tn_sequence_score *sequences, const tarn_comm *comm,
+                        tarn_error *err);
 
 #endif

@@ -75,6 +75,16 @@ const struct tn_field tn_training_fields[] = {
     FIELD_SINCE(FLAG, carry, 0, 0, "false",
                 "truncated backpropagation through time: each sequence of a batch continues "
                 "where the batch before ended, from the state that it left"),
+    FIELD_SINCE(COUNT, micro_batches, 0, 1 << 20, "1",
+                "equal parts of each batch, a power of two, whose gradients are summed in a "
+                "fixed order: up to so many ranks give the same bits as one; 0: 1, or with "
+                "several ranks 8 if that divides the batch",
+                "N"),
+    FIELD_SINCE(FLAG, bf16_gradients, 0, 0, "false",
+                "round the gradients of micro-batches and their sums to bf16: ranks send half "
+                "as much"),
+    FIELD_SINCE(FLAG, shard_optimizer, 0, 0, "false",
+                "each rank keeps the optimizer state of some tensors only: less memory"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, TN_FIELD_MOST, "0"),
@@ -171,10 +181,20 @@ tarn_status tn_settings_agree(const struct tn_training *now, const struct tn_tra
 {
     /* They change how long a run is and what is kept of it, and the last ones are no settings.
      * `validation` and the like are not here: plateau looks at the validation. */
-    static const char *const except[] = {
-        "steps",       "save_every", "keep", "recompute",   "skip_nonfinite",
-        "cache",       "strict",     "best", "best_update", "schedule_end",
-        "validations", "due",        NULL};
+    static const char *const except[] = {"steps",
+                                         "save_every",
+                                         "keep",
+                                         "recompute",
+                                         "skip_nonfinite",
+                                         "cache",
+                                         "strict",
+                                         "best",
+                                         "best_update",
+                                         "schedule_end",
+                                         "validations",
+                                         "due",
+                                         "shard_optimizer",
+                                         NULL};
 
     return tn_fields_agree(tn_training_fields, now, before, except, path, err);
 }

@@ -14,15 +14,17 @@
 static void lay_out(tarn_trainer *t, struct tn_arena *arena)
 {
     const tarn_model *const model = t->model;
-    const size_t tensors = model->tensor_count, floats = model->count;
+    const size_t tensors = model->tensor_count;
 
     t->gradients.blocks =
         tn_arena_take(arena, model->arch.config.layers, sizeof *t->gradients.blocks);
     t->scales = tn_arena_floats(arena, tensors);
     t->scratch = tn_arena_take(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
-    t->g = tn_arena_floats(arena, floats);
+    tn_gradient_tree_lay_out(&t->tree, arena);
+    t->g = t->tree.sums[0];
+    t->records = tn_arena_take(arena, tn_trainer_records_size(t), 1);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
-        t->moments[i] = tn_arena_floats(arena, floats);
+        t->moments[i] = tn_arena_floats(arena, t->shard.floats);
     if (t->carry.bytes > 0)
         tn_carry_lay_out(&t->carry, arena);
 }
@@ -44,8 +46,8 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     lay_out(t, &arena);
     t->bytes = bytes + t->run->bytes + t->sequences.bytes;
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
-        memset(t->moments[i], 0, t->model->count * sizeof(float));
-    tn_weights_carve(&t->gradients, &t->model->arch, t->g);
+        memset(t->moments[i], 0, t->shard.floats * sizeof(float));
+    memset(t->records, 0, tn_trainer_records_size(t));
     if (t->carry.bytes > 0)
         tn_carry_reset(&t->carry);
     return TARN_OK;
@@ -71,7 +73,7 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
 static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     struct tn_run_desc run = {
-        .B = desc->batch,
+        .B = desc->batch / t->tree.leaves,
         .N = desc->length,
         .trains = true,
         .recompute = desc->recompute,
@@ -85,10 +87,38 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
     return tn_sequence_score_create(&t->sequences, t->run, 0, err);
 }
 
+/* Moments are spread by tensors: an optimizer may need whole ones. */
+static void plan_shard(tarn_trainer *t, bool shards)
+{
+    const size_t tensors = t->model->tensor_count, size = tn_comm_size(t->comm);
+
+    t->shards = shards && size > 1;
+    t->shard = t->shards ? tn_shard_of(t->tensors, tensors, t->comm->rank, size)
+                         : (struct tn_shard){.count = tensors, .floats = t->model->count};
+    for (size_t i = 0; i < t->shard.count; i++) {
+        t->owned[i] = t->tensors[t->shard.first + i];
+        t->owned[i].from -= t->shard.from;
+    }
+}
+
+static tarn_status plan_gradients(tarn_trainer *t, const tarn_trainer_desc *desc,
+                                  tarn_error *err)
+{
+    const size_t leaves = desc->micro_batches ? desc->micro_batches : 1;
+
+    t->comm = desc->comm;
+    plan_shard(t, desc->shard_optimizer);
+    t->tree.sum.host = &t->host;
+    t->tree.sum.bf16 = desc->bf16_gradients;
+    t->tree.sum.count = t->model->count;
+    return tn_gradient_tree_init(&t->tree, leaves, desc->batch, desc->comm, err);
+}
+
 /* The trainer, and the ranges that its plan is measured with. */
 static tarn_trainer *take(const tarn_model *model, const struct tn_host *host)
 {
-    const size_t bytes = sizeof(tarn_trainer) + model->tensor_count * sizeof(struct tn_range);
+    const size_t bytes =
+        sizeof(tarn_trainer) + 2 * model->tensor_count * sizeof(struct tn_range);
     tarn_trainer *const t = tn_allocate(&host->allocator, bytes);
 
     if (!t)
@@ -98,6 +128,7 @@ static tarn_trainer *take(const tarn_model *model, const struct tn_host *host)
         t->tensors[i] =
             (struct tn_range){model->tensors[i].from,
                               model->tensors[i].rows * tn_max(model->tensors[i].columns, 1)};
+    t->owned = t->tensors + model->tensor_count;
     return t;
 }
 
@@ -120,8 +151,10 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
     t->skip = desc->skip_nonfinite;
     t->progress.seed = desc->seed;
     if ((status = read_names(t, desc, err)) != TARN_OK ||
+        (status = plan_gradients(t, desc, err)) != TARN_OK ||
         (status = make_run(t, desc, err)) != TARN_OK ||
-        (desc->carry && (status = tn_carry_init(&t->carry, t->run, err)) != TARN_OK) ||
+        (desc->carry &&
+         (status = tn_carry_init(&t->carry, t->run, t->tree.leaves, err)) != TARN_OK) ||
         (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
     else
@@ -143,16 +176,19 @@ void tarn_trainer_free(tarn_trainer *t)
 
 /* ---- Updates ------------------------------------------------------------ */
 
+/* Every process checks all of a batch, whose weight it needs. */
 static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, size_t count,
                                  double *weight, tarn_error *err)
 {
     tarn_status status = tn_carry_check(&t->carry, batches, count, err);
 
     *weight = 0.0;
-    for (size_t i = 0; i < count && status == TARN_OK; i++) {
+    for (size_t i = 0; i < count * t->tree.leaves && status == TARN_OK; i++) {
+        const tarn_batch part =
+            tn_batch_part(t->run, &batches[i / t->tree.leaves], i % t->tree.leaves);
         double more = 0.0;
 
-        status = tn_batch_check(t->run, &batches[i], &more, err);
+        status = tn_batch_check(t->run, &part, &more, err);
         *weight += more;
     }
     if (status == TARN_OK && !(*weight > 0.0))
@@ -162,40 +198,83 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
     return status;
 }
 
-/* Gradients of the mean loss over all batches; sums of the losses. */
-static struct tn_loss sum_gradients(tarn_trainer *t, const tarn_batch *batches, size_t count,
-                                    double weight)
+/* Of one micro-batch of a batch. */
+static void add_gradients(tarn_trainer *t, struct tn_loss *total, const tarn_batch *part,
+                          uint64_t place, size_t leaf, double weight)
 {
-    struct tn_loss total = {0};
+    struct tn_loss loss;
+    struct tn_run_states states;
+    tarn_run *const run = tn_batch_run(t->run, part);
 
-    memset(t->g, 0, t->model->count * sizeof *t->g);
-    tn_carry_begin(&t->carry);
-    for (size_t i = 0; i < count; i++) {
-        struct tn_loss loss;
-        struct tn_run_states states;
-        tarn_run *const run = tn_batch_run(t->run, &batches[i]);
-
-        if (t->carry.bytes > 0) {
-            states = tn_carry_next(&t->carry, batches[i].position);
-            run->states = &states;
-        }
-
-        run->dropout = t->model->arch.config.dropout;
-        run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, i);
-        tn_batch_loss(run, &loss, &batches[i], (float)(1.0 / weight));
-        tn_run_backward(run, &t->gradients, batches[i].inputs);
-        run->states = NULL;
-        total.loss += loss.loss;
-        total.weight += loss.weight;
-        total.correct += loss.correct;
+    if (t->carry.bytes > 0) {
+        states = tn_carry_next(&t->carry, part->position, leaf);
+        run->states = &states;
     }
-    return total;
+    run->dropout = t->model->arch.config.dropout;
+    run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
+    run->complete = t->run->complete;
+    run->complete_arg = t;
+    tn_batch_loss(run, &loss, part, (float)(1.0 / weight));
+    tn_run_backward(run, &t->gradients, part->inputs);
+    run->states = NULL;
+    run->complete = NULL;
+    total->loss += loss.loss;
+    total->weight += loss.weight;
+    total->correct += loss.correct;
+}
+
+/* Gradients of the last leaf from here on are complete: other processes may have them. */
+static void complete(void *arg, const float *from)
+{
+    tarn_trainer *const t = arg;
+
+    tn_gradient_tree_complete(&t->tree, (size_t)(from - t->tree.sums[t->tree.waiting]));
+}
+
+/* Gradients of the mean loss over all batches, of the micro-batches of this process: each over
+ * all batches, then their sum. */
+static void sum_gradients(tarn_trainer *t, struct tn_loss *losses, const tarn_batch *batches,
+                          size_t count, double weight)
+{
+    const struct tn_gradient_tree *const tree = &t->tree;
+
+    for (size_t k = 0; k < tree->own; k++) {
+        const size_t leaf = tree->first + k;
+
+        tn_weights_carve(&t->gradients, &t->model->arch, tn_gradient_tree_leaf(&t->tree));
+        tn_carry_begin(&t->carry);
+        losses[k] = (struct tn_loss){0};
+        for (size_t i = 0; i < count; i++) {
+            const tarn_batch part = tn_batch_part(t->run, &batches[i], leaf);
+            const bool last = i + 1 == count && tn_gradient_tree_is_last(tree);
+
+            t->run->complete = last && tn_comm_size(t->comm) > 1 ? complete : NULL;
+            add_gradients(t, &losses[k], &part, i * tree->leaves + leaf, leaf, weight);
+        }
+        t->run->complete = NULL;
+        tn_gradient_tree_end_leaf(&t->tree);
+    }
+}
+
+static size_t count_tokens(const tarn_trainer *t, const tarn_batch *batches, size_t count)
+{
+    size_t tokens = 0;
+
+    for (size_t i = 0; i < count * t->tree.leaves; i++) {
+        const tarn_batch part =
+            tn_batch_part(t->run, &batches[i / t->tree.leaves], i % t->tree.leaves);
+
+        tokens += tn_batch_tokens(t->run, &part);
+    }
+    return tokens;
 }
 
 tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                                    const tarn_batch *batches, size_t count, tarn_error *err)
 {
+    const size_t lost = tn_matmul_lost();
     double weight;
+    struct tn_loss total;
     tarn_status status;
 
     if (!t || !gradients || !batches || count == 0)
@@ -203,41 +282,45 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                        "trainer, gradients and batches must not be NULL, and there must be at "
                        "least 1 batch");
     t->weight = 0.0;
-    if ((status = check_batches(t, batches, count, &weight, err)) != TARN_OK)
-        return status;
-    const size_t lost = tn_matmul_lost();
-    const struct tn_loss loss = sum_gradients(t, batches, count, weight);
-
-    if ((status = tn_matmul_check(lost, err)) != TARN_OK)
+    tn_gradient_tree_begin(&t->tree);
+    status = check_batches(t, batches, count, &weight, err);
+    if (status == TARN_OK) {
+        sum_gradients(t, tn_trainer_losses(t), batches, count, weight);
+        status = tn_matmul_check(lost, err);
+    }
+    if ((status = tn_trainer_share(t, &total, batches, count, status, err)) != TARN_OK)
         return status;
     t->weight = weight;
     *gradients = (tarn_gradients){
         .values = t->g,
         .count = t->model->count,
         .weight = weight,
-        .loss = loss.loss / weight,
-        .accuracy = loss.correct / weight,
+        .loss = total.loss / weight,
+        .accuracy = total.correct / weight,
+        .tokens = count_tokens(t, batches, count),
     };
-    for (size_t i = 0; i < count; i++)
-        gradients->tokens += tn_batch_tokens(t->run, &batches[i]);
     return TARN_OK;
 }
 
-static void move(tarn_trainer *t, double rate)
+static tarn_status move(tarn_trainer *t, double rate, tarn_error *err)
 {
     struct tn_optimizer_step step = {
         .rate = rate,
         .t = t->progress.updates - t->progress.skipped,
-        .w = t->model->values,
-        .g = t->g,
-        .tensors = t->tensors,
-        .count = t->model->tensor_count,
-        .scales = t->scales,
+        .w = t->model->values + t->shard.from,
+        .g = t->g + t->shard.from,
+        .tensors = t->owned,
+        .count = t->shard.count,
+        .scales = t->scales + t->shard.first,
         .host = &t->host,
     };
 
     memcpy(step.moments, t->moments, sizeof step.moments);
-    tn_optimizer_update(&t->optimizer, step);
+    if (t->shard.count > 0)
+        tn_optimizer_update(&t->optimizer, step);
+    return t->shards ? tn_shards_spread(t->comm, t->model->values, t->tensors,
+                                        t->model->tensor_count, err)
+                     : TARN_OK;
 }
 
 static tarn_status refuse(const tarn_trainer *t, const tarn_report *report, size_t wrong,
@@ -279,10 +362,9 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
     t->progress.updates++;
     tn_carry_apply(&t->carry);
     t->progress.position = t->carry.position;
-    if (report->skipped)
-        t->progress.skipped++;
-    else
-        move(t, report->lr);
+    if (!report->skipped)
+        return move(t, report->lr, err);
+    t->progress.skipped++;
     return TARN_OK;
 }
 
@@ -305,7 +387,7 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
 {
     if (!t || !score || !batch)
         return tn_fail(err, TARN_EINVAL, "trainer, score and batch must not be NULL");
-    return tn_batch_score(t->run, &t->sequences, score, batch, err);
+    return tn_batch_score(t->run, &t->sequences, score, batch, t->tree.leaves, err);
 }
 
 void tarn_trainer_observe(tarn_trainer *t, double loss)
@@ -335,6 +417,7 @@ double tarn_trainer_flops(const tarn_trainer *t)
                                       arch->position.embedding;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
 
-    return 6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
-           (arch->body->flops ? arch->body->flops(t->run) : 0.0);
+    return (double)t->tree.leaves *
+           (6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
+            (arch->body->flops ? arch->body->flops(t->run) : 0.0));
 }

@@ -8,8 +8,10 @@
 #include "train/batch_loss.h"
 #include "train/carry.h"
 #include "train/clip.h"
+#include "train/gradient_tree.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
+#include "train/shard.h"
 
 /* What the next update depends on, besides weights, moments and carried states. Checkpoints
  * keep it. */
@@ -34,24 +36,53 @@ struct tarn_trainer {
 
     struct tn_progress progress;
     struct tn_carry carry;
-    float *moments[TN_MOMENTS_MOST]; /* the optimizer's, a float per parameter */
+    float *moments[TN_MOMENTS_MOST]; /* the optimizer's, a float per parameter of the shard */
+    bool shards;                     /* moments are spread over processes */
+    struct tn_shard shard;           /* of this process; all, if they are not */
+    struct tn_range *owned;          /* its tensors, ranges of it */
 
-    float *g;      /* gradients, likewise */
+    struct tn_gradient_tree tree; /* of gradients, likewise */
+    float *g;                     /* its sum */
     double weight; /* of the gradients that wait for tarn_trainer_apply(); 0: none do */
-    struct tn_weights gradients;
-    struct tn_range *tensors; /* as many as the model has */
+    struct tn_weights gradients; /* of the micro-batch under way */
+    struct tn_range *tensors;    /* as many as the model has */
     float *scales;
     double *scratch;
+
+    const tarn_comm *comm; /* NULL: one process */
+    char *records;         /* one of each process */
+    bool wants_stop;       /* this process, at the next update; and whether any did */
+    bool stops;
 
     size_t bytes;
     void *memory;
 };
 
+/* ---- trainer_share.c: of several processes ------------------------------ */
+
+/* Losses of the micro-batches of this process, for the next exchange. */
+struct tn_loss *tn_trainer_losses(const tarn_trainer *trainer);
+size_t tn_trainer_records_size(const tarn_trainer *trainer);
+
+/* After the gradients of this process were computed, or failed to be: all sum them, or none
+ * does. *total is the sum of all losses, as a tree. */
+tarn_status tn_trainer_share(tarn_trainer *trainer, struct tn_loss *total,
+                             const tarn_batch *batches, size_t count, tarn_status status,
+                             tarn_error *err);
+
+/* To process 0, before it writes a checkpoint: carried states, and in *moments, arrays that are
+ * to be freed, what is spread over processes; NULL there: nothing is. */
+tarn_status tn_trainer_collect(tarn_trainer *trainer, float **moments, tarn_error *err);
+
+/* Takes part in an update that this process has no batches for. */
+tarn_status tn_trainer_fail(tarn_trainer *trainer, tarn_status status, tarn_error *err);
+
 /* ---- checkpoint.c ------------------------------------------------------- */
 
-/* With one more pair of metadata; NULL: none. */
+/* With one more pair of metadata; NULL: none. Moments NULL: the trainer's. */
 tarn_status tn_checkpoint_write(const tarn_trainer *trainer, const char *path,
-                                const struct tn_safetensors_entry *more, tarn_error *err);
+                                const float *moments, const struct tn_safetensors_entry *more,
+                                tarn_error *err);
 tarn_status tn_checkpoint_read(tarn_trainer *trainer, const struct tn_safetensors *file,
                                const char *path, tarn_error *err);
 

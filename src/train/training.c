@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comm/transfer.h"
 #include "file/fields_json.h"
 #include "file/safetensors.h"
 #include "kernel/matmul.h"
@@ -12,6 +13,7 @@
 #include "model/model_file.h"
 #include "train/loader.h"
 #include "train/pace.h"
+#include "train/peers.h"
 #include "train/settings.h"
 #include "train/trainer.h"
 #include "train/training_folder.h"
@@ -31,7 +33,44 @@ struct training {
     uint64_t saved; /* updates that the last checkpoint has */
     struct tn_pace pace;
     double begin; /* of the loop, by the clock */
+
+    tarn_status pending; /* of several processes: what failed here and the others do not know */
+    tarn_error pending_err;
 };
+
+/* ---- Processes ---------------------------------------------------------- */
+
+static bool is_alone(const struct training *t)
+{
+    return tn_comm_size(t->desc->comm) == 1;
+}
+
+/* Files are written by one process. */
+static bool writes(const struct training *t)
+{
+    return tn_comm_rank(t->desc->comm) == 0;
+}
+
+/* What failed in one process, now or before, fails in all. Who writes may take its time. */
+static tarn_status agree(struct training *t, tarn_status status, tarn_error *err)
+{
+    if (status == TARN_OK && t->pending != TARN_OK)
+        status = tn_fail(err, t->pending, "%s", t->pending_err.text);
+    return tn_comm_agree(t->desc->comm, status, writes(t) ? TN_SHORT : TN_LONG, err);
+}
+
+/* The others learn of it with the next update, or when they agree next. */
+static tarn_status postpone(struct training *t, tarn_status status, const tarn_error *failure,
+                            tarn_error *err)
+{
+    if (status == TARN_OK)
+        return TARN_OK;
+    if (is_alone(t))
+        return tn_fail(err, status, "%s", failure->text);
+    t->pending = status;
+    t->pending_err = *failure;
+    return TARN_OK;
+}
 
 /* ---- Checkpoints -------------------------------------------------------- */
 
@@ -50,36 +89,48 @@ static tarn_status save_model(const struct training *t, const char *name, tarn_e
 }
 
 /* The trainer, and how far the run is. */
-static tarn_status write_checkpoint(const struct training *t, const char *path, tarn_error *err)
+static tarn_status write_checkpoint(const struct training *t, const char *path,
+                                    const float *moments, tarn_error *err)
 {
     char *json;
     tarn_status status = tn_fields_write(&json, tn_training_fields, &t->state, "settings", err);
 
     if (status == TARN_OK)
-        status = tn_checkpoint_write(t->trainer, path,
+        status = tn_checkpoint_write(t->trainer, path, moments,
                                      &(struct tn_safetensors_entry){settings_key, json}, err);
     free(json);
     return status;
 }
 
 /* The log first: a checkpoint never knows more than the log does. */
-static tarn_status save(struct training *t, tarn_error *err)
+static tarn_status write_files(struct training *t, const float *moments, tarn_error *err)
 {
-    const uint64_t updates = tarn_trainer_updates(t->trainer);
     const double begin = tn_seconds();
     char path[TN_FOLDER_PATH];
     tarn_status status;
 
-    tn_folder_checkpoint(path, t->desc->out, updates);
+    tn_folder_checkpoint(path, t->desc->out, tarn_trainer_updates(t->trainer));
     if ((status = tn_log_sync(&t->log, err)) != TARN_OK ||
-        (status = write_checkpoint(t, path, err)) != TARN_OK ||
+        (status = write_checkpoint(t, path, moments, err)) != TARN_OK ||
         (status = save_model(t, "model.safetensors", err)) != TARN_OK)
         return status;
-    t->saved = updates;
     tn_folder_prune(t->desc->out, t->state.settings.keep);
     report_saved(t, path);
     tn_pace_saved(&t->pace, tn_seconds() - begin);
     return TARN_OK;
+}
+
+static tarn_status save(struct training *t, tarn_error *err)
+{
+    float *moments = NULL;
+    tarn_status status = tn_trainer_collect(t->trainer, &moments, err);
+
+    if (status == TARN_OK && writes(t))
+        status = write_files(t, moments, err);
+    free(moments);
+    if ((status = agree(t, status, err)) == TARN_OK)
+        t->saved = tarn_trainer_updates(t->trainer);
+    return status;
 }
 
 static tarn_status read_training(struct tn_training *state, const struct tn_safetensors *file,
@@ -151,30 +202,38 @@ static tarn_status open_last(struct tn_safetensors *file, char path[TN_FOLDER_PA
     return status;
 }
 
+static tarn_status read_checkpoint(struct training *t, const struct tn_safetensors *file,
+                                   const char *path, tarn_error *err)
+{
+    const char *const shown = tn_path_shown(path);
+    struct tn_training before;
+    tarn_status status;
+
+    if ((status = read_training(&before, file, shown, err)) != TARN_OK ||
+        (status = tn_settings_agree(&t->state, &before, shown, err)) != TARN_OK ||
+        (status = tn_checkpoint_read(t->trainer, file, shown, err)) != TARN_OK)
+        return status;
+    t->state.best = before.best;
+    t->state.best_update = before.best_update;
+    t->state.schedule_end = before.schedule_end;
+    t->state.validations = before.validations;
+    t->state.due = before.due;
+    t->saved = tarn_trainer_updates(t->trainer);
+    return TARN_OK;
+}
+
 /* The model is written again: who was killed between a checkpoint and its model left an older
  * one, and there may be no update left to do. */
 static tarn_status resume(struct training *t, tarn_error *err)
 {
     struct tn_safetensors file = {0};
-    struct tn_training before;
     char path[TN_FOLDER_PATH];
     tarn_status status = open_last(&file, path, t->desc, err);
 
     if (status != TARN_OK)
         return status;
-    const char *const shown = tn_path_shown(path);
-
-    if ((status = read_training(&before, &file, shown, err)) == TARN_OK &&
-        (status = tn_settings_agree(&t->state, &before, shown, err)) == TARN_OK &&
-        (status = tn_checkpoint_read(t->trainer, &file, shown, err)) == TARN_OK &&
-        (status = save_model(t, "model.safetensors", err)) == TARN_OK) {
-        t->state.best = before.best;
-        t->state.best_update = before.best_update;
-        t->state.schedule_end = before.schedule_end;
-        t->state.validations = before.validations;
-        t->state.due = before.due;
-        t->saved = tarn_trainer_updates(t->trainer);
-    }
+    if ((status = read_checkpoint(t, &file, path, err)) == TARN_OK)
+        status = save_model(t, "model.safetensors", err);
     tn_safetensors_free(&file);
     return status;
 }
@@ -194,7 +253,8 @@ static tarn_status keep_best(struct training *t, const tarn_validation *now, tar
 
     if (!isfinite(value) || (t->state.best_update > 0 && value >= t->state.best))
         return TARN_OK;
-    const tarn_status status = save_model(t, "best.safetensors", err);
+    const tarn_status status =
+        agree(t, writes(t) ? save_model(t, "best.safetensors", err) : TARN_OK, err);
 
     if (status == TARN_OK) {
         t->state.best = value;
@@ -209,8 +269,9 @@ static tarn_status validate(struct training *t, tarn_error *err)
 {
     const double begin = tn_seconds();
     tarn_validation now = {.update = tarn_trainer_updates(t->trainer)};
+    tarn_error failure;
     tarn_status status = tn_validate(&t->loader, &now, &t->state.settings, t->trainer->run,
-                                     &t->trainer->sequences, err);
+                                     &t->trainer->sequences, t->desc->comm, err);
 
     if (status != TARN_OK || (status = keep_best(t, &now, err)) != TARN_OK)
         return status;
@@ -220,7 +281,8 @@ static tarn_status validate(struct training *t, tarn_error *err)
     t->state.due = TN_DUE_NONE;
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
-    return tn_log_validation(&t->log, &now, err);
+    return writes(t) ? postpone(t, tn_log_validation(&t->log, &now, &failure), &failure, err)
+                     : TARN_OK;
 }
 
 /* ---- Fitting a run to a time -------------------------------------------- */
@@ -257,10 +319,11 @@ static void report_planned(const struct training *t)
         t->desc->events.planned(t->desc->events.context, &t->state.settings);
 }
 
-/* The clock decides how many updates there are. Whatever it decides is in a checkpoint before
- * the next update, so that what was done since the last checkpoint is done again, bit for bit,
- * by a run that is resumed. True: there is something to save. */
-static bool plan(struct training *t, uint64_t update)
+/* The clock decides how many updates there are, that of one process for all. Whatever it
+ * decides is in a checkpoint before the next update, so that what was done since the last
+ * checkpoint is done again, bit for bit, by a run that is resumed. True: there is something to
+ * save. */
+static bool plan_here(struct training *t, uint64_t update)
 {
     tarn_settings *const s = &t->state.settings;
     struct tn_schedule_state *const watched = &t->trainer->progress.schedule;
@@ -281,6 +344,28 @@ static bool plan(struct training *t, uint64_t update)
     tn_schedule_stretch(watched, update, end, s->steps);
     report_planned(t);
     return true;
+}
+
+static tarn_status plan(struct training *t, bool *planned, uint64_t update, tarn_error *err)
+{
+    struct {
+        bool planned;
+        size_t steps;
+        struct tn_schedule_state schedule;
+    } now = {.planned = false};
+
+    if (t->state.schedule_end == 0.0)
+        return TARN_OK;
+    if (writes(t))
+        now.planned = plan_here(t, update);
+    now.steps = t->state.settings.steps;
+    now.schedule = t->trainer->progress.schedule;
+    const tarn_status status = tn_comm_broadcast(t->desc->comm, &now, sizeof now, err);
+
+    *planned = now.planned;
+    t->state.settings.steps = now.steps;
+    t->trainer->progress.schedule = now.schedule;
+    return status;
 }
 
 enum { MEASURED = 4 }; /* updates before the first plan */
@@ -304,33 +389,6 @@ static void start_planning(struct training *t)
 
 /* ---- The loop ----------------------------------------------------------- */
 
-/* Batches are numbered: the next ones follow from the number of updates. */
-static tarn_status update(struct training *t, tarn_report *report, tarn_error *err)
-{
-    const tarn_settings *const s = &t->state.settings;
-    const uint64_t first = tarn_trainer_updates(t->trainer) * s->accumulate;
-    const double begin = tn_seconds();
-    tarn_status status = TARN_OK;
-
-    for (size_t i = 0; i < s->accumulate && status == TARN_OK; i++)
-        status = tn_loader_fill(&t->loader, i, TN_TRAINING, first + i, err);
-    if (status == TARN_OK)
-        status = tarn_trainer_update(t->trainer, report, t->loader.views, s->accumulate, err);
-    if (status != TARN_OK)
-        return status;
-    const double seconds = tn_seconds() - begin, tokens = (double)report->tokens;
-
-    t->state.due = validates_by_update(t, report->update) ? TN_DUE_REGULAR : TN_DUE_NONE;
-    if (t->desc->events.update)
-        t->desc->events.update(t->desc->events.context, report);
-    return tn_log_update(&t->log, report, tokens / seconds, err);
-}
-
-static bool validates_at_all(const struct training *t)
-{
-    return t->state.validations > 0 || t->state.settings.eval_every > 0;
-}
-
 static bool must_stop(const struct training *t)
 {
     const tarn_events *const events = &t->desc->events;
@@ -338,24 +396,76 @@ static bool must_stop(const struct training *t)
     return events->stop && events->stop(events->context);
 }
 
+/* Batches are numbered: the next ones follow from the number of updates. */
+static tarn_status read_batches(const struct training *t, tarn_error *err)
+{
+    const size_t count = t->state.settings.accumulate;
+    const uint64_t first = tarn_trainer_updates(t->trainer) * count;
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < count && status == TARN_OK; i++)
+        status = tn_loader_fill(&t->loader, i, TN_TRAINING, first + i, err);
+    return status;
+}
+
+static tarn_status update(struct training *t, tarn_report *report, tarn_error *err)
+{
+    const double begin = tn_seconds();
+    tarn_error failure;
+    tarn_status status = t->pending != TARN_OK
+                             ? tn_fail(err, t->pending, "%s", t->pending_err.text)
+                             : read_batches(t, err);
+
+    t->trainer->wants_stop = !is_alone(t) && must_stop(t);
+    status = status == TARN_OK ? tarn_trainer_update(t->trainer, report, t->loader.views,
+                                                     t->state.settings.accumulate, err)
+                               : tn_trainer_fail(t->trainer, status, err);
+    if (status != TARN_OK)
+        return status;
+    const double seconds = tn_seconds() - begin, tokens = (double)report->tokens;
+
+    t->state.due = validates_by_update(t, report->update) ? TN_DUE_REGULAR : TN_DUE_NONE;
+    if (t->desc->events.update)
+        t->desc->events.update(t->desc->events.context, report);
+    return writes(t) ? postpone(t, tn_log_update(&t->log, report, tokens / seconds, &failure),
+                                &failure, err)
+                     : TARN_OK;
+}
+
+static bool validates_at_all(const struct training *t)
+{
+    return t->state.validations > 0 || t->state.settings.eval_every > 0;
+}
+
 /* An update, and what is due after it. */
 static tarn_status train_one(struct training *t, bool *stop, tarn_error *err)
 {
     const tarn_settings *const s = &t->state.settings;
     tarn_report report;
+    bool planned = false;
     tarn_status status;
 
-    if ((status = update(t, &report, err)) != TARN_OK)
+    if ((status = update(t, &report, err)) != TARN_OK ||
+        (status = plan(t, &planned, report.update, err)) != TARN_OK)
         return status;
-    const bool planned = plan(t, report.update), last = report.update == s->steps;
+    const bool last = report.update == s->steps;
     const bool saves = s->save_every > 0 && report.update % s->save_every == 0;
 
     if (last && validates_at_all(t))
         t->state.due = tn_max(t->state.due, TN_DUE_LAST);
     if (t->state.due != TN_DUE_NONE && (status = validate(t, err)) != TARN_OK)
         return status;
-    *stop = must_stop(t);
+    *stop = is_alone(t) ? must_stop(t) : t->trainer->stops;
     return *stop || last || planned || saves ? save(t, err) : TARN_OK;
+}
+
+/* Process 0 may have all of it without the others, one of which does not answer. */
+static void save_the_rest(struct training *t, tarn_status why)
+{
+    if (why != TARN_ERANK)
+        save(t, NULL);
+    else if (writes(t) && t->trainer->carry.bytes == 0 && !t->trainer->shards)
+        write_files(t, NULL, NULL);
 }
 
 /* Where data or a validation fail, what was learnt since the last checkpoint is kept. Numbers
@@ -372,7 +482,7 @@ static tarn_status loop(struct training *t, tarn_error *err)
         status = train_one(t, &stop, err);
     if (status != TARN_OK && status != TARN_ENUMBER &&
         tarn_trainer_updates(t->trainer) > t->saved)
-        save(t, NULL);
+        save_the_rest(t, status);
     return status;
 }
 
@@ -468,6 +578,10 @@ static tarn_status open_trainer(struct training *t, const tarn_config *config, t
         .skip_nonfinite = s->skip_nonfinite,
         .seed = s->seed,
         .host = t->desc->host,
+        .micro_batches = s->micro_batches,
+        .bf16_gradients = s->bf16_gradients,
+        .shard_optimizer = s->shard_optimizer,
+        .comm = t->desc->comm,
     };
     char *note = NULL;
     tarn_status status;
@@ -493,13 +607,24 @@ static tarn_status open_folder(struct training *t, tarn_error *err)
 
 /* A run that begins has a checkpoint before anything else is in its folder: whenever it is
  * interrupted, it can be resumed. */
-static tarn_status open_log(struct training *t, tarn_error *err)
+static tarn_status write_first(const struct training *t, const float *moments, tarn_error *err)
 {
     char path[TN_FOLDER_PATH];
-    tarn_status status;
 
     tn_folder_checkpoint(path, t->desc->out, 0);
-    if (!t->desc->resume && (status = write_checkpoint(t, path, err)) != TARN_OK)
+    return write_checkpoint(t, path, moments, err);
+}
+
+static tarn_status open_log(struct training *t, tarn_error *err)
+{
+    float *moments = NULL;
+    char path[TN_FOLDER_PATH];
+    tarn_status status = tn_trainer_collect(t->trainer, &moments, err);
+
+    if (status == TARN_OK && writes(t) && !t->desc->resume)
+        status = write_first(t, moments, err);
+    free(moments);
+    if (status != TARN_OK || !writes(t))
         return status;
     tn_folder_path(path, t->desc->out, "log.jsonl");
     return tn_log_open(&t->log, path, t->desc->resume, tarn_trainer_updates(t->trainer), err);
@@ -585,22 +710,86 @@ static void choose_precision(tarn_settings *settings, const tarn_config *config)
         tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);
 }
 
-static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
+enum { USUAL_PARTS = 8 };
+
+/* A run keeps the number it began with; so do its bits. One of several processes can be resumed
+ * by up to 8 where the batch allows that. */
+static void choose_micro_batches(tarn_settings *settings, const tarn_comm *comm)
+{
+    const size_t size = tn_comm_size(comm);
+    size_t parts = 1;
+
+    if (settings->micro_batches > 0)
+        return;
+    while (parts < size ||
+           (size > 1 && parts < USUAL_PARTS && settings->batch % (2 * parts) == 0))
+        parts *= 2;
+    settings->micro_batches = parts;
+}
+
+/* Model, data and trainer, by every process for itself. */
+static tarn_status open_here(struct training *t, const tarn_config *config, tarn_error *err)
 {
     tarn_config filled = *config;
     tarn_status status;
 
-    choose_precision(&t->state.settings, config);
     if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
         (status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
-    if ((status = open_trainer(t, &filled, err)) != TARN_OK ||
-        (status = open_folder(t, err)) != TARN_OK)
+    return open_trainer(t, &filled, err);
+}
+
+/* The checkpoint that process 0 has found; it may be that the others would find another. */
+static tarn_status read_too(struct training *t, uint64_t updates, tarn_error *err)
+{
+    struct tn_safetensors file = {0};
+    char path[TN_FOLDER_PATH];
+    tarn_status status;
+
+    tn_folder_checkpoint(path, t->desc->out, updates);
+    if ((status = tn_safetensors_read(&file, path, err)) != TARN_OK)
+        return status;
+    if ((status = read_checkpoint(t, &file, path, err)) == TARN_OK &&
+        tarn_trainer_updates(t->trainer) != updates)
+        status = tn_fail(err, TARN_EFORMAT, "%s: has another number of updates than its name",
+                         tn_path_shown(path));
+    tn_safetensors_free(&file);
+    return status;
+}
+
+/* The run as process 0 has resumed it. */
+static tarn_status resume_too(struct training *t, tarn_error *err)
+{
+    uint64_t updates = tarn_trainer_updates(t->trainer);
+    tarn_status status;
+
+    if (!t->desc->resume || is_alone(t))
+        return TARN_OK;
+    if ((status = tn_comm_broadcast(t->desc->comm, &updates, sizeof updates, err)) == TARN_OK &&
+        !writes(t))
+        status = read_too(t, updates, err);
+    return tn_comm_agree(t->desc->comm, status, TN_LONG, err);
+}
+
+static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
+{
+    const tarn_comm *const comm = t->desc->comm;
+    tarn_status status = tn_comm_check(comm, err);
+
+    if (status != TARN_OK)
+        return status;
+    choose_precision(&t->state.settings, config);
+    choose_micro_batches(&t->state.settings, comm);
+    if ((status = tn_comm_agree(comm, open_here(t, config, err), TN_LONG, err)) != TARN_OK ||
+        (status = tn_peers_compare(comm, t->model, &t->loader, &t->state.settings, err)) !=
+            TARN_OK ||
+        (status = agree(t, writes(t) ? open_folder(t, err) : TARN_OK, err)) != TARN_OK ||
+        (status = resume_too(t, err)) != TARN_OK)
         return status;
     start_planning(t);
-    if ((status = open_log(t, err)) != TARN_OK)
+    if ((status = agree(t, open_log(t, err), err)) != TARN_OK)
         return status;
     if (t->desc->events.started)
         t->desc->events.started(t->desc->events.context, &t->state.settings,

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* bench_scale.c - updates by more and more processes of an MPI job: how much faster they are,
+ * what the processes send, how long they wait, and what a simple model of the network says.
+ *
+ * All numbers of ranks are measured in one job: the first r of its processes train, the others
+ * are idle. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bench.h"
+#include "bench_model.h"
+#include "ranks.h"
+
+struct options {
+    struct bench_options common;
+    struct bench_model model;
+    size_t length, batch;
+    bool bf16_gradients;
+};
+
+static const struct args_option options[] = {
+    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
+     "model preset, listed below; its weights are random"},
+    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
+     "kind of attention, with options as in tarn train"},
+    {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28, "sequence length"},
+    {"batch", "B", ARGS_COUNT, "8", AT(batch), 1, 1 << 20,
+     "batch size of all ranks together; a multiple of their number, a power of two"},
+    {"bf16-gradients", NULL, ARGS_FLAG, NULL, AT(bf16_gradients), 0, 0, "as in tarn train"},
+    BENCH_REPEAT("3", 1, 1000, "updates to measure, after one to warm up; the fastest counts"),
+    BENCH_THREADS("threads of each rank; 0: what the launcher leaves it"),
+    BENCH_JSON("number of ranks"),
+    BENCH_FILES,
+    {0},
+};
+
+static const struct args_table tables[] = {
+    {"presets", tarn_preset, "preset"},
+    {NULL, tarn_attention_kind, "attention"},
+    {0},
+};
+
+/* ---- A network that counts ---------------------------------------------- */
+
+/* The job's communicator, and what its transfers cost this process. */
+static struct {
+    const tarn_comm *comm; /* NULL: one process */
+    double sent;           /* bytes */
+    double waited, asked;  /* seconds; and when it was last asked whether something is there */
+} net;
+
+static tarn_status count_start(void *context, const tarn_transfer *transfer, tarn_error *err)
+{
+    const double begin = seconds_now();
+    const tarn_status status = net.comm->start(context, transfer, err);
+
+    net.sent += transfer->receives ? 0.0 : (double)transfer->bytes;
+    net.waited += seconds_now() - begin;
+    return status;
+}
+
+/* Who waits asks again at once; between layers there is more time. */
+static tarn_status count_test(void *context, bool *complete, size_t *missing, size_t tag,
+                              tarn_error *err)
+{
+    const double begin = seconds_now();
+    const tarn_status status = net.comm->test(context, complete, missing, tag, err);
+    const double end = seconds_now();
+
+    net.waited += end - (begin - net.asked < 1e-3 ? net.asked : begin);
+    net.asked = end;
+    return status;
+}
+
+static tarn_comm first_ranks(size_t count)
+{
+    tarn_comm comm = *net.comm;
+
+    comm.size = count;
+    comm.start = count_start;
+    comm.test = count_test;
+    return comm;
+}
+
+static void transfer(void *data, size_t bytes, bool receives)
+{
+    const tarn_transfer t = {data, bytes, 1 - net.comm->rank, 0, receives};
+    bool complete = false;
+    size_t missing;
+
+    must(net.comm->start(net.comm->context, &t, &failure));
+    while (!complete)
+        must(net.comm->test(net.comm->context, &complete, &missing, 0, &failure));
+}
+
+/* Seconds of a message to and from another process, halved: the best of several. */
+static double message_time(void *data, size_t bytes, size_t times)
+{
+    double best = (double)INFINITY;
+
+    for (size_t i = 0; i < times; i++) {
+        const double begin = seconds_now();
+
+        transfer(data, bytes, net.comm->rank == 1);
+        transfer(data, bytes, net.comm->rank == 0);
+        best = fmin(best, (seconds_now() - begin) / 2.0);
+    }
+    return best;
+}
+
+/* ---- Cases -------------------------------------------------------------- */
+
+/* Strong: a batch that does not grow; weak: one that grows with the ranks; threads: one process
+ * with as many threads as all ranks have. */
+enum mode { STRONG, WEAK, THREADS };
+
+static const char *const modes[] = {"strong", "weak", "threads"};
+
+struct scale {
+    struct bench_update update; /* first: bench_update_measure() */
+    enum mode mode;
+    size_t ranks, batch;
+    tarn_comm comm;
+    double sent, waited; /* of the fastest update */
+};
+
+static struct {
+    size_t most; /* ranks */
+    double latency, bandwidth;
+} limits = {1, NAN, NAN};
+
+enum { LONG_MESSAGE = 8 << 20 };
+
+static void measure_network(void)
+{
+    void *const data = allocate(1, LONG_MESSAGE, "a message");
+
+    if (net.comm && net.comm->rank < 2) {
+        limits.latency = message_time(data, 8);
+        limits.bandwidth = LONG_MESSAGE / (message_time(data, LONG_MESSAGE) - limits.latency);
+    }
+    free(data);
+}
+
+static void list(struct bench_run *run)
+{
+    struct options *const v = run->values;
+    size_t doublings = 0;
+
+    net.comm = ranks_open(&v->common.host);
+    limits.most = net.comm ? net.comm->size : 1;
+    run->threads = v->common.host.threads ? v->common.host.threads : tarn_threads_default();
+    while (limits.most >> (doublings + 1))
+        doublings++;
+    if (v->batch % limits.most != 0 || limits.most != (size_t)1 << doublings)
+        refuse(
+            "--batch is %zu with %zu ranks; the ranks must be a power of two that divides it",
+            v->batch, limits.most);
+    measure_network();
+    run->rounds++; /* the first warms up */
+    bench_title(run, "Training updates by 1 to %zu ranks of %zu threads", limits.most,
+                run->threads);
+    bench_cases(run, 2 * (doublings + 1) + 1);
+    for (size_t i = 0; i < run->count; i++) {
+        struct scale *const s = bench_case_at(run, i);
+
+        s->mode = i + 1 == run->count ? THREADS : i % 2 ? WEAK : STRONG;
+        s->ranks = s->mode == THREADS ? 1 : (size_t)1 << i / 2;
+        s->batch = s->mode == WEAK ? v->batch / limits.most * s->ranks : v->batch;
+    }
+}
+
+static bool takes_part(const struct scale *s)
+{
+    return !net.comm || net.comm->rank < s->ranks;
+}
+
+static void open_one(struct bench_run *run, void *one)
+{
+    const struct options *const v = run->values;
+    struct scale *const s = one;
+    const tarn_config config = bench_model_config(&v->model);
+    tarn_trainer_desc desc = {
+        .batch = s->batch,
+        .length = v->length,
+        .lr = 1e-4,
+        .host = v->common.host,
+        .micro_batches = s->mode == STRONG ? limits.most
+                         : s->mode == WEAK ? s->ranks
+                                           : 1,
+        .bf16_gradients = v->bf16_gradients,
+    };
+
+    if (!takes_part(s))
+        return;
+    if (net.comm) {
+        s->comm = first_ranks(s->ranks);
+        desc.comm = &s->comm;
+    }
+    if (s->mode == THREADS)
+        desc.host.threads = run->threads * limits.most;
+    s->update = bench_update_open(&config, &desc);
+    s->update.batch.inputs = s->update.batch.targets =
+        bench_symbols(s->update.model, s->batch * v->length);
+}
+
+static void measure(struct bench_run *run, void *one)
+{
+    struct scale *const s = one;
+    const double before = s->update.seconds;
+
+    if (!takes_part(s))
+        return;
+    net.sent = net.waited = 0.0;
+    bench_update_measure(run, one);
+    if (s->update.seconds < before) {
+        s->sent = net.sent;
+        s->waited = net.waited;
+    }
+}
+
+/* ---- Results ------------------------------------------------------------ */
+
+/* Seconds of an update of this mode by one rank. */
+static double alone(const struct bench_run *run, enum mode mode)
+{
+    const struct scale *const s = bench_case_at(run, mode == WEAK ? 1 : 0);
+
+    return s->update.seconds;
+}
+
+/* Work as measured with one rank, then all transfers: what overlaps makes it less. */
+static double predicted(const struct bench_run *run, const struct scale *s)
+{
+    const double work =
+        s->mode == STRONG ? alone(run, STRONG) / (double)s->ranks : alone(run, s->mode);
+    const double messages = s->ranks > 1 ? 4.0 * (double)(s->ranks - 1) : 0.0;
+
+    return s->ranks > 1 ? work + messages * limits.latency + s->sent / limits.bandwidth : work;
+}
+
+static void report(const struct bench_run *run, const void *one)
+{
+    const struct scale *const s = one;
+    const double seconds = s->update.seconds;
+    const double ideal =
+        s->mode == WEAK ? alone(run, WEAK) : alone(run, STRONG) / (double)s->ranks;
+    struct bench_record r = {0};
+
+    if (!takes_part(s))
+        return;
+    bench_text(&r, "mode", "mode", modes[s->mode]);
+    bench_count(&r, "ranks", "ranks", s->ranks);
+    bench_count(&r, "threads", "threads",
+                s->mode == THREADS ? run->threads * limits.most : run->threads);
+    bench_count(&r, "batch", "batch", s->batch);
+    bench_number(&r, "update_s", "s/update", seconds);
+    bench_number(&r, "of_ideal", "of ideal",
+                 s->mode == THREADS ? (double)NAN : ideal / seconds);
+    bench_number(&r, "model_s", "model", s->mode == THREADS ? (double)NAN : predicted(run, s));
+    bench_bytes(&r, "sent_bytes", "sent", s->sent);
+    bench_number(&r, "waiting", "waiting", s->waited / seconds);
+    bench_report(run, &r);
+}
+
+static void conclude(const struct bench_run *run)
+{
+    (void)run;
+    if (net.comm)
+        printf(
+            "\nA message between two ranks takes %.1f us and %.2f GB/s. The model is the time "
+            "of one rank, divided, and all transfers after it; waiting is the share of the "
+            "update.\n",
+            1e6 * limits.latency, 1e-9 * limits.bandwidth);
+    else
+        printf("\nOne process; mpirun -n R tarn bench scale measures up to R.\n");
+}
+
+const struct command bench_scale = {
+    .name = "tarn bench scale",
+    .summary = "training speed of several processes",
+    .help = "Measure training updates by 1, 2, 4, ... of the processes of an MPI job: with a "
+            "batch that is shared (strong scaling), with one that grows with the ranks (weak), "
+            "and by one process with as many threads. Started by mpirun.",
+    .options = options,
+    .tables = tables,
+    .examples = "mpirun -n 2 tarn bench scale --preset mnist-paper --batch 10\n"
+                "mpirun -n 8 tarn bench scale --preset small --batch 64 --length 256 --json\n",
+    .values = sizeof(struct options),
+    .bench =
+        &(const struct bench){
+            .case_size = sizeof(struct scale),
+            .plot = {.x = "ranks",
+                     .x_label = "ranks",
+                     .series = "mode",
+                     .panels = {{"update_s", "seconds per update", 1.0},
+                                {"of_ideal", "fraction of ideal speed", 1.0}}},
+            .list = list,
+            .open = open_one,
+            .measure = measure,
+            .report = report,
+            .conclude = conclude,
+        },
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "comm/transfer.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include "base/option.h"
+
+static const struct tn_comm_row *const rows[] = {&tn_comm_self, &tn_comm_mpi};
+
+static const struct tn_table kinds = {"comm", tarn_comm_kind};
+
+const tarn_table_row *tarn_comm_kind(size_t index)
+{
+    return index < sizeof rows / sizeof rows[0] ? &rows[index]->about : NULL;
+}
+
+/* ---- One process alone -------------------------------------------------- */
+
+static tarn_status open_self(tarn_comm *comm, const void *group, tarn_error *err)
+{
+    (void)group;
+    (void)err;
+    *comm = (tarn_comm){.size = 1, .sharing = 1};
+    return TARN_OK;
+}
+
+const struct tn_comm_row tn_comm_self = {
+    .about = {"self", "one process alone", tn_no_options},
+    .open = open_self,
+};
+
+/* ---- Life --------------------------------------------------------------- */
+
+tarn_status tarn_comm_open(tarn_comm *comm, const char *kind, const void *group,
+                           tarn_error *err)
+{
+    tarn_status status;
+
+    if (!comm || !kind)
+        return tn_fail(err, TARN_EINVAL, "comm and kind must not be NULL");
+    *comm = (tarn_comm){.size = 1, .sharing = 1};
+    const struct tn_comm_row *const row = tn_table_find(&kinds, NULL, kind, &status, err);
+
+    return row ? row->open(comm, group, err) : status;
+}
+
+void tarn_comm_close(tarn_comm *comm)
+{
+    if (comm && comm->close)
+        comm->close(comm->context);
+    if (comm)
+        *comm = (tarn_comm){.size = 1, .sharing = 1};
+}
+
+void tarn_comm_abort(tarn_comm *comm)
+{
+    if (comm && comm->abort)
+        comm->abort(comm->context);
+}
+
+tarn_status tn_comm_check(const tarn_comm *comm, tarn_error *err)
+{
+    if (!comm || comm->size == 1)
+        return TARN_OK;
+    if (comm->rank >= comm->size)
+        return tn_fail(err, TARN_EINVAL, "comm: rank is %zu; it must be less than %zu",
+                       comm->rank, comm->size);
+    if (!comm->start || !comm->test)
+        return tn_fail(err, TARN_EINVAL, "comm: start and test must not be NULL");
+    if (!(comm->timeout >= 0.0))
+        return tn_fail(err, TARN_EINVAL, "comm: timeout is %g; it must not be negative",
+                       comm->timeout);
+    return TARN_OK;
+}
+
+/* ---- Transfers ---------------------------------------------------------- */
+
+tarn_status tn_comm_send(const tarn_comm *comm, const void *data, size_t bytes, size_t peer,
+                         size_t tag, tarn_error *err)
+{
+    return comm->start(comm->context,
+                       &(tarn_transfer){(void *)(uintptr_t)data, bytes, peer, tag, false}, err);
+}
+
+tarn_status tn_comm_receive(const tarn_comm *comm, void *data, size_t bytes, size_t peer,
+                            size_t tag, tarn_error *err)
+{
+    return comm->start(comm->context, &(tarn_transfer){data, bytes, peer, tag, true}, err);
+}
+
+/* Answers are often there at once. Who waits for longer leaves its core to others, which may be
+ * the process that it waits for. */
+static void pause_after(double waited)
+{
+    if (waited < 2e-3)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+}
+
+tarn_status tn_comm_wait(const tarn_comm *comm, size_t tag, enum tn_patience patience,
+                         tarn_error *err)
+{
+    const double begin = tn_seconds(), least = comm->timeout > 0.0 ? comm->timeout : 60.0;
+    const double limit = patience == TN_LONG ? 10.0 * least : least;
+    bool complete = false;
+
+    while (!complete) {
+        size_t missing = 0;
+        const tarn_status status = comm->test(comm->context, &complete, &missing, tag, err);
+        const double waited = tn_seconds() - begin;
+
+        if (status != TARN_OK)
+            return status;
+        if (!complete && waited > limit)
+            return tn_fail(err, TARN_ERANK,
+                           "rank %zu has not answered for %.3g s: it hangs, has died or cannot "
+                           "be reached",
+                           missing, limit);
+        if (!complete)
+            pause_after(waited);
+    }
+    return TARN_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* peers.h - processes that train or evaluate together must be alike. */
+#ifndef TN_PEERS_H
+#define TN_PEERS_H
+
+#include "comm/transfer.h"
+#include "model/model_data.h"
+#include "train/loader.h"
+
+/* Refuses, in every process, builds, processors, configurations, settings, weights or data that
+ * differ from those of rank 0. */
+tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
+                             const struct tn_loader *loader, const tarn_settings *settings,
+                             tarn_error *err);
+
+#endif

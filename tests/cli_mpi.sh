@@ -1,0 +1,168 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# tests/cli_mpi.sh PROGRAM [tarn_mpi|KILLS] - tarn as processes of mpirun: the same files for any
+# number of them, and what happens if one fails. Without the second argument the build has no MPI.
+# A number is how often a random one of two processes is killed, which takes a while.
+set -u
+tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+[ -n "${2:-}" ] || { echo "this build is without MPI" && exit 77; }
+command -v mpirun >/dev/null || { echo "mpirun is not installed" && exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+out=out
+err=err
+failed=0
+. "$(dirname "$0")/expect.sh"
+cd "$folder" || exit 1
+mkdir empty
+program=$tarn
+
+# MPI leaks, which is not what is tested here.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS
+
+# Open MPI's options, which MPICH does not need.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe \
+    OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
+
+# ranks N CODE PATTERN ARGUMENT...: expect, by so many processes. RANK in an argument is the number
+# of the process.
+cat >ranks <<END
+#!/bin/sh
+rank=\${OMPI_COMM_WORLD_RANK:-\${PMI_RANK:-0}}
+for argument; do
+    shift
+    set -- "\$@" "\$(echo "\$argument" | sed "s/RANK/\$rank/")"
+done
+echo \$\$ >pid\$rank
+PATH=$folder/empty:/usr/bin:/bin exec "$program" "\$@"
+END
+cat >many <<END
+#!/bin/sh
+exec mpirun -n \$RANKS "$folder/ranks" "\$@"
+END
+chmod +x ranks many
+ranks() {
+    RANKS=$1
+    export RANKS
+    shift
+    tarn=$folder/many
+    expect "$@"
+    tarn=$program
+}
+
+same() {
+    cmp -s "$1" "$2" || fail "$1 and $2 differ"
+}
+
+# Losses without times.
+losses() {
+    sed 's/,"tokens_per_s".*//; s/,"seconds".*//' "$1/log.jsonl"
+}
+
+same_runs() { # A B UPDATE
+    same "$1/model.safetensors" "$2/model.safetensors"
+    same "$1/checkpoint-00000000$3.safetensors" "$2/checkpoint-00000000$3.safetensors"
+    [ "$(losses "$1")" = "$(losses "$2")" ] || fail "the logs of $1 and $2 differ"
+}
+
+small="--preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 9 --batch 8
+    --eval-every 7 --eval-batches 3 --threads 1 --micro-batches 4"
+
+# ---- The same files -------------------------------------------------------------------------
+
+if [ "$2" = tarn_mpi ]; then
+    # Large enough for sums in several parts, which begin during the backward pass.
+    large="--preset tiny --layers 2 --heads 4 --head-width 32 --feed 512 --length 17 --batch 8
+        --eval-every 3 --eval-batches 3 --threads 1 --micro-batches 4 --dropout 0.1
+        --accumulate 2 --minutes 0"
+    expect 0 '6 updates' train copy $large --steps 6 --out large1
+    ranks 2 0 '6 updates' train copy $large --steps 6 --out large2
+    [ "$(grep -c '6 updates' "$out")" = 1 ] || fail "more than one process prints"
+    same_runs large1 large2 06
+    ranks 4 0 '3 updates' train copy $large --steps 3 --out large4
+    ranks 2 0 '6 updates' train copy --resume --steps 6 --out large4 --shard-optimizer
+    same large1/model.safetensors large4/model.safetensors
+    expect 0 'loss' eval large1 --json
+    grep -o '"loss": [0-9.]*' "$out" >loss1
+    ranks 2 0 'loss' eval large1 --json
+    grep -o '"loss": [0-9.]*' "$out" >loss2
+    same loss1 loss2
+    expect 0 '9 updates' train copy $small --steps 9 --out bf1 --bf16-gradients
+    ranks 2 0 '9 updates' train copy $small --steps 9 --out bf2 --bf16-gradients
+    same_runs bf1 bf2 09
+
+    # ---- Refusals ---------------------------------------------------------------------------
+
+    printf 'the quick brown fox jumps over the lazy dog. %.0s' 1 2 3 4 5 6 7 8 9 >text0
+    sed 's/fox/cat/' text0 >text1
+    ranks 2 2 'rank 1 has other data than rank 0' train text $small --data textRANK --out x
+    ranks 2 2 'rank 1 has other settings than rank 0' train copy $small --lr 0.1RANK --out x
+    ranks 2 2 'rank 1 has another model configuration than rank 0' \
+        train copy $small --dropout 0.1RANK --out x
+    rm text1
+    ranks 2 1 'rank 1: text1: No such file or directory' train text $small --data textRANK --out x
+    ranks 3 2 '3 ranks cannot share 4 micro-batches evenly' train copy $small --out x
+    ranks 2 2 'did you mean --steps' train copy --stesp 3 --out x
+    [ "$(grep -c 'did you mean' "$err")" = 1 ] || fail "more than one process complains"
+    TARN_COMM_TIMEOUT=never expect 2 'TARN_COMM_TIMEOUT' train copy $small --out x
+    TARN_COMM=mip expect 2 "comm: unknown name 'mip'" train copy $small --out x
+    TARN_COMM=mpi expect 0 '3 updates' train copy $small --steps 3 --out alone
+fi
+
+# ---- A process dies or hangs ----------------------------------------------------------------
+
+# interrupt SIGNAL FOLDER RANK UPDATES: a process of a run after so many updates; the code of
+# mpirun is in $code.
+interrupt() {
+    rm -f pid0 pid1
+    mpirun -n 2 ./ranks train copy $options --steps 1000000 --save-every 3 --out "$2" --json \
+        </dev/null >"$out" 2>"$err" &
+    run=$!
+    until grep -q "\"update\":$4," "$out" || ! kill -0 $run 2>/dev/null; do
+        sleep 0.02
+    done
+    kill "-$1" "$(cat "pid$3")" || fail "a run ended before a process of it was interrupted"
+    code=0
+    wait $run || code=$?
+    [ "$1" != STOP ] || kill -9 "$(cat "pid$3")" 2>/dev/null
+}
+
+# The number of the newest checkpoint of a folder.
+newest() {
+    ls "$1" | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | tail -n 1
+}
+
+options=$small
+if [ "$2" = tarn_mpi ]; then
+    export TARN_COMM_TIMEOUT=2
+    interrupt STOP hangs 1 10
+    unset TARN_COMM_TIMEOUT
+    [ "$code" != 0 ] || fail "a run whose process hangs ends with code 0"
+    prints 'rank 1 has not answered for 2 s'
+    interrupt TERM stops 1 10
+    [ "$code" = 0 ] || fail "a run of which one process was asked to stop ends with code $code"
+    prints 'stopped and saved'
+    kills=2
+else
+    kills=$2
+fi
+
+# Whatever is killed, and however often, the weights become those of a run that was not.
+i=0
+updates=10
+while [ $i -lt "$kills" ]; do
+    interrupt KILL killed $((i % 2)) $updates
+    [ "$code" != 0 ] || fail "a run whose process was killed ends with code 0"
+    options=--resume
+    updates=$(($(newest killed) + 5))
+    i=$((i + 1))
+done
+ranks 2 0 "$updates updates" train copy --resume --steps $updates --out killed
+expect 0 "$updates updates" train copy $small --steps $updates --out whole
+same killed/model.safetensors whole/model.safetensors
+exit $failed
