@@ -29,6 +29,11 @@ default_stages() {
 long_stages() {
     stage "sanitizers-clang: build" build sanitizers-clang
     stage "sanitizers-clang: tests" tests sanitizers-clang
+    stage "sanitizer-memory: build" build sanitizer-memory
+    stage "sanitizer-memory: tests" tests sanitizer-memory
+    stage "sanitizer-thread: build" build sanitizer-thread
+    stage "sanitizer-thread: tests" tests sanitizer-thread
+    stage "static analysis" tools/analyze.sh
     stage "fuzz: build" build fuzz
     for fuzzer in fuzz/*.c; do
         [ -e "$fuzzer" ] || continue

@@ -111,7 +111,7 @@ static const struct command *on_page(const struct command *group, size_t i)
 
 static void put_head(FILE *page, const struct command *command)
 {
-    char name[NAME_SIZE], title[NAME_SIZE];
+    char name[NAME_SIZE] = "", title[NAME_SIZE];
 
     page_name(name, command);
     for (size_t i = 0; i < sizeof title; i++)

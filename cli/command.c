@@ -71,6 +71,7 @@ _Noreturn void refuse(const char *format, ...)
 
     va_start(args, format);
     complain(format, args);
+    va_end(args);
     exit(EXIT_USAGE);
 }
 
@@ -80,6 +81,7 @@ _Noreturn void fail(const char *format, ...)
 
     va_start(args, format);
     complain(format, args);
+    va_end(args);
     exit(EXIT_FAILED);
 }
 

@@ -371,6 +371,35 @@ static void a_file_that_cannot_be_read_leaves_the_recognizer_as_it_was(void **st
     folder_close(&folder);
 }
 
+/* Not a transcript of whatever NaN compares to. */
+static void weights_that_overflow_are_an_error_of_either_way(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "a.wav");
+    tarn_model *const model = speech_model(NULL);
+    float *const samples = sound(16000, 5);
+    const tarn_heard *heard;
+    tarn_transcript transcript;
+    tarn_error err = {0};
+    size_t count;
+
+    (void)state;
+    speech_put(path, 16000, 5);
+    for (size_t i = 0; i < model->count; i++)
+        model->values[i] = 3e38f;
+    tarn_recognizer *const r = recognizer_of(model, 0);
+
+    assert_int_equal(tarn_recognizer_file(r, &transcript, path, &err), TARN_ENUMBER);
+    assert_non_null(strstr(err.text, "not finite"));
+    check_ok(tarn_recognizer_begin(r, 16000, &err), &err);
+    assert_int_equal(tarn_recognizer_push(r, &heard, &count, samples, 16000, &err),
+                     TARN_ENUMBER);
+    tarn_recognizer_free(r);
+    tarn_model_free(model);
+    free(samples);
+    folder_close(&folder);
+}
+
 static void check_refused(const tarn_model *model, tarn_status status, const char *says)
 {
     tarn_recognizer *r = (tarn_recognizer *)(uintptr_t)64;
@@ -467,6 +496,7 @@ int main(void)
         cmocka_unit_test(an_evaluation_has_the_edits_of_all_transcripts),
         cmocka_unit_test(recordings_may_be_as_long_as_learned_positions),
         cmocka_unit_test(a_file_that_cannot_be_read_leaves_the_recognizer_as_it_was),
+        cmocka_unit_test(weights_that_overflow_are_an_error_of_either_way),
         cmocka_unit_test(models_that_are_none_of_speech_are_refused),
         cmocka_unit_test(what_cannot_be_heard_as_it_arrives_is_refused),
         cmocka_unit_test(characters_have_nothing_between_them),

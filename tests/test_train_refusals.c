@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "layer/head.h"
+#include "model/model_file.h"
 #include "support/lesson.h"
 #include "support/speech_folder.h"
 #include "task/task.h"
@@ -148,6 +149,22 @@ static void a_model_of_other_data_is_not_evaluated(void **state)
     assert_non_null(strstr(err.text, "symbols is 256; it must be 11"));
     tarn_model_free(model);
     tree_close(&data);
+}
+
+/* Not a loss of -nan with exit code 0. */
+static void weights_that_overflow_are_not_evaluated(void **state)
+{
+    struct lesson lesson = lesson_of("copy", NULL);
+    tarn_model *model;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_model_create(&model, &lesson.config, NULL, &err), &err);
+    for (size_t i = 0; i < model->count; i++)
+        model->values[i] = 3e38f;
+    assert_int_equal(evaluate(model, &lesson, &err), TARN_ENUMBER);
+    assert_non_null(strstr(err.text, "not finite"));
+    tarn_model_free(model);
 }
 
 /* A checkpoint keeps all settings as JSON. */
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(unknown_names_of_settings_are_refused),
         cmocka_unit_test(a_head_trains_where_targets_are_its_own),
         cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
+        cmocka_unit_test(weights_that_overflow_are_not_evaluated),
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
         cmocka_unit_test(models_without_checkpoints_are_not_written_over),
         cmocka_unit_test(logs_of_others_stay_as_they_are),

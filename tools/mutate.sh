@@ -433,7 +433,7 @@ mutations() {
     mutate "checkpoint: the schedule is stretched no more" src/train/checkpoint.c \
         's/    t->progress = \*p;/&\n    t->progress.schedule.stretch = 0.0;/' test_train_timed
     mutate "training: a resumed schedule is for the planned steps" src/train/training.c \
-        's/return fitted ? (size_t)before/return !fitted \&\& fitted ? (size_t)before/' test_train_timed
+        's/schedule_end > 0.0 ? (size_t)before/schedule_end < 0.0 ? (size_t)before/' test_train_timed
 
     sampling=src/generate/sampling.c
     mutate "sampling: no temperature" $sampling 's/ \/ scale.temperature//' test_sampling
@@ -555,6 +555,13 @@ mutations() {
         's/attempt < 2/attempt < 1/' test_no_memory
     mutate "streams: states that are not finite" src/generate/stream_file.c \
         's/if (!is_finite(e, head->position, packed))/if (false)/' test_stream_file
+    mutate "evaluation: a loss that is not finite" src/train/evaluate.c \
+        's/!isfinite(validation->loss)/false/' test_train_refusals
+    mutate "recognizer: outputs that are not finite" src/generate/recognizer.c \
+        's/if (!tn_all_finite(r->run->outputs/if (false \&\& !tn_all_finite(r->run->outputs/' \
+        test_recognizer
+    mutate "wav: 8 bits are signed" src/file/wav_stream.c \
+        's/top ^ UINT32_C(0x80000000)/top/' test_audio
     mutate "engine: outputs that are not finite" src/generate/engine.c \
         's/feed->outputs \&\& !tn_all_finite/false \&\& !tn_all_finite/' test_stream_file
     mutate "safetensors: data not aligned" src/file/safetensors_write.c \

@@ -126,6 +126,7 @@ look() { # build|test|all|speech|peers|web
     wish dpkg-dev have dpkg-shlibdeps
     wish lintian have lintian
     look_web
+    wish cppcheck have cppcheck
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
 }
 
