@@ -1,12 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # web/build.sh [MODEL...] - the folder web/dist, which any static host can serve: the page, tarn.js,
-# tarn.wasm and models [models/mnist.safetensors]. Models of text and of images run in the page.
+# tarn.wasm and models of text and images [those in models/].
 #
 # It also leaves web/page/tarn.wasm: a program that is built afterwards serves it, too.
 set -eu
 here=$(dirname "$0")
-[ $# -gt 0 ] || set -- "$here/../models/mnist.safetensors"
+if [ $# -eq 0 ]; then
+    for model in "$here"/../models/*.safetensors; do
+        python3 "$here/list_models.py" "$model" | grep -q '"task": "speech"' || set -- "$@" "$model"
+    done
+fi
 for model in "$@"; do
     [ -f "$model" ] || {
         echo "build.sh: $model: no such file" >&2

@@ -13,16 +13,17 @@ enum { HUGE_PAGE = 2 * 1024 * 1024 };
 
 static void *from_system(size_t bytes)
 {
-    if (bytes < 2 * HUGE_PAGE || bytes > PTRDIFF_MAX - HUGE_PAGE)
-        return malloc(bytes);
-    const size_t rounded = tn_round_up(bytes, HUGE_PAGE);
-    void *const block = aligned_alloc(HUGE_PAGE, rounded);
-
 #ifdef MADV_HUGEPAGE
-    if (block)
-        madvise(block, rounded, MADV_HUGEPAGE);
+    if (bytes >= 2 * HUGE_PAGE && bytes <= PTRDIFF_MAX - HUGE_PAGE) {
+        const size_t rounded = tn_round_up(bytes, HUGE_PAGE);
+        void *const block = aligned_alloc(HUGE_PAGE, rounded);
+
+        if (block)
+            madvise(block, rounded, MADV_HUGEPAGE);
+        return block;
+    }
 #endif
-    return block;
+    return malloc(bytes);
 }
 
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes)

@@ -244,6 +244,48 @@ test('damaged states are refused or continued, and nothing breaks', async (t) =>
   model.free();
 });
 
+/* The model of digits with another configuration. */
+function withConfig(changes) {
+  const file = readFileSync(digits);
+  const end = 8 + Number(file.readBigUInt64LE(0));
+  const header = JSON.parse(file.toString('utf8', 8, end));
+  const config = JSON.parse(header.__metadata__.tarn);
+  header.__metadata__.tarn = JSON.stringify({ ...config, ...changes });
+  const text = Buffer.from(JSON.stringify(header));
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(text.length));
+  return Buffer.concat([size, text, file.subarray(end)]);
+}
+
+test('sizes that do not fit into 32 bits are refused', async () => {
+  const refused = /must be a whole number|not enough memory|has shape|do not fit/;
+  for (const field of ['layers', 'heads', 'width', 'feed', 'symbols', 'positions'])
+    for (const value of [1000, 65536, 2 ** 20, 2 ** 24, 2 ** 30, 2 ** 31, 2 ** 32, 2 ** 53]) {
+      const load = loadModel(withConfig({ [field]: value }), { wasm });
+      await assert.rejects(load, refused, `${field} ${value}`);
+    }
+});
+
+test('damaged model files are refused or loaded, and nothing breaks', async (t) => {
+  const file = fileBytes(makeModels(t)('linear'));
+  const random = numbers(2);
+  let refused = 0;
+  for (let i = 0; i < 300; i++) {
+    const damaged = file.slice(0, i % 5 ? file.length : random.next().value % file.length);
+    const most = i % 2 ? damaged.length : 2000; // the header, or anywhere
+    for (let k = 0; k < 4; k++) damaged[random.next().value % most] = random.next().value;
+    try {
+      const model = await loadModel(damaged, { wasm });
+      model.stream().sample(1);
+      model.free();
+    } catch (error) {
+      assert.ok(!(error instanceof WebAssembly.RuntimeError), error);
+      refused++;
+    }
+  }
+  t.diagnostic(`${refused} of 300 refused`);
+});
+
 test('the module has at most 400 KB compressed', (t) => {
   const bytes = gzipSync(fileBytes(fileURLToPath(wasm)), { level: 9 }).length;
   t.diagnostic(`${bytes} bytes`);
