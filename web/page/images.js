@@ -72,7 +72,9 @@ export class Complete {
       || model.channels !== this.pad.size.channels) this.pad.resize(model);
     this.form.rows.max = model.height - 1;
     this.#showRows();
-    showFacts('complete-facts', { state: formatBytes(model.state_bytes) });
+    this.app.backend.about(model).then(
+      ({ stateBytes }) => showFacts('complete-facts', { state: formatBytes(stateBytes) }),
+      (error) => this.app.fail('complete-status', error));
   }
 
   #showRows() {
@@ -126,13 +128,12 @@ export class Complete {
     showStatus('complete-status', 'Drawing …');
     const work = async (signal) => {
       const wish = { model, pixels, keep, n, seed, temperature, signal };
-      const { stateBytes } = await this.app.backend.images(wish, (event) => {
+      await this.app.backend.images(wish, (event) => {
         if (this.#growing !== growing) return;
         growing.put(event);
         this.#show(event.index);
         this.#showFacts();
       });
-      showFacts('complete-facts', { state: formatBytes(stateBytes) });
       showStatus('complete-status', `${n} completions in ${formatSeconds(growing.since)} s.`);
     };
     const ended = await this.run.start(work, (error) => this.app.fail('complete-status', error));

@@ -56,6 +56,9 @@ export class Local {
     });
   }
 
+  /* Loads a model, which takes a while, and says how large its state is. */
+  about(model) { return this.#call('about', { model }); }
+
   images(wish, onPixels) { return this.#call('images', wish, onPixels); }
   text(wish, onText) { return this.#call('text', wish, onText); }
 }

@@ -53,6 +53,10 @@ export class Server {
     return (await (await ask('v1/models')).json()).data;
   }
 
+  async about(model) {
+    return { stateBytes: model.state_bytes };
+  }
+
   async images({ model, pixels, keep, n, seed, temperature, signal }, onPixels) {
     const body = { model: model.id, n, seed, temperature, stream: true };
     if (pixels) {
@@ -62,7 +66,6 @@ export class Server {
     const path = pixels ? 'v1/images/completions' : 'v1/images/generations';
     for await (const event of events(await post(path, body, signal)))
       if (event.pixels) onPixels(event);
-    return { stateBytes: model.state_bytes };
   }
 
   async text({ model, prompt, state, max, temperature, topP, seed, signal }, onText) {

@@ -82,7 +82,6 @@ async function images(id, model, { pixels, keep = 0, n, seed, temperature }) {
   } finally {
     streams.forEach((stream) => stream.free());
   }
-  return { stateBytes: model.stateBytes };
 }
 
 async function text(id, model, { prompt, state, max, temperature, topP, seed }) {
@@ -113,7 +112,9 @@ async function text(id, model, { prompt, state, max, temperature, topP, seed }) 
   }
 }
 
-const calls = { images, text };
+const about = async (id, model) => ({ stateBytes: model.stateBytes });
+
+const calls = { about, images, text };
 
 onmessage = async ({ data: { id, what, stop, file, wish } }) => {
   if (stop) {
