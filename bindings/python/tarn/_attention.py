@@ -5,6 +5,7 @@ Arrays are read in place, by their strides: a transposed view needs no copy. Arr
 f32, or not contiguous in the last dimension, are converted."""
 from __future__ import annotations
 
+import ctypes as c
 import threading
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from ._arrays import (Floats, Strided, address_of, empty, floats, heads_first, lengths_of,
                       one_position, only_heads, plain)
 from ._errors import FormatError, InvalidArgument
-from ._inputs import Layout, Sizes, arranged, checked, inputs_of
+from ._inputs import Layout, Sizes, arranged, checked, inputs_of, known_sizes
 from ._library import Alone, count, seed_of, text, threads_of
 from ._plan import Desc, DotProduct, Lengths, Plan, States, plan_of, scratch
 
@@ -44,7 +45,7 @@ class _Call:
                  feature_map: Optional[str], lengths: Any, state: Any, longest: int, seed: int,
                  threads: int) -> None:
         self.kind = kind_name(kind)
-        self.inputs, sizes = arranged(self.kind, causal, inputs, _SEQUENCES, floats)
+        self.inputs, sizes = arranged(self.kind, causal, inputs, _SEQUENCES, floats, known_sizes)
         self.lengths: Lengths = lengths_of("lengths", lengths, sizes.B, sizes.S)
         self.plan: Plan = plan_of(Desc(
             self.kind.encode(), text("feature_map", feature_map), bool(causal), sizes.B, sizes.H, sizes.N,
@@ -64,7 +65,7 @@ class _Call:
         d = self.plan.desc
         y = empty((d.batch, d.heads, d.queries, d.value_width))
         self.plan.forward(heads_first(y), _placed(self.kind, self.inputs), self.lengths,
-                          None if saved is None else saved.ctypes.data,
+                          address_of(saved),
                           States(address_of(self.state), address_of(after)))
         return y
 
@@ -210,8 +211,12 @@ class AttentionState:
             raise InvalidArgument(f"longest is 0; it must be the maximum number of positions, "
                                   f"because the state of '{kind}' grows")
         self._lock = threading.Lock()
-        self._memory = np.zeros((self._plan.desc.batch, self._plan.state_size), np.uint8)
+        self._hold(np.zeros((self._plan.desc.batch, self._plan.state_size), np.uint8))
         self._feature_map: Any = None  # of torch's, as drawn for this sequence
+
+    def _hold(self, memory: Any) -> None:
+        self._memory = memory
+        self._rows = (c.c_void_p * len(memory))(*(row.ctypes.data for row in memory))
 
     def _sizes(self, positions: int) -> Sizes:
         d = self._plan.desc
@@ -221,10 +226,9 @@ class AttentionState:
         """Processes the next position: q, k (B, H, D) and v (B, H, M) give y (B, H, M)."""
         kind, sizes = self._plan.desc.kind.decode(), self._sizes(1)
         given = checked(kind, dict(query=q, key=k, value=v, **inputs), sizes, _POSITION, floats)
-        y = empty(sizes.shape("BHM"))
+        y = empty((sizes.B, sizes.H, sizes.M))
         with Alone(self._lock):
-            self._plan.step([row.ctypes.data for row in self._memory], one_position(y),
-                            _placed(kind, given, one_position))
+            self._plan.step(self._rows, one_position(y), _placed(kind, given, one_position))
         return y
 
     def forward(self, q: Any, k: Any, v: Any, **inputs: Any) -> Floats:
@@ -276,7 +280,8 @@ class AttentionState:
                     _feature_map=self._feature_map)
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
-        self._memory, self._endless = state["_memory"], state["_endless"]
+        self._hold(state["_memory"])
+        self._endless = state["_endless"]
         self._feature_map = state["_feature_map"]
         self._plan = plan_of(state["_desc"]._replace(batch=len(self._memory)))
         self._lock = threading.Lock()

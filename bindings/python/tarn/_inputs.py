@@ -2,6 +2,7 @@
 """The inputs that an attention kind declares, and the shapes that they must have."""
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Tuple, TypeVar
 
 from ._errors import InvalidArgument
@@ -33,6 +34,7 @@ _INPUTS: Dict[str, Tuple[Input, ...]] = {
     name: _declared(name) for name in table("tarn_attention_kind")}
 
 
+@lru_cache(maxsize=256)
 def inputs_of(kind: str) -> Tuple[Input, ...]:
     """The inputs of a kind, which may have options, in order; of an unknown kind, which the
     library will refuse, those that most have."""
@@ -57,6 +59,7 @@ class Layout:
         package writes others. order: of an input with positions, "BHN" or "BNH"."""
         self._arguments, self._letters, self._order = arguments, letters, order
         self._places: Dict[str, List[Place]] = {}
+        self._main: Dict[str, List[Place]] = {}
 
     def argument(self, name: str) -> str:
         return self._arguments.get(name, name)
@@ -65,6 +68,14 @@ class Layout:
         found = self._places.get(kind)
         if found is None:
             found = self._places[kind] = [self._place(one) for one in inputs_of(kind)]
+        return found
+
+    def main(self, kind: str) -> List[Place]:
+        """Those of query, key and value, which the sizes come from."""
+        found = self._main.get(kind)
+        if found is None:
+            found = self._main[kind] = [place for place in self.places(kind)
+                                        if place.name in ("query", "key", "value")]
         return found
 
     def _place(self, one: Input) -> Place:
@@ -83,7 +94,7 @@ class Sizes(NamedTuple):
     M: int
 
     def shape(self, dimensions: str) -> Tuple[int, ...]:
-        return tuple(getattr(self, letter) for letter in dimensions)
+        return tuple([self["BHNSDM".index(letter)] for letter in dimensions])
 
 
 def _keys_count(causal: bool, queries: int, keys: int, values: int) -> int:
@@ -94,8 +105,8 @@ def _keys_count(causal: bool, queries: int, keys: int, values: int) -> int:
 
 def _refuse_unknown(kind: str, given: Mapping[str, Any], layout: Layout) -> None:
     names = [one.name for one in inputs_of(kind)]
-    for name, value in given.items():
-        if value is None or name in names:
+    for name in given.keys() - names:
+        if given[name] is None:
             continue
         called = layout.argument(name)
         if name == "key":
@@ -114,20 +125,35 @@ def checked(kind: str, given: Mapping[str, Any], sizes: Sizes, layout: Layout,
             for name, argument, dimensions, written in layout.places(kind)}
 
 
-def arranged(kind: str, causal: bool, given: Mapping[str, Any], layout: Layout,
-             floats: Callable[..., Array]) -> Tuple[Dict[str, Array], Sizes]:
-    """checked(), with the sizes that query, key and value have."""
-    arrays, lengths = dict(given), {}
-    for name, argument, dimensions, written in layout.places(kind):
-        if name in ("query", "key", "value"):
-            array: Any = floats(argument, given.get(name), written)
-            arrays[name], lengths[name] = array, dict(zip(dimensions, array.shape))
+def sizes_of(kind: str, causal: bool, layout: Layout,
+             shapes: Tuple[Tuple[int, ...], ...]) -> Tuple[Sizes, bool]:
+    """The sizes that query, key and value have, and whether their shapes agree with these."""
+    lengths = {place.name: dict(zip(place.dimensions, shape))
+               for place, shape in zip(layout.main(kind), shapes)}
     query, value = lengths["query"], lengths["value"]
     keys = _keys_count(causal, query["N"], lengths.get("key", value)["S"], value["S"])
     sizes = Sizes(query["B"], query["H"], query["N"], keys, query["D"], value["M"])
+    agree = all(tuple(lengths[place.name].values()) == sizes.shape(place.dimensions)
+                for place in layout.main(kind))
+    return sizes, agree
+
+
+known_sizes = lru_cache(maxsize=256)(sizes_of)  # for shapes that are numbers
+
+
+def arranged(kind: str, causal: bool, given: Mapping[str, Any], layout: Layout,
+             floats: Callable[..., Array],
+             sizes_of: Callable[..., Tuple[Sizes, bool]] = sizes_of
+             ) -> Tuple[Dict[str, Array], Sizes]:
+    """checked(), with the sizes that query, key and value have."""
+    arrays, shapes, main = dict(given), [], layout.main(kind)
+    for name, argument, _, written in main:
+        array: Any = floats(argument, given.get(name), written)
+        arrays[name] = array
+        shapes.append(tuple(array.shape))
+    sizes, agree = sizes_of(kind, causal, layout, tuple(shapes))
     found = arrays
-    if any(name not in lengths or tuple(lengths[name].values()) != sizes.shape(dimensions)
-           for name, _, dimensions, _ in layout.places(kind)) or len(arrays) != len(lengths):
+    if not agree or len(arrays) != len(main) or len(main) != len(layout.places(kind)):
         found = checked(kind, arrays, sizes, layout, floats)
     if causal and sizes.S != sizes.N:
         raise InvalidArgument(f"keys is {sizes.S} and queries is {sizes.N}; causal attention "

@@ -32,10 +32,9 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_attention_saved_size": (_S, (_P,)),
     "tarn_attention_workspace_size": (_S, (_P,)),
     "tarn_attention_state_size": (_S, (_P,)),
-    "tarn_attention_forward": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), _P, _P, _E)),
-    "tarn_attention_backward": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), _P, _P, _E)),
-    "tarn_attention_step": (_STATUS, (_P, c.POINTER(s.tarn_attention_arrays), c.POINTER(_P), _S,
-                                      _P, _E)),
+    "tarn_attention_forward": (_STATUS, (_P, _P, _P, _P, _E)),
+    "tarn_attention_backward": (_STATUS, (_P, _P, _P, _P, _E)),
+    "tarn_attention_step": (_STATUS, (_P, _P, c.POINTER(_P), _S, _P, _E)),
     "tarn_attention_inputs": (c.POINTER(s.tarn_attention_input), (c.c_char_p,)),
     "tarn_attention_kind": (c.POINTER(s.tarn_table_row), (_S,)),
     "tarn_feature_map": (c.POINTER(s.tarn_table_row), (_S,)),
@@ -134,10 +133,9 @@ def _places() -> List[str]:
     named = os.environ.get("TARN_LIBRARY")
     if named:
         return [named]
-    end = "dylib" if sys.platform == "darwin" else "so"
-    inside = Path(__file__).with_name("libtarn." + end)
-    versioned = f"libtarn.{_SERIES}.dylib" if end == "dylib" else f"libtarn.so.{_SERIES}"
-    return [str(inside)] if inside.exists() else [versioned]
+    name = f"libtarn.{_SERIES}.dylib" if sys.platform == "darwin" else f"libtarn.so.{_SERIES}"
+    inside = Path(__file__).with_name(name)
+    return [str(inside)] if inside.exists() else [name]
 
 
 def _declare(library: c.CDLL) -> None:
@@ -167,10 +165,14 @@ lib = _load()
 version: str = lib.tarn_version().decode()
 
 
+_spare = threading.local()  # an error of each thread, while no call has it
+
+
 def call(name: str, *arguments: Any) -> None:
     """Calls a function that returns a status, and raises its error."""
-    error = s.tarn_error()
-    status = getattr(lib, name)(*arguments, c.byref(error))
+    error = _spare.__dict__.pop("error", None) or s.tarn_error()
+    status = getattr(lib, name)(*arguments, error)
+    _spare.error = error
     if status != 0:
         raise error_of(status, error.text.decode("utf-8", "replace"))
 
@@ -269,13 +271,15 @@ class Handle:
             self._users -= 1
             self._end()
 
-    @contextmanager
-    def use(self) -> Iterator[int]:
-        pointer = self.acquire()
-        try:
-            yield pointer
-        finally:
-            self.release()
+    def use(self) -> "Handle":
+        """`with handle.use() as pointer:`"""
+        return self
+
+    def __enter__(self) -> int:
+        return self.acquire()
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes as c
 from functools import lru_cache
-from typing import NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _structs as s
-from ._arrays import Strided
+from ._arrays import Strided, address
 from ._errors import OutOfMemory
 from ._library import Handle, call, create, lib
 
@@ -55,50 +55,57 @@ class Plan:
     def __init__(self, desc: Desc) -> None:
         self.desc = desc
         raw = s.tarn_attention_desc(*desc[:-1], s.tarn_host(desc.threads))
-        self.handle = Handle("attention", create("tarn_attention_create", c.byref(raw)),
-                             lib.tarn_attention_free)
-        with self.handle.use() as plan:
-            self.saved_size: int = lib.tarn_attention_saved_size(plan)
-            self._work_size: int = lib.tarn_attention_workspace_size(plan)
-            self.state_size: int = lib.tarn_attention_state_size(plan) if desc.causal else 0
+        plan = self._pointer = create("tarn_attention_create", c.byref(raw))
+        self._handle = Handle("attention", plan, lib.tarn_attention_free)  # frees it with this
+        self.saved_size: int = lib.tarn_attention_saved_size(plan)
+        self._work_size: int = lib.tarn_attention_workspace_size(plan)
+        self.state_size: int = lib.tarn_attention_state_size(plan) if desc.causal else 0
 
-    def _call(self, name: str, arrays: s.tarn_attention_arrays, memory: Optional[int]) -> None:
+    def _call(self, name: str, arrays: Any, memory: Optional[int]) -> None:
         work = scratch(self._work_size)
-        with self.handle.use() as plan:
-            call(name, plan, c.byref(arrays), memory, work.ctypes.data)
+        call(name, self._pointer, arrays, memory, address(work))
 
     def forward(self, y: Strided, inputs: Sequence[Strided], lengths: Lengths,
                 saved: Optional[int], states: States = States()) -> None:
-        arrays = self._arrays(inputs, y, lengths)
-        arrays.state0, arrays.state1 = states
+        arrays = _arrays(inputs, y, lengths)
+        arrays[_STATES:] = (states.before or 0, states.after or 0, 0, 0)
         self._call("tarn_attention_forward", arrays, saved)
 
     def backward(self, gradients: Sequence[Strided], inputs: Sequence[Strided], y: Strided,
                  dy: Strided, lengths: Lengths, saved: int, state: Optional[int] = None,
                  dstates: States = States()) -> None:
-        arrays = self._arrays(inputs, y, lengths)
-        arrays.state0, arrays.dstate0, arrays.dstate1 = state, dstates.before, dstates.after
-        arrays.dy = dy.input()
-        for i, gradient in enumerate(gradients):
-            arrays.din[i] = gradient.output()
+        arrays = _arrays(inputs, y, lengths)
+        arrays[_STATES:] = (state or 0, 0, dstates.after or 0, dstates.before or 0)
+        arrays[_DY:_DIN] = dy
+        _put(arrays, _DIN, gradients)
         self._call("tarn_attention_backward", arrays, saved)
 
-    def step(self, states: Sequence[int], y: Strided, inputs: Sequence[Strided]) -> None:
-        """The next position of each state."""
+    def step(self, states: Any, y: Strided, inputs: Sequence[Strided]) -> None:
+        """The next position of each state; states: an array of their addresses."""
         work = scratch(self._work_size)
-        with self.handle.use() as plan:
-            call("tarn_attention_step", plan, c.byref(self._arrays(inputs, y, None)),
-                 (c.c_void_p * len(states))(*states), len(states), work.ctypes.data)
+        call("tarn_attention_step", self._pointer, _arrays(inputs, y, None), states, len(states),
+             address(work))
 
-    @staticmethod
-    def _arrays(inputs: Sequence[Strided], y: Strided,
-                lengths: Lengths) -> s.tarn_attention_arrays:
-        arrays = s.tarn_attention_arrays(
-            y=y.output(), key_lengths=None if lengths is None else lengths.ctypes.data)
-        placed = getattr(arrays, "in")
-        for i, one in enumerate(inputs):
-            placed[i] = one.input()
-        return arrays
+
+# tarn_attention_arrays as words: filling its nested structs one by one takes ten times as long.
+_Words = c.c_size_t * (c.sizeof(s.tarn_attention_arrays) // c.sizeof(c.c_size_t))
+_Y, _DY, _DIN, _LENGTHS, _STATES = (
+    getattr(s.tarn_attention_arrays, name).offset // c.sizeof(c.c_size_t)
+    for name in ("y", "dy", "din", "key_lengths", "state0"))
+
+
+def _put(arrays: Any, first: int, places: Sequence[Strided]) -> None:
+    for i, place in enumerate(places):
+        arrays[first + 4 * i:first + 4 * i + 4] = place
+
+
+def _arrays(inputs: Sequence[Strided], y: Strided, lengths: Lengths) -> Any:
+    arrays = _Words()
+    _put(arrays, 0, inputs)
+    arrays[_Y:_DY] = y
+    if lengths is not None:
+        arrays[_LENGTHS] = lengths.ctypes.data
+    return arrays
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,7 @@ import torch
 
 from .._attention import kind_name
 from .._errors import InvalidArgument
-from .._inputs import Layout, arranged
+from .._inputs import Layout, arranged, known_sizes, sizes_of
 from .._library import count, seed_of, text, threads_of
 from . import _exact, _operators
 from ._tensors import doubles, floats, wants_grad
@@ -50,9 +50,10 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
             raise InvalidArgument("state: float64 attention has no states; use .float()")
         return _in_f64(kind_name(kind), bool(causal), feature_map, lengths,
                        dict(query=queries, key=keys, value=values, **inputs))
+    operators = _operators.operators(queries)
     given, sizes = arranged(kind_name(kind), causal,
                             dict(query=queries, key=keys, value=values, **inputs), _SEQUENCES,
-                            floats)
+                            floats, sizes_of if operators is _operators.TRACED else known_sizes)
     options = _operators.Options(
         kind, None if text("feature_map", feature_map) is None else feature_map, bool(causal),
         count("longest", longest), _signed(seed_of(seed)),
@@ -60,9 +61,11 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     tensors = list(given.values())
     if return_state or state is not None:
         state = _state_for(state, tensors, options)
-    found = _operators.operators(tensors[0]).attention(
-        tensors, state, _lengths(lengths, sizes.B), *options,
-        wants_grad(*tensors, state), bool(return_state))
+    keep = wants_grad(*tensors, state)
+    run = operators.attention
+    if not keep and operators is not _operators.TRACED and _operators.is_plain():
+        run = _operators.attention_forward
+    found = run(tensors, state, _lengths(lengths, sizes.B), *options, keep, bool(return_state))
     y: torch.Tensor = found[0]
     y = y if y.dtype == queries.dtype else y.to(queries.dtype)
     return (y, found[2]) if return_state else y

@@ -180,7 +180,7 @@ def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
     v = placed(floats("value", v, "NHD", (d.batch, d.heads, d.value_width)))
     y = torch.empty(v.shape)
     with Alone(state._lock):
-        state._plan.step([row.ctypes.data for row in state._memory], one_position(y),
+        state._plan.step(state._rows, one_position(y),
                          [one_position(x) for x in (q, k, v)])
     return y
 

@@ -108,11 +108,14 @@ def attention_forward(inputs: Sequence[Tensor], state: Optional[Tensor],
                       causal: bool, longest: int, seed: int, threads: int, keep: bool,
                       return_state: bool) -> Tuple[Tensor, Tensor, Tensor]:
     options = Options(kind, feature_map, causal, longest, seed, threads)
-    y, saved, after = _outputs(inputs, state, options, keep, return_state)
     if _is_empty(inputs):
+        y, saved, after = _outputs(inputs, state, options, keep, return_state)
         return y, saved, after.copy_(state) if state is not None and return_state else after.zero_()
     inputs = [placed(x) for x in inputs]
-    plan = plan_for(inputs, options)
+    query, plan = inputs[0], plan_for(inputs, options)
+    y = query.new_empty((*query.shape[:3], plan.desc.value_width))
+    saved = query.new_empty((plan.saved_size if keep else 0,), dtype=torch.uint8)
+    after = query.new_empty((y.shape[0], plan.state_size // 4) if return_state else (0,))
     before = None if state is None else state.contiguous()
     plan.forward(positions_first(y), _places(kind, inputs),
                  _counted(lengths, plan, _value_of(inputs, kind).shape[1]),
@@ -261,6 +264,16 @@ def _function(run: Callable[..., Any], setup: Callable[..., None],
         return Function.apply(0, *arguments)
 
     return call
+
+
+_transformed: Callable[[], bool] = getattr(torch._C, "_are_functorch_transforms_active",
+                                            lambda: True)
+
+
+def is_plain() -> bool:
+    """Whether nothing is recorded and nobody transforms functions, so that the code of an operator
+    can run without an autograd function around it."""
+    return forward_ad._current_level < 0 and not _transformed()
 
 
 class Operators(NamedTuple):
