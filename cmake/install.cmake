@@ -44,9 +44,10 @@ if(TARGET tarn_mpi)
     install(TARGETS tarn_mpi LIBRARY COMPONENT mpi NAMELINK_SKIP)
 endif()
 
-# A wheel has no symbolic links, and its package looks for this name.
-install(FILES $<TARGET_FILE:tarn_shared> DESTINATION .
-        RENAME libtarn${CMAKE_SHARED_LIBRARY_SUFFIX} COMPONENT python EXCLUDE_FROM_ALL)
+# A wheel has no symbolic links: it has the library under its soname only.
+install(FILES $<TARGET_FILE:tarn_shared> DESTINATION . RENAME $<TARGET_SONAME_FILE_NAME:tarn_shared>
+        COMPONENT python EXCLUDE_FROM_ALL)
+install(TARGETS tarn_program RUNTIME DESTINATION bin COMPONENT python EXCLUDE_FROM_ALL)
 
 # ---- find_package(tarn) -------------------------------------------------------
 

