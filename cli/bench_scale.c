@@ -136,8 +136,9 @@ static void measure_network(void)
     void *const data = allocate(1, LONG_MESSAGE, "a message");
 
     if (net.comm && net.comm->rank < 2) {
-        limits.latency = message_time(data, 8);
-        limits.bandwidth = LONG_MESSAGE / (message_time(data, LONG_MESSAGE) - limits.latency);
+        limits.latency = message_time(data, 8, 200);
+        limits.bandwidth =
+            LONG_MESSAGE / (message_time(data, LONG_MESSAGE, 5) - limits.latency);
     }
     free(data);
 }
