@@ -65,7 +65,7 @@ bool words_end_in(const char *name, const char *ending)
 
 bool words_have(const char *list, const char *word)
 {
-    for (const char *at = list; (at = strstr(at, word)) != NULL; at++)
+    for (const char *at = list; *word && (at = strstr(at, word)) != NULL; at++)
         if ((at == list || at[-1] == ' ') && strchr(" ,", at[strlen(word)]))
             return true;
     return false;

@@ -401,6 +401,8 @@ expect 2 'killed is measured in accuracy and other.csv in bits_per_dim; plot run
     plot killed other.csv -o other.svg
 [ ! -e other.svg ] || fail "a picture of runs that cannot be compared"
 expect 1 'bytes has no updates; it must be a training folder' plot bytes
+printf '{"update":1,"loss":2}\n{"update":1,"":2,"validation_loss":3}\n' >nameless
+expect 0 '^nameless  *1 ' plot nameless -o nameless.svg
 expect 1 'nowhere: No such file' plot nowhere
 expect 1 'empty/log.jsonl: No such file' plot empty
 expect 2 "-o is 'curves.gif'; it must end in .svg or .png" plot killed -o curves.gif
