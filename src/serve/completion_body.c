@@ -38,7 +38,7 @@ static bool read_stop(struct tn_completion *c, const struct tn_body *body,
 static bool read_stops(struct tn_completion *c, const struct tn_body *body)
 {
     const struct tn_json_value *const stop = tn_body_get(body, "stop");
-    const struct tn_json_value *one = stop + 1;
+    const struct tn_json_value *one = stop ? stop + 1 : NULL;
 
     if (!stop || stop->kind != TN_JSON_ARRAY)
         return !stop || read_stop(c, body, stop);
