@@ -38,10 +38,11 @@ static bool read_stop(struct tn_completion *c, const struct tn_body *body,
 static bool read_stops(struct tn_completion *c, const struct tn_body *body)
 {
     const struct tn_json_value *const stop = tn_body_get(body, "stop");
-    const struct tn_json_value *one = stop ? stop + 1 : NULL;
+    const struct tn_json_value *one;
 
     if (!stop || stop->kind != TN_JSON_ARRAY)
         return !stop || read_stop(c, body, stop);
+    one = stop + 1;
     if (stop->size > TN_STOPS)
         return tn_refuse(body->refusal, 400, "stop",
                          "stop has %zu strings; at most %d are allowed", stop->size, TN_STOPS);
