@@ -13,4 +13,5 @@ skip() {
 command -v node || skip "node is not installed; tools/setup.sh web installs it"
 web/tools.sh test || skip "web/tools.sh could not install zig, playwright-core and TypeScript"
 web/wasm.sh web/page/tarn.wasm
+cmake --build --preset release-gcc --target tarn_program make_models make_tones # with that module
 node --test web/tests/*.test.mjs
