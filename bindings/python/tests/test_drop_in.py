@@ -157,3 +157,25 @@ def test_reformer_with_dropout_is_tarns_without(causal):
     assert not torch.equal(module(q, q, v, *masks), module(q, q, v, *masks))
     module.eval()
     assert torch.equal(module(q, q, v, *masks), module(q, q, v, *masks))
+
+
+def test_the_functions_of_their_extension():
+    torch.manual_seed(0)
+    q, k, v, dy = (torch.rand(2, 3, 9, width, requires_grad=True) for width in (4, 4, 5, 5))
+    expected = torch.einsum("nhle,nhse,nhsm,ls->nhlm", q, k, v, torch.ones(9, 9).tril())
+    slopes = torch.autograd.grad(expected, (q, k, v), dy)
+    with torch.no_grad():
+        product = torch.zeros(2, 3, 9, 5)
+        fast_transformers.causal_product.causal_dot_product_cpu(q, k, v, product)
+        torch.testing.assert_close(product, expected)
+        found = [torch.zeros_like(x) for x in (q, k, v)]
+        fast_transformers.causal_product.causal_dot_backward_cpu(q, k, v, dy, *found)
+        for one, other in zip(found, slopes):
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_builders_ignore_unknown_names_if_asked_to():
+    Builder = fast_transformers.builders.TransformerEncoderBuilder
+    assert Builder.from_kwargs(n_heads=3, foobar=1, strict=False).n_heads == 3
+    with pytest.raises(ValueError, match="foobar"):
+        Builder.from_kwargs(foobar=1)

@@ -12,7 +12,9 @@ class BaseBuilder:
 
     @classmethod
     def from_kwargs(cls: Type[Builder], **kwargs: Any) -> Builder:
-        return cls.from_dictionary(kwargs)
+        """strict=False: unknown names are ignored."""
+        strict = kwargs.pop("strict", True)
+        return cls.from_dictionary(kwargs, strict)
 
     @classmethod
     def from_namespace(cls: Type[Builder], args: Any, strict: bool = False) -> Builder:
