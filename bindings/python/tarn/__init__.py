@@ -10,8 +10,8 @@ from . import data
 from ._attention import (AttentionState, attention, attention_backward, attention_inputs,
                          attention_vjp, causal_dot_product, causal_dot_product_backward)
 from ._errors import (BusyError, ClosedError, Error, FileError, FormatError,
-                      InvalidArgument, MachineError, NumberError, OutOfMemory, UnknownName,
-                      UnsupportedError)
+                      InvalidArgument, MachineError, NumberError, OutOfMemory, RankError,
+                      UnknownName, UnsupportedError)
 from ._library import lib as _lib
 from ._library import table as _table
 from ._library import version as __version__
@@ -23,7 +23,8 @@ from ._trainer import Score, Trainer
 
 __all__ = [
     "AttentionState", "BusyError", "ClosedError", "Config", "Error", "FileError", "FormatError",
-    "InvalidArgument", "MachineError", "Model", "Note", "NumberError", "OutOfMemory", "Report",
+    "InvalidArgument", "MachineError", "Model", "Note", "NumberError", "OutOfMemory", "RankError",
+    "Report",
     "Score", "Skipped", "State", "Trainer", "Training", "UnknownName", "UnsupportedError",
     "Validation", "__version__", "attention", "attention_backward", "attention_inputs",
     "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",

@@ -53,6 +53,12 @@ class NumberError(Error, ArithmeticError):
     status = 7
 
 
+class RankError(Error, RuntimeError):
+    """Another process of a run failed, differs, or does not answer."""
+
+    status = 8
+
+
 class UnsupportedError(Error, NotImplementedError):
     """Not supported, such as second derivatives."""
 
@@ -68,7 +74,7 @@ class BusyError(Error, RuntimeError):
 _by_status: Dict[int, Type[Error]] = {
     kind.status: kind
     for kind in (InvalidArgument, OutOfMemory, UnknownName, MachineError, FileError,
-                 FormatError, NumberError)
+                 FormatError, NumberError, RankError)
 }
 
 

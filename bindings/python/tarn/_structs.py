@@ -182,6 +182,10 @@ class tarn_trainer_desc(c.Structure):
         ("carry", c.c_bool),
         ("seed", c.c_uint64),
         ("host", tarn_host),
+        ("micro_batches", c.c_size_t),
+        ("bf16_gradients", c.c_bool),
+        ("shard_optimizer", c.c_bool),
+        ("comm", c.c_void_p),
     ]
 
 
@@ -246,6 +250,9 @@ class tarn_settings(c.Structure):
         ("cache", c.c_char * PATH_SIZE),
         ("strict", c.c_bool),
         ("carry", c.c_bool),
+        ("micro_batches", c.c_size_t),
+        ("bf16_gradients", c.c_bool),
+        ("shard_optimizer", c.c_bool),
     ]
 
 
@@ -299,6 +306,7 @@ class tarn_train_desc(c.Structure):
         ("events", tarn_events),
         ("minutes", c.c_double),
         ("validations", c.c_size_t),
+        ("comm", c.c_void_p),
     ]
 
 
@@ -310,6 +318,7 @@ class tarn_evaluate_desc(c.Structure):
         ("scored", on_scored),
         ("context", c.c_void_p),
         ("precision", c.c_char_p),
+        ("comm", c.c_void_p),
     ]
 
 
