@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* nanosleep() */
+
 #include "comm/transfer.h"
 
 #include <sched.h>
