@@ -127,7 +127,7 @@ struct scale {
 static struct {
     size_t most; /* ranks */
     double latency, bandwidth;
-} limits = {1, NAN, NAN};
+} limits = {1, (double)NAN, (double)NAN};
 
 enum { LONG_MESSAGE = 8 << 20 };
 
