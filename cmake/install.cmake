@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # What `cmake --install` puts where, what a consumer finds, and Debian packages by `cpack`.
 #
-# Three components: `program` (the program, its manual and completion, the documentation and a
-# trained model), `library` (the shared library) and `development` (headers, the static library,
+# Three components: `program` (the program, its manual and completion, the documentation and
+# trained models), `library` (the shared library) and `development` (headers, the static library,
 # pkg-config, CMake, examples). Where MPI was found there is `mpi`, the library that is loaded for
 # it. One more, `python`, is what a wheel holds besides its modules.
 include(CMakePackageConfigHelpers)
@@ -20,13 +20,13 @@ install(FILES ${pages}/_tarn DESTINATION ${share}/zsh/site-functions COMPONENT p
 install(FILES ${pages}/tarn.fish DESTINATION ${share}/fish/vendor_completions.d
         COMPONENT program)
 
-# ---- Documentation, a model, examples -----------------------------------------
+# ---- Documentation, models, examples ------------------------------------------
 
 # Beside each other as in the sources, so that the links between them work.
 install(FILES README.md DESTINATION ${share}/doc/tarn COMPONENT program)
 install(DIRECTORY docs DESTINATION ${share}/doc/tarn COMPONENT program)
-install(FILES models/mnist.safetensors models/README.md DESTINATION ${share}/tarn/models
-        COMPONENT program)
+install(DIRECTORY models/ DESTINATION ${share}/tarn/models COMPONENT program
+        FILES_MATCHING PATTERN *.safetensors PATTERN *.md)
 install(DIRECTORY examples DESTINATION ${share}/doc/tarn COMPONENT development
         FILES_MATCHING PATTERN *.c)
 

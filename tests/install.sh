@@ -57,6 +57,9 @@ for file in README.md docs/README.md docs/images.md examples/linear_attention.c 
 done
 [ "$(find "$prefix/share/doc/tarn/examples" -type f | wc -l)" -eq "$(find "$here/../examples" -name '*.c' | wc -l)" ] ||
     fail "not the examples: $(ls "$prefix/share/doc/tarn/examples")"
+for model in "$here"/../models/*.safetensors; do
+    cmp "$model" "$prefix/share/tarn/models/$(basename "$model")" || fail "$model is not installed"
+done
 "$prefix/bin/tarn" generate "$prefix/share/tarn/models/mnist.safetensors" -n 1 -o "$folder/digit.png" \
     >"$log" 2>&1 && [ -s "$folder/digit.png" ] || fail "the installed model draws nothing"
 version=$("$prefix/bin/tarn" --version) && version=${version#tarn }
