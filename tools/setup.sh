@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|test|all|speech|peers|web - installs missing packages; prints nothing if none is.
+# tools/setup.sh build|demo|test|all|speech|peers|web - installs missing packages; prints nothing if none is.
 #
 # With apt-get, missing packages are installed; elsewhere their Debian names are printed. Each row
 # below is a package and a command that succeeds if it is installed, by whatever means.
@@ -70,7 +70,7 @@ look_web() {
     wish chromium have chromium
 }
 
-look() { # build|test|all|speech|peers|web
+look() { # build|demo|test|all|speech|peers|web
     needed=
     wished=
     if [ "$1" = web ]; then
@@ -102,6 +102,10 @@ look() { # build|test|all|speech|peers|web
     wish libdnnl-dev header oneapi/dnnl/dnnl.h
     wish gnuplot-nox have gnuplot
     [ "$1" = build ] && return
+    if [ "$1" = demo ]; then # what demo.sh can use
+        wish espeak-ng have espeak-ng
+        return
+    fi
     if [ "$1" = peers ]; then # what bench/peers/run.sh needs
         need python3 have python3
         need python3-venv python3 -c 'import ensurepip, venv'
@@ -151,7 +155,7 @@ as_root() {
 }
 
 # Failures are ignored here: what is still missing is found by the second check.
-apt_install() { # build|test|all|speech|peers|web
+apt_install() { # build|demo|test|all|speech|peers|web
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
     if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
@@ -170,8 +174,8 @@ apt_install() { # build|test|all|speech|peers|web
 cd "$(dirname "$0")/.."
 tier=${1:-build}
 case $tier in
-build | test | all | speech | peers | web) ;;
-*) stop "usage: tools/setup.sh build|test|all|speech|peers|web" ;;
+build | demo | test | all | speech | peers | web) ;;
+*) stop "usage: tools/setup.sh build|demo|test|all|speech|peers|web" ;;
 esac
 
 look "$tier"
