@@ -44,6 +44,7 @@ $tarn complete $model --data "$given" --images 8 --seed 3 -o "$out/completions.p
 
 printf '\nA scene, written byte by byte after the words "ROMEO:":\n\nROMEO:'
 $tarn generate models/shakespeare.safetensors --prompt 'ROMEO:' -n 600 --temperature 0.8 --seed 5
+echo
 
 if command -v espeak-ng >/dev/null; then
     printf '\nespeak-ng says "seven, three, nine, zero, four", transcribed as it arrives:\n\n'
