@@ -46,6 +46,12 @@ long_stages() {
     stage "every loss of power" every_power_loss release-gcc
     stage "1,000 x kill -9" python3 tests/kills.py build/release-gcc/tarn 1000
     stage "200 MPI processes killed" sh tests/cli_mpi.sh build/release-gcc/tarn 200
+    stage "a million steps with int8 weights" build/release-gcc/tests/test_generate_int8 all
+    for compiler in gcc clang; do
+        stage "aarch64-$compiler: build" build_aarch64 "$compiler"
+        stage "aarch64-$compiler: tests under qemu-user" tests/aarch64.sh "build/aarch64-$compiler" \
+            build/release-gcc/tarn
+    done
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "notebooks" tools/run_notebooks.sh
@@ -56,6 +62,16 @@ long_stages() {
 
 build() { # PRESET
     cmake --preset "$1" && cmake --build --preset "$1"
+}
+
+# Cross-compiled, with what tests/aarch64.sh runs.
+build_aarch64() { # gcc|clang
+    command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64 &&
+        [ -e /usr/lib/aarch64-linux-gnu/pkgconfig/cmocka.pc ] ||
+        { echo "tools/setup.sh aarch64 has not been run" && return 77; }
+    cmake --preset "aarch64-$1"
+    # shellcheck disable=SC2046 # the list is words
+    cmake --build --preset "aarch64-$1" --target tarn_program $(tests/aarch64.sh --list)
 }
 
 tests() { # PRESET
@@ -135,7 +151,7 @@ if [ $# -gt 1 ] || { [ $# -eq 1 ] && ! $all; }; then
     exit 2
 fi
 
-if $all; then tools/setup.sh all; else tools/setup.sh test; fi
+if $all; then tools/setup.sh all && tools/setup.sh aarch64; else tools/setup.sh test; fi
 cores=$(getconf _NPROCESSORS_ONLN)
 passed=0
 skipped=0

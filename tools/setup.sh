@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/setup.sh build|demo|test|all|speech|peers|web - installs missing packages; prints nothing if none is.
+# tools/setup.sh build|demo|test|all|aarch64|speech|peers|web - installs missing packages; prints nothing if
+# none is.
 #
 # With apt-get, missing packages are installed; elsewhere their Debian names are printed. Each row
 # below is a package and a command that succeeds if it is installed, by whatever means.
@@ -70,12 +71,31 @@ look_web() {
     wish chromium have chromium
 }
 
-look() { # build|demo|test|all|speech|peers|web
+# A module of pkg-config for 64-bit ARM, beside this machine's.
+arm64() { # MODULE
+    [ -e "/usr/lib/aarch64-linux-gnu/pkgconfig/$1.pc" ]
+}
+
+look() { # build|demo|test|all|aarch64|speech|peers|web
     needed=
     wished=
     if [ "$1" = web ]; then
         need python3 have python3
         look_web
+        return
+    fi
+    if [ "$1" = aarch64 ]; then # what the presets aarch64-gcc and aarch64-clang need
+        wish gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+        wish libc6-dev-arm64-cross [ -e /usr/aarch64-linux-gnu/include/stdio.h ]
+        wish qemu-user have qemu-aarch64
+        wish libjansson-dev:arm64 arm64 jansson
+        wish libpng-dev:arm64 arm64 libpng
+        wish zlib1g-dev:arm64 arm64 zlib
+        wish libmd-dev:arm64 arm64 libmd
+        wish libsndfile1-dev:arm64 arm64 sndfile
+        wish libsoxr-dev:arm64 arm64 soxr
+        wish libkissfft-dev:arm64 arm64 kissfft-float
+        wish libcmocka-dev:arm64 arm64 cmocka
         return
     fi
     if [ "$1" = speech ]; then # what tools/make_speech.py and tools/join_speech.py need
@@ -154,8 +174,15 @@ as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
+# Its packages are offered from the next update on.
+add_arm64() {
+    dpkg --print-foreign-architectures | grep -q '^arm64$' && return
+    as_root dpkg --add-architecture arm64 && as_root apt-get update -qq >&2 || true
+}
+
 # Failures are ignored here: what is still missing is found by the second check.
-apt_install() { # build|demo|test|all|speech|peers|web
+apt_install() { # build|demo|test|all|aarch64|speech|peers|web
+    [ "$1" != aarch64 ] || add_arm64
     drop_vain_wishes
     [ -n "$needed$wished" ] || return 0
     if [ "$(id -u)" != 0 ] && ! have sudo >/dev/null; then
@@ -174,8 +201,8 @@ apt_install() { # build|demo|test|all|speech|peers|web
 cd "$(dirname "$0")/.."
 tier=${1:-build}
 case $tier in
-build | demo | test | all | speech | peers | web) ;;
-*) stop "usage: tools/setup.sh build|demo|test|all|speech|peers|web" ;;
+build | demo | test | all | aarch64 | speech | peers | web) ;;
+*) stop "usage: tools/setup.sh build|demo|test|all|aarch64|speech|peers|web" ;;
 esac
 
 look "$tier"
@@ -185,7 +212,7 @@ if [ -n "$needed$wished" ] && have apt-get >/dev/null; then
 fi
 [ -z "$needed" ] || stop "these packages are required (Debian names):$needed"
 [ -z "$wished" ] || echo "setup: continuing without these optional packages (Debian names):$wished" >&2
-case $tier in speech | web) exit ;; esac
+case $tier in speech | web | aarch64) exit ;; esac
 
 cmake --version | awk 'NR == 1 {
     split($3, v, ".")
