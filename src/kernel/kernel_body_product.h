@@ -326,7 +326,8 @@ FORCE_INLINE void transpose_some(float *out, ptrdiff_t ldo, const float *const r
         transpose_four(out + j * ldo, ldo, row, j, n);
 }
 
-/* The last columns, if there are fewer than four, go with some before them a second time. */
+/* The last columns, and rows, if there are fewer than four, go with some before them a second
+ * time. */
 FORCE_INLINE void transpose_rows(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi,
                                  ptrdiff_t cols, int rows)
 {
@@ -356,7 +357,10 @@ static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi,
         transpose_rows(out + i, ldo, in + i * ldi, ldi, n, SQUARE);
     for (; i + FOUR <= m; i += FOUR)
         transpose_rows(out + i, ldo, in + i * ldi, ldi, n, FOUR);
-    for (ptrdiff_t j = 0; j < n && i < m; j++)
-        for (ptrdiff_t k = i; k < m; k++)
-            out[j * ldo + k] = in[k * ldi + j];
+    if (m > FOUR && i < m)
+        transpose_rows(out + m - FOUR, ldo, in + (m - FOUR) * ldi, ldi, n, FOUR);
+    else
+        for (ptrdiff_t j = 0; j < n && i < m; j++)
+            for (ptrdiff_t k = i; k < m; k++)
+                out[j * ldo + k] = in[k * ldi + j];
 }
