@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* bench_generate.c - time per step of generation, compared with the larger of two limits:
- * reading the weights once, measured on an array of the same size, and the multiply-adds. */
+ * reading the weights and the streams' states once, measured on an array of the same size, and
+ * the multiply-adds. */
 #include <math.h>
 #include <string.h>
 
@@ -16,6 +17,10 @@ static const double stretch_s = 0.025;
 /* Total duration of the measurements. */
 static const double enough_s = 20.0;
 enum { RUNS_LEAST = 3, RUNS_MOST = 48 };
+
+/* Arrays as large as this come from memory on any machine: larger ones take as long per byte.
+ */
+#define BLOCK_MOST ((size_t)256 << 20)
 
 /* Stretches at a state that does not grow, and rounds between measurements of the limits. */
 enum { STRETCHES = 16 };
@@ -64,22 +69,23 @@ static const struct args_table tables[] = {
 
 /* ---- Cases -------------------------------------------------------------- */
 
-/* For all positions: the model, its streams, and the limit of reading. */
+/* For all positions: the model, its streams, and what reading is measured on. */
 struct shared {
     tarn_model *model;
     struct stream_block streams;
-    void *block;      /* as large as the weights */
+    void *block; /* as large as what a step reads at most, or BLOCK_MOST */
+    size_t block_bytes;
     int32_t *symbols; /* one per sequence */
-    double read_s;
 };
 
 /* A position from which steps are measured. */
 struct place {
     size_t from, runs;
-    void *before;          /* the streams there */
-    size_t stretch, steps; /* that are measured at a time; in all */
-    double *seconds;       /* of each stretch, the best of its runs */
-    double multiply_s;     /* limit of a step */
+    void *before;              /* the streams there */
+    size_t stretch, steps;     /* that are measured at a time; in all */
+    double *seconds;           /* of each stretch, the best of its runs */
+    double read_bytes;         /* of a step: weights, and states so far */
+    double read_s, multiply_s; /* limits of a step */
 };
 
 static size_t farthest(const struct args_counts *from)
@@ -100,13 +106,32 @@ static void open_shared(struct shared *s, const struct options *v)
         .host = v->common.host,
     };
 
-    s->read_s = (double)INFINITY;
     s->model = bench_model_new(&v->model);
     s->streams = stream_block_open(s->model, &desc, v->batch);
-    s->block = hardware_block(tarn_engine_weight_bytes(s->streams.engine));
+    s->block_bytes = smaller(BLOCK_MOST, tarn_engine_weight_bytes(s->streams.engine) +
+                                             v->batch * s->streams.size);
+    s->block = hardware_block(s->block_bytes);
     if (!s->block)
-        fail("not enough memory for a copy of the weights");
+        fail("not enough memory for an array of %zu bytes", s->block_bytes);
     s->symbols = allocate(v->batch, sizeof *s->symbols, "the symbols");
+}
+
+/* Whether the last step of a sequence computes more than its first. */
+static bool grows(const struct shared *s, size_t from, size_t length)
+{
+    return tarn_engine_flops(s->streams.engine, from + length - 1) >
+           tarn_engine_flops(s->streams.engine, from);
+}
+
+/* By the middle step: a state that grows does so with every position. */
+static double read_bytes(const struct shared *s, const struct options *v, size_t from)
+{
+    const double position = (double)(from + v->length / 2 + 1);
+    const double used =
+        grows(s, from, v->length) ? position / (double)(farthest(&v->from) + v->length) : 1.0;
+
+    return (double)tarn_engine_weight_bytes(s->streams.engine) +
+           used * (double)v->batch * (double)s->streams.size;
 }
 
 static void list(struct bench_run *run)
@@ -117,7 +142,10 @@ static void list(struct bench_run *run)
     run->shared = allocate(1, sizeof(struct shared), "the model");
     open_shared(run->shared, v);
     for (size_t i = 0; i < run->count; i++)
-        cases[i] = (struct place){.from = v->from.numbers[i], .multiply_s = (double)INFINITY};
+        cases[i] = (struct place){.from = v->from.numbers[i],
+                                  .read_bytes = read_bytes(run->shared, v, v->from.numbers[i]),
+                                  .read_s = (double)INFINITY,
+                                  .multiply_s = (double)INFINITY};
     if (v->common.repeat == 0) {
         run->rounds = RUNS_MOST;
         run->rounds_least = RUNS_LEAST;
@@ -173,32 +201,30 @@ static void measure_limits(const struct bench_run *run, struct shared *s, struct
 {
     const struct options *const v = run->values;
     const tarn_host *const host = &v->common.host;
-    const size_t bytes = tarn_engine_weight_bytes(s->streams.engine);
+    const size_t bytes = (size_t)fmin(at->read_bytes, (double)s->block_bytes);
     const double flops =
         (double)v->batch * tarn_engine_flops(s->streams.engine, at->from + v->length / 2);
     double gbps;
 
     must(tarn_measure_read(&gbps, s->block, bytes, host->cpu, host->threads, &failure));
-    s->read_s = fmin(s->read_s, 1e-9 * (double)bytes / gbps);
+    at->read_s = fmin(at->read_s, 1e-9 * at->read_bytes / gbps);
     at->multiply_s = fmin(at->multiply_s, 1e-9 * flops / run->fma_gflops);
     if (multiplies_bytes(run->values))
         at->multiply_s = 0.0;
 }
 
-static double limit_of(const struct shared *s, const struct place *at)
+static double limit_of(const struct place *at)
 {
-    return fmax(s->read_s, at->multiply_s);
+    return fmax(at->read_s, at->multiply_s);
 }
 
-/* What stands for the whole sequence: all of it if its last step computes more than its first.
- */
+/* What stands for the whole sequence: all of it if it grows. */
 static void choose_steps(const struct shared *s, struct place *at, size_t length)
 {
-    const bool grows = tarn_engine_flops(s->streams.engine, at->from + length - 1) >
-                       tarn_engine_flops(s->streams.engine, at->from);
-
-    at->stretch = (size_t)fmax(1.0, stretch_s / limit_of(s, at));
-    at->steps = !grows && STRETCHES * at->stretch < length ? STRETCHES * at->stretch : length;
+    at->stretch = (size_t)fmax(1.0, stretch_s / limit_of(at));
+    at->steps = !grows(s, at->from, length) && STRETCHES * at->stretch < length
+                    ? STRETCHES * at->stretch
+                    : length;
 }
 
 /* One run over the sequence; each stretch of it counts with the best of its runs so far. */
@@ -248,11 +274,12 @@ static void report(const struct bench_run *run, const void *one)
     bench_count(&r, "state_bytes", NULL, s->streams.n * s->streams.size);
     bench_bytes(&r, NULL, "state", (double)(s->streams.n * s->streams.size));
     bench_count(&r, "weight_bytes", NULL, tarn_engine_weight_bytes(s->streams.engine));
-    bench_number(&r, "read_ms", "read ms", 1e3 * s->read_s);
+    bench_number(&r, "read_bytes", NULL, at->read_bytes);
+    bench_number(&r, "read_ms", "read ms", 1e3 * at->read_s);
     bench_number(&r, "multiply_ms", "multiply ms",
                  multiplies_bytes(v) ? (double)NAN : 1e3 * at->multiply_s);
-    bench_text(&r, "limit", NULL, s->read_s > at->multiply_s ? "read" : "multiply");
-    bench_number(&r, "of_limit", "of limit", limit_of(s, at) / step_s);
+    bench_text(&r, "limit", NULL, at->read_s > at->multiply_s ? "read" : "multiply");
+    bench_number(&r, "of_limit", "of limit", limit_of(at) / step_s);
     bench_report(run, &r);
 }
 
@@ -261,9 +288,9 @@ const struct command bench_generate = {
     .summary = "time per generated token, compared with the hardware limit",
     .help =
         "Measure the time and state size of one generation step, and how close the time comes "
-        "to the hardware limit: reading all weights once, or multiplying at the machine's "
-        "peak in f32, whichever takes longer; with weights in int8 reading alone, because "
-        "processors multiply bytes faster.",
+        "to the hardware limit: reading all weights and the states of all streams once, or "
+        "multiplying at the machine's peak in f32, whichever takes longer; with weights in "
+        "int8 reading alone, because processors multiply bytes faster.",
     .options = options,
     .tables = tables,
     .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
@@ -273,8 +300,8 @@ const struct command bench_generate = {
         &(const struct bench){
             .case_size = sizeof(struct place),
             .note =
-                "The limit of a step is to read the weights once or to multiply, whichever is "
-                "slower.",
+                "The limit of a step is to read the weights and states once or to multiply, "
+                "whichever is slower.",
             .plot = {.x = "from",
                      .x_label = "position of the first step",
                      .series = "method",
