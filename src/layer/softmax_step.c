@@ -19,12 +19,22 @@ enum {
 
 struct step {
     const struct tn_attention_call *call;
-    float *scores; /* capacity per thread */
+    float *scores; /* per thread: zeros and a scaled query, D each; capacity scores */
 };
+
+static size_t query_floats(const tarn_attention *plan)
+{
+    return tn_round_up(plan->D, TN_ALIGN);
+}
+
+static size_t thread_floats(const tarn_attention *plan)
+{
+    return 2 * query_floats(plan) + tn_round_up(plan->capacity, TN_ALIGN);
+}
 
 static float *lay_out(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
-    return tn_arena_floats(arena, threads * tn_round_up(plan->capacity, TN_ALIGN));
+    return tn_arena_floats(arena, threads * thread_floats(plan));
 }
 
 static struct step step_open(const struct tn_attention_call *call, size_t threads)
@@ -36,7 +46,29 @@ static struct step step_open(const struct tn_attention_call *call, size_t thread
 
 static float *scores_of(const struct step *step, size_t thread)
 {
-    return step->scores + thread * tn_round_up(step->call->plan->capacity, TN_ALIGN);
+    const tarn_attention *const plan = step->call->plan;
+
+    return step->scores + thread * thread_floats(plan) + 2 * query_floats(plan);
+}
+
+/* s_j = scale q . k_j. Where rows are whole vectors, by the loop that adds rows to z and
+ * multiplies z with others: the rows added are zeros, z is the query and stays in registers. */
+static void score(const tarn_attention *plan, float *s, const float *q, const float *keys,
+                  size_t n)
+{
+    const struct tn_kernels *const kernels = plan->host.kernels;
+    const size_t D = plan->D;
+    float *const query = s - query_floats(plan), *const zeros = query - query_floats(plan);
+    const float scale = tn_softmax_scale(plan);
+
+    if (tn_padded(kernels, D) == D) {
+        memset(zeros, 0, D * sizeof *zeros);
+        kernels->scale(query, q, scale, D);
+        kernels->recur_sum(s, query, keys, (ptrdiff_t)D, zeros, 0, n, D);
+    } else {
+        for (size_t j = 0; j < n; j++)
+            s[j] = scale * kernels->dot(q, keys + j * D, D);
+    }
 }
 
 void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
@@ -63,11 +95,8 @@ static float attend(const tarn_attention *plan, float *y, float *s, const float 
                     float *cache, size_t h, size_t n, float *sum)
 {
     const struct tn_kernels *const kernels = plan->host.kernels;
-    const float *const keys = tn_kv_cache_keys(plan, cache, h);
-    const float scale = tn_softmax_scale(plan);
 
-    for (size_t j = 0; j < n; j++)
-        s[j] = scale * kernels->dot(q, keys + j * plan->D, plan->D);
+    score(plan, s, q, tn_kv_cache_keys(plan, cache, h), n);
     const float most = kernels->max(s, n);
 
     *sum = kernels->exp_sum(s, s, most, n);
