@@ -48,7 +48,7 @@ static const struct preset presets[] = {
     {ROW("text-fast", "text in five minutes on two cores, training settings included: 3 "
                       "layers, 4 heads of 32"),
      SIZES(3, 4, 32, 512), .task = "text",
-     .recipe = "norm=pre activation=gelu context=1,2,3,4,5,6,7,8 "
+     .recipe = "norm=pre activation=gelu context=1,2,3,4,5,6,7,8 dropout=0.1 "
                "precision=auto optimizer=adamw:beta2=0.99 lr=0.004 length=256 batch=4 "
                "steps=16000 schedule=cosine:warmup=0.00625,final=0.02 eval_batches=100"},
     {ROW("speech-fast", "spoken words in a minute, also streaming, training settings included: "
