@@ -18,9 +18,11 @@ cd "$folder" || exit 1
 mkdir empty
 program=$tarn
 
-# MPI leaks, which is not what is tested here.
+# MPI leaks, which is not what is tested here; and the dlopen() of a sanitizer does not look beside
+# the program.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
-export ASAN_OPTIONS
+LD_LIBRARY_PATH=$(dirname "$program")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export ASAN_OPTIONS LD_LIBRARY_PATH
 
 # Open MPI's options, which MPICH does not need.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
