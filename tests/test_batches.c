@@ -54,7 +54,7 @@ static void train_by_hand(const struct lesson *lesson, const char *path)
                                     .lr = s.lr,
                                     .steps = s.steps,
                                     .seed = s.seed,
-                                    .host.threads = 1};
+                                    .host = {.threads = 1, .cpu = forced_cpu()}};
 
     check_ok(tarn_trainer_create(&trainer, model, &desc, &err), &err);
     for (uint64_t i = 0; i < UPDATES; i++) {
