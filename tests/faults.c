@@ -2,15 +2,19 @@
 /* faults.c - a library to preload that makes calls of the system fail, counts them and records
  * them. For Linux with glibc.
  *
- *     FAULT=CALL:AT:ERROR:LENGTH   of all calls CALL, counted from 0, LENGTH from AT on fail
- * with the error number ERROR; 0: half of the bytes are transferred FAULT_COUNTS=FILE becomes,
- * per call of `enum call`, how often it was made, and then how often one failed: 64-bit numbers
- *     FAULT_RECORD=FILE            becomes the record that tests/power_loss.py reads: a line
- * per call that succeeded, and after that of a write its bytes
+ * FAULT=CALL:AT:ERROR:LENGTH - of all calls CALL, counted from 0, LENGTH from AT on fail with
+ * the error number ERROR; 0: half of the bytes are transferred.
+ *
+ * FAULT_COUNTS=FILE - becomes, per call of `enum call`, how often it was made, and then how
+ * often one failed: 64-bit numbers.
+ *
+ * FAULT_RECORD=FILE - becomes the record that tests/power_loss.py reads: a line per call that
+ * succeeded, and after that of a write its bytes.
  *
  * Streams of the C library would call the system past this library. They are made here as
  * streams with functions of their own, which call it through this library. */
 #define _GNU_SOURCE
+#undef _FORTIFY_SOURCE /* its checked calls are inline functions of the same names */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -127,7 +131,8 @@ static ssize_t transfer(enum call call, size_t count)
 /* ---- The record --------------------------------------------------------- */
 
 /* A line, and bytes that belong to it. errno is the caller's. */
-static void note(const void *data, size_t bytes, const char *format, ...)
+__attribute__((format(printf, 3, 4))) static void note(const void *data, size_t bytes,
+                                                       const char *format, ...)
 {
     char line[4200];
     va_list arguments;
