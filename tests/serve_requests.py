@@ -765,6 +765,8 @@ class Restarts(Case):
                                    "--state-dir", states], capture_output=True, text=True,
                                   check=False, timeout=PATIENCE)
             self.assertIn("in use by another server", done.stderr)
+            modes = [os.stat(f"{states}/{name}").st_mode & 0o777 for name in os.listdir(states)]
+            self.assertEqual(modes, [0o600] * 2)
         with Server("--state-dir", states) as server:
             rest = server.text(state=first["state"]["id"], prompt="", seed=None, max_tokens=17)
             self.assertEqual(first["text"] + rest, whole)

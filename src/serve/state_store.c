@@ -19,7 +19,7 @@
 #include "file/file_writer.h"
 #include "file/paths.h"
 
-enum { BUCKETS_LEAST = 1024, PATH_ROOM = 4096, STATE_MOST = 1 << 30 };
+enum { BUCKETS_LEAST = 1024, PATH_ROOM = 4096 };
 
 static const char ending[] = ".state";
 
@@ -234,9 +234,10 @@ static tarn_status open_folder(struct tn_store *store, tarn_error *err)
 {
     tarn_status status;
 
-    /* Names of files are names of states: nobody else may list them. */
-    if ((mkdir(store->folder, 0700) != 0 &&
-         (status = tn_make_folder(store->folder, err)) != TARN_OK) ||
+    /* Names of files are names of states: nobody else may list them. Whatever this mkdir() did,
+     * tn_make_folder() syncs the folder's own name, or says what is wrong. */
+    (void)mkdir(store->folder, 0700);
+    if ((status = tn_make_folder(store->folder, err)) != TARN_OK ||
         (status = lock_folder(store, err)) != TARN_OK)
         return status;
     return read_folder(store, err);
@@ -287,6 +288,24 @@ void tn_store_close(struct tn_store *store)
 
 /* ---- Use ---------------------------------------------------------------- */
 
+/* The folder may be older than the server, and open to others; what is in it is not. */
+static tarn_status write_private(const char *path, const void *bytes, size_t size,
+                                 tarn_error *err)
+{
+    struct tn_file_writer writer;
+    tarn_status status = tn_file_writer_open(&writer, path, err);
+
+    if (status != TARN_OK)
+        return status;
+    if (fchmod(writer.file, 0600) != 0) {
+        status = tn_fail_errno(err, path);
+        tn_file_writer_discard(&writer);
+        return status;
+    }
+    status = tn_file_writer_put(&writer, bytes, size, err);
+    return status == TARN_OK ? tn_file_writer_commit(&writer, err) : status;
+}
+
 static tarn_status keep(const struct tn_store *store, struct entry *entry, const void *bytes,
                         tarn_error *err)
 {
@@ -294,7 +313,7 @@ static tarn_status keep(const struct tn_store *store, struct entry *entry, const
 
     if (store->folder)
         return path_of(store, path, entry->id)
-                   ? tn_file_write(path, bytes, entry->size, err)
+                   ? write_private(path, bytes, entry->size, err)
                    : tn_fail(err, TARN_EIO, "the path of the folder of states is too long");
     entry->bytes = malloc(entry->size + 1);
     if (!entry->bytes)
@@ -349,6 +368,7 @@ tarn_status tn_store_get(struct tn_store *store, const char *id, struct tn_bytes
 {
     char path[PATH_ROOM];
     tarn_status status = TARN_OK;
+    size_t size = 0;
 
     *bytes = (struct tn_bytes){0};
     if (!tn_is_id(id))
@@ -361,11 +381,13 @@ tarn_status tn_store_get(struct tn_store *store, const char *id, struct tn_bytes
         status = refuse_unknown(err);
     else if (entry->bytes)
         status = copy_of(entry, bytes, err);
+    if (entry)
+        size = entry->size;
     if (entry && created)
         *created = entry->created;
     pthread_mutex_unlock(&store->lock);
     if (status == TARN_OK && store->folder && path_of(store, path, id)) {
-        status = tn_bytes_read(bytes, path, STATE_MOST, err);
+        status = tn_bytes_read(bytes, path, size, err);
         if (status != TARN_OK && access(path, F_OK) != 0)
             status = refuse_unknown(err); /* removed in between */
     }
