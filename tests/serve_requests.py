@@ -723,6 +723,14 @@ class Limits(Case):
             own = f"http://127.0.0.1:{server.port}"
             status, headers, _ = server.get("/v1/models", Origin=own)
             self.assertEqual((status, headers["Access-Control-Allow-Origin"]), (200, None))
+            for host, status in ((f"localhost:{server.port}", 200), ("[::1]", 200),
+                                 ("evil.example", 403), ("127.0.0.1.evil.example", 403),
+                                 ("localhost.evil.example", 403)):
+                self.assertEqual(server.get("/v1/models", Origin=f"http://{host}", Host=host)[0],
+                                 status, host)
+        with Server("--host", "0.0.0.0") as server:
+            self.assertEqual(server.get("/v1/models", Origin="http://a.example", Host="a.example")[0],
+                             200)
         with Server("--cors", "https://page.example") as server:
             status, headers, _ = server.get("/v1/models", Origin="https://page.example")
             self.assertEqual((status, headers["Access-Control-Allow-Origin"]),

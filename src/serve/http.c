@@ -161,6 +161,17 @@ static bool has_key(const struct tn_request *request)
     return found;
 }
 
+/* Whoever owns a name can let it lead to the loopback, and a page of that name then has the
+ * server's own origin. Numbers and localhost are nobody's. */
+static bool is_safe_host(const tarn_server *server, const char *host)
+{
+    const size_t length = strcspn(host, ":");
+
+    return server->desc.key_count > 0 || !server->is_local || *host == '[' ||
+           strspn(host, "0123456789.") == length ||
+           (length == 9 && strncmp(host, "localhost", 9) == 0);
+}
+
 /* Browsers say whose page asks. A page of somebody else's must not use the server of the one
  * who looks at it. */
 static bool is_own_origin(const struct tn_request *request)
@@ -172,7 +183,8 @@ static bool is_own_origin(const struct tn_request *request)
 
     if (!origin || (cors && (strcmp(cors, "*") == 0 || strcmp(cors, origin) == 0)))
         return true;
-    return slashes && host && strcmp(slashes + 3, host) == 0;
+    return slashes && host && strcmp(slashes + 3, host) == 0 &&
+           is_safe_host(request->server, host);
 }
 
 static bool check_length(const struct tn_request *request, struct tn_refusal *refusal)

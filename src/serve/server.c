@@ -84,6 +84,9 @@ static tarn_status check(const tarn_server_desc *desc, tarn_error *err)
         status = desc->models[i].model
                      ? check_name(desc->models[i].name, desc, i, err)
                      : tn_fail(err, TARN_EINVAL, "models[%zu].model must not be NULL", i);
+    for (size_t i = 0; i < desc->key_count && status == TARN_OK; i++)
+        if (!desc->keys || !desc->keys[i] || !*desc->keys[i])
+            status = tn_fail(err, TARN_EINVAL, "keys[%zu] must not be NULL or empty", i);
     if (status == TARN_OK && desc->port > 65535)
         status = tn_fail(err, TARN_EINVAL, "port is %zu; it must be at most 65535", desc->port);
     return status;
@@ -209,6 +212,12 @@ static tarn_status read_address(union address *address, socklen_t *size,
         "host is '%.80s'; it must be a numeric address such as 127.0.0.1 or ::", desc->address);
 }
 
+static bool is_loopback(const union address *address)
+{
+    return address->any.sa_family == AF_INET ? ntohl(address->v4.sin_addr.s_addr) >> 24 == 127
+                                             : IN6_IS_ADDR_LOOPBACK(&address->v6.sin6_addr);
+}
+
 /* The socket, or -1. */
 static int listen_on(tarn_server *server, tarn_error *err)
 {
@@ -225,6 +234,7 @@ static int listen_on(tarn_server *server, tarn_error *err)
         setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
         bind(s, &address.any, size) == 0 && listen(s, BACKLOG) == 0 &&
         getsockname(s, &address.any, &size) == 0) {
+        server->is_local = is_loopback(&address);
         server->port = ntohs(address.any.sa_family == AF_INET ? address.v4.sin_port
                                                               : address.v6.sin6_port);
         return s;

@@ -46,6 +46,7 @@ struct tarn_server {
     size_t model_count;
     struct MHD_Daemon *daemon;
     size_t port;
+    bool is_local; /* only this machine can connect */
     struct tn_store *store;
     struct tn_workers *workers;       /* for files */
     struct tn_workers *sound_workers; /* for recordings */
