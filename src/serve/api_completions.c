@@ -519,8 +519,6 @@ static void submit(struct tn_request *request, struct tn_generation *g,
                    struct tn_refusal *refusal)
 {
     request->model = g->model->name;
-    if (own_of(g)->asked.stream)
-        tn_stream_begin(request);
     if (!set_up(g, refusal) || !tn_scheduler_submit(g->model->scheduler, g, refusal))
         tn_generation_free(g);
 }

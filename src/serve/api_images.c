@@ -267,8 +267,6 @@ static void draw(struct tn_request *request, struct tn_image_wish *wish,
     }
     own->wish = *wish;
     g->own = own;
-    if (wish->stream)
-        tn_stream_begin(request);
     if (!set_up(g, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal))
         tn_generation_free(g);
 }

@@ -166,6 +166,7 @@ void tn_stream_begin(struct tn_request *request)
     request->status = 200;
     request->type = "text/event-stream";
     request->streams = true;
+    wake(request);
     pthread_mutex_unlock(&request->lock);
 }
 

@@ -87,7 +87,7 @@ void tn_reply_header(struct tn_request *request, const char *name, const char *f
 /* Calls the handler again, on a worker. */
 void tn_request_defer(struct tn_request *request, struct tn_workers *workers);
 
-/* Server-sent events; a refusal may still take the place of the first. */
+/* Server-sent events. Once they have begun a refusal is one of them. */
 void tn_stream_begin(struct tn_request *request);
 void tn_stream_put(struct tn_request *request, const char *text, size_t n);
 void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer); /* frees it */

@@ -126,6 +126,8 @@ bool tn_scheduler_submit(struct tn_scheduler *s, struct tn_generation *g,
         *s->last = g;
         s->last = &g->next;
         s->queued += g->n;
+        if (g->streams)
+            tn_stream_begin(g->request);
         pthread_cond_signal(&s->changed);
     }
     pthread_mutex_unlock(&s->lock);

@@ -83,7 +83,8 @@ void tn_scheduler_drain(struct tn_scheduler *scheduler, double deadline);
 void tn_scheduler_stop(struct tn_scheduler *scheduler);
 void tn_scheduler_free(struct tn_scheduler *scheduler);
 
-/* Takes the generation over; false: it is refused, and stays the caller's. */
+/* Takes the generation over, and begins to stream if it does; false: it is refused, and stays
+ * the caller's. */
 bool tn_scheduler_submit(struct tn_scheduler *scheduler, struct tn_generation *generation,
                          struct tn_refusal *refusal);
 
