@@ -342,6 +342,14 @@ class Requests(Case):
                             for token in tokens["choices"][0]["logprobs"]["tokens"])
             self.assertEqual(said, printed)
 
+    def test_stream_that_is_refused_is_no_success(self):
+        other = self.server.complete(model="numbers", prompt="1", return_state="id")["choices"][0]
+        body = {"model": "linear", "stream": True, "state": other["state"]["id"], "prompt": "a"}
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            answers = list(pool.map(lambda _: self.server.post("/v1/completions", body), range(400)))
+        for answer in answers:
+            self.refused(answer, 400, "model", "state")
+
     def test_wrong_fields(self):
         for fields, param in (
                 ({"model": None}, "model"), ({"model": "none"}, "model"), ({"model": 7}, "model"),
@@ -661,6 +669,16 @@ class Requests(Case):
 
 
 class Limits(Case):
+    def test_long_prompt_delays_nobody_and_ends_with_its_client(self):
+        with Server("--max-tokens", LONG, models=("linear",)) as server:
+            steps = server.metric("steps_total", "linear")
+            with server.occupy("linear", prompt="x" * 30_000_000):
+                server.wait_for("users", 1, "linear")
+                self.assertEqual(server.complete()["usage"]["completion_tokens"], 12)
+                server.wait_for("users", 1, "linear")
+            server.wait_for("users", 0, "linear")
+            self.assertEqual(server.metric("steps_total", "linear"), steps + 12)
+
     def test_queue_is_full(self):
         clients = []
         self.addCleanup(lambda: [client.close() for client in clients])

@@ -4,7 +4,7 @@
  * The last symbol of a prompt is not read with the rest but stays the symbol that comes next,
  * so that a stream that begins and one that continues are the same thing: the step feeds all of
  * them. Prompts get as much time between two steps as a step takes, and at least one piece: the
- * time between symbols of the others at most doubles. */
+ * time between symbols of the others at most doubles, and who comes meanwhile is admitted. */
 #define _POSIX_C_SOURCE 200809L
 #include "serve/scheduler.h"
 
@@ -258,8 +258,7 @@ static void read_prompts(struct tn_scheduler *s)
     const double start = tn_seconds();
     double now = start;
 
-    for (; s->reading && (now == start || now - start < s->step_s || s->active_count == 0);
-         now = tn_seconds())
+    for (; s->reading && (now == start || now - start < s->step_s); now = tn_seconds())
         read_piece(s, now);
 }
 
@@ -358,6 +357,8 @@ static void sweep(struct tn_scheduler *s)
 
     if (watches)
         s->watched = now;
+    for (struct tn_generation *g = s->reading; g && watches; g = g->next)
+        tn_request_watch(g->request);
     for (size_t i = 0; i < s->active_count;) {
         struct tn_choice *const choice = s->active[i];
 
