@@ -342,6 +342,17 @@ class Requests(Case):
                             for token in tokens["choices"][0]["logprobs"]["tokens"])
             self.assertEqual(said, printed)
 
+    def test_long_stop_is_refused(self):
+        body = {"model": "linear", "prompt": "a", "max_tokens": 1}
+        self.assertEqual(self.server.post("/v1/completions", {**body, "stop": "a" * 256})[0], 200)
+        self.refused(self.server.post("/v1/completions", {**body, "stop": "a" * 257}), 400,
+                     "at most 256", "stop")
+
+    def test_echo_does_not_multiply(self):
+        body = {"model": "linear", "prompt": "a" * 60000, "max_tokens": 1, "echo": True}
+        self.assertEqual(self.server.post("/v1/completions", body)[0], 200)
+        self.refused(self.server.post("/v1/completions", {**body, "n": 2}), 400, "echoed", "echo")
+
     def test_stream_that_is_refused_is_no_success(self):
         other = self.server.complete(model="numbers", prompt="1", return_state="id")["choices"][0]
         body = {"model": "linear", "stream": True, "state": other["state"]["id"], "prompt": "a"}
@@ -532,6 +543,12 @@ class Requests(Case):
                               ({"response_format": "url"}, "response_format")):
             self.refused(self.server.post("/v1/images/completions", {
                 "model": "image", "image": image, "keep": 5, **fields}), 400, "", param)
+
+    def test_size_of_an_image_is_checked_before_it_is_unpacked(self):
+        header = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", 9, 8, 8, 2, 0, 0, 0)
+        self.refused(self.server.post("/v1/images/completions", {
+            "model": "image", "image": base64.b64encode(header).decode(), "keep": 5}),
+            400, "8 x 9 pixels", "image")
 
     # ---- Speech ----
 

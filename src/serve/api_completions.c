@@ -485,9 +485,15 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
     const struct tn_completion *const c = &own->asked;
     tarn_error err = {0};
 
+    const size_t echo_most = g->request->server->desc.max_body / g->n;
+
     if (!read_state(g, &c->state, refusal) || !read_prompt(g, c->prompt, refusal) ||
         !check_length(g, refusal))
         return false;
+    if (c->echo && g->prompt_count > echo_most)
+        return tn_refuse(refusal, 400, "echo",
+                         "the prompt has %zu symbols; at most %zu can be echoed for n = %zu",
+                         g->prompt_count, echo_most, g->n);
     if (tn_random_id(own->id, &err) != TARN_OK)
         return tn_refuse(refusal, 500, NULL, "%s", err.text);
     own->created = (long long)time(NULL);

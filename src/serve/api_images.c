@@ -158,6 +158,24 @@ static const struct tn_sink sink = {put, end, finish, free_own};
 
 /* ---- The request -------------------------------------------------------- */
 
+static size_t big_endian(const unsigned char *bytes)
+{
+    return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
+}
+
+/* By the header of the PNG file, before it is unpacked to a thousand times its bytes. */
+static bool has_size(const struct tn_bytes *png, tarn_image_size size,
+                     struct tn_refusal *refusal)
+{
+    const size_t width = png->size < 24 ? 0 : big_endian(png->data + 16);
+    const size_t height = png->size < 24 ? 0 : big_endian(png->data + 20);
+
+    return (width == size.width && height == size.height) ||
+           tn_refuse(refusal, 400, "image",
+                     "image has %zu x %zu pixels (height x width); the model needs %zu x %zu",
+                     height, width, size.height, size.width);
+}
+
 /* Of the image model's size, and whether it is. */
 static bool read_image(struct tn_images *images, const struct tn_generation *g,
                        struct tn_refusal *refusal)
@@ -179,9 +197,11 @@ static bool read_image(struct tn_images *images, const struct tn_generation *g,
         status = tn_fail(&err, TARN_ENOMEM, "not enough memory for the image");
     else if (!text.data || !tn_is_png(&bytes))
         tn_fail(&err, TARN_EFORMAT, "image is not a PNG file");
-    else
+    else if (has_size(&bytes, size, refusal))
         status = tn_png_parse(images, &bytes, "image", NULL, &err);
     tn_text_free(&text);
+    if (refusal->status)
+        return false;
     if (status != TARN_OK)
         return tn_refuse_status(refusal, status, "image", &err);
     return (images->height == size.height && images->width == size.width &&

@@ -23,6 +23,7 @@ static bool read_sampling(tarn_sampling *sampling, bool *has_seed, const struct 
 
 /* ---- Completions -------------------------------------------------------- */
 
+/* A long one would take the time of everybody's next step: see begun_stop(). */
 static bool read_stop(struct tn_completion *c, const struct tn_body *body,
                       const struct tn_json_value *value)
 {
@@ -30,6 +31,10 @@ static bool read_stop(struct tn_completion *c, const struct tn_body *body,
         return tn_refuse(body->refusal, 400, "stop",
                          "stop must be a string that is not empty, or up to %d of them",
                          TN_STOPS);
+    if (value->size > TN_STOP_MOST)
+        return tn_refuse(body->refusal, 400, "stop",
+                         "stop has %zu bytes; at most %d are allowed", value->size,
+                         TN_STOP_MOST);
     c->stops[c->stop_count].text = value->text;
     c->stops[c->stop_count++].length = value->size;
     return true;

@@ -6,7 +6,7 @@
 #include "serve/refusal.h"
 #include "tarn/generate.h"
 
-enum { TN_STOPS = 4, TN_LOGPROBS = 5, TN_CHOICES_MOST = 128 };
+enum { TN_STOPS = 4, TN_STOP_MOST = 256, TN_LOGPROBS = 5, TN_CHOICES_MOST = 128 };
 
 /* A state to begin with: by name, or as base64. Both NULL: none. */
 struct tn_state_given {

@@ -10,6 +10,8 @@
 
 enum {
     BLOCK = 4096,
+    AT_ONCE_MOST = 16 << 10, /* bytes of a body that libmicrohttpd's thread itself reads */
+    BODIES_MOST = 16,        /* bodies of the largest size that are kept at a time */
     LEFT = 499 /* status of requests whose client left before there was a reply, as nginx's */
 };
 
@@ -293,15 +295,17 @@ void tn_request_defer(struct tn_request *request, struct tn_workers *workers)
     tn_workers_submit(workers, &request->job);
 }
 
+/* All clients wait for libmicrohttpd's thread: it parses short bodies only. */
 static void handle(struct tn_request *request)
 {
+    const struct tn_route *const route = request->route;
+
     request->handled = true;
-    if (request->route->where == TN_AT_ONCE)
-        request->route->handle(request);
+    if (route->where == TN_AT_ONCE && request->body.used <= AT_ONCE_MOST)
+        route->handle(request);
     else
-        tn_request_defer(request, request->route->where == TN_ON_FILES
-                                      ? request->server->workers
-                                      : request->server->sound_workers);
+        tn_request_defer(request, route->where == TN_ON_SOUND ? request->server->sound_workers
+                                                              : request->server->workers);
 }
 
 /* The body is complete, or something has woken the connection. */
