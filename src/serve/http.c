@@ -17,6 +17,19 @@ enum {
 
 /* ---- Sending ------------------------------------------------------------ */
 
+/* What was sent makes room as soon as it is more than what was not: moving costs less than
+ * sending, and a client that always lags a little holds no more than its backlog. */
+static void forget_sent(struct tn_request *request)
+{
+    const size_t left = request->out.used - request->sent;
+
+    if (request->sent < left)
+        return;
+    memmove(request->out.data, request->out.data + request->sent, left);
+    request->out.used = left;
+    request->sent = 0;
+}
+
 /* libmicrohttpd wants the next bytes; it sleeps if there are none yet. */
 static ssize_t read_stream(void *own, uint64_t position, char *buffer, size_t most)
 {
@@ -34,8 +47,7 @@ static ssize_t read_stream(void *own, uint64_t position, char *buffer, size_t mo
         request->sent += n;
         request->sent_bytes += n;
         result = (ssize_t)n;
-        if (request->sent == request->out.used)
-            request->sent = request->out.used = 0;
+        forget_sent(request);
     } else if (request->done) {
         result = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
