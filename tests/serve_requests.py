@@ -696,6 +696,54 @@ class Limits(Case):
             server.wait_for("users", 0, "linear")
             self.assertEqual(server.metric("steps_total", "linear"), steps + 12)
 
+    def test_bodies_of_all_together(self):
+        with Server("--max-body", "1K", models=("linear",)) as server:
+            head = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1024\r\n\r\n"
+            clients = [socket.create_connection(("127.0.0.1", server.port), PATIENCE) for _ in range(17)]
+            for client in clients:
+                client.sendall(head + b" " * 1000)
+            server.wait_for("open_requests", 18)
+            body = b" " * 1000 + b'{"model":1}'
+            end = time.time() + PATIENCE
+            while server.post("/v1/completions", body)[0] != 429:
+                assert time.time() < end
+            for client in clients:
+                client.close()
+            server.wait_for("open_requests", 1)
+            self.refused(server.post("/v1/completions", body), 400, "model must be")
+
+    def test_log_of_a_strange_method(self):
+        log = f"{folder()}/log"
+        with Server("--log", log, models=("linear",)) as server:
+            with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
+                client.sendall(b"\xff\xfe /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                self.assertIn(b"405", client.recv(100))
+            server.wait_for("open_requests", 1)
+        with open(log, encoding="utf-8") as lines:
+            self.assertEqual(json.loads(lines.readline())["status"], 405)
+
+    def test_body_that_never_ends(self):
+        with Server("--max-seconds", "0.3", models=("linear",)) as server:
+            with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
+                client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+                with self.assertRaises(OSError):
+                    for _ in range(999):
+                        client.sendall(b" ")
+                        time.sleep(0.01)
+
+    def test_file_of_a_model_that_is_gone(self):
+        path = f"{folder()}/moved.safetensors"
+        shutil.copy(f"{FOLDER}/linear.safetensors", path)
+        with Server(models=(f"moved={path}",)) as server:
+            os.unlink(path)
+            os.mkdir(path)
+            for _ in range(2):
+                self.refused(server.get("/models/moved.safetensors"), 500, "not a regular file")
+            files = os.listdir(f"/proc/{server.process.pid}/fd")
+            for _ in range(20):
+                self.refused(server.get("/models/moved.safetensors"), 500, "not a regular file")
+            self.assertLess(len(os.listdir(f"/proc/{server.process.pid}/fd")), len(files) + 10)
+
     def test_queue_is_full(self):
         clients = []
         self.addCleanup(lambda: [client.close() for client in clients])

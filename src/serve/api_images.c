@@ -121,7 +121,7 @@ static void finish(struct tn_generation *g)
     struct tn_json_writer w = {0};
 
     for (size_t i = 0; i < g->n; i++)
-        g->request->tokens += g->choices[i].drawn;
+        tn_request_drew(g->request, g->choices[i].drawn);
     if (g->streams) {
         tn_stream_put(g->request, done, sizeof done - 1);
         tn_stream_end(g->request);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "file/json_write.h"
 #include "serve/scheduler.h"
@@ -111,6 +112,8 @@ static void send_file(struct tn_request *request, const struct tn_served *model)
         tn_refuse(&refusal, 500, NULL, "the model's file cannot be read: %s",
                   file < 0 ? strerror(errno) : "not a regular file");
         tn_reply_refusal(request, &refusal);
+        if (file >= 0)
+            close(file);
         return;
     }
     request->file = file; /* closed with the request */

@@ -256,7 +256,7 @@ static enum MHD_Result begin(tarn_server *server, struct MHD_Connection *connect
     request->file = -1;
     request->begun = tn_seconds();
     request->references = 1;
-    strncpy(request->method, method, sizeof request->method - 1);
+    tarn_printable(request->method, sizeof request->method, method);
     pthread_mutex_init(&request->lock, NULL);
     atomic_fetch_add(&server->counts.open, 1);
     *own = request;
@@ -267,27 +267,42 @@ static enum MHD_Result begin(tarn_server *server, struct MHD_Connection *connect
     return request->done ? send_reply(request) : MHD_YES;
 }
 
-/* A body that is too large is read for a while, so that the client listens to why, and then cut
- * off. */
-static enum MHD_Result take_body(struct tn_request *request, const char *data, size_t *size)
+/* Those of all clients together are bounded as well. */
+static bool keep_body(struct tn_request *request, const char *data, size_t size,
+                      struct tn_refusal *refusal)
 {
     const size_t most = request->server->desc.max_body;
+    const size_t all = atomic_fetch_add(&request->server->counts.body_bytes, size) + size;
+
+    request->kept += size;
+    if (request->received > most)
+        return tn_refuse(refusal, 413, NULL, "the body has more than %zu bytes", most);
+    if (all / BODIES_MOST > most)
+        return tn_refuse(refusal, 429, NULL,
+                         "the server is busy with large requests; try again later");
+    tn_text_put(&request->body, data, size);
+    return !request->body.failed ||
+           tn_refuse(refusal, 503, NULL, "not enough memory for the body");
+}
+
+/* A body that is refused is read for a while, so that the client listens to why, and then cut
+ * off; so is one that takes too long, since nothing can be said before its end. */
+static enum MHD_Result take_body(struct tn_request *request, const char *data, size_t *size)
+{
+    const tarn_server_desc *const desc = &request->server->desc;
     struct tn_refusal refusal;
 
     request->received += *size;
-    if (!request->done && request->received > most) {
-        tn_refuse(&refusal, 413, NULL, "the body has more than %zu bytes", most);
-        tn_reply_refusal(request, &refusal);
-        tn_text_free(&request->body);
-    }
-    if (!request->done)
-        tn_text_put(&request->body, data, *size);
-    if (!request->done && request->body.failed) {
-        tn_refuse(&refusal, 503, NULL, "not enough memory for the body");
+    if (!request->done && !keep_body(request, data, *size, &refusal)) {
+        tn_request_drop_body(request);
         tn_reply_refusal(request, &refusal);
     }
     *size = 0;
-    return request->received / 2 > most ? MHD_NO : MHD_YES;
+    if (tn_seconds() - request->begun > desc->max_seconds) {
+        request->status = 408;
+        return MHD_NO;
+    }
+    return request->received / 2 > desc->max_body ? MHD_NO : MHD_YES;
 }
 
 static void run_job(struct tn_job *job)

@@ -28,9 +28,23 @@ void tn_request_release(struct tn_request *request)
     if (!last)
         return;
     pthread_mutex_destroy(&request->lock);
-    tn_text_free(&request->body);
+    tn_request_drop_body(request);
     tn_text_free(&request->out);
     free(request);
+}
+
+void tn_request_drop_body(struct tn_request *request)
+{
+    tn_text_free(&request->body);
+    atomic_fetch_sub(&request->server->counts.body_bytes, request->kept);
+    request->kept = 0;
+}
+
+void tn_request_drew(struct tn_request *request, size_t tokens)
+{
+    pthread_mutex_lock(&request->lock);
+    request->tokens += tokens;
+    pthread_mutex_unlock(&request->lock);
 }
 
 /* The lock is held. */

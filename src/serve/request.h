@@ -32,6 +32,7 @@ struct tn_request {
     char tail[TN_REQUEST_TAIL]; /* the part of the path that "*" is */
     struct tn_text body;
     size_t received;   /* of the body */
+    size_t kept;       /* of these, those in the server's count */
     struct tn_job job; /* for a thread of its own */
     double begun;
     bool handled, queued; /* the handler was called; the reply is MHD's */
@@ -39,7 +40,7 @@ struct tn_request {
 
     /* For the log. */
     const char *model;
-    size_t prompt_tokens, tokens;
+    size_t prompt_tokens;
     unsigned long long sent_bytes;
 
     pthread_mutex_t lock; /* of all below */
@@ -48,6 +49,7 @@ struct tn_request {
     bool gone;   /* the client is */
     bool done, failed, streams;
     unsigned status;
+    size_t tokens;    /* for the log */
     const char *type; /* of the content */
     struct {
         const char *name;
@@ -100,6 +102,12 @@ bool tn_request_is_slow(struct tn_request *request);
 
 /* Looks whether clients that sleep have hung up. */
 void tn_request_watch(struct tn_request *request);
+
+/* Frees its memory. */
+void tn_request_drop_body(struct tn_request *request);
+
+/* For the log: symbols were drawn. */
+void tn_request_drew(struct tn_request *request, size_t tokens);
 
 void tn_request_hold(struct tn_request *request);
 void tn_request_release(struct tn_request *request);

@@ -36,8 +36,9 @@ enum { TN_STATUS_CLASSES = 6 };
 struct tn_counts {
     atomic_ullong requests[TN_STATUS_CLASSES]; /* by the first digit of their status */
     atomic_ullong prompt_tokens, tokens;
-    atomic_ullong left; /* clients that did not wait for the end */
-    atomic_size_t open; /* requests now */
+    atomic_ullong left;       /* clients that did not wait for the end */
+    atomic_size_t open;       /* requests now */
+    atomic_size_t body_bytes; /* of their bodies */
 };
 
 struct tarn_server {
