@@ -2,12 +2,14 @@
 /* serve.h - an HTTP server for trained models: completions of text and images, transcription
  * of speech, and the states of streams as objects. docs/serve.md describes its requests.
  *
+ *     const tarn_served_model digits = {.name = "digits", .model = model};
+ *     const tarn_server_desc desc = {.models = &digits, .model_count = 1};
  *     tarn_server *server;
- *     const tarn_served_model models[] = {{.name = "digits", .model = model}};
- *     tarn_server_create(&server, &(tarn_server_desc){.models = models, .model_count = 1},
- * &err); tarn_server_run(server);     // until another thread or a signal calls
- * tarn_server_stop() tarn_server_free(server);
+ *     tarn_server_create(&server, &desc, &err);
+ *     tarn_server_run(server);
+ *     tarn_server_free(server);
  *
+ * tarn_server_run() returns after tarn_server_stop(), which another thread or a signal calls.
  * All streams of a model advance together in one batch; a request joins it at the next step.
  * What a stream computes does not depend on the others, to the last bit. */
 #ifndef TARN_SERVE_H
@@ -44,7 +46,7 @@ typedef struct tarn_server_desc {
     size_t max_queue;       /* streams that wait, of each model; 0: 1024. More get status 429 */
     size_t max_tokens;      /* of a completion; 0: 65536 */
     size_t max_context;     /* positions of models whose state grows with them; 0: 4096 */
-    size_t max_body;        /* bytes of a request; 0: 32 MiB */
+    size_t max_body;        /* bytes of a request, a 16th of those of all; 0: 32 MiB */
     size_t max_connections; /* 0: 16384 */
     double max_seconds;     /* of a request; 0: 600 */
     double drain_seconds; /* that running streams get to end after tarn_server_stop(); then they
