@@ -378,6 +378,61 @@ static void what_one_process_cannot_learn_from_none_does(void **state)
     }
 }
 
+/* ---- Evaluation --------------------------------------------------------- */
+
+static void *no_memory(void *context, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    return NULL;
+}
+
+static void nothing_to_release(void *context, void *memory)
+{
+    (void)context;
+    (void)memory;
+}
+
+/* Process 1 of two has the memory to read the data, and none to compute. */
+static void evaluate_in_one(void *arg, const tarn_comm *comm)
+{
+    static const tarn_allocator none = {no_memory, nothing_to_release, NULL};
+    struct failing *const f = arg;
+    const tarn_evaluate_desc desc = {.host = {.threads = 1,
+                                              .cpu = forced_cpu(),
+                                              .allocator = comm->rank == 1 ? &none : NULL},
+                                     .comm = comm};
+    tarn_error *const err = &f->err[comm->rank];
+    tarn_config config = config_of(model_variant_at(0));
+    tarn_settings settings;
+    tarn_validation validation;
+    tarn_model *model = NULL;
+    tarn_status status;
+
+    config.symbols = 11;
+    if ((status = tarn_settings_start(&settings, "copy", err)) == TARN_OK &&
+        (status = tarn_model_create(&model, &config, NULL, err)) == TARN_OK) {
+        settings.batch = 2;
+        settings.length = N;
+        status = tarn_evaluate(&validation, model, &settings, &desc, err);
+    }
+    f->status[comm->rank] = status;
+    tarn_model_free(model);
+}
+
+static void what_one_process_has_no_memory_for_none_evaluates(void **state)
+{
+    struct failing f = {.fault = NO_BATCH};
+
+    (void)state;
+    run_processes(2, 10.0, evaluate_in_one, &f);
+    for (size_t rank = 0; rank < 2; rank++) {
+        assert_int_equal(f.status[rank], TARN_ENOMEM);
+        assert_ptr_equal(strstr(f.err[rank].text, "rank 1: not enough memory"),
+                         f.err[rank].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +443,7 @@ int main(void)
         cmocka_unit_test(gradients_of_micro_batches_are_those_of_the_batch),
         cmocka_unit_test(micro_batches_that_do_not_fit_are_refused),
         cmocka_unit_test(what_one_process_cannot_learn_from_none_does),
+        cmocka_unit_test(what_one_process_has_no_memory_for_none_evaluates),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,8 @@ static tarn_status score_round(const struct round *r, tarn_score *sums, size_t f
         status = score_one(r, &own->score, first + rank, err);
     tn_outcome_of(&own->outcome, status, err);
     if (size > 1 &&
-        (status = tn_comm_gather(r->comm, r->all, sizeof *r->all, TN_SHORT, err)) == TARN_OK)
+        (status = tn_comm_gather(r->comm, r->all, sizeof *r->all,
+                                 first + rank < batches ? TN_SHORT : TN_LONG, err)) == TARN_OK)
         status = tn_outcomes_agree(r->comm, r->all, sizeof *r->all, err);
     for (size_t i = 0; i < size && first + i < batches && status == TARN_OK; i++) {
         tn_score_add(sums, &r->all[i].score);
@@ -83,7 +84,8 @@ tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validat
     tarn_status status = TARN_OK;
 
     if (!all)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for the scores of %zu ranks", size);
+        return tn_fail(err, size > 1 ? TARN_ERANK : TARN_ENOMEM,
+                       "not enough memory for the scores of %zu ranks", size);
     for (size_t i = 0; i < batches && status == TARN_OK; i += size)
         status = score_round(&round, &score, i, batches, err);
     free(all);
@@ -105,18 +107,14 @@ static tarn_status evaluate(tarn_validation *validation, const tarn_model *model
     struct tn_run_desc desc = {.B = settings->batch / settings->micro_batches,
                                .N = settings->length,
                                .varies = model->arch.config.frames > 0};
-    struct tn_sequence_score sequences;
-    tarn_run *run;
+    struct tn_sequence_score sequences = {0};
+    tarn_run *run = NULL;
     tarn_status status = tn_element_named(&desc.elements, how->precision, TN_ELEMENTS, err);
 
-    if (status != TARN_OK)
-        return status;
     desc.packed = desc.elements != TN_F32; /* the products of generation */
-    status = tn_run_create(&run, model, &desc, host, err);
-
-    if (status != TARN_OK)
-        return status;
-    if ((status = tn_sequence_score_create(&sequences, run, how->beam, err)) == TARN_OK)
+    if (status == TARN_OK && (status = tn_run_create(&run, model, &desc, host, err)) == TARN_OK)
+        status = tn_sequence_score_create(&sequences, run, how->beam, err);
+    if ((status = tn_comm_agree(how->comm, status, TN_LONG, err)) == TARN_OK)
         status = tn_validate(loader, validation, settings, run, &sequences, how->comm, err);
     tn_sequence_score_free(&sequences);
     tarn_run_free(run);
@@ -138,16 +136,16 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
                           tarn_error *err)
 {
     struct tn_loader loader = {0};
-    struct tn_host host;
+    struct tn_host host = {0};
     tarn_status status;
 
     if (!validation || !model || !settings || !desc)
         return tn_fail(err, TARN_EINVAL,
                        "validation, model, settings and desc must not be NULL");
     *validation = (tarn_validation){0};
-    if ((status = tn_host_init(&host, &desc->host, err)) != TARN_OK ||
-        (status = tn_comm_check(desc->comm, err)) != TARN_OK)
+    if ((status = tn_comm_check(desc->comm, err)) != TARN_OK)
         return status;
+    status = tn_host_init(&host, &desc->host, err);
     const struct tn_loader_desc data = {.note = model->note,
                                         .stack = model->arch.config.stack,
                                         .threads = host.threads,
@@ -160,7 +158,8 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
     state.settings.carry = false;  /* only training continues from batch to batch */
     if (settings->micro_batches == 0 || settings->batch % settings->micro_batches != 0)
         state.settings.micro_batches = 1; /* the batch is not that of the training */
-    if ((status = tn_fields_check(tn_training_fields, &state, err)) == TARN_OK)
+    if (status == TARN_OK &&
+        (status = tn_fields_check(tn_training_fields, &state, err)) == TARN_OK)
         status = tn_loader_open(&loader, &state.settings, &data, err);
     if (status == TARN_OK &&
         (status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK)
