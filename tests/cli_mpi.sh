@@ -24,12 +24,14 @@ ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 LD_LIBRARY_PATH=$(dirname "$program")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export ASAN_OPTIONS LD_LIBRARY_PATH
 
-# Open MPI's options, which MPICH does not need.
+# Open MPI's options, which MPICH does not need: as root, on any number of processors, and without
+# waits at the start for networks and at the end for processes that mpirun has to kill.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
-OMPI_MCA_mpi_yield_when_idle=1
+OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_odls_base_sigkill_timeout=0 OMPI_MCA_pml=ob1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe \
-    OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle
+    OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle \
+    OMPI_MCA_odls_base_sigkill_timeout OMPI_MCA_pml
 
 # ranks N CODE PATTERN ARGUMENT...: expect, by so many processes. RANK in an argument is the number
 # of the process.
@@ -94,23 +96,18 @@ if [ "$2" = tarn_mpi ]; then
     ranks 2 0 'loss' eval large1 --json
     grep -o '"loss": [0-9.]*' "$out" >loss2
     same loss1 loss2
-    expect 0 '9 updates' train copy $small --steps 9 --out bf1 --bf16-gradients
-    ranks 2 0 '9 updates' train copy $small --steps 9 --out bf2 --bf16-gradients
-    same_runs bf1 bf2 09
 
     # ---- Refusals ---------------------------------------------------------------------------
 
     printf 'the quick brown fox jumps over the lazy dog. %.0s' 1 2 3 4 5 6 7 8 9 >text0
     sed 's/fox/cat/' text0 >text1
     ranks 2 2 'rank 1 has other data than rank 0' train text $small --data textRANK --out x
-    ranks 2 2 'rank 1 has other settings than rank 0' train copy $small --lr 0.1RANK --out x
-    ranks 2 2 'rank 1 has another model configuration than rank 0' \
-        train copy $small --dropout 0.1RANK --out x
     rm text1
     ranks 2 1 'rank 1: text1: No such file or directory' train text $small --data textRANK --out x
-    ranks 3 2 '3 ranks cannot share 4 micro-batches evenly' train copy $small --out x
     ranks 2 2 'did you mean --steps' train copy --stesp 3 --out x
-    [ "$(grep -c 'did you mean' "$err")" = 1 ] || fail "more than one process complains"
+    # The other one, if rank 0 takes long, under its name.
+    [ "$(grep -c '^tarn train: unknown.*did you mean' "$err")" = 1 ] ||
+        fail "not one process complains for all"
     TARN_COMM_TIMEOUT=never expect 2 'TARN_COMM_TIMEOUT' train copy $small --out x
     TARN_COMM=mip expect 2 "comm: unknown name 'mip'" train copy $small --out x
     TARN_COMM=mpi expect 0 '3 updates' train copy $small --steps 3 --out alone
@@ -119,19 +116,26 @@ fi
 # ---- A process dies or hangs ----------------------------------------------------------------
 
 # interrupt SIGNAL FOLDER RANK UPDATES: a process of a run after so many updates; the code of
-# mpirun is in $code.
+# mpirun is in $code. False if the run has ended before.
 interrupt() {
     rm -f pid0 pid1
     mpirun -n 2 ./ranks train copy $options --steps 1000000 --save-every 3 --out "$2" --json \
         </dev/null >"$out" 2>"$err" &
     run=$!
     until grep -q "\"update\":$4," "$out" || ! kill -0 $run 2>/dev/null; do
-        sleep 0.02
+        sleep 0.05
     done
-    kill "-$1" "$(cat "pid$3")" || fail "a run ended before a process of it was interrupted"
+    interrupted=0
+    kill "-$1" "$(cat "pid$3")" 2>/dev/null || interrupted=1
     code=0
     wait $run || code=$?
     [ "$1" != STOP ] || kill -9 "$(cat "pid$3")" 2>/dev/null
+    return $interrupted
+}
+
+early() {
+    fail "a run ended before a process of it was interrupted"
+    cat "$out" "$err"
 }
 
 # The number of the newest checkpoint of a folder.
@@ -141,12 +145,15 @@ newest() {
 
 options=$small
 if [ "$2" = tarn_mpi ]; then
-    export TARN_COMM_TIMEOUT=2
-    interrupt STOP hangs 1 10
+    # On a slow machine a process may seem to hang that does not: then it gets more time.
+    for seconds in 2 8 32; do
+        export TARN_COMM_TIMEOUT=$seconds
+        interrupt STOP hangs$seconds 1 10 && break
+    done || early
     unset TARN_COMM_TIMEOUT
     [ "$code" != 0 ] || fail "a run whose process hangs ends with code 0"
-    prints 'rank 1 has not answered for 2 s'
-    interrupt TERM stops 1 10
+    prints "rank 1 has not answered for $seconds s"
+    interrupt TERM stops 1 10 || early
     [ "$code" = 0 ] || fail "a run of which one process was asked to stop ends with code $code"
     prints 'stopped and saved'
     kills=2
@@ -158,7 +165,7 @@ fi
 i=0
 updates=10
 while [ $i -lt "$kills" ]; do
-    interrupt KILL killed $((i % 2)) $updates
+    interrupt KILL killed $((i % 2)) $updates || early
     [ "$code" != 0 ] || fail "a run whose process was killed ends with code 0"
     options=--resume
     updates=$(($(newest killed) + 5))

@@ -9,6 +9,7 @@
 #include "support/folder.h"
 #include "support/model_case.h"
 #include "support/thread_comm.h"
+#include "support/speech_folder.h"
 #include "train/trainer.h"
 
 enum { B = 8, N = 11, UPDATES = 3, ACCUMULATED = 2, LABELS = 2 };
@@ -295,10 +296,14 @@ static void gradients_of_micro_batches_are_those_of_the_batch(void **state)
     }
 }
 
-static void check_refused(size_t micro_batches, const char *why)
+static void check_refused(size_t micro_batches, size_t ranks, const char *why)
 {
-    const tarn_trainer_desc desc = {
-        .batch = B, .length = N, .micro_batches = micro_batches, .host = {.threads = 1}};
+    const tarn_comm comm = {.size = ranks};
+    const tarn_trainer_desc desc = {.batch = B,
+                                    .length = N,
+                                    .micro_batches = micro_batches,
+                                    .comm = &comm,
+                                    .host = {.threads = 1}};
     tarn_model *const model = model_of(model_variant_at(0));
     tarn_trainer *trainer;
     tarn_error err;
@@ -311,8 +316,12 @@ static void check_refused(size_t micro_batches, const char *why)
 static void micro_batches_that_do_not_fit_are_refused(void **state)
 {
     (void)state;
-    check_refused(3, "micro_batches is 3; it must be a power of two");
-    check_refused(16, "micro_batches is 16; it must divide batch, which is 8");
+    check_refused(3, 1, "micro_batches is 3; it must be a power of two");
+    check_refused(16, 1, "micro_batches is 16; it must divide batch, which is 8");
+    check_refused(4, 3,
+                  "3 ranks cannot share 4 micro-batches evenly; run a number of ranks that "
+                  "divides micro_batches, or set that to a power of two that divides batch and "
+                  "is a multiple of the ranks");
 }
 
 /* ---- Failures ----------------------------------------------------------- */
@@ -378,7 +387,16 @@ static void what_one_process_cannot_learn_from_none_does(void **state)
     }
 }
 
-/* ---- Evaluation --------------------------------------------------------- */
+/* ---- Runs --------------------------------------------------------------- */
+
+/* What process 1 of two has otherwise. */
+enum difference { NO_MEMORY, OTHER_SETTINGS, OTHER_CONFIG };
+
+struct evaluation {
+    enum difference difference;
+    tarn_status status[2];
+    tarn_error err[2];
+};
 
 static void *no_memory(void *context, size_t bytes)
 {
@@ -393,44 +411,128 @@ static void nothing_to_release(void *context, void *memory)
     (void)memory;
 }
 
-/* Process 1 of two has the memory to read the data, and none to compute. */
-static void evaluate_in_one(void *arg, const tarn_comm *comm)
+static tarn_config copy_config(void)
+{
+    tarn_config config = config_of(model_variant_at(0));
+
+    config.symbols = 11;
+    return config;
+}
+
+static tarn_status copy_settings(tarn_settings *settings, tarn_error *err)
+{
+    const tarn_status status = tarn_settings_start(settings, "copy", err);
+
+    settings->batch = 2;
+    settings->length = N;
+    settings->steps = 1;
+    settings->eval_batches = 2;
+    return status;
+}
+
+/* Data is opened without the caller's allocator; only to compute there is no memory. */
+static void evaluate_in_two(void *arg, const tarn_comm *comm)
 {
     static const tarn_allocator none = {no_memory, nothing_to_release, NULL};
-    struct failing *const f = arg;
-    const tarn_evaluate_desc desc = {.host = {.threads = 1,
-                                              .cpu = forced_cpu(),
-                                              .allocator = comm->rank == 1 ? &none : NULL},
-                                     .comm = comm};
-    tarn_error *const err = &f->err[comm->rank];
-    tarn_config config = config_of(model_variant_at(0));
+    struct evaluation *const e = arg;
+    const bool differs = comm->rank == 1;
+    const tarn_evaluate_desc desc = {
+        .host = {.threads = 1,
+                 .cpu = forced_cpu(),
+                 .allocator = differs && e->difference == NO_MEMORY ? &none : NULL},
+        .comm = comm};
+    tarn_error *const err = &e->err[comm->rank];
+    tarn_config config = copy_config();
     tarn_settings settings;
     tarn_validation validation;
     tarn_model *model = NULL;
-    tarn_status status;
+    tarn_status status = copy_settings(&settings, err);
 
-    config.symbols = 11;
-    if ((status = tarn_settings_start(&settings, "copy", err)) == TARN_OK &&
-        (status = tarn_model_create(&model, &config, NULL, err)) == TARN_OK) {
-        settings.batch = 2;
-        settings.length = N;
+    if (differs && e->difference == OTHER_SETTINGS)
+        settings.eval_batches++;
+    if (differs && e->difference == OTHER_CONFIG)
+        config.dropout = 0.1;
+    if (status == TARN_OK &&
+        (status = tarn_model_create(&model, &config, NULL, err)) == TARN_OK)
         status = tarn_evaluate(&validation, model, &settings, &desc, err);
-    }
-    f->status[comm->rank] = status;
+    e->status[comm->rank] = status;
     tarn_model_free(model);
 }
 
-static void what_one_process_has_no_memory_for_none_evaluates(void **state)
+static void processes_that_differ_do_not_evaluate(void **state)
 {
-    struct failing f = {.fault = NO_BATCH};
+    static const struct {
+        enum difference difference;
+        tarn_status status;
+        const char *text;
+    } rows[] = {
+        {NO_MEMORY, TARN_ENOMEM, "rank 1: not enough memory"},
+        {OTHER_SETTINGS, TARN_EINVAL, "rank 1 has other settings than rank 0"},
+        {OTHER_CONFIG, TARN_EINVAL, "rank 1 has another model configuration than rank 0"},
+    };
 
     (void)state;
-    run_processes(2, 10.0, evaluate_in_one, &f);
-    for (size_t rank = 0; rank < 2; rank++) {
-        assert_int_equal(f.status[rank], TARN_ENOMEM);
-        assert_ptr_equal(strstr(f.err[rank].text, "rank 1: not enough memory"),
-                         f.err[rank].text);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct evaluation e = {.difference = rows[i].difference};
+
+        run_processes(2, 10.0, evaluate_in_two, &e);
+        for (size_t rank = 0; rank < 2; rank++) {
+            assert_int_equal(e.status[rank], rows[i].status);
+            assert_ptr_equal(strstr(e.err[rank].text, rows[i].text), e.err[rank].text);
+        }
     }
+}
+
+/* A folder for each of two processes, as on disks that they do not share. */
+struct folders {
+    char runs[2][FOLDER_PATH];
+    tarn_status status[2];
+    tarn_error err[2];
+};
+
+static tarn_status train_copy(const char *run, const char *start, const tarn_comm *comm,
+                              tarn_error *err)
+{
+    const tarn_config config = copy_config();
+    const tarn_train_desc desc = {.out = run,
+                                  .start = start,
+                                  .resume = comm != NULL,
+                                  .host = {.threads = 1, .cpu = forced_cpu()},
+                                  .comm = comm};
+    tarn_settings settings;
+    const tarn_status status = copy_settings(&settings, err);
+
+    settings.micro_batches = 2;
+    return status == TARN_OK ? tarn_train(&config, &settings, &desc, err) : status;
+}
+
+static void resume_own(void *arg, const tarn_comm *comm)
+{
+    struct folders *const f = arg;
+
+    f->status[comm->rank] = train_copy(f->runs[comm->rank], NULL, comm, &f->err[comm->rank]);
+}
+
+static void checkpoints_of_two_runs_are_not_resumed_as_one(void **state)
+{
+    struct folder folder = folder_open();
+    struct folders f;
+    char first[FOLDER_PATH + 32];
+    tarn_error err;
+
+    (void)state;
+    strcpy(f.runs[0], folder_file(&folder, "a"));
+    strcpy(f.runs[1], folder_file(&folder, "b"));
+    snprintf(first, sizeof first, "%s/model.safetensors", f.runs[0]);
+    check_ok(train_copy(f.runs[0], NULL, NULL, &err), &err);
+    check_ok(train_copy(f.runs[1], first, NULL, &err), &err);
+    run_processes(2, 10.0, resume_own, &f);
+    for (size_t rank = 0; rank < 2; rank++) {
+        assert_int_equal(f.status[rank], TARN_EINVAL);
+        assert_string_equal(f.err[rank].text, "rank 1 has another checkpoint of the same "
+                                              "number of updates than rank 0");
+    }
+    tree_close(&folder);
 }
 
 int main(void)
@@ -443,7 +545,8 @@ int main(void)
         cmocka_unit_test(gradients_of_micro_batches_are_those_of_the_batch),
         cmocka_unit_test(micro_batches_that_do_not_fit_are_refused),
         cmocka_unit_test(what_one_process_cannot_learn_from_none_does),
-        cmocka_unit_test(what_one_process_has_no_memory_for_none_evaluates),
+        cmocka_unit_test(processes_that_differ_do_not_evaluate),
+        cmocka_unit_test(checkpoints_of_two_runs_are_not_resumed_as_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

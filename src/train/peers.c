@@ -52,6 +52,11 @@ static uint64_t hash_data(const tarn_model *model, const struct tn_loader *loade
     return tn_hash(tn_hash_text(0, model->note), words, sizeof words);
 }
 
+static uint64_t hash_weights(const tarn_model *model)
+{
+    return tn_hash(0, model->values, model->count * sizeof *model->values);
+}
+
 tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
                              const struct tn_loader *loader, const tarn_settings *settings,
                              tarn_error *err)
@@ -71,8 +76,17 @@ tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
         {"another model configuration", config},
         {"other settings", other},
         {"other data", hash_data(model, loader, settings)},
-        {"other weights", tn_hash(0, model->values, model->count * sizeof *model->values)},
+        {"other weights", hash_weights(model)},
     };
 
     return tn_fingerprints_compare(comm, prints, sizeof prints / sizeof prints[0], err);
+}
+
+tarn_status tn_peers_compare_resumed(const tarn_comm *comm, const tarn_model *model,
+                                     tarn_error *err)
+{
+    const struct tn_fingerprint print = {"another checkpoint of the same number of updates",
+                                         hash_weights(model)};
+
+    return tn_fingerprints_compare(comm, &print, 1, err);
 }

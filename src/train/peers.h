@@ -13,4 +13,9 @@ tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
                              const struct tn_loader *loader, const tarn_settings *settings,
                              tarn_error *err);
 
+/* The same of the weights of a run that was resumed: where the folder is not shared, a rank may
+ * have found the checkpoint of another run. */
+tarn_status tn_peers_compare_resumed(const tarn_comm *comm, const tarn_model *model,
+                                     tarn_error *err);
+
 #endif

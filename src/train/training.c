@@ -770,7 +770,9 @@ static tarn_status resume_too(struct training *t, tarn_error *err)
     if ((status = tn_comm_broadcast(t->desc->comm, &updates, sizeof updates, err)) == TARN_OK &&
         !writes(t))
         status = read_too(t, updates, err);
-    return tn_comm_agree(t->desc->comm, status, TN_LONG, err);
+    if ((status = tn_comm_agree(t->desc->comm, status, TN_LONG, err)) != TARN_OK)
+        return status;
+    return tn_peers_compare_resumed(t->desc->comm, t->model, err);
 }
 
 static tarn_status run(struct training *t, const tarn_config *config, tarn_error *err)
