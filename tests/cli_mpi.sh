@@ -106,7 +106,7 @@ if [ "$2" = tarn_mpi ]; then
     ranks 2 1 'rank 1: text1: No such file or directory' train text $small --data textRANK --out x
     ranks 2 2 'did you mean --steps' train copy --stesp 3 --out x
     # The other one, if rank 0 takes long, under its name.
-    [ "$(grep -c '^tarn train: unknown.*did you mean' "$err")" = 1 ] ||
+    [ "$(grep -c '^tarn train copy: unknown.*did you mean' "$err")" = 1 ] ||
         fail "not one process complains for all"
     TARN_COMM_TIMEOUT=never expect 2 'TARN_COMM_TIMEOUT' train copy $small --out x
     TARN_COMM=mip expect 2 "comm: unknown name 'mip'" train copy $small --out x
@@ -119,6 +119,7 @@ fi
 # mpirun is in $code. False if the run has ended before.
 interrupt() {
     rm -f pid0 pid1
+    : >"$out" # not what the run before printed
     mpirun -n 2 ./ranks train copy $options --steps 1000000 --save-every 3 --out "$2" --json \
         </dev/null >"$out" 2>"$err" &
     run=$!
@@ -127,6 +128,7 @@ interrupt() {
     done
     interrupted=0
     kill "-$1" "$(cat "pid$3")" 2>/dev/null || interrupted=1
+    [ $interrupted = 0 ] || kill $run 2>/dev/null # or it would go on for long
     code=0
     wait $run || code=$?
     [ "$1" != STOP ] || kill -9 "$(cat "pid$3")" 2>/dev/null
