@@ -128,33 +128,38 @@ static tarn_status test(void *context, bool *complete, size_t *missing, size_t t
 
 /* ---- Processors --------------------------------------------------------- */
 
-/* mpirun may give every process processors of its own, or all processes all of them. */
+/* mpirun may give every process processors of its own, or all processes all of them: a colour
+ * for each set of processors. Where the set is not known, it is taken for one that all share.
+ */
+static int colour_of_processors(void)
+{
+    uint32_t hash = 2166136261u; /* FNV-1a */
+#ifdef __linux__
+    cpu_set_t own;
+
+    if (sched_getaffinity(0, sizeof own, &own) != 0)
+        CPU_ZERO(&own);
+    for (size_t i = 0; i < sizeof own; i++)
+        hash = (hash ^ ((const unsigned char *)&own)[i]) * 16777619u;
+#endif
+    return (int)(hash >> 1);
+}
+
+/* All processes make the same calls, whatever each finds: MPI waits for all of them. */
 static size_t count_sharing(MPI_Comm comm)
 {
-#ifdef __linux__
-    MPI_Comm here;
-    cpu_set_t own;
-    int size = 1, rank = 0;
-    size_t sharing = 0;
+    MPI_Comm machine, alike;
+    int size = 1;
 
-    if (sched_getaffinity(0, sizeof own, &own) != 0 ||
-        MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) != MPI_SUCCESS)
+    if (MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &machine) !=
+        MPI_SUCCESS)
         return 1;
-    MPI_Comm_size(here, &size);
-    MPI_Comm_rank(here, &rank);
-    cpu_set_t *const all = calloc((size_t)size, sizeof *all);
-
-    if (all && MPI_Allgather(&own, sizeof own, MPI_BYTE, all, sizeof own, MPI_BYTE, here) ==
-                   MPI_SUCCESS)
-        for (int i = 0; i < size; i++)
-            sharing += CPU_EQUAL(&own, &all[i]) ? 1 : 0;
-    free(all);
-    MPI_Comm_free(&here);
-    return sharing > 0 ? sharing : 1;
-#else
-    (void)comm;
-    return 1;
-#endif
+    if (MPI_Comm_split(machine, colour_of_processors(), 0, &alike) == MPI_SUCCESS) {
+        MPI_Comm_size(alike, &size);
+        MPI_Comm_free(&alike);
+    }
+    MPI_Comm_free(&machine);
+    return (size_t)size;
 }
 
 /* ---- Life --------------------------------------------------------------- */
