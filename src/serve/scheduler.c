@@ -416,7 +416,6 @@ static void count(struct tn_scheduler *s, size_t stepped)
     pthread_mutex_lock(&s->lock);
     struct tn_scheduler_counts *const counts = &s->counts;
 
-    counts->streams = s->seats;
     counts->steps += stepped > 0;
     counts->tokens += stepped;
     counts->step_seconds += stepped > 0 ? s->step_s : 0.0;
@@ -436,6 +435,7 @@ struct tn_scheduler_counts tn_scheduler_count(struct tn_scheduler *s)
     struct tn_scheduler_counts counts = s->counts;
 
     counts.queued = s->queued;
+    counts.streams = s->seats;
     if (tn_seconds() - s->rate_since > 2.0 * rate_every)
         counts.tokens_per_s = 0.0;
     pthread_mutex_unlock(&s->lock);
@@ -451,7 +451,6 @@ static void sleep_for(double seconds)
 static bool wait_for_work(struct tn_scheduler *s)
 {
     pthread_mutex_lock(&s->lock);
-    s->counts.streams = s->seats;
     while (!s->first && s->seats == 0 && !s->drains)
         pthread_cond_wait(&s->changed, &s->lock);
     const bool some = s->first || s->seats > 0;
@@ -470,8 +469,8 @@ static void *run(void *arg)
         read_prompts(s);
         const size_t stepped = step(s);
 
+        count(s, stepped); /* before clients hear of it */
         sweep(s);
-        count(s, stepped);
         if (tn_seconds() - swept >= watch_every) {
             swept = tn_seconds();
             sweep_queue(s);
