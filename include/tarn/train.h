@@ -336,10 +336,10 @@ TARN_API tarn_status tarn_batches_open(tarn_batches **batches, tarn_settings *se
                                        const tarn_batches_desc *desc, tarn_error *err);
 TARN_API void tarn_batches_free(tarn_batches *batches); /* accepts NULL */
 
-/* Number of batches in an epoch of training, or in a validation; 0: there is no end. */
+/* Number of batches in an epoch of training, or in a validation; 0: endless. */
 TARN_API size_t tarn_batches_count(const tarn_batches *batches, bool validation);
 
-/* Fills batch `index`, a function of settings and index alone; the batches of training go on
+/* Fills batch `index`, a function of settings and index alone; the batches of training continue
  * past an epoch. The arrays belong to `batches` and are valid until its next use. */
 TARN_API tarn_status tarn_batches_fill(tarn_batches *batches, tarn_batch *batch,
                                        bool validation, uint64_t index, tarn_error *err);
