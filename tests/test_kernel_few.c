@@ -59,26 +59,32 @@ static void draw(float *x, size_t n, struct tn_random *random)
         x[i] = (float)tn_random_normal(random);
 }
 
-/* All panels of f32, piece after piece. */
-static float *panels_of(const struct product *p, const struct tn_kernels *kernels)
+/* Piece after piece; to bf16 in two parts. */
+static void pack_piece(const struct product *p, const struct tn_kernels *kernels, size_t first,
+                       size_t depth)
 {
-    float *const panels = take(p->width * p->k, sizeof *panels);
+    const size_t cut = depth / 2, ends[2] = {cut, depth};
+    const float *const weights = p->weights + first * p->n;
+    float *const panels = take(p->width * depth, sizeof *panels);
 
-    for (size_t l = 0; l < p->k; l += p->piece)
-        kernels->pack(panels + l * p->width, true, p->weights + l * p->n, (ptrdiff_t)p->n, true,
-                      p->n, tn_min(p->piece, p->k - l));
-    return panels;
+    if (!p->bf16)
+        kernels->pack((float *)p->b.at + first * p->width, true, weights, (ptrdiff_t)p->n, true,
+                      p->n, depth);
+    for (size_t i = 0, from = 0; p->bf16 && i < 2; from = ends[i++]) {
+        if (from == ends[i])
+            continue;
+        kernels->pack(panels, true, weights + from * p->n, (ptrdiff_t)p->n, true, p->n,
+                      ends[i] - from);
+        kernels->narrow_panels((uint16_t *)p->b.at + first * p->width, panels, p->n, depth,
+                               from, ends[i] - from);
+    }
+    free(panels);
 }
 
 static void pack_weights(struct product *p, const struct tn_kernels *kernels)
 {
-    float *const panels = panels_of(p, kernels);
-
-    if (p->bf16)
-        kernels->narrow_panel(p->b.at, panels, p->width / tn_panel_size(kernels, true) * p->k);
-    else
-        memcpy(p->b.at, panels, p->width * p->k * sizeof *panels);
-    free(panels);
+    for (size_t l = 0; l < p->k; l += p->piece)
+        pack_piece(p, kernels, l, tn_min(p->piece, p->k - l));
     for (size_t i = 0; p->bf16 && i < p->n * p->k; i++)
         p->weights[i] = tn_bf16_to_f32(tn_bf16_from_f32(p->weights[i]));
 }
@@ -319,7 +325,7 @@ static void panels_are_rounded_to_bf16(void **state)
             struct fenced y = fence(n * sizeof(uint16_t), steps % 2);
 
             draw(x.at, n, &random);
-            kernels->narrow_panel(y.at, x.at, steps);
+            kernels->narrow_panels(y.at, x.at, 2 * lanes, steps, 0, steps);
             for (size_t e = 0; e < n; e++) {
                 const size_t step = e / (2 * lanes), col = e % (2 * lanes);
                 const size_t at = step * 2 * lanes + 2 * (col % lanes) + col / lanes;

@@ -108,8 +108,6 @@ static float *packed(const struct packed_case *c, bool of_b)
         panels[i] = NAN;
     c->kernels->pack(panels, of_b, of_b ? c->b.at : c->a.at, (ptrdiff_t)(across ? items : c->k),
                      across, items, c->k);
-    for (size_t i = 0; i < floats; i++) /* also what no item fills is multiplied */
-        assert_true(isfinite(panels[i]));
     return panels;
 }
 

@@ -22,6 +22,7 @@
 /* Loads have a mask, of which a window at 8 - n is the one for the first n lanes. Stores have
  * one too, but some processors take a dozen cycles and more for them. */
 static const int first_lanes[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+#define MASK_FIRST(n) ((const void *)(first_lanes + 8 - (n)))
 
 /* The last four of the first n lanes, 4 <= n: a window at n - 4. */
 static const int lanes_from[12] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -29,7 +30,7 @@ static const int lanes_from[12] = {0, 1, 2, 3, 4, 5, 6, 7};
 static inline __attribute__((always_inline)) __m256 load_first(const float *p, size_t n,
                                                                __m256 fill)
 {
-    const __m256i mask = _mm256_loadu_si256((const void *)(first_lanes + 8 - n));
+    const __m256i mask = _mm256_loadu_si256(MASK_FIRST(n));
 
     return _mm256_blendv_ps(fill, _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask));
 }
@@ -104,6 +105,7 @@ static inline __attribute__((always_inline)) void store_first_halves(void *p, __
 #define LOAD_HALVES_TAIL(p, n) load_first_halves(p, n)
 #define STORE_HALVES_TAIL(p, v, n) store_first_halves(p, (__m128i)(v), n)
 #define LOAD_TAIL(p, n, fill) load_first(p, n, fill)
+#define LOAD_TAIL_ZERO(p, n) _mm256_maskload_ps(p, _mm256_loadu_si256(MASK_FIRST(n)))
 #define STORE_TAIL(p, v, n) store_first(p, v, n)
 #define MADD(a, b) (ivec) _mm256_madd_epi16((__m256i)(a), (__m256i)(b))
 #include "kernel/kernel_body.h"

@@ -11,6 +11,7 @@
 #define ONLY_NARROW
 #define LANES 4
 #define PRODUCT_ROWS 4
+#define PANEL_ROWS 6
 #define RECUR_STEPS 3
 #define LARGER(a, b) _mm_max_ps(a, b)
 #define SMALLER(a, b) _mm_min_ps(a, b)

@@ -19,6 +19,7 @@
 #define SMALLER(a, b) _mm512_min_ps(a, b)
 #define STREAM(p, v) _mm512_stream_ps(p, v)
 #define STREAMED() _mm_sfence()
+#define FULL_MASKS
 #define FIRST(n) ((__mmask16)((1u << (n)) - 1))
 #define LOAD_TAIL(p, n, fill) _mm512_mask_loadu_ps(fill, FIRST(n), p)
 #define STORE_TAIL(p, v, n) _mm512_mask_storeu_ps(p, FIRST(n), v)

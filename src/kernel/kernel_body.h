@@ -13,9 +13,11 @@
  *                    where one is NaN
  *   STREAM, STREAMED  optional: a store past the cache, and what orders such stores
  *   LOAD_TAIL, STORE_TAIL  optional: the first n < LANES floats at p by a mask
+ *   LOAD_TAIL_ZERO  optional: the same with zeros in the other lanes
+ *   FULL_MASKS    optional: these are single instructions
  *   JOIN_QUADS    optional: eight floats of two times four
- *   NARROWER      optional: a table of half as many lanes, for rows that fit into one of its
- *                 vectors (kernel_body_narrow.h)
+ *   NARROWER      optional: a table of half as many lanes and as many PANEL_ROWS, for rows
+ *                 that it has fewer empty lanes for (kernel_body_narrow.h)
  *   CTC_NARROW    optional: the most labels that go there, too
  *   ONLY_NARROW   optional: this is such a table; it has nothing but what they need
  *   MADD          optional: sums of pairs of products of 16-bit numbers
@@ -144,9 +146,14 @@ FORCE_INLINE void store_lanes(float *p, vec v, size_t n)
 #endif
 #endif
 
+#ifndef LOAD_TAIL_ZERO
+#define LOAD_TAIL_ZERO(p, n) LOAD_TAIL(p, n, splat(0.0f))
+#endif
+
+/* `fill` is a constant where it is inlined. */
 FORCE_INLINE vec load_tail(const float *p, size_t n, float fill)
 {
-    return LOAD_TAIL(p, n, splat(fill));
+    return fill == 0.0f ? LOAD_TAIL_ZERO(p, n) : LOAD_TAIL(p, n, splat(fill));
 }
 
 FORCE_INLINE void store_tail(float *p, vec v, size_t n)
@@ -155,9 +162,20 @@ FORCE_INLINE void store_tail(float *p, vec v, size_t n)
 }
 
 /* Rows of `width` floats end with width % LANES that do not fill a vector: REST in `call`,
- * which is the same for all rows, so that a mask is made once. Without masks tails are read by
- * branches; then there is a loop for each number, in which the compiler knows it. */
+ * which is the same for all rows, so that a mask is made once. Where tails take branches, there
+ * is a loop for each number, in which the compiler knows it. */
+#define CASE_REST(rest, call)                                                                  \
+    case rest: {                                                                               \
+        enum { REST = rest };                                                                  \
+        call;                                                                                  \
+    } break;
+#if LANES <= 8 && !defined(FULL_MASKS)
 #if LANES == 4
+#define MORE_RESTS(call)
+#else
+#define MORE_RESTS(call)                                                                       \
+    CASE_REST(4, call) CASE_REST(5, call) CASE_REST(6, call) CASE_REST(7, call)
+#endif
 #define BY_REST(width, call)                                                                   \
     do                                                                                         \
         switch ((width) % LANES) {                                                             \
@@ -165,19 +183,20 @@ FORCE_INLINE void store_tail(float *p, vec v, size_t n)
             CASE_REST(1, call)                                                                 \
             CASE_REST(2, call)                                                                 \
             CASE_REST(3, call)                                                                 \
+            MORE_RESTS(call)                                                                   \
         }                                                                                      \
     while (0)
-#define CASE_REST(rest, call)                                                                  \
-    case rest: {                                                                               \
-        enum { REST = rest };                                                                  \
-        call;                                                                                  \
-    } break;
 #else
 #define BY_REST(width, call)                                                                   \
-    do {                                                                                       \
-        const size_t REST = (width) % LANES;                                                   \
-        call;                                                                                  \
-    } while (0)
+    do                                                                                         \
+        switch ((width) % LANES) {                                                             \
+            CASE_REST(0, call)                                                                 \
+        default: {                                                                             \
+            const size_t REST = (width) % LANES;                                               \
+            call;                                                                              \
+        }                                                                                      \
+        }                                                                                      \
+    while (0)
 #endif
 
 /* The next floats of a row of which n are left, 0 < n; lanes past its end are 0. */
@@ -405,8 +424,8 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_ctc.h"
 #include "kernel/kernel_body_lstm.h"
 #include "kernel/kernel_body_update.h"
-#ifndef ONLY_NARROW
 #include "kernel/kernel_body_packed.h"
+#ifndef ONLY_NARROW
 
 /* ---- int8 --------------------------------------------------------------- */
 
@@ -525,11 +544,11 @@ const struct tn_kernels TN_TABLE = {
 #else
     .least = LANES,
 #endif
-#ifndef ONLY_NARROW
     .panel_rows = PANEL_ROWS,
-    .pack = pack,
-    .narrow_panel = narrow_panel,
-    .product_packed = product_packed,
+    .pack = ANY(pack),
+    .narrow_panels = ANY(narrow_panels),
+    .product_packed = ANY(product_packed),
+#ifndef ONLY_NARROW
     .quantise = quantise,
     .product_int8 = product_int8,
     .burn = burn,
@@ -541,7 +560,7 @@ const struct tn_kernels TN_TABLE = {
     .transpose = transpose,
     .dot = dot,
     .max = max,
-    .scale = ANY(scale),
+    .scale = scale,
     .axpy = axpy,
     .exp_sum = exp_sum,
     .elu1 = ANY(elu1),
@@ -561,7 +580,7 @@ const struct tn_kernels TN_TABLE = {
     .relu_slope = relu_slope,
     .gelu = gelu,
     .gelu_slope = gelu_slope,
-    .dropout = dropout,
+    .dropout = ANY(dropout),
     .logistics = ANY(logistics),
     .lstm = ANY(lstm),
     .lstm_slope = ANY(lstm_slope),

@@ -57,16 +57,19 @@ FORCE_INLINE size_t panel_first(struct panel_cut cut, size_t panel)
 /* ---- packing ------------------------------------------------------------ */
 
 /* The next `depth` rows of one panel. Items lie side by side: a panel's row is a piece of a row
- * of x, of which n floats are left. */
+ * of x, of which n floats are left. Vectors without an item are not read. */
 FORCE_INLINE void pack_across_panel(float *panel, size_t width, const float *x, ptrdiff_t ld,
                                     size_t n, size_t depth)
 {
+    const size_t whole = n < width ? n / LANES * LANES : width,
+                 rest = n < width ? n % LANES : 0;
+
     for (size_t p = 0; p < depth; p++, panel += width, x += ld) {
         __builtin_prefetch(x + ROWS_AHEAD * ld);
-        for (size_t i = 0; i < width; i += LANES)
-            store(panel + i, n >= i + LANES ? load(x + i)
-                             : n > i        ? load_tail(x + i, n - i, 0.0f)
-                                            : splat(0.0f));
+        for (size_t i = 0; i < whole; i += LANES)
+            store(panel + i, load(x + i));
+        if (rest)
+            store(panel + whole, load_tail(x + whole, rest, 0.0f));
     }
 }
 
@@ -115,7 +118,7 @@ FORCE_INLINE void pack_along(float *panels, struct panel_cut cut, size_t width, 
 
         for (size_t i = 0; i < some; i += SQUARE)
             pack_along_square(panels + i, width, from + (ptrdiff_t)i * ld, ld, some - i, k);
-        for (size_t i = (some + SQUARE - 1) / SQUARE * SQUARE; i < width; i += SQUARE)
+        for (size_t i = (some + SQUARE - 1) / SQUARE * SQUARE; i % LANES > 0; i += SQUARE)
             for (size_t p = 0; p < k; p++)
                 memset(panels + p * width + i, 0, SQUARE * sizeof(float));
     }
@@ -173,10 +176,22 @@ FORCE_INLINE void ask(struct asking *asking)
 
 typedef uint32_t uvec_anywhere __attribute__((vector_size(4 * LANES), aligned(2), may_alias));
 
-static void narrow_panel(uint16_t *y, const float *x, size_t steps)
+FORCE_INLINE void narrow_panel(uint16_t *y, const float *x, size_t n, size_t steps)
 {
-    for (; steps > 0; steps--, x += B_WIDTH, y += B_WIDTH)
-        *(uvec_anywhere *)y = narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16;
+    for (; steps > 0; steps--, x += B_WIDTH, y += B_WIDTH) {
+        uvec both = narrow_bits(load(x));
+
+        if (n > LANES)
+            both |= narrow_bits(load(x + LANES)) << 16;
+        *(uvec_anywhere *)y = both;
+    }
+}
+
+static void narrow_panels(uint16_t *y, const float *x, size_t n, size_t k, size_t from,
+                          size_t steps)
+{
+    for (size_t col = 0; col < n; col += B_WIDTH)
+        narrow_panel(y + col * k + from * B_WIDTH, x + col * steps, n - col, steps);
 }
 
 /* The two vectors at element `at` of b, or the first of them. */

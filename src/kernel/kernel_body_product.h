@@ -347,6 +347,15 @@ FORCE_INLINE void transpose_rows(float *out, ptrdiff_t ldo, const float *in, ptr
         transpose_some(out, ldo, row, 0, 1, rows);
 }
 
+/* Fewer than four, all there are. */
+FORCE_INLINE void transpose_few(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi,
+                                ptrdiff_t cols, int rows)
+{
+    for (ptrdiff_t j = 0; j < cols; j++, out += ldo)
+        for (int k = 0; k < rows; k++)
+            out[k] = in[k * ldi + j];
+}
+
 static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi, size_t rows,
                       size_t cols)
 {
@@ -359,8 +368,10 @@ static void transpose(float *out, ptrdiff_t ldo, const float *in, ptrdiff_t ldi,
         transpose_rows(out + i, ldo, in + i * ldi, ldi, n, FOUR);
     if (m > FOUR && i < m)
         transpose_rows(out + m - FOUR, ldo, in + (m - FOUR) * ldi, ldi, n, FOUR);
-    else
-        for (ptrdiff_t j = 0; j < n && i < m; j++)
-            for (ptrdiff_t k = i; k < m; k++)
-                out[j * ldo + k] = in[k * ldi + j];
+    else if (m - i == 3)
+        transpose_few(out + i, ldo, in + i * ldi, ldi, n, 3);
+    else if (m - i == 2)
+        transpose_few(out + i, ldo, in + i * ldi, ldi, n, 2);
+    else if (m - i == 1)
+        transpose_few(out + i, ldo, in + i * ldi, ldi, n, 1);
 }

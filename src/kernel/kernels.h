@@ -59,7 +59,7 @@ struct tn_update {
 };
 
 /* c (m x n) = a b + bias + c, then zero where that is negative; each of the last three is
- * optional. b is packed by pack(), and rounded by narrow_panel() if bf16. a is packed too or,
+ * optional. b is packed by pack(), and rounded by narrow_panels() if bf16. a is packed too or,
  * if lda is not 0, read in place: k floats of each row, rows lda apart, which is for few rows.
  */
 struct tn_panels {
@@ -119,16 +119,19 @@ struct tn_kernels {
 
     /* The same from operands packed into panels: of `panel_rows` rows of a or of two vectors of
      * columns of b. An element of c is one sum from zero, multiply-add by multiply-add,
-     * whatever rows and columns are beside it. A panel holds k rows of floats, a multiple of
-     * the vector apart (tn_panel_width), all of which pack() writes; for what a last panel
-     * lacks it chooses numbers, and what they give is dropped.
+     * whatever rows and columns are beside it. A panel holds k rows of floats, at most
+     * tn_panel_width() apart. How a last panel that is not full lies there is the table's own
+     * affair; what its vectors lack is zero, and what that gives is dropped.
      *
      * pack: n rows of a, or columns of b, into panels. Those lie `ld` floats apart and run
      * along k, or, if `across`, lie side by side while k runs in steps of ld. */
     size_t panel_rows;
     void (*pack)(float *panels, bool of_b, const float *x, ptrdiff_t ld, bool across, size_t n,
                  size_t k);
-    void (*narrow_panel)(uint16_t *y, const float *x, size_t steps); /* of b, to bf16 */
+
+    /* Some steps of the panels y of n columns of b and k steps, to bf16; x is packed alone. */
+    void (*narrow_panels)(uint16_t *y, const float *x, size_t n, size_t k, size_t from,
+                          size_t steps);
     void (*product_packed)(const struct tn_panels *panels);
 
     /* The same with packed weights in int8 (int8.h). quantise: m rows of k inputs, into rows

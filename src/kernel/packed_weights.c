@@ -79,15 +79,15 @@ static void pack_panel_bf16(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_packed_panel panel = tn_packed_panel_at(job->plan, index);
-    const size_t wide = tn_panel_size(job->plan->host->kernels, true);
     float wide_steps[STEPS * 2 * TN_LANES_MOST];
-    uint16_t *to = (uint16_t *)job->packed + panel.at;
+    uint16_t *const to = (uint16_t *)job->packed + panel.at;
 
     (void)thread;
-    for (size_t done = 0, steps; done < panel.depth; done += steps, to += steps * wide) {
+    for (size_t done = 0, steps; done < panel.depth; done += steps) {
         steps = tn_min(STEPS, panel.depth - done);
         pack_steps(job, wide_steps, &panel, panel.p + done, steps);
-        job->plan->host->kernels->narrow_panel(to, wide_steps, steps);
+        job->plan->host->kernels->narrow_panels(to, wide_steps, panel.cols, panel.depth, done,
+                                                steps);
     }
 }
 
