@@ -8,7 +8,7 @@
 #include "support/program.h"
 
 #include "curve.h"
-#include "train/training_log.h"
+#include "train/training.h"
 
 static void check_resume(const char *path, size_t size)
 {

@@ -7,7 +7,7 @@
 #include "file/file_bytes.h"
 #include "support/folder.h"
 #include "support/lesson.h"
-#include "train/training_folder.h"
+#include "train/training.h"
 
 enum { VALIDATIONS = 6, ATTEMPTS = 10 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _DEFAULT_SOURCE /* flock() */
 
-#include "train/training_folder.h"
+#include "train/training.h"
 
 #include <dirent.h>
 #include <errno.h>

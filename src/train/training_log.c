@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 
-#include "train/training_log.h"
+#include "train/training.h"
 
 #include <errno.h>
 #include <fcntl.h>
