@@ -40,6 +40,18 @@ void tn_release(const tarn_allocator *allocator, void *memory)
         free(memory);
 }
 
+void *tn_grow(void *array, size_t *room, size_t count, size_t size)
+{
+    if (count < *room)
+        return array;
+    const size_t wanted = 2 * *room + 64;
+    void *const grown = realloc(array, wanted * size);
+
+    if (grown)
+        *room = wanted;
+    return grown;
+}
+
 tarn_status tn_allocator_check(const tarn_allocator *allocator, tarn_error *err)
 {
     if (allocator && (!allocator->allocate || !allocator->release))

@@ -24,6 +24,10 @@ tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes);
 void tn_release(const tarn_allocator *allocator, void *memory);
 
+/* An array of the system's memory with room for more than `count` elements of `size` bytes;
+ * NULL, and the array stays as it was: there is no memory. */
+void *tn_grow(void *array, size_t *room, size_t count, size_t size);
+
 /* Refuses a caller's allocator that is incomplete; NULL is not. */
 tarn_status tn_allocator_check(const tarn_allocator *allocator, tarn_error *err);
 

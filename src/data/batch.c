@@ -57,20 +57,13 @@ void tn_batch_random(struct tn_random *random, uint64_t seed, enum tn_split spli
  * fewer. */
 enum { ROUNDS = 6 }; /* 4 make a good permutation of a good f; half-words here may be a bit */
 
-static uint64_t mix(uint64_t z)
-{
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 static uint64_t permute(uint64_t key, unsigned half, uint64_t x)
 {
     const uint64_t mask = (UINT64_C(1) << half) - 1;
     uint64_t left = x >> half, right = x & mask;
 
     for (uint64_t round = 1; round <= ROUNDS; round++) {
-        const uint64_t next = left ^ (mix(mix(key + round) + right) & mask);
+        const uint64_t next = left ^ (tn_random_mix(tn_random_mix(key + round) + right) & mask);
 
         left = right;
         right = next;

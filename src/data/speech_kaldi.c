@@ -161,8 +161,8 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
     struct tn_utterance row = {.file = folder->text.path, .line = text->key.number};
 
     row.audio = tn_speech_path(list, folder->path, path.text, path.length);
-    row.speaker = who ? tn_speech_text(list, who->text, who->length) : "";
-    row.transcript = tn_speech_text(list, text->value.text, text->value.length);
+    row.speaker = who ? tn_texts_copy(&list->texts, who->text, who->length) : "";
+    row.transcript = tn_texts_copy(&list->texts, text->value.text, text->value.length);
     return tn_speech_list_add(list, &row, err);
 }
 

@@ -49,11 +49,6 @@ tarn_status tn_speech_format_of(const struct tn_speech_format **format, const ch
 
 /* ---- Texts -------------------------------------------------------------- */
 
-const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length)
-{
-    return tn_texts_copy(&list->texts, text, length);
-}
-
 const char *tn_speech_path(struct tn_speech_list *list, const char *folder, const char *name,
                            size_t length)
 {
@@ -142,19 +137,6 @@ void tn_speech_list_free(struct tn_speech_list *list)
     *list = (struct tn_speech_list){0};
 }
 
-/* One more of `size` bytes; NULL if there is no memory. */
-static void *grow(void *array, size_t count, size_t *room, size_t size)
-{
-    if (count < *room)
-        return array;
-    const size_t wanted = 2 * *room + 64;
-    void *const larger = realloc(array, wanted * size);
-
-    if (larger)
-        *room = wanted;
-    return larger;
-}
-
 static tarn_status no_memory(const struct tn_speech_list *list, tarn_error *err)
 {
     return tn_fail(err, TARN_ENOMEM, "not enough memory for a list of %zu utterances",
@@ -184,7 +166,7 @@ tarn_status tn_speech_list_skip(struct tn_speech_list *list, const char *file, s
     if (list->strict)
         return tn_speech_fail(err, TARN_EFORMAT, file, line, skipped.reason);
     struct tn_skipped *const all =
-        grow(list->skipped, list->skipped_count, &list->skipped_room, sizeof skipped);
+        tn_grow(list->skipped, &list->skipped_room, list->skipped_count, sizeof skipped);
 
     if (!all)
         return no_memory(list, err);
@@ -201,7 +183,7 @@ static const char *copy_trimmed(struct tn_speech_list *list, const char *text)
     text += strspn(text, space);
     for (length = strlen(text); length > 0 && strchr(space, text[length - 1]);)
         length--;
-    return tn_speech_text(list, text, length);
+    return tn_texts_copy(&list->texts, text, length);
 }
 
 tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,
@@ -213,7 +195,7 @@ tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utte
         return tn_speech_list_skip(list, row->file, row->line, err,
                                    "the transcript is not UTF-8");
     struct tn_utterance *const all =
-        grow(list->utterance, list->count, &list->room, sizeof *all);
+        tn_grow(list->utterance, &list->room, list->count, sizeof *all);
 
     if (!all)
         return no_memory(list, err);

@@ -40,9 +40,6 @@ struct tn_speech_list {
 /* To be called also after a failure. Leaves it empty. */
 void tn_speech_list_free(struct tn_speech_list *list);
 
-/* A copy of `length` bytes that lives as long as the list; NULL if there is no memory. */
-const char *tn_speech_text(struct tn_speech_list *list, const char *text, size_t length);
-
 /* Copies the transcript; the other texts must live as long as the list. One that is NULL means
  * that there was no memory for it. A transcript that is not UTF-8 is skipped. */
 tarn_status tn_speech_list_add(struct tn_speech_list *list, const struct tn_utterance *row,

@@ -110,7 +110,7 @@ static const char *speaker_of(struct tn_speech_list *list, const char *path)
 
     while (start && start > path && start[-1] != '/')
         start--;
-    return end ? tn_speech_text(list, start, (size_t)(end - start)) : "";
+    return end ? tn_texts_copy(&list->texts, start, (size_t)(end - start)) : "";
 }
 
 static bool is_number(const struct tn_line *word)
@@ -175,7 +175,7 @@ static tarn_status list_one(void *context, const char *path, tarn_error *err)
     static const char *const text_ends[] = {".txt", ".TXT", NULL};
     const struct listing *const listing = context;
     struct tn_speech_list *const list = listing->list;
-    struct tn_utterance row = {.file = tn_speech_text(list, path, strlen(path)),
+    struct tn_utterance row = {.file = tn_texts_copy(&list->texts, path, strlen(path)),
                                .speaker = speaker_of(list, path)};
     struct tn_bytes bytes;
     tarn_error why;

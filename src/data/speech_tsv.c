@@ -69,9 +69,10 @@ static tarn_status add_row(struct tn_speech_list *list, const struct tn_line fie
 
     row.audio = tn_speech_path(list, folder, field[AUDIO].text, field[AUDIO].length);
     row.speaker = field[SPEAKER].text
-                      ? tn_speech_text(list, field[SPEAKER].text, field[SPEAKER].length)
+                      ? tn_texts_copy(&list->texts, field[SPEAKER].text, field[SPEAKER].length)
                       : "";
-    row.transcript = tn_speech_text(list, field[TRANSCRIPT].text, field[TRANSCRIPT].length);
+    row.transcript =
+        tn_texts_copy(&list->texts, field[TRANSCRIPT].text, field[TRANSCRIPT].length);
     return tn_speech_list_add(list, &row, err);
 }
 

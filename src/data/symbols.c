@@ -65,18 +65,12 @@ bool tn_symbol_next(const char **at, const char **symbol, size_t *length,
                                  : next_word(at, symbol, length);
 }
 
-/* Spaces before the first character are none. */
-static const char *start_of(const char *transcript)
-{
-    return skip_spaces(transcript);
-}
-
 size_t tn_symbol_count(const char *transcript, enum tn_symbol_kind kind)
 {
     const char *symbol;
     size_t length, count = 0;
 
-    for (transcript = start_of(transcript);
+    for (transcript = skip_spaces(transcript);
          tn_symbol_next(&transcript, &symbol, &length, kind);)
         count++;
     return count;
@@ -170,7 +164,7 @@ tarn_status tn_symbols_number(const struct tn_symbols *symbols, int32_t *numbers
     const char *symbol;
     size_t length;
 
-    for (transcript = start_of(transcript);
+    for (transcript = skip_spaces(transcript);
          tn_symbol_next(&transcript, &symbol, &length, kind);)
         if (!tn_symbols_find(symbols, numbers++, symbol, length))
             return tn_fail(err, TARN_EUNKNOWN,

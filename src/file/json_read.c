@@ -58,18 +58,14 @@ static bool takes(struct parser *p, const char *word)
 static size_t add(struct parser *p, enum tn_json_kind kind)
 {
     struct tn_json *const json = p->json;
+    struct tn_json_value *const root =
+        tn_grow(json->root, &json->room, json->count, sizeof *root);
 
-    if (json->count == json->room) {
-        const size_t room = 2 * json->room + 16;
-        struct tn_json_value *const root = realloc(json->root, room * sizeof *root);
-
-        if (!root) {
-            refuse_as(p, TARN_ENOMEM, "not enough memory for its values");
-            return SIZE_MAX;
-        }
-        json->root = root;
-        json->room = room;
+    if (!root) {
+        refuse_as(p, TARN_ENOMEM, "not enough memory for its values");
+        return SIZE_MAX;
     }
+    json->root = root;
     json->root[json->count] = (struct tn_json_value){.kind = kind, .span = 1};
     return json->count++;
 }

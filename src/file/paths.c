@@ -75,26 +75,15 @@ void tn_paths_free(struct tn_paths *paths)
     *paths = (struct tn_paths){0};
 }
 
-static bool make_room(struct tn_paths *paths)
-{
-    if (paths->count < paths->room)
-        return true;
-    const size_t room = 2 * paths->room + 16;
-    char **const path = realloc(paths->path, room * sizeof *path);
-
-    if (!path)
-        return false;
-    paths->path = path;
-    paths->room = room;
-    return true;
-}
-
 /* The first bytes of two texts, concatenated. */
 static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder_length,
                        const char *name, size_t length, tarn_error *err)
 {
-    char *const path = make_room(paths) ? malloc(folder_length + length + 1) : NULL;
+    char **const all = tn_grow(paths->path, &paths->room, paths->count, sizeof *all);
+    char *const path = all ? malloc(folder_length + length + 1) : NULL;
 
+    if (all)
+        paths->path = all;
     if (!path)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for the names of %zu files",
                        paths->count);

@@ -96,29 +96,17 @@ static tarn_status no_memory(const struct tn_tensor_list *list, tarn_error *err)
     return tn_fail_path(err, TARN_ENOMEM, list->path, "not enough memory for its tensors");
 }
 
-static tarn_status grow(struct tn_tensor_list *list, tarn_error *err)
-{
-    if (list->count < list->room)
-        return TARN_OK;
-    const size_t room = tn_max(64, 2 * list->room);
-    struct tn_safetensor *const grown = realloc(list->tensors, room * sizeof *grown);
-
-    if (!grown)
-        return no_memory(list, err);
-    list->tensors = grown;
-    list->room = room;
-    return TARN_OK;
-}
-
 tarn_status tn_tensor_list_add(struct tn_tensor_list *list, const struct tn_safetensor *tensor,
                                tarn_error *err)
 {
     struct tn_safetensor copy = *tensor;
     const char *const name = tensor->name;
-    const tarn_status status = grow(list, err);
+    struct tn_safetensor *const grown =
+        tn_grow(list->tensors, &list->room, list->count, sizeof *grown);
 
-    if (status != TARN_OK)
-        return status;
+    if (!grown)
+        return no_memory(list, err);
+    list->tensors = grown;
     if (*name == '\0' || strlen(name) > TN_SAFETENSOR_NAME)
         return refuse(list, name, "its name must have 1 to 512 bytes", err);
     if (!tn_safetensor_bytes(&copy.bytes, tensor))

@@ -2,6 +2,7 @@
 #include "task/task.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,29 @@ static tarn_status check(const struct tn_task_row *row, const struct tn_task_des
     return TARN_OK;
 }
 
+static void close_set(tarn_task *task)
+{
+    if (task->set && task->row->close)
+        task->row->close(task->set);
+    free(task->set);
+}
+
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
     struct tn_task_desc filled = *desc;
-    const tarn_status status = check(task->row, desc, err);
+    tarn_status status = check(task->row, desc, err);
 
+    if (status != TARN_OK)
+        return status;
+    task->set = calloc(1, task->row->set);
+    if (!task->set)
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for the data of task '%s'",
+                       task->row->about.name);
     if (filled.validation == 0.0)
         filled.validation = usual_validation;
-    return status == TARN_OK ? task->row->open(task, &filled, err) : status;
+    if ((status = task->row->open(task, &filled, err)) != TARN_OK)
+        close_set(task);
+    return status;
 }
 
 tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_task_desc *desc,
@@ -74,7 +90,7 @@ tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_t
         return status;
     *task = malloc(sizeof **task);
     if (!*task) {
-        made.row->close(made.set);
+        close_set(&made);
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a task");
     }
     **task = made;
@@ -84,13 +100,13 @@ tarn_status tn_task_create(tarn_task **task, const char *name, const struct tn_t
 void tarn_task_free(tarn_task *task)
 {
     if (task)
-        task->row->close(task->set);
+        close_set(task);
     free(task);
 }
 
 size_t tarn_task_symbols(const tarn_task *task)
 {
-    return task->row->symbols(task);
+    return task->row->symbols ? task->row->symbols(task) : task->row->symbol_count;
 }
 
 static tarn_status check_head(const tarn_task *task, const tarn_config *config, tarn_error *err)
@@ -139,7 +155,7 @@ tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_
 
 size_t tn_task_batches(const tarn_task *task, enum tn_split split, size_t B)
 {
-    return task->row->batches(task, split, B);
+    return task->row->batches ? task->row->batches(task, split, B) : 0;
 }
 
 tarn_status tn_task_note(const tarn_task *task, char **note, tarn_error *err)
@@ -157,11 +173,6 @@ bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_s
                   size_t b, tarn_skipped *skipped)
 {
     return task->row->lost && task->row->lost(task, batch, split, b, skipped);
-}
-
-const struct tn_metric *tn_task_metric(const tarn_task *task)
-{
-    return &task->row->metric;
 }
 
 tarn_status tarn_task_encode(const tarn_task *task, int32_t *symbols, size_t *count,
@@ -208,9 +219,11 @@ static bool read_symbol(int32_t *symbol, size_t most, const char *text, size_t l
     return *at > begin && value < most && (*at == length || is_blank(text[*at]));
 }
 
-tarn_status tn_numbers_encode(int32_t *symbols, size_t *count, const char *text, size_t length,
-                              size_t most, tarn_error *err)
+tarn_status tn_numbers_encode(const tarn_task *task, int32_t *symbols, size_t *count,
+                              const char *text, size_t length, tarn_error *err)
 {
+    const size_t most = tarn_task_symbols(task);
+
     for (size_t at = 0;;) {
         while (at < length && is_blank(text[at]))
             at++;
@@ -227,11 +240,17 @@ tarn_status tn_numbers_encode(int32_t *symbols, size_t *count, const char *text,
     }
 }
 
-size_t tn_number_decode(char *text, int32_t symbol)
+size_t tn_number_decode(const tarn_task *task, char *text, int32_t symbol)
 {
     char digits[TN_TASK_TEXT];
     const int length = snprintf(digits, sizeof digits, "%d ", symbol);
 
+    (void)task;
     memcpy(text, digits, (size_t)length);
     return (size_t)length;
+}
+
+double tn_bits_per_symbol(const tarn_score *sums)
+{
+    return sums->loss / sums->weight / log(2.0);
 }

@@ -67,13 +67,17 @@ struct tn_task_row {
     size_t frames;      /* floats of an input frame; 0: inputs are symbols */
     bool sequences;     /* targets are sequences, instead of one symbol for each position */
 
-    /* task->set from the desc, whose fields are filled in, and the options; and its end, which
-     * accepts NULL. Data that says more than they do is written to spec, options and N, so that
-     * a task of this spec is the same without the data. */
+    /* Fills task->set, `set` bytes of zeros, from the desc, whose fields are filled in, and the
+     * options; and its end, also after a failure. NULL: there is nothing to free in it. Data
+     * that says more than they do is written to spec, options and N, so that a task of this
+     * spec is the same without the data. */
+    size_t set;
     tarn_status (*open)(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err);
     void (*close)(void *set);
 
-    /* Inputs and targets are 0 .. symbols - 1. This, encode and decode use no set. */
+    /* Inputs and targets are 0 .. symbols - 1: always as many, or by the options. The latter,
+     * encode and decode use no set. */
+    size_t symbol_count;
     size_t (*symbols)(const tarn_task *task);
 
     /* A batch of B laid out, twice: see tn_arena. NULL: tn_batch_take(). */
@@ -82,7 +86,7 @@ struct tn_task_row {
     tarn_status (*fill)(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err);
 
-    /* Batches of B that make an epoch of training, or an evaluation; 0: there is no end of
+    /* Batches of B that make an epoch of training, or an evaluation. NULL: there is no end of
      * them. */
     size_t (*batches)(const tarn_task *task, enum tn_split split, size_t B);
 
@@ -142,6 +146,7 @@ void tn_task_take(const tarn_task *task, struct tn_batch *batch, size_t B,
 tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                          uint64_t index, tarn_error *err);
 
+/* 0: there is no end of them. */
 size_t tn_task_batches(const tarn_task *task, enum tn_split split, size_t B);
 
 /* *note is NULL where the task has none; free() it. */
@@ -150,15 +155,15 @@ bool tn_task_skipped(const tarn_task *task, size_t index, tarn_skipped *skipped)
 bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                   size_t b, tarn_skipped *skipped);
 
-const struct tn_metric *tn_task_metric(const tarn_task *task);
-
 /* ---- For rows: symbols that look like numbers, each with a blank behind it -- */
 
-/* As tn_task_row.encode, for the symbols 0 .. most - 1; *count is 0 before. */
-tarn_status tn_numbers_encode(int32_t *symbols, size_t *count, const char *text, size_t length,
-                              size_t most, tarn_error *err);
+/* As encode and decode. */
+tarn_status tn_numbers_encode(const tarn_task *task, int32_t *symbols, size_t *count,
+                              const char *text, size_t length, tarn_error *err);
+size_t tn_number_decode(const tarn_task *task, char *text, int32_t symbol);
 
-/* As tn_task_row.decode. */
-size_t tn_number_decode(char *text, int32_t symbol);
+/* ---- For rows: the mean loss in bits ------------------------------------ */
+
+double tn_bits_per_symbol(const tarn_score *sums);
 
 #endif

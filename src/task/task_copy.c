@@ -3,8 +3,6 @@
  *
  * The metric is the fraction of counted positions that are predicted right. Symbols look like
  * numbers, each with a blank behind it: "3 1 4 0 ". */
-#include <stdlib.h>
-
 #include "data/copy_set.h"
 #include "task/task.h"
 
@@ -17,19 +15,7 @@ static size_t symbols(const tarn_task *task)
 
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
-    struct tn_copy_set set;
-    const tarn_status status =
-        tn_copy_set_init(&set, desc->length, symbols(task) - 1, desc->seed, err);
-
-    if (status != TARN_OK)
-        return status;
-    struct tn_copy_set *const kept = malloc(sizeof *kept);
-
-    if (!kept)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for the copy task");
-    *kept = set;
-    task->set = kept;
-    return TARN_OK;
+    return tn_copy_set_init(task->set, desc->length, symbols(task) - 1, desc->seed, err);
 }
 
 static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
@@ -40,29 +26,9 @@ static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_s
     return TARN_OK;
 }
 
-static size_t batches(const tarn_task *task, enum tn_split split, size_t B)
-{
-    (void)task;
-    (void)split;
-    (void)B;
-    return 0;
-}
-
 static double accuracy(const tarn_score *sums)
 {
     return sums->correct / sums->weight;
-}
-
-static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
-                          size_t length, tarn_error *err)
-{
-    return tn_numbers_encode(out, count, text, length, symbols(task), err);
-}
-
-static size_t decode(const tarn_task *task, char *text, int32_t symbol)
-{
-    (void)task;
-    return tn_number_decode(text, symbol);
 }
 
 /* The paper's, 4.1.1. */
@@ -86,11 +52,10 @@ const struct tn_task_row tn_task_copy = {
     .metric = {"accuracy", accuracy, false},
     .settings = settings,
     .preset = "copy-paper",
+    .set = sizeof(struct tn_copy_set),
     .open = open_set,
-    .close = free,
     .symbols = symbols,
     .fill = fill,
-    .batches = batches,
-    .encode = encode,
-    .decode = decode,
+    .encode = tn_numbers_encode,
+    .decode = tn_number_decode,
 };

@@ -8,9 +8,7 @@
  *
  * The size is an option of the task, so that a model's configuration knows it: whoever draws
  * from the model has no data. Where it is 0 it is as the data has it. */
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "comm/fingerprint.h"
 #include "data/image_set.h"
@@ -75,27 +73,19 @@ static void take_size(tarn_task *task, const struct tn_image_set *set)
 
 static void close_set(void *set)
 {
-    if (set)
-        tn_image_set_free(set);
-    free(set);
+    tn_image_set_free(set);
 }
 
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
-    struct tn_image_set *const set = calloc(1, sizeof *set);
+    struct tn_image_set *const set = task->set;
     tarn_status status;
 
-    if (!set)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for images");
     if ((status = tn_image_set_read(set, desc->data, desc->validation, desc->seed, NULL,
-                                    err)) != TARN_OK ||
-        (status = check_size(task, set, desc, err)) != TARN_OK) {
-        close_set(set);
-        return status;
-    }
-    take_size(task, set);
-    task->set = set;
-    return TARN_OK;
+                                    err)) == TARN_OK &&
+        (status = check_size(task, set, desc, err)) == TARN_OK)
+        take_size(task, set);
+    return status;
 }
 
 static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
@@ -121,32 +111,6 @@ static uint64_t hash(const tarn_task *task)
     const uint64_t training = tn_hash(bytes, set->part[0], set->count[0] * bytes);
 
     return tn_hash(training, set->part[1], set->count[1] * bytes);
-}
-
-static double bits_per_dim(const tarn_score *sums)
-{
-    return sums->loss / sums->weight / log(2.0);
-}
-
-/* ---- Symbols ------------------------------------------------------------ */
-
-static size_t symbols(const tarn_task *task)
-{
-    (void)task;
-    return TN_IMAGE_SYMBOLS;
-}
-
-static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
-                          size_t length, tarn_error *err)
-{
-    (void)task;
-    return tn_numbers_encode(out, count, text, length, TN_IMAGE_SYMBOLS, err);
-}
-
-static size_t decode(const tarn_task *task, char *text, int32_t symbol)
-{
-    (void)task;
-    return tn_number_decode(text, symbol);
 }
 
 /* ---- The row ------------------------------------------------------------ */
@@ -179,17 +143,18 @@ const struct tn_task_row tn_task_image = {
               }},
     .reads_data = true,
     .has_length = true,
-    .metric = {"bits_per_dim", bits_per_dim, false},
+    .metric = {"bits_per_dim", tn_bits_per_symbol, false},
     .settings = settings,
     .preset = "small",
     .head = "logistic",
+    .set = sizeof(struct tn_image_set),
     .open = open_set,
     .close = close_set,
-    .symbols = symbols,
+    .symbol_count = TN_IMAGE_SYMBOLS,
     .fill = fill,
     .batches = batches,
     .hash = hash,
-    .encode = encode,
-    .decode = decode,
+    .encode = tn_numbers_encode,
+    .decode = tn_number_decode,
     .image = image,
 };

@@ -7,7 +7,6 @@
  * data: how many symbols there are is an option of the task, so that a model's configuration
  * knows it, and which they are is in the model's note (speech_profile.h). */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "comm/fingerprint.h"
@@ -67,9 +66,7 @@ static struct tn_speech_settings settings_of(const tarn_task *task,
 
 static void close_set(void *set)
 {
-    if (set)
-        tn_speech_set_free(set);
-    free(set);
+    tn_speech_set_free(set);
 }
 
 static size_t longest(const struct tn_speech_set *set)
@@ -135,19 +132,12 @@ static tarn_status read_set(struct tn_speech_set *set, const tarn_task *task,
 
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
-    struct tn_speech_set *const set = calloc(1, sizeof *set);
     tarn_status status;
 
-    if (!set)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for speech");
-    if ((status = read_set(set, task, desc, err)) != TARN_OK ||
-        (status = check_set(task, set, desc, err)) != TARN_OK ||
-        (status = take_size(task, set, err)) != TARN_OK) {
-        close_set(set);
+    if ((status = read_set(task->set, task, desc, err)) != TARN_OK ||
+        (status = check_set(task, task->set, desc, err)) != TARN_OK)
         return status;
-    }
-    task->set = set;
-    return TARN_OK;
+    return take_size(task, task->set, err);
 }
 
 static tarn_status note(const tarn_task *task, char **json, tarn_error *err)
@@ -298,6 +288,7 @@ const struct tn_task_row tn_task_speech = {
     .head = "ctc",
     .frames = TN_MEL_BANDS,
     .sequences = true,
+    .set = sizeof(struct tn_speech_set),
     .open = open_set,
     .close = close_set,
     .symbols = symbols,

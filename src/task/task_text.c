@@ -3,46 +3,29 @@
  *
  * The metric is the mean loss in bits, loss / ln 2, a byte. A symbol is a byte and looks like
  * one. */
-#include <math.h>
-#include <stdlib.h>
-
 #include "comm/fingerprint.h"
 #include "data/text_set.h"
 #include "task/task.h"
 
 static void close_set(void *set)
 {
-    if (set)
-        tn_text_set_free(set);
-    free(set);
+    tn_text_set_free(set);
 }
 
 static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, tarn_error *err)
 {
-    struct tn_text_set *const set = malloc(sizeof *set);
-
-    if (!set)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for text");
+    struct tn_text_set *const set = task->set;
     const tarn_status status = tn_text_set_read(set, desc->data, desc->length, desc->validation,
                                                 desc->seed, desc->strict, err);
 
-    if (status != TARN_OK) {
-        free(set);
-        return status;
-    }
-    if (desc->carry && !tn_text_set_carries(set, desc->batch)) {
-        const size_t bytes = set->training;
-
-        close_set(set);
+    set->carry = desc->carry;
+    if (status == TARN_OK && desc->carry && !tn_text_set_carries(set, desc->batch))
         return tn_fail(err, TARN_EINVAL,
                        "%s: has %zu bytes for training; expected more than %zu for %zu streams "
                        "of length %zu",
-                       tn_path_shown(desc->data), bytes, desc->batch * desc->length,
+                       tn_path_shown(desc->data), set->training, desc->batch * desc->length,
                        desc->batch, desc->length);
-    }
-    task->set = set;
-    set->carry = desc->carry;
-    return TARN_OK;
+    return status;
 }
 
 static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
@@ -53,12 +36,6 @@ static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
         return false;
     *out = (tarn_skipped){.file = set->skipped.path[index], .reason = tn_text_folder_reason};
     return true;
-}
-
-static size_t symbols(const tarn_task *task)
-{
-    (void)task;
-    return TN_TEXT_SYMBOLS;
 }
 
 static tarn_status fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
@@ -83,11 +60,6 @@ static uint64_t hash(const tarn_task *task)
     const struct tn_text_set *const set = task->set;
 
     return tn_hash(set->training, set->bytes.data, set->bytes.size);
-}
-
-static double bits_per_byte(const tarn_score *sums)
-{
-    return sums->loss / sums->weight / log(2.0);
 }
 
 static tarn_status encode(const tarn_task *task, int32_t *out, size_t *count, const char *text,
@@ -120,13 +92,14 @@ const struct tn_task_row tn_task_text = {
               tn_no_options},
     .reads_data = true,
     .carries = true,
-    .metric = {"bits_per_byte", bits_per_byte, false},
+    .metric = {"bits_per_byte", tn_bits_per_symbol, false},
     .settings = settings,
     .preset = "small",
+    .set = sizeof(struct tn_text_set),
     .open = open_set,
     .close = close_set,
     .skipped = skipped,
-    .symbols = symbols,
+    .symbol_count = TN_TEXT_SYMBOLS,
     .fill = fill,
     .batches = batches,
     .hash = hash,

@@ -75,7 +75,7 @@ tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validat
                         const struct tn_sequence_score *sequences, const tarn_comm *comm,
                         tarn_error *err)
 {
-    const struct tn_metric *const metric = tn_task_metric(loader->task);
+    const struct tn_metric *const metric = &loader->task->row->metric;
     const size_t batches = batch_count(loader, settings), size = tn_comm_size(comm);
     struct scored *const all = calloc(size, sizeof *all);
     const struct round round = {loader, longest, sequences, settings->batch / longest->B,

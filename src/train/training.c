@@ -46,7 +46,7 @@ static tarn_status postpone(struct tn_training_run *t, tarn_status status,
 /* What less is better of. */
 static double judged(const struct tn_training_run *t, const tarn_validation *now)
 {
-    return tn_task_metric(t->loader.task)->decides ? now->metric : now->loss;
+    return t->loader.task->row->metric.decides ? now->metric : now->loss;
 }
 
 /* What is remembered as the best is in its file. */
