@@ -2,12 +2,6 @@
 # SPDX-License-Identifier: MIT
 # tests/cli.sh PROGRAM - what the program answers: exit codes, messages, JSON, CSV.
 set -u
-tarn=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
 . "$(dirname "$0")/expect.sh"
 
 expect 0 '^tarn [0-9]' --version

@@ -3,33 +3,11 @@
 # tests/cli_data.sh PROGRAM - tarn data: the list, refusals, and a fetch from a server on this
 # machine; with TARN_DATA a whole set.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+. "$(dirname "$0")/expect.sh"
 server=$(cd "$(dirname "$0")" && pwd)/data_server.py
-folder=$(mktemp -d)
 cd "$folder" || exit 1
 trap 'exec 9>&-; cd /; rm -rf "$folder"' EXIT
-failed=0
 export no_proxy=127.0.0.1
-
-fail() {
-    echo "FAILED: $*"
-    failed=1
-}
-
-# expect CODE PATTERN ARGUMENT...: the exit code, and a pattern in what was printed.
-expect() {
-    code=$1
-    pattern=$2
-    shift 2
-    "$tarn" "$@" >out 2>err
-    got=$?
-    if [ $got -ne "$code" ] || ! cat out err | grep -q -e "$pattern"; then
-        fail "tarn $*"
-        echo "  exit code $got, expected $code and '$pattern'"
-        cat out err
-    fi
-}
 
 expect 0 'fetch  *download' data --help
 expect 0 '^cifar10  *photographs' data list

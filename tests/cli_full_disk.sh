@@ -18,10 +18,6 @@ if [ "${TARN_TEST_DISK:-}" = "" ]; then
     exit 77
 fi
 
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-out=$folder/out
-err=$folder/err
-failed=0
 . "$(dirname "$0")/expect.sh"
 cd "$folder" && mkdir empty disk && mount -t tmpfs -o size=1m tmpfs disk || exit 1
 path=$folder/empty # without gnuplot

@@ -3,12 +3,6 @@
 # tests/cli_generate.sh PROGRAM MAKE_MODELS TRAIN_COPY STREAM_TOKENS - tarn generate, eval and
 # inspect: what is right, and what every kind of wrong input is answered.
 set -u
-tarn=$1
-folder=$(mktemp -d)
-trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
 . "$(dirname "$0")/expect.sh"
 
 "$2" "$folder" || exit 1

@@ -3,15 +3,9 @@
 # tests/cli_image.sh PROGRAM MAKE_MODELS CHECK_COMPLETED - images: tarn train, eval, generate and
 # complete, and what wrong input is answered.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+. "$(dirname "$0")/expect.sh"
 make_models=$2
 check_completed=$3
-folder=$(mktemp -d)
-trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
-. "$(dirname "$0")/expect.sh"
 mkdir "$folder/empty" "$folder/models"
 path=$PATH
 "$make_models" "$folder/models" || exit 1

@@ -2,14 +2,8 @@
 # SPDX-License-Identifier: MIT
 # tests/cli_import.sh PROGRAM - models from PyTorch's files and into NumPy's, through the program.
 set -u
-tarn=$1
-vectors=$(dirname "$0")/vectors
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
 . "$(dirname "$0")/expect.sh"
+vectors=$(dirname "$0")/vectors
 
 same_weights() { # FILE FILE
     one=$("$tarn" inspect "$1" | grep fingerprint)

@@ -4,13 +4,6 @@
 # (support/attention_gated.c), which has a gate per head and position and a learned decay: one
 # file and one row are enough to train, resume, evaluate, inspect, generate and measure it.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=out
-err=err
-failed=0
 . "$(dirname "$0")/expect.sh"
 cd "$folder" || exit 1
 mkdir empty

@@ -3,14 +3,8 @@
 # tests/cli_models.sh PROGRAM - the models of models/: each loads, is small, does on a small input
 # what its page says, and generates or transcribes the same with any number of threads.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-models=$(cd "$(dirname "$0")/../models" && pwd)
-folder=$(mktemp -d)
-trap 'cd /; rm -rf "$folder"' EXIT
-out=out
-err=err
-failed=0
 . "$(dirname "$0")/expect.sh"
+models=$(cd "$(dirname "$0")/../models" && pwd)
 cd "$folder" || exit 1
 
 same() {

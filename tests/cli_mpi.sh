@@ -4,16 +4,9 @@
 # number of them, and what happens if one fails. Without the second argument the build has no MPI.
 # A number is how often a random one of two processes is killed, which takes a while.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+. "$(dirname "$0")/expect.sh"
 [ -n "${2:-}" ] || { echo "this build is without MPI" && exit 77; }
 command -v mpirun >/dev/null || { echo "mpirun is not installed" && exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=out
-err=err
-failed=0
-. "$(dirname "$0")/expect.sh"
 cd "$folder" || exit 1
 mkdir empty
 program=$tarn

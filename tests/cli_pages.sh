@@ -3,12 +3,6 @@
 # tests/cli_pages.sh PROGRAM - manual and completion have every command and option, and the
 # shells that are there understand what they are given.
 set -u
-tarn=$1
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
 . "$(dirname "$0")/expect.sh"
 
 # ---- Manual -------------------------------------------------------------------

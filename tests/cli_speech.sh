@@ -3,15 +3,9 @@
 # tests/cli_speech.sh PROGRAM MAKER - speech: a model learns tones, is stopped and resumed,
 # evaluated and used alone; and what becomes of data and files that are not as they should be.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-maker=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
-[ -x "$tarn" ] && [ -x "$maker" ] || { echo "no program $tarn or $maker" && exit 1; }
-folder=$(mktemp -d)
-trap 'cd /; rm -rf "$folder"' EXIT
-out=out
-err=err
-failed=0
 . "$(dirname "$0")/expect.sh"
+maker=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
+[ -x "$maker" ] || { echo "no program $maker" && exit 1; }
 cd "$folder" || exit 1
 mkdir empty
 path=$folder/empty # no gnuplot, which takes a while to start

@@ -3,15 +3,9 @@
 # tests/cli_terminal.sh PROGRAM MAKE_MODELS ON_TERMINAL - what the program does on terminals of
 # any width, with and without colours and UTF-8, and elsewhere.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+. "$(dirname "$0")/expect.sh"
 make_models=$2
 on_terminal=$3
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=$folder/out
-err=$folder/err
-failed=0
-. "$(dirname "$0")/expect.sh"
 "$make_models" "$folder" || exit 1
 unset NO_COLOR COLORTERM COLUMNS LC_ALL LC_CTYPE LANG
 

@@ -3,13 +3,6 @@
 # tests/cli_train.sh PROGRAM - tarn train: what it refuses, what it learns, and that stops, kills
 # and resumes change nothing.
 set -u
-tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
-[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-out=out
-err=err
-failed=0
 . "$(dirname "$0")/expect.sh"
 cd "$folder" || exit 1
 mkdir empty

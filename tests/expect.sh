@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: MIT
-# tests/expect.sh - sourced by the tests of the program, which set tarn, out, err and failed=0,
-# and may set path, the PATH that the program runs with.
+# tests/expect.sh - sourced by the tests of the program, whose first argument it is: $tarn. They
+# have a folder of their own, $folder, with what the program printed last, $out and $err, and end
+# with "exit $failed". They may set path, the PATH that the program runs with.
+
+tarn=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+[ -x "$tarn" ] || { echo "no program $tarn" && exit 1; }
+if [ -z "${folder:-}" ]; then
+    folder=$(mktemp -d)
+    trap 'cd /; chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
+fi
+out=$folder/out
+err=$folder/err
+failed=0
 
 fail() {
     echo "FAILED: $*"
