@@ -70,7 +70,7 @@ static void close_case(const struct bench_run *run, size_t index)
         run->bench->close(bench_case_at(run, index));
 }
 
-/* ---- Turns -------------------------------------------------------------- */
+/* ---- Rounds ------------------------------------------------------------- */
 
 /* The peak, again and again: the speed of a shared machine varies. */
 static void measure_peak(struct bench_run *run, double *measured)
@@ -95,10 +95,10 @@ static void show_progress(const struct bench_run *run, size_t index)
     progress_show();
 }
 
-static void take_turn(struct bench_run *run, size_t index)
+static void measure_case(struct bench_run *run, size_t index)
 {
     void *const one = bench_case_at(run, index);
-    const bool opens = run->bench->open_in_turn;
+    const bool opens = run->bench->open_one;
 
     show_progress(run, index);
     if (opens)
@@ -118,8 +118,8 @@ static bool is_enough(const struct bench_run *run)
             progress_seconds() > run->seconds_enough);
 }
 
-/* Cases from `first` to before `end` in turns. */
-static void take_turns(struct bench_run *run, size_t first, size_t end)
+/* Cases from `first` to before `end`, all in every round. */
+static void measure_rounds(struct bench_run *run, size_t first, size_t end)
 {
     double measured = -peak_every;
 
@@ -127,19 +127,19 @@ static void take_turns(struct bench_run *run, size_t first, size_t end)
     for (run->round = 0; !is_enough(run); run->round++) {
         measure_peak(run, &measured);
         for (size_t i = first; i < end; i++)
-            take_turn(run, i);
+            measure_case(run, i);
     }
     measure_peak(run, &measured);
 }
 
-/* Those that take turns are open together, unless a case is too large for that. */
+/* Those that alternate are open together, unless a case is too large for that. */
 static void run_together(struct bench_run *run, size_t first, size_t end)
 {
-    const bool opens = !run->bench->open_in_turn;
+    const bool opens = !run->bench->open_one;
 
     for (size_t i = first; opens && i < end; i++)
         open_case(run, i);
-    take_turns(run, first, end);
+    measure_rounds(run, first, end);
     for (size_t i = first; opens && i < end; i++)
         run->bench->report(run, bench_case_at(run, i));
     for (size_t i = first; opens && i < end; i++)

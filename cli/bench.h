@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.h - what all benchmarks share: cases that take turns in one process, beside the limits
+/* bench.h - what all benchmarks share: cases that alternate in one process, beside the limits
  * of the machine, and a report as a table, JSON, CSV and a plot.
  *
  * A benchmark is one file of cases: it lists them, runs one for a while when asked, and writes
@@ -53,15 +53,15 @@ struct bench_run {
     struct bench_options *options; /* their first member */
     void *cases;
     size_t count; /* of cases */
-    size_t round; /* the turn that it is, from 0 */
+    size_t round; /* of measurements, from 0 */
     void *shared; /* the benchmark's own, for all cases */
 
-    /* Set by list(): how often cases take turns, [options->repeat]; fewer turns, but at least
+    /* Set by list(): how many rounds, [options->repeat]; fewer, but at least
      * `rounds_least`, are enough after some seconds, if these are set. */
     size_t rounds, rounds_least;
     double seconds_enough;
     bool quiet;      /* set by list(): the benchmark prints its own table */
-    size_t together; /* consecutive cases that take turns and are open at a time; 0: all */
+    size_t together; /* consecutive cases that alternate and are open together; 0: all */
 
     char title[256]; /* set by list(), see bench_title() */
     char processor[128];
@@ -86,8 +86,8 @@ struct bench {
     size_t case_size;
     const char *note; /* a line below the title; NULL: none */
     struct bench_plot plot;
-    bool has_peak;     /* the multiply-add peak is measured */
-    bool open_in_turn; /* a case is open only during its turn: all would be too large */
+    bool has_peak; /* the multiply-add peak is measured */
+    bool open_one; /* a case is open only while it is measured: all would be too large */
 
     void (*list)(struct bench_run *run); /* makes run->cases by bench_cases() */
 
@@ -97,7 +97,7 @@ struct bench {
     void (*close)(void *one); /* not at the end of the program, which frees all */
 
     /* Writes the results down and hands them to bench_report(), when a case and all that it
-     * takes turns with have been measured. */
+     * alternates with have been measured. */
     void (*report)(const struct bench_run *run, const void *one);
 
     void (*conclude)(const struct bench_run *run); /* prints what is below the table */

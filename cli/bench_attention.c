@@ -369,7 +369,7 @@ const struct command bench_attention = {
                                 {"peak_bytes_per_sample", "peak memory per sample, MiB",
                                  1.0 / 1048576.0}}},
             .has_peak = true,
-            .open_in_turn = true,
+            .open_one = true,
             .list = list,
             .measure = measure,
             .report = report,

@@ -100,7 +100,7 @@ struct shared {
     char like[MODEL_PATH];       /* a file; "": a preset */
     tarn_model *models[METHODS]; /* NULL: not needed */
     size_t length;               /* bytes of an image */
-    size_t turns;                /* rounds in which the images are completed once */
+    size_t rounds;               /* in which the images are completed once */
 };
 
 struct image {
@@ -236,15 +236,15 @@ static void open_one(struct bench_run *run, void *one)
 /* ---- Measuring ---------------------------------------------------------- */
 
 /* As many as the method with the most pieces needs. */
-static void choose_turns(struct bench_run *run, struct shared *s)
+static void choose_rounds(struct bench_run *run, struct shared *s)
 {
-    s->turns = 1;
+    s->rounds = 1;
     for (size_t i = 0; i < run->count; i++) {
         const struct image *const image = bench_case_at(run, i);
 
-        s->turns = larger(s->turns, image->timing.count);
+        s->rounds = larger(s->rounds, image->timing.count);
     }
-    run->rounds = run->options->repeat * s->turns;
+    run->rounds = run->options->repeat * s->rounds;
 }
 
 /* All methods are at the same fraction of their pieces. */
@@ -253,11 +253,11 @@ static void measure(struct bench_run *run, void *one)
     struct shared *const s = run->shared;
     struct image_timing *const t = &((struct image *)one)->timing;
 
-    if (s->turns == 0)
-        choose_turns(run, s);
-    if (run->round % s->turns == 0)
+    if (s->rounds == 0)
+        choose_rounds(run, s);
+    if (run->round % s->rounds == 0)
         image_timing_restart(t);
-    image_timing_advance(t, (run->round % s->turns + 1) * t->count / s->turns);
+    image_timing_advance(t, (run->round % s->rounds + 1) * t->count / s->rounds);
 }
 
 /* ---- Report ------------------------------------------------------------- */

@@ -210,7 +210,7 @@ const struct command bench_kernels = {
     .bench =
         &(const struct bench){
             .case_size = sizeof(struct loop),
-            .open_in_turn = true,
+            .open_one = true,
             .list = list,
             .measure = measure,
             .report = report,

@@ -2,7 +2,6 @@
 #include "bench_model.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* ---- Models ------------------------------------------------------------- */
 

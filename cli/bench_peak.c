@@ -113,7 +113,7 @@ const struct command bench_peak = {
                      .series = "cpu",
                      .panels = {{"fma_f32_gflops", "multiply-adds, GFLOP/s", 1.0},
                                 {"read_gbps", "reading from memory, GB/s", 1.0}}},
-            .open_in_turn = true,
+            .open_one = true,
             .list = list,
             .measure = measure,
             .report = report,

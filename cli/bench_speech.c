@@ -3,7 +3,6 @@
  * and by a model that is little more than its CTC loss. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 #include "bench_model.h"

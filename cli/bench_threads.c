@@ -3,7 +3,6 @@
  * generation, on one thread and on several, alone and beside busy processes. */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -203,7 +202,7 @@ const struct command bench_threads = {
                      .series = "work",
                      .panels = {{"alone_tokens_per_s", "tokens per second alone", 1.0},
                                 {"beside_tokens_per_s", "beside busy processes", 1.0}}},
-            .open_in_turn = true,
+            .open_one = true,
             .list = list,
             .open = open_one,
             .measure = measure,

@@ -2,7 +2,6 @@
 /* cmd_data.c - tarn data: lists, downloads and verifies data sets. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "command.h"
 #include "json_line.h"

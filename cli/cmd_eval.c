@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_eval.c - tarn eval: loss and metric of a model on validation data. */
 #include <stdio.h>
-#include <string.h>
 
 #include "files.h"
 #include "hardware.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cmd_train.c - tarn train TASK: a training run in a folder. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "help.h"

@@ -2,7 +2,6 @@
 #include "image_timing.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "command.h"
@@ -15,7 +14,7 @@ enum {
 
 /* Seconds of steps measured together: alternating more often would slow down methods with small
  * batches. */
-static const double turn_s = 0.25;
+static const double piece_s = 0.25;
 
 /* ---- Steps -------------------------------------------------------------- */
 
@@ -100,7 +99,7 @@ static void choose_pieces(struct image_timing *t, double mean)
     const double affordable = t->budget / mean / (jumps ? 2.0 : 1.0);
     const size_t sampled = smaller((size_t)fmin(fmax(affordable, LEAST), 1e9), t->steps);
     const size_t measured = whole ? t->steps : sampled;
-    const size_t stretch = smaller(1 + (size_t)fmin(turn_s / mean, 1e9), measured);
+    const size_t stretch = smaller(1 + (size_t)fmin(piece_s / mean, 1e9), measured);
 
     t->count = jumps ? measured : (measured + stretch - 1) / stretch;
     t->pieces = allocate(t->count, sizeof *t->pieces, "%zu pieces of an image", t->count);

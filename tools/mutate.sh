@@ -486,7 +486,7 @@ mutations() {
     mutate "logistic: a draw of another scale" $logistic \
         's/r < TN_LOGISTIC_LEAST ? TN_LOGISTIC_LEAST : r/r/' $mixture
     mutate "logistic: draws of the first logistic" $logistic \
-        's/if (share \* all < /if (0.0 * share * all < /' $mixture
+        's/if (u \* all < /if (0.0 * u * all < /' $mixture
     mutate "logistic: no number for a symbol" $logistic \
         's/t >= 0.0 ? (int32_t)t : 0/!(t < 0.0) ? (int32_t)t : 0/' $mixture
 
@@ -703,7 +703,7 @@ mutations() {
     mutate "audio: samples are not looked at" src/file/audio.c \
         's/if (!(fabsf(samples\[i\]) <= loudest))/if (false)/' test_audio
     mutate "audio: the sum of the channels" src/file/audio.c \
-        's/samples\[i\] = sum \* share;/samples[i] = sum;/' test_audio
+        's/samples\[i\] = sum \* by;/samples[i] = sum;/' test_audio
     mutate "audio: FLAC may end early" src/file/audio.c \
         's/audio->done < audio->claimed)/false)/' test_audio
     mel=src/data/log_mel.c

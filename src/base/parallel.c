@@ -124,8 +124,8 @@ static double patience_for_now(struct patience *patience)
     return ++patience->waits % PATIENT_WAIT == 0 ? patience_most : patience->seconds;
 }
 
-/* Looks until is(word, wanted), but not for long. Returns what it saw last. */
-static uint64_t look(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
+/* Reads until is(word, wanted), but not for long. Returns what it saw last. */
+static uint64_t spin(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
                      uint64_t wanted, struct patience *patience)
 {
     uint64_t word = atomic_load_explicit(at, memory_order_acquire);
@@ -232,7 +232,7 @@ static uint64_t sleep_on(struct worker *self, uint64_t word)
 
 static uint64_t await_work(struct worker *self)
 {
-    const uint64_t word = look(&self->range.word, is_posted, 0, &self->patience);
+    const uint64_t word = spin(&self->range.word, is_posted, 0, &self->patience);
 
     return has_indices(word) ? word : sleep_on(self, word);
 }
@@ -410,7 +410,7 @@ static bool is_done(uint64_t word, uint64_t wanted)
 
 static void await_workers(struct pool *pool, uint64_t wanted)
 {
-    if (look(&pool->done, is_done, wanted, &pool->patience) == wanted)
+    if (spin(&pool->done, is_done, wanted, &pool->patience) == wanted)
         return;
     pthread_mutex_lock(&pool->lock);
     uint64_t done = atomic_fetch_or_explicit(&pool->done, waiting, memory_order_acq_rel);

@@ -2,7 +2,6 @@
 /* data_fetch.c - the files of a set: verified, downloaded, unpacked. */
 #define _POSIX_C_SOURCE 200809L
 #define _FILE_OFFSET_BITS 64
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

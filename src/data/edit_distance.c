@@ -9,8 +9,6 @@
  * edits. */
 #include "data/edit_distance.h"
 
-#include <math.h>
-
 size_t tn_edit_scratch_size(size_t found)
 {
     struct tn_arena arena = tn_arena_over(NULL);

@@ -5,7 +5,6 @@
 #define _FILE_OFFSET_BITS 64
 #include "data/feature_cache.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

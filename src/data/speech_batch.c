@@ -191,7 +191,7 @@ static void choose(const struct tn_speech_set *set, struct tn_speech_batch *batc
         batch->utterances[b] = batch->order[place * batch->B + b].utterance;
 }
 
-/* ---- What they hold ----------------------------------------------------- */
+/* ---- Contents ----------------------------------------------------------- */
 
 struct filling {
     const struct tn_speech_set *set;

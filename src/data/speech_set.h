@@ -36,7 +36,7 @@ enum { TN_SPEEDS_MOST = 8 };
 
 struct tn_speech_settings {
     enum tn_symbol_kind kind;
-    double validation; /* as in image_set.h: the last share of a folder without parts; with 1
+    double validation; /* as in image_set.h: the last part of a folder without parts; with 1
                           nothing is read to train on, of whatever folder */
     uint64_t seed;
     const char *cache; /* folder for features; NULL: none */

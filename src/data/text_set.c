@@ -3,7 +3,6 @@
 #define _FILE_OFFSET_BITS 64
 #include "data/text_set.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

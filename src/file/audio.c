@@ -219,14 +219,14 @@ tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor
 
 static void mix(float *samples, const float *mixing, size_t count, size_t channels)
 {
-    const float share = 1.0f / (float)channels;
+    const float by = 1.0f / (float)channels;
 
     for (size_t i = 0; i < count; i++) {
         float sum = 0.0f;
 
         for (size_t c = 0; c < channels; c++)
             sum += mixing[i * channels + c];
-        samples[i] = sum * share;
+        samples[i] = sum * by;
     }
 }
 

@@ -3,7 +3,6 @@
 #define _FILE_OFFSET_BITS 64
 #include "file/download.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,7 @@ static bool refuse(struct parser *p, const char *what)
     return refuse_as(p, TARN_EFORMAT, what);
 }
 
-static char look(const struct parser *p)
+static char peek(const struct parser *p)
 {
     return p->at < p->end ? *p->at : '\0';
 }
@@ -90,7 +90,7 @@ static bool read_unit(struct parser *p, uint32_t *unit)
 {
     *unit = 0;
     for (size_t i = 0; i < 4; i++, p->at++) {
-        const char c = look(p);
+        const char c = peek(p);
         const int digit = c >= '0' && c <= '9'   ? c - '0'
                           : c >= 'a' && c <= 'f' ? c - 'a' + 10
                           : c >= 'A' && c <= 'F' ? c - 'A' + 10
@@ -129,7 +129,7 @@ static bool read_escaped_point(struct parser *p, uint32_t *point)
 static bool read_escape(struct parser *p)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
-    const char c = look(p);
+    const char c = peek(p);
     const char *const known = c ? strchr(letters, c) : NULL;
     uint32_t point;
 
@@ -150,7 +150,7 @@ static bool read_text(struct parser *p)
 {
     const char *const text = p->next;
 
-    while (look(p) != '"') {
+    while (peek(p) != '"') {
         uint32_t point;
         const size_t bytes = tn_utf8_read(&point, p->at, (size_t)(p->end - p->at));
 
@@ -180,14 +180,14 @@ static size_t copy_digits(struct parser *p)
 {
     const char *const from = p->at;
 
-    while (look(p) >= '0' && look(p) <= '9')
+    while (peek(p) >= '0' && peek(p) <= '9')
         *p->next++ = *p->at++;
     return (size_t)(p->at - from);
 }
 
 static bool copies(struct parser *p, const char *one_of)
 {
-    if (!look(p) || !strchr(one_of, look(p)))
+    if (!peek(p) || !strchr(one_of, peek(p)))
         return false;
     *p->next++ = *p->at++;
     return true;

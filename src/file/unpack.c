@@ -6,7 +6,6 @@
 #define _FILE_OFFSET_BITS 64
 #include "file/unpack.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

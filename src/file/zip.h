@@ -28,7 +28,6 @@ enum {
     TN_ZIP_END_64 = 0x06064b50,
     TN_ZIP_LOCATOR_64 = 0x07064b50,
     TN_ZIP_EXTRA_64 = 1, /* kind of an extra field */
-    TN_ZIP_LOCAL_BYTES = 30,
     TN_ZIP_CENTRAL_BYTES = 46,
     TN_ZIP_END_BYTES = 22,
     TN_ZIP_END_64_BYTES = 56,

@@ -65,7 +65,7 @@ struct tn_method {
     bool has_frames; /* inputs can be frames */
 
     tarn_status (*create)(tarn_engine *e, tarn_error *err);
-    void (*free)(tarn_engine *e); /* accepts what create left behind when it failed */
+    void (*free)(tarn_engine *e); /* accepts what create left when it failed */
 
     size_t (*stream)(const tarn_engine *e); /* bytes of its part; SIZE_MAX: too many */
     size_t (*bytes)(const tarn_engine *e);  /* in use now, without model and streams */

@@ -49,7 +49,7 @@ static tarn_status make_run(tarn_engine *e, size_t length, tarn_error *err)
     return tn_run_create(&own->run, e->model, &desc, &e->host, err);
 }
 
-/* The symbols are written behind those that the stream has, and do not count until its position
+/* The symbols are written after those that the stream has, and do not count until its position
  * has moved on. */
 static tarn_status feed_stream(tarn_engine *e, const struct tn_feed *feed, size_t b,
                                tarn_error *err)

@@ -46,7 +46,7 @@ struct tarn_recognizer {
 /* Room for that many symbols in all; keeps what there is. */
 tarn_status tn_recognizer_room(tarn_recognizer *r, size_t count, tarn_error *err);
 
-/* Appends heard[] for the n symbols behind the first r->count. */
+/* Appends heard[] for the n symbols after the first r->count. */
 void tn_recognizer_name(tarn_recognizer *r, size_t n);
 
 /* Accepts what is empty. */

@@ -5,9 +5,10 @@
  *   top-k:  the k symbols of greatest x
  *   top-p:  of these, in falling order, the fewest whose weights reach p of their sum
  *
- * and then symbol i with the share weight_i of what is left. A temperature changes no order, so
- * that the order is that of the logits themselves: weights that round to the same number still
- * have one. Symbols are ordered by a heap, which gives the m greatest of n in n + m log n. */
+ * and then symbol i with probability weight_i over the sum of what is left. A temperature
+ * changes no order, so that the order is that of the logits themselves: weights that round to
+ * the same number still have one. Symbols are ordered by a heap, which gives the m greatest of
+ * n in n + m log n. */
 #include "generate/sampling.h"
 
 #include <assert.h>
@@ -136,11 +137,11 @@ static double sum_all(const struct order *order)
     return sum;
 }
 
-/* Summed again in the same order, weights end above any share of their sum: the choice falls on
- * one of them, here and below, and never on a weight of 0. */
-static size_t choose_any(const struct order *order, double share)
+/* Summed again in the same order, weights end above any fraction of their sum: the choice falls
+ * on one of them, here and below, and never on a weight of 0. */
+static size_t choose_any(const struct order *order, double u)
 {
-    const double at = share * sum_all(order);
+    const double at = u * sum_all(order);
     double sum = 0.0;
 
     for (size_t i = 0; i < order->n; i++)
@@ -149,7 +150,7 @@ static size_t choose_any(const struct order *order, double share)
     return order->n - 1;
 }
 
-static size_t choose_top(const struct tn_sampling *sampling, struct order *order, double share)
+static size_t choose_top(const struct tn_sampling *sampling, struct order *order, double u)
 {
     const size_t most = sampling->top_k > 0 ? tn_min(sampling->top_k, order->n) : order->n;
     double total = 0.0, kept = 0.0, sum = 0.0;
@@ -166,7 +167,7 @@ static size_t choose_top(const struct tn_sampling *sampling, struct order *order
     while (count < most && kept < enough)
         kept += weight_at(order, count++);
     for (size_t j = 0; j < count; j++)
-        if (share * kept < (sum += weight_at(order, j)))
+        if (u * kept < (sum += weight_at(order, j)))
             return symbol_at(order, j);
     return symbol_at(order, 0);
 }
@@ -179,12 +180,12 @@ int32_t tn_sample(const struct tn_sampling *sampling, const float *logits, size_
     assert(n > 0 && n <= INT32_MAX);
     if (sampling->greedy || sampling->temperature <= 0.0)
         return (int32_t)best;
-    const double share = tn_random_uniform(random), max = (double)logit(logits[best]);
+    const double u = tn_random_uniform(random), max = (double)logit(logits[best]);
     struct order order = {logits, scratch, n, 0, {max, sampling->temperature}};
 
     if (max == -(double)INFINITY)
         return 0;
     if (sampling->top_p < 1.0 || (sampling->top_k > 0 && sampling->top_k < n))
-        return (int32_t)choose_top(sampling, &order, share);
-    return (int32_t)choose_any(&order, share);
+        return (int32_t)choose_top(sampling, &order, u);
+    return (int32_t)choose_any(&order, u);
 }

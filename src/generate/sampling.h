@@ -10,7 +10,7 @@
 struct tn_sampling {
     double temperature; /* logits are divided by it; 0: greedy */
     size_t top_k;       /* only the k most likely; 0: all */
-    double top_p;       /* only the fewest most likely whose share reaches p; 1: all */
+    double top_p;       /* only the fewest most likely whose probabilities reach p; 1: all */
     bool greedy;        /* the most likely, whatever the rest says */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* stream_file.c - streams in a safetensors file, or in the bytes of one: of each as many bytes
- * as mean something, one stream behind the other, and in the metadata whose they are.
+ * as mean something, one stream after the other, and in the metadata whose they are.
  *
  * What is written does not depend on how long an engine's sequences may become, so that another
  * one can continue further.
@@ -298,7 +298,7 @@ static bool batch_bytes(const tarn_engine *e, uint64_t position, size_t n, size_
     return true;
 }
 
-/* The sections of stream b of a batch of n, one behind the other. */
+/* The sections of stream b of a batch of n, one after the other. */
 static void gather(const tarn_engine *e, unsigned char *to, const unsigned char *batch,
                    uint64_t position, size_t b, size_t n)
 {

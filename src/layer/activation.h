@@ -3,8 +3,8 @@
  *
  *     relu(x) = max(x, 0)        gelu(x) = x Phi(x), Phi the normal distribution function
  *
- * relu's slope is seen in its result, so its input need not be kept, and a product can apply it
- * on the way out (dense.h). gelu's is not: its input, the pre-activation, is kept. */
+ * relu's derivative is seen in its result, so its input need not be kept, and a product can
+ * apply it on the way out (dense.h). gelu's is not: its input, the pre-activation, is kept. */
 #ifndef TN_ACTIVATION_H
 #define TN_ACTIVATION_H
 

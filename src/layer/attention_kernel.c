@@ -329,7 +329,7 @@ static void step(const struct tn_attention_call *call)
 
 /* dL/dsim_ij is the same expression in both sweeps. A denominator held at eps does not move
  * with the similarities: then the part through it is missing. */
-static double slope(const struct head *head, size_t i, size_t j)
+static double similarity_gradient(const struct head *head, size_t i, size_t j)
 {
     const size_t M = head->plan->M;
     const float *const g = tn_in(head->call->arrays->dy, head->b, head->h, i);
@@ -355,11 +355,11 @@ static void finish_row(const struct head *head, float *dx, const double *sum, co
         memcpy(dx, row, W * sizeof(float));
 }
 
-static void add_gradient(double *sum, double slope, struct similarity sim, const float *other,
+static void add_gradient(double *sum, double by, struct similarity sim, const float *other,
                          const float *own, size_t W)
 {
     for (size_t w = 0; w < W; w++)
-        sum[w] += slope * (sim.toward * (double)other[w] + sim.own * (double)own[w]);
+        sum[w] += by * (sim.toward * (double)other[w] + sim.own * (double)own[w]);
 }
 
 static void query_task(void *arg, size_t i, size_t thread)
@@ -370,8 +370,8 @@ static void query_task(void *arg, size_t i, size_t thread)
 
     memset(sum, 0, W * sizeof *sum);
     for (size_t j = 0; j < seen(head, i); j++)
-        add_gradient(sum, slope(head, i, j), similarity(head, i, j), key_row(head, j),
-                     query_row(head, i), W);
+        add_gradient(sum, similarity_gradient(head, i, j), similarity(head, i, j),
+                     key_row(head, j), query_row(head, i), W);
     finish_row(head, tn_out(head->call->arrays->din[TN_QUERY], head->b, head->h, i), sum,
                row_at(head->q, i), thread);
 }
@@ -428,7 +428,8 @@ static void key_task(void *arg, size_t j, size_t thread)
         const float *const g = tn_in(head->call->arrays->dy, head->b, head->h, i);
         const double weight = sim.value * inverse((double)head->d[i]);
 
-        add_gradient(sum, slope(head, i, j), sim, query_row(head, i), key_row(head, j), W);
+        add_gradient(sum, similarity_gradient(head, i, j), sim, query_row(head, i),
+                     key_row(head, j), W);
         for (size_t m = 0; m < M; m++)
             value_sum[m] += weight * (double)g[m];
     }

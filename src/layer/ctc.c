@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctc.c - forward and backward over frames, a sequence at a time.
  *
- * With L labels l_i there are states a_i (label i) and b_i (the blank before it; b_L is behind
+ * With L labels l_i there are states a_i (label i) and b_i (the blank before it; b_L is after
  * the last). With y of frame t and s_i = 1 where l_i differs from l_(i-1), else 0,
  *
  *     a_i(t) = y_(l_i) (a_i(t-1) + b_i(t-1) + s_i a_(i-1)(t-1))   b_0(-1) = 1, all others 0
@@ -11,7 +11,7 @@
  * share of paths in a state is a a' / Z at every frame; dividing by the sum of all a a' and b
  * b' of the frame, which is Z, rounds less.
  *
- * Only every K-th frame is kept on the way forwards; on the way back the K frames behind it are
+ * Only every K-th frame is kept on the way forwards; on the way back the K frames after it are
  * formed again. With K = sqrt N that takes 2 sqrt N frames of memory for half as much work
  * again, and all of it stays in a cache. */
 #include "layer/ctc.h"
@@ -153,7 +153,7 @@ static struct tn_wide emit(const struct job *job, size_t t, size_t slot)
 
 /* ---- a sequence --------------------------------------------------------- */
 
-/* The blank's emission stands behind those of the labels. */
+/* The blank's emission stands after those of the labels. */
 static void read_labels(const struct job *job, const int32_t *labels)
 {
     int32_t *const skips = job->work.skips;
@@ -166,7 +166,7 @@ static void read_labels(const struct job *job, const int32_t *labels)
     job->work.symbols[job->L] = 0;
 }
 
-/* False if some output is no number, or infinite. */
+/* False if some output is not a number, or infinite. */
 static bool read_outputs(const struct job *job)
 {
     const size_t S = job->call->ctc->S;
@@ -184,7 +184,7 @@ static bool read_outputs(const struct job *job)
     return numbers;
 }
 
-/* -log Z, from the states behind the last frame. */
+/* -log Z, from the states after the last frame. */
 static double close_up(struct job *job, struct tn_ctc_states end)
 {
     const size_t L = job->L;
@@ -279,7 +279,7 @@ static void clear_rows(const struct job *job, size_t from)
         memset(job->dx + from * ctc->S, 0, (ctc->N - from) * ctc->S * sizeof(float));
 }
 
-/* Writes the gradient of the first T rows, unless the loss is no finite number. */
+/* Writes the gradient of the first T rows, unless the loss is not finite. */
 static double run_labels(struct job *job, const int32_t *labels)
 {
     if (tn_ctc_needs(labels, job->L) > job->T)

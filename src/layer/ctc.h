@@ -27,11 +27,11 @@ struct tn_ctc {
 struct tn_ctc_call {
     const struct tn_ctc *ctc;
     double *losses;        /* B: -log probability; infinity: no path stands for the labels */
-    float *dx;             /* (B, N, S), 0 beyond lengths and where a loss is no finite number;
+    float *dx;             /* (B, N, S), 0 beyond lengths and where a loss is not finite;
                              NULL: not wanted; may be x */
     const float *x;        /* (B, N, S); not looked at beyond lengths */
     const size_t *frames;  /* B lengths; NULL: all are N */
-    const int32_t *labels; /* 1 .. S - 1, of all sequences behind each other; not looked at in
+    const int32_t *labels; /* 1 .. S - 1, of all sequences one after the other; not looked at in
                               sequences of slope 0 */
     const size_t *counts;  /* B: labels of each */
     const float *slopes;   /* B: of the gradients; 0: leaves out, loss 0. NULL: all 1 */

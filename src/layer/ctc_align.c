@@ -121,7 +121,7 @@ static void step(const struct path *p, double *to, const double *from, unsigned 
     }
 }
 
-/* Returns v behind the last frame. */
+/* Returns v after the last frame. */
 static const double *run_forward(const struct path *p)
 {
     const size_t states = p->work.states;

@@ -8,9 +8,9 @@
  *     n'(p)  = n(p) y_l + n of p without its last label l, as below
  *     n'(pc) = y_c a(p), but y_c b(p) if c = l
  *
- * and of all p and pc the `width` likeliest go on. Prefixes are nodes of a tree, found by their
- * parent and last label in a table of hashes, so that a prefix that was dropped and comes again
- * is the one that its continuations have as parent. */
+ * and of all p and pc the `width` likeliest are kept. Prefixes are nodes of a tree, found by
+ * their parent and last label in a table of hashes, so that a prefix that was dropped and comes
+ * again is the one that its continuations have as parent. */
 #include <math.h>
 #include <string.h>
 

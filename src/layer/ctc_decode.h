@@ -53,12 +53,12 @@ double tn_ctc_beam(const struct tn_ctc_frames *frames, size_t width,
 /* A decoder at some frame; plain memory, zeros are the start. */
 struct tn_ctc_greedy {
     size_t frame;              /* how many were there */
-    struct tn_ctc_symbol open; /* that may go on; 0: a blank */
+    struct tn_ctc_symbol open; /* that may continue; 0: a blank */
     double log_probability;    /* of the path so far */
 };
 
 /* Writes symbols that ended within the next n frames of S outputs, at most n, and returns how
- * many. A frame without any number goes on as a blank. */
+ * many. A frame without any number counts as a blank. */
 size_t tn_ctc_greedy_push(struct tn_ctc_greedy *greedy, struct tn_ctc_symbol *symbols,
                           const float *x, size_t n, size_t S);
 

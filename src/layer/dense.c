@@ -26,7 +26,7 @@ static bool rounds(const struct tn_dense_desc *d)
     return d->elements == TN_BF16 && !d->packed;
 }
 
-/* Rows of bf16 copies lie behind each other; f32 is read where it is. */
+/* Rows of bf16 copies lie one after the other; f32 is read where it is. */
 static size_t ld_of(const struct tn_dense_desc *d, size_t ld)
 {
     return rounds(d) ? 0 : ld;
@@ -246,11 +246,11 @@ void tn_dense_backward(const struct tn_dense *d, float *dx, float *dW, float *db
 
     if (d->desc.bias)
         tn_column_sums(&dy_rows, db, dy, d->desc.ldy, work.scratch);
-    const void *const slopes = rounded(dy_rows, work.dy, dy, d->desc.ldy);
+    const void *const gradients = rounded(dy_rows, work.dy, dy, d->desc.ldy);
 
-    tn_matmul_run(d->weights, dW, slopes, rounded(rows_of(d, rows, in), work.x, x, d->desc.ldx),
-                  NULL, work.scratch);
+    tn_matmul_run(d->weights, dW, gradients,
+                  rounded(rows_of(d, rows, in), work.x, x, d->desc.ldx), NULL, work.scratch);
     if (dx)
-        tn_matmul_run(d->inputs, dx, slopes, rounded(rows_of(d, out, in), work.W, W, in), NULL,
-                      work.scratch);
+        tn_matmul_run(d->inputs, dx, gradients, rounded(rows_of(d, out, in), work.W, W, in),
+                      NULL, work.scratch);
 }

@@ -42,7 +42,7 @@ struct tn_head_call {
     const struct tn_head *head;
     const struct tn_rows *rows;
     const float *outputs;
-    const int32_t *targets; /* one per row; of sequences: each one's behind the other's */
+    const int32_t *targets; /* one per row; of sequences: one sequence's after the other's */
     const float *weights; /* one per row, or sequence; NULL: all 1. A target of weight 0 is not
                                looked at */
     struct tn_head_sequences sequences; /* looked at by heads of sequences alone */

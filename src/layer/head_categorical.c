@@ -62,10 +62,10 @@ static void run_row(const struct tn_head_call *call, struct tn_loss *loss, float
     loss->loss += w * (log((double)sum) + ((double)most - (double)at_target));
     loss->weight += w;
     if (call->doutputs) {
-        const float slope = weight * call->scale;
+        const float by = weight * call->scale;
 
-        kernels->scale(exps, exps, slope / sum, O);
-        exps[target] -= slope;
+        kernels->scale(exps, exps, by / sum, O);
+        exps[target] -= by;
     }
 }
 

@@ -75,7 +75,7 @@ static double loss_at(const struct piece *p, size_t i)
     return log((double)p->ratio[i]) - (double)p->peak[i];
 }
 
-/* Targets of weight 0 may be no symbols. */
+/* Targets of weight 0 need not be symbols. */
 static void read_piece(const struct tn_head_call *call, struct piece *p, size_t from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -182,14 +182,15 @@ static void logits_of(const struct tn_head *head, const struct tn_rows *r, float
     }
 }
 
-/* In 0 .. 1; 0 if x is no number. */
+/* In 0 .. 1; 0 if x is not a number. */
 static double weight_of(float x, float most)
 {
     return x < most ? exp((double)x - (double)most) : x == most ? 1.0 : 0.0;
 }
 
-/* The logistic where the sum of weights passes a share of them all; 0 if there are none. */
-static size_t pick(const float *logits, size_t K, double share)
+/* The logistic where the sum of weights passes the fraction u of them all; 0 if there are none.
+ */
+static size_t pick(const float *logits, size_t K, double u)
 {
     double all = 0.0, sum = 0.0;
     float most = -INFINITY;
@@ -199,13 +200,13 @@ static size_t pick(const float *logits, size_t K, double share)
     for (size_t k = 0; k < K; k++)
         all += weight_of(logits[k], most);
     for (size_t k = 0; k < K; k++)
-        if (share * all < (sum += weight_of(logits[k], most)))
+        if (u * all < (sum += weight_of(logits[k], most)))
             return k;
     return 0;
 }
 
-/* Sums are the same twice, so that one passes any share below 1. u = 0 gives v = -infinity, and
- * symbol 0; what is no number gives symbol 0, too. */
+/* Sums are the same twice, so that one passes any fraction below 1. u = 0 gives v = -infinity,
+ * and symbol 0; what is not a number gives symbol 0, too. */
 static int32_t draw(const struct tn_head *head, const float *outputs, struct tn_random *random)
 {
     const size_t K = mixtures(head), k = pick(outputs, K, tn_random_uniform(random));

@@ -5,7 +5,7 @@
  *     keys     H x capacity x D
  *     values   H x capacity x M
  *
- * A position is appended behind those that the state's header counts; the caller counts it. */
+ * A position is appended after those that the state's header counts; the caller counts it. */
 #ifndef TN_KV_CACHE_H
 #define TN_KV_CACHE_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* linear_pass.c - a pass loads a tile of positions, works on it head by head, stores the
- * results and goes on to the next tile. */
+ * results and continues with the next tile. */
 #include "layer/linear_pass.h"
 
 #include <string.h>

@@ -209,7 +209,7 @@ static void load_values(const struct tn_linear_group *a, size_t from, size_t n)
             (struct tn_column){0}, order.rows, a->sizes.M, false);
 }
 
-/* Keys past the length are zero behind phi, and so are their values, whatever stands there. */
+/* Keys past the length are zero after phi, and so are their values, whatever stands there. */
 static void load_keys(const struct tn_linear_group *a, size_t from, size_t n)
 {
     const size_t there = existing(from, n, a->length);

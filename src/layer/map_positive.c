@@ -5,8 +5,8 @@
  *   E phi(q).phi(k) = exp(q'.k') = exp(q.k / sqrt D)
  *
  * w_c.x' is computed as (w_c / D^(1/4)).x, and |x'|^2 as |x|^2 / sqrt D. Exponents stop at
- * `cap`, where the slope becomes zero: sums of products of features then stay finite for any
- * input. */
+ * `cap`, where the derivative becomes zero: sums of products of features then stay finite for
+ * any input. */
 #include <float.h>
 #include <math.h>
 
@@ -36,7 +36,7 @@ static void draw(const struct tn_feature_map *map, struct tn_random *random)
                         pow((double)map->D, -0.25), random);
 }
 
-/* |x'|^2 / 2, finite: an exponent of infinity less infinity would be no number. */
+/* |x'|^2 / 2, finite: an exponent of infinity less infinity would not be a number. */
 static float half_square(const struct tn_feature_map *map, const float *x)
 {
     return fminf(0.5f * map->kernels->dot(x, x, map->D) / sqrtf((float)map->D), FLT_MAX);

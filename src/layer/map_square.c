@@ -4,7 +4,7 @@
  *   (q.k + b)^2 = sum_i q_i^2 k_i^2 + sum_{i<j} (sqrt2 q_i q_j)(sqrt2 k_i k_j)
  *               + sum_i (sqrt(2b) q_i)(sqrt(2b) k_i) + b b
  *
- * so phi(x) holds, for every i, x_i^2 and then sqrt2 x_i x_j for the j after i; behind them, if
+ * so phi(x) holds, for every i, x_i^2 and then sqrt2 x_i x_j for the j after i; after them, if
  * b > 0, sqrt(2b) x and b. C = D (D + 1) / 2, and D + 1 more if b > 0. */
 #include <math.h>
 
@@ -43,7 +43,7 @@ static void forward(const struct tn_feature_map *map, float *phi, const float *x
 }
 
 /* dx_i = 2 x_i dphi_ii + sqrt2 sum_{j != i} x_j dphi_ij + sqrt(2b) dphi_i. The last term is
- * behind all others in dphi and first here, because it sets dx and the others add. */
+ * after all others in dphi and first here, because it sets dx and the others add. */
 static void backward(const struct tn_feature_map *map, float *dx, const float *dphi,
                      const float *x)
 {

@@ -9,7 +9,7 @@
 
 #include "kernel/host.h"
 
-/* rows x width floats, one row behind the other unless a function takes an ld. */
+/* rows x width floats, one row after the other unless a function takes an ld. */
 struct tn_rows {
     const struct tn_kernels *kernels;
     size_t threads; /* at least 1 */
@@ -21,10 +21,10 @@ static inline struct tn_rows tn_rows_on(const struct tn_host *host, size_t rows,
     return (struct tn_rows){host->kernels, host->threads, rows, width};
 }
 
-/* Rows of a block: the cut for work that leaves nothing behind. At least 1. */
+/* Rows of a block: the cut for work that leaves no sums. At least 1. */
 size_t tn_rows_block(const struct tn_rows *r);
 
-/* Rows of a block where each block leaves a sum behind: at most TN_ROWS_SUMS blocks. */
+/* Rows of a block where each block leaves a sum: at most TN_ROWS_SUMS blocks. */
 enum { TN_ROWS_SUMS = 64 };
 size_t tn_rows_sum_block(const struct tn_rows *r);
 

@@ -120,8 +120,8 @@ static void pack_keys(const struct tn_softmax_head *a, float *tile, size_t ld,
 }
 
 /* columns (width x BLOCK) = the transpose of n rows, zero up to whole vectors. */
-static void turn(const struct tn_softmax_head *a, float *columns, const float *rows, size_t ld,
-                 size_t n, size_t width)
+static void transpose(const struct tn_softmax_head *a, float *columns, const float *rows,
+                      size_t ld, size_t n, size_t width)
 {
     const size_t whole = tn_padded(a->kernels, n);
 
@@ -175,14 +175,14 @@ void tn_softmax_load_keys(const struct tn_softmax_head *a, struct tn_softmax_key
     keys->n = block_size(from, end);
     pack_keys(a, keys->k, a->Dp, k, TN_KEY, from, keys->n, plan->D);
     pack_keys(a, keys->v, a->Mp, v, TN_VALUE, from, keys->n, plan->M);
-    turn(a, keys->kt, keys->k, a->Dp, keys->n, plan->D);
+    transpose(a, keys->kt, keys->k, a->Dp, keys->n, plan->D);
 }
 
 void tn_softmax_load_keys_backward(const struct tn_softmax_head *a,
                                    struct tn_softmax_keys *keys, size_t from, size_t end)
 {
     tn_softmax_load_keys(a, keys, from, end);
-    turn(a, keys->vt, keys->v, a->Mp, keys->n, a->plan->M);
+    transpose(a, keys->vt, keys->v, a->Mp, keys->n, a->plan->M);
     memset(keys->dk, 0, BLOCK * a->Dp * sizeof(float));
     memset(keys->dv, 0, BLOCK * a->Mp * sizeof(float));
 }
@@ -320,9 +320,9 @@ void tn_softmax_store_gather(const struct tn_softmax_head *a,
 /* ---- Backward ----------------------------------------------------------- */
 
 /* dp becomes ds, with the weights that forward stored. */
-static void slopes_of_stored(const struct tn_softmax_head *a,
-                             const struct tn_softmax_queries *queries,
-                             const struct tn_softmax_keys *keys, size_t width)
+static void gradients_of_stored(const struct tn_softmax_head *a,
+                                const struct tn_softmax_queries *queries,
+                                const struct tn_softmax_keys *keys, size_t width)
 {
     for (size_t i = 0; i < queries->n; i++) {
         float *const s = a->tiles->s + i * BLOCK, *const dp = a->tiles->dp + i * BLOCK;
@@ -344,7 +344,7 @@ void tn_softmax_meet_backward(const struct tn_softmax_head *a,
     a->kernels->product(dp, BLOCK, queries->g, (ptrdiff_t)a->Mp, 1, keys->vt, BLOCK, queries->n,
                         width, a->plan->M, false);
     if (a->stored) {
-        slopes_of_stored(a, queries, keys, width);
+        gradients_of_stored(a, queries, keys, width);
         return;
     }
     scores(a, s, BLOCK, queries, keys);

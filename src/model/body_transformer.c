@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* body_transformer.c - blocks (block.h), and one more norm behind the last of them. */
+/* body_transformer.c - blocks (block.h), and one more norm after the last of them. */
 #include <stdio.h>
 #include <string.h>
 

@@ -51,7 +51,8 @@ static void narrow(struct tn_safetensor *rows, uint16_t *halves, const tarn_mode
     }
 }
 
-/* In the shape of the authors' buffer, 1 x positions x width, and in f32: it is no weight. */
+/* In the shape of the authors' buffer, 1 x positions x width, and in f32: it is not a weight.
+ */
 static void put_sinusoid(struct tn_safetensor *row, float *table,
                          const struct tn_position *position, size_t positions)
 {

@@ -15,7 +15,7 @@ static size_t past_bytes(const tarn_run *run)
     return run->B * run->model->arch.context.reach * sizeof(int32_t);
 }
 
-/* Rounded, so that the past symbols behind the states are aligned. */
+/* Rounded, so that the past symbols after the states are aligned. */
 static size_t body_bytes(const tarn_run *run)
 {
     const struct tn_body *const body = run->model->arch.body;

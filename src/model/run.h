@@ -141,8 +141,8 @@ void tn_run_forward_frames(tarn_run *run, const float *frames);
 void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
                  const float *weights, float scale);
 
-/* The same for a head of sequences: targets behind each other, counts[b] of each, weights NULL
- * or B of them; losses NULL or B of them, as in struct tn_head_sequences. */
+/* The same for a head of sequences: targets one after the other, counts[b] of each, weights
+ * NULL or B of them; losses NULL or B of them, as in struct tn_head_sequences. */
 void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
                           const int32_t *targets, const size_t *counts, const float *weights,
                           float scale);

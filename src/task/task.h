@@ -2,7 +2,7 @@
 /* task.h - what is learnt: a set, how many symbols it has, how well a model does on it, and how
  * its symbols look to people. `tarn_task` is this.
  *
- * A task is one file that defines one row, listed here and in task.c. Its options stand behind
+ * A task is one file that defines one row, listed here and in task.c. Its options stand after
  * its name: "copy:symbols=12". */
 #ifndef TN_TASK_H
 #define TN_TASK_H
@@ -97,7 +97,7 @@ struct tn_task_row {
      * nothing. */
     tarn_status (*note)(const tarn_task *task, char **json, tarn_error *err);
 
-    /* Sequence `index` of those that were left out; false behind the last. NULL: none ever. */
+    /* Sequence `index` of those that were left out; false after the last. NULL: none ever. */
     bool (*skipped)(const tarn_task *task, size_t index, tarn_skipped *skipped);
 
     /* Whether sequence b of a batch could not be read again, so that it counts for nothing, and
@@ -110,7 +110,7 @@ struct tn_task_row {
     tarn_status (*encode)(const tarn_task *task, int32_t *symbols, size_t *count,
                           const char *text, size_t length, tarn_error *err);
 
-    /* Writes at most TN_TASK_TEXT bytes without a zero behind them and returns how many. A text
+    /* Writes at most TN_TASK_TEXT bytes without a zero after them and returns how many. A text
      * is what its symbols give one after the other. */
     size_t (*decode)(const tarn_task *task, char *text, int32_t symbol);
 
@@ -155,7 +155,7 @@ bool tn_task_skipped(const tarn_task *task, size_t index, tarn_skipped *skipped)
 bool tn_task_lost(const tarn_task *task, const struct tn_batch *batch, enum tn_split split,
                   size_t b, tarn_skipped *skipped);
 
-/* ---- For rows: symbols that look like numbers, each with a blank behind it -- */
+/* ---- For rows: symbols that look like numbers, each with a blank after it --- */
 
 /* As encode and decode. */
 tarn_status tn_numbers_encode(const tarn_task *task, int32_t *symbols, size_t *count,

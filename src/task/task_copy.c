@@ -2,7 +2,7 @@
 /* task_copy.c - repeat what came before the separator (4.1.1).
  *
  * The metric is the fraction of counted positions that are predicted right. Symbols look like
- * numbers, each with a blank behind it: "3 1 4 0 ". */
+ * numbers, each with a blank after it: "3 1 4 0 ". */
 #include "data/copy_set.h"
 #include "task/task.h"
 

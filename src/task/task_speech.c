@@ -26,12 +26,12 @@ static size_t symbols(const tarn_task *task)
 /* ---- Settings ----------------------------------------------------------- */
 
 /* As recorded, slower, and faster. */
-static void set_speeds(struct tn_speech_settings *s, double share)
+static void set_speeds(struct tn_speech_settings *s, double fraction)
 {
-    s->speed_count = share > 0.0 ? 3 : 0;
+    s->speed_count = fraction > 0.0 ? 3 : 0;
     s->speeds[0] = 1.0;
-    s->speeds[1] = 1.0 - share;
-    s->speeds[2] = 1.0 + share;
+    s->speeds[1] = 1.0 - fraction;
+    s->speeds[2] = 1.0 + fraction;
 }
 
 static struct tn_speech_settings settings_of(const tarn_task *task,

@@ -36,7 +36,7 @@ size_t tn_clip_scratch(const struct tn_range *tensors, size_t count);
 
 /* scales[i] = min(1, c / norm) of tensor i, or of all. If a norm is not finite (a gradient is
  * not, or from some 1e17 on its square in float), all scales are 0 and the update must be left
- * out: zero times such a gradient is no number either. Bits do not depend on the number of
+ * out: zero times such a gradient is not a number either. Bits do not depend on the number of
  * threads. */
 struct tn_clip_result tn_clip_scales(const struct tn_clip *clip, float *scales, double *scratch,
                                      const float *g, const struct tn_range *tensors,

@@ -16,8 +16,8 @@ size_t tn_pieces_count(const struct tn_range *tensors, size_t count)
     return block_count(tensors, count) + count;
 }
 
-/* The first tensor that ends behind `position`, by halves. */
-static size_t first_behind(const struct tn_range *tensors, size_t count, size_t position)
+/* The first tensor that ends after `position`, by halves. */
+static size_t first_after(const struct tn_range *tensors, size_t count, size_t position)
 {
     size_t low = 0;
 
@@ -46,7 +46,7 @@ static void walk_block(void *arg, size_t block, size_t thread)
     const size_t from = block * TN_PIECES_BLOCK, to = from + TN_PIECES_BLOCK;
 
     (void)thread;
-    for (size_t i = first_behind(walk->tensors, walk->count, from); i < walk->count; i++) {
+    for (size_t i = first_after(walk->tensors, walk->count, from); i < walk->count; i++) {
         const size_t start = tn_max(from, walk->tensors[i].from);
         const size_t end = tn_min(to, end_of(walk->tensors[i]));
 

@@ -30,7 +30,7 @@ void tn_pieces_parallel(const struct tn_range *tensors, size_t count, tn_piece_t
                         void *arg, size_t threads);
 
 /* A number below tn_pieces_count() for each piece, ascending in the array and different for
- * different pieces: from one to the next, block or tensor or both go on. */
+ * different pieces: from one to the next, block or tensor or both advance. */
 static inline size_t tn_piece_index(size_t tensor, size_t block)
 {
     return tensor + block;

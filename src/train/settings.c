@@ -179,7 +179,7 @@ tarn_status tarn_settings_preset(tarn_settings *settings, const char *preset, ta
 tarn_status tn_settings_agree(const struct tn_training *now, const struct tn_training *before,
                               const char *path, tarn_error *err)
 {
-    /* They change how long a run is and what is kept of it, and the last ones are no settings.
+    /* They change how long a run is and what is kept of it, and the last ones are not settings.
      * `validation` and the like are not here: plateau looks at the validation. */
     static const char *const except[] = {"steps",
                                          "save_every",

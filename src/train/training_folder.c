@@ -70,7 +70,7 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
     return TARN_OK;
 }
 
-/* On the folder itself, so that no file of a lock stays behind. File systems without locks, or
+/* On the folder itself, so that no lock file is left. File systems without locks, or
  * without those of folders, go without. */
 tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err)
 {
