@@ -423,6 +423,7 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_logistic.h"
 #include "kernel/kernel_body_ctc.h"
 #include "kernel/kernel_body_lstm.h"
+#include "kernel/kernel_body_lsh.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
 #ifndef ONLY_NARROW
@@ -574,6 +575,12 @@ const struct tn_kernels TN_TABLE = {
     .add = add,
     .sum_rows = ANY(sum_rows),
     .scatter_rows = ANY(scatter_rows),
+    .gather_rows = gather_rows,
+    .add_rows = add_rows,
+    .lsh_buckets = lsh_buckets,
+    .lsh_score = lsh_score,
+    .lsh_weigh = lsh_weigh,
+    .lsh_slope = lsh_slope,
     .norm = ANY(norm),
     .norm_slope = ANY(norm_slope),
     .relu = relu,

@@ -104,6 +104,24 @@ struct tn_ctc_states {
     struct tn_wide labels, blanks;
 };
 
+/* Products q.q of the queries of a chunk with keys, which by the inverse lengths of the keys
+ * become scores s (kernel_body_lsh.h). A query sees earlier positions if causal, else all but
+ * its own, and only those of its bucket if same_bucket. */
+struct tn_lsh_scores {
+    float *s, *ds; /* rows ld apart */
+    ptrdiff_t ld;
+    size_t rows, columns;                     /* columns: whole vectors */
+    const int32_t *row_position, *row_bucket; /* of queries */
+    const int32_t *position, *bucket;         /* of keys */
+    const int32_t *exists;                    /* -1; 0 where there is no key */
+    const float *by;
+    float *total;             /* by position: weigh */
+    const float *lse, *delta; /* by position: slope */
+    float *w;                 /* columns: slope */
+    bool causal, same_bucket;
+    bool bounded; /* neither s nor s - lse of what is seen is beyond +-87 */
+};
+
 struct tn_kernels {
     const char *name; /* as in tarn_cpu_name() */
     size_t lanes;     /* floats in a vector */
@@ -204,6 +222,12 @@ struct tn_kernels {
     void (*scatter_rows)(float *table, ptrdiff_t ld, const int32_t *rows, const float *x,
                          ptrdiff_t ldx, size_t n, size_t width);
 
+    /* y_i = table[rows[i]];  y_i += x_i. */
+    void (*gather_rows)(float *y, ptrdiff_t ldy, const float *table, ptrdiff_t ld,
+                        const int32_t *rows, size_t n, size_t width);
+    void (*add_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                     size_t width);
+
     /* Layer normalisation of n rows behind each other; stats may be NULL. Its gradients are
      * added to dgain and dbias, and to dx if add_dx. */
     void (*norm)(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
@@ -234,6 +258,19 @@ struct tn_kernels {
      * and out that of c_before. */
     void (*lstm_slope)(float *dz, float *dc, const float *dh, const float *gates,
                        const float *c, const float *c_before, size_t H);
+
+    /* ---- hashed attention; columns are whole vectors ---- */
+
+    /* bucket[j] = the first i at which |x_ij| is largest, plus `half` where x_ij is negative,
+     * of `half` rows of n columns. */
+    void (*lsh_buckets)(int32_t *bucket, const float *x, ptrdiff_t ld, size_t half, size_t n);
+
+    /* score: s, -infinity where a query does not look. weigh: exp(s), and the sum of a row
+     * added to its total; bounded only. slope: with p = exp(s - lse), which s becomes,
+     * ds = p (ds - delta); then w_j += sum_i ds_ij s_ij, and ds_ij is multiplied with by_j. */
+    void (*lsh_score)(const struct tn_lsh_scores *scores);
+    void (*lsh_weigh)(const struct tn_lsh_scores *scores);
+    void (*lsh_slope)(const struct tn_lsh_scores *scores);
 
     /* ---- connectionist temporal classification; arrays end with whole vectors ---- */
 

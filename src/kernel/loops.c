@@ -159,6 +159,20 @@ static void run_scatter_rows(const struct tn_loop_arrays *a)
     a->kernels->scatter_rows(a->y, ld, a->symbols, a->x, ld, a->rows, a->width);
 }
 
+static void run_gather_rows(const struct tn_loop_arrays *a)
+{
+    const ptrdiff_t ld = (ptrdiff_t)a->ld;
+
+    a->kernels->gather_rows(a->y, ld, a->x, ld, a->symbols, a->rows, a->width);
+}
+
+static void run_add_rows(const struct tn_loop_arrays *a)
+{
+    const ptrdiff_t ld = (ptrdiff_t)a->ld;
+
+    a->kernels->add_rows(a->y, ld, a->x, ld, a->rows, a->width);
+}
+
 static void run_norm(const struct tn_loop_arrays *a)
 {
     a->kernels->norm(a->y, NULL, a->x, a->z, a->w, 1e-5f, a->rows, a->width);
@@ -228,6 +242,54 @@ static void run_recur(const struct tn_loop_arrays *a)
                                               .n = a->rows,
                                               .rows = DEPTH,
                                               .width = whole(a)});
+}
+
+static void run_lsh_buckets(const struct tn_loop_arrays *a)
+{
+    a->kernels->lsh_buckets(a->exponents_to, a->x, 0, DEPTH,
+                            tn_round_up(a->width, TN_LANES_MOST));
+}
+
+static struct tn_lsh_scores scores(const struct tn_loop_arrays *a, bool causal)
+{
+    return (struct tn_lsh_scores){.s = a->y,
+                                  .ds = a->u,
+                                  .ld = (ptrdiff_t)a->ld,
+                                  .rows = a->rows,
+                                  .columns = tn_round_up(a->width, TN_LANES_MOST),
+                                  .row_position = a->symbols,
+                                  .row_bucket = a->symbols,
+                                  .position = a->exponents,
+                                  .bucket = a->symbols,
+                                  .exists = a->skips,
+                                  .by = a->x,
+                                  .total = a->v,
+                                  .lse = a->z,
+                                  .delta = a->x,
+                                  .w = a->w,
+                                  .causal = causal,
+                                  .bounded = true};
+}
+
+static void run_lsh_score(const struct tn_loop_arrays *a)
+{
+    const struct tn_lsh_scores of = scores(a, false);
+
+    a->kernels->lsh_score(&of);
+}
+
+static void run_lsh_weigh(const struct tn_loop_arrays *a)
+{
+    const struct tn_lsh_scores of = scores(a, false);
+
+    a->kernels->lsh_weigh(&of);
+}
+
+static void run_lsh_slope(const struct tn_loop_arrays *a)
+{
+    const struct tn_lsh_scores of = scores(a, true);
+
+    a->kernels->lsh_slope(&of);
 }
 
 /* Of `width` labels and the blanks around them. */
@@ -354,6 +416,8 @@ static const struct tn_loop loops[] = {
     {"add", true, run_add},
     {"sum_rows", true, run_sum_rows},
     {"scatter_rows", true, run_scatter_rows},
+    {"gather_rows", true, run_gather_rows},
+    {"add_rows", true, run_add_rows},
     {"norm", true, run_norm},
     {"norm_slope", true, run_norm_slope},
     {"relu", true, run_relu},
@@ -367,6 +431,10 @@ static const struct tn_loop loops[] = {
     {"recur_sum", false, run_recur_sum},
     {"product", false, run_product},
     {"recur", false, run_recur},
+    {"lsh_buckets", false, run_lsh_buckets},
+    {"lsh_score", false, run_lsh_score},
+    {"lsh_weigh", false, run_lsh_weigh},
+    {"lsh_slope", false, run_lsh_slope},
     {"ctc_emit", false, run_ctc_emit},
     {"ctc_forward", false, run_ctc_forward},
     {"ctc_backward", false, run_ctc_backward},

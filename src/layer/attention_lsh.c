@@ -23,13 +23,15 @@
  * Backward goes over the same rounds in the orders that forward saved:
  *
  *   ds_ij = p_ij (dy_i.v_j - dy_i.y_i)          dv_j = sum p_ij dy_i
- *   dq_i = sum ds_ij k_j / sqrt D               dk_j = sum ds_ij q_i / sqrt D
  *
- * and in the end dk_j goes through the division by the length n:
+ * With k_j / sqrt D = c_j q_j, where c_j = 1 / (n_j sqrt D) and n_j is the length above, a
+ * score is a product of queries, and query and key of a pair get their gradients by one:
  *
- *   dq_j += (dk_j - k_j (k_j.dk_j)) / n
+ *   dq_i = sum_j (ds_ij c_j + ds_ji c_i) q_j - q_i w_i / n_i^2          w_i = sum_j ds_ji s_ji
  *
- * Time is N x rounds x chunk; memory is N per thread and N x rounds saved. */
+ * Among the queries of a chunk the sum in brackets is a matrix and its transpose.
+ *
+ * Time is N x rounds x chunk; memory is N x rounds per thread, and as much saved. */
 #include <math.h>
 
 #include "layer/lsh_tile.h"
@@ -65,88 +67,93 @@ static const float *sort_round(const struct tn_lsh_head *a, size_t round)
     float *const order =
         saved ? tn_lsh_saved_order(a->plan, saved, a->b, a->h, round) : a->scratch->order;
 
-    tn_lsh_sort(order, &a->scratch->hash, a->plan->draws + round * rotation_floats(a->plan),
-                a->scratch->rows, a->row, a->n);
+    tn_lsh_sort(order, &a->scratch->hash, round, a->n);
     return order;
 }
 
 /* Scores become weights in units of exp(maximum). Where the maximum grows, what was summed
- * before is to be multiplied with `factor`. */
-static void weigh(const struct tn_lsh_head *a, const struct tn_lsh_tile *chunk, size_t columns)
+ * before is multiplied with `factor`. */
+static void weigh_unbounded(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
 {
     const struct tn_lsh_scratch *const scratch = a->scratch;
 
-    for (size_t i = 0; i < chunk->count; i++) {
+    a->kernels->lsh_score(scores);
+    for (size_t i = 0; i < scores->rows; i++) {
         float *const s = scratch->scores + i * 2 * a->columns;
-        float *const maximum = scratch->maximum + chunk->position[i];
-        float *const total = scratch->total + chunk->position[i];
-        const float most = a->kernels->max(s, columns);
-        float factor = 1.0f;
+        const size_t position = (size_t)scores->row_position[i];
+        float *const maximum = scratch->maximum + position;
+        float *const total = scratch->total + position, *const sum = scratch->sums;
+        const float most = a->kernels->max(s, a->used);
 
         if (most > *maximum) {
-            factor = expf(*maximum - most); /* 0 the first time */
+            const float factor = expf(*maximum - most); /* 0 the first time */
+
             *maximum = most;
+            *total *= factor;
+            a->kernels->scale(sum + position * a->sum, sum + position * a->sum, factor, a->M);
         }
-        scratch->factor[i] = factor;
-        *total = factor * *total +
-                 a->kernels->exp_sum(s, s, isinf(*maximum) ? 0.0f : *maximum, columns);
+        *total += a->kernels->exp_sum(s, s, isinf(*maximum) ? 0.0f : *maximum, a->used);
     }
 }
 
-static void gather_values(const struct tn_lsh_head *a, const struct tn_lsh_tile *chunk,
-                          const struct tn_lsh_tile *before)
+/* Adds the chunk's outputs to the sums of their positions. */
+static void gather_values(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
 {
     const struct tn_lsh_scratch *const scratch = a->scratch;
-    const ptrdiff_t M = (ptrdiff_t)a->M, row = (ptrdiff_t)a->row,
-                    ld = 2 * (ptrdiff_t)a->columns;
+    const ptrdiff_t M = (ptrdiff_t)a->M;
 
-    a->kernels->product(scratch->out, M, scratch->scores, ld, 1, chunk->rows + a->D, row,
-                        chunk->count, a->M, chunk->count, false);
-    if (before->count > 0)
-        a->kernels->product(scratch->out, M, scratch->scores + a->columns, ld, 1,
-                            before->rows + a->D, row, chunk->count, a->M, before->count, true);
-    for (size_t i = 0; i < chunk->count; i++) {
-        float *const sum = scratch->sums + (size_t)chunk->position[i] * a->sum;
-
-        if (scratch->factor[i] != 1.0f)
-            a->kernels->scale(sum, sum, scratch->factor[i], a->M);
-        a->kernels->axpy(sum, 1.0f, scratch->out + i * a->M, a->M);
-    }
+    a->kernels->product(scratch->turned, M, scores->s, scores->ld, 1,
+                        scratch->tiles.rows + a->D, (ptrdiff_t)a->row, scores->rows, a->M,
+                        a->used, false);
+    a->kernels->scatter_rows(scratch->sums, (ptrdiff_t)a->sum, scores->row_position,
+                             scratch->turned, M, scores->rows, a->M);
 }
 
 static void forward_round(struct tn_lsh_head *a, const float *order)
 {
-    for (size_t first = 0, turn = 0; first < a->n; first += a->chunk, turn ^= 1) {
-        struct tn_lsh_tile *const chunk = &a->scratch->tiles[turn];
-        struct tn_lsh_tile *const before = &a->scratch->tiles[turn ^ 1];
+    for (size_t first = 0; first < a->n; first += a->chunk) {
+        tn_lsh_load(a, order, first);
+        tn_lsh_fetch_ahead(a, 0);
+        const struct tn_lsh_scores scores = tn_lsh_scores(a);
 
-        if (first == 0)
-            before->count = 0;
-        tn_lsh_tile_load(a, chunk, order, first);
-        weigh(a, chunk, tn_lsh_scores(a, chunk, before));
-        gather_values(a, chunk, before);
+        tn_lsh_fetch_ahead(a, 1);
+        if (a->bounded)
+            a->kernels->lsh_weigh(&scores);
+        else
+            weigh_unbounded(a, &scores);
+        tn_lsh_fetch_ahead(a, 2);
+        gather_values(a, &scores);
+        tn_lsh_fetch_ahead(a, 3);
     }
 }
 
+/* y = sum / total, L = maximum + log total. */
 static void store_output(const struct tn_lsh_head *a)
 {
     const struct tn_lsh_scratch *const scratch = a->scratch;
+    const tarn_output y = a->call->arrays->y;
     const size_t M = a->plan->M;
     float *const L =
         a->call->saved ? tn_lsh_saved_sums(a->plan, a->call->saved, a->b, a->h) : NULL;
 
-    for (size_t n = 0; n < a->plan->N; n++) {
-        float *const y = tn_out(a->call->arrays->y, a->b, a->h, n);
-        const bool exists = n < a->n, alone = exists && scratch->total[n] == 0.0f;
+    for (size_t n = 0; n < a->n; n++) {
+        const float total = scratch->total[n];
 
-        if (!exists)
-            memset(y, 0, M * sizeof(float));
-        else if (alone)
-            memcpy(y, scratch->rows + n * a->row + a->D, M * sizeof(float));
-        else
-            a->kernels->scale(y, scratch->sums + n * a->sum, 1.0f / scratch->total[n], M);
         if (L)
-            L[n] = exists && !alone ? scratch->maximum[n] + logf(scratch->total[n]) : INFINITY;
+            L[n] = total > 0.0f ? scratch->maximum[n] + logf(total) : INFINITY;
+        scratch->total[n] = 1.0f / total;
+    }
+    a->kernels->scale_rows(tn_out(y, a->b, a->h, 0), y.position, scratch->sums,
+                           (ptrdiff_t)a->sum, (struct tn_column){scratch->total, 1}, a->n, M,
+                           true);
+    for (size_t n = 0; n < a->n; n++)
+        if (isinf(scratch->total[n])) /* alone */
+            memcpy(tn_out(y, a->b, a->h, n), scratch->rows + n * a->row + a->D,
+                   M * sizeof(float));
+    for (size_t n = a->n; n < a->plan->N; n++) {
+        memset(tn_out(y, a->b, a->h, n), 0, M * sizeof(float));
+        if (L)
+            L[n] = INFINITY;
     }
 }
 
@@ -157,13 +164,16 @@ static void forward_task(void *arg, size_t index, size_t thread)
         tn_lsh_head_open(task->call, &task->scratch[thread], index, false);
 
     for (size_t n = 0; n < head.n; n++) {
-        head.scratch->maximum[n] = -INFINITY;
+        head.scratch->maximum[n] = head.bounded ? 0.0f : -INFINITY;
         head.scratch->total[n] = 0.0f;
     }
     memset(head.scratch->sums, 0, head.n * head.sum * sizeof(float));
+    tn_lsh_hash_rows(&head.scratch->hash, head.plan->draws, head.scratch->rows, head.row,
+                     head.n);
     for (size_t round = 0; round < rounds(head.plan); round++)
         forward_round(&head, sort_round(&head, round));
     store_output(&head);
+    head.kernels->settle();
 }
 
 static void forward(const struct tn_attention_call *call)
@@ -173,121 +183,119 @@ static void forward(const struct tn_attention_call *call)
 
 /* ---- backward ----------------------------------------------------------- */
 
-/* dy.y, and sums of gradients: zero, but a position that saw itself only hands dy to its dv. */
+/* Sums of gradients: zero, but a position that saw itself only hands dy to its dv. */
 static void start_gradients(const struct tn_lsh_head *a, const float *L)
 {
-    for (size_t n = 0; n < a->n; n++) {
-        const float *const dy = a->scratch->rows + n * a->row + a->D + a->M;
-        const float *const y = tn_out(a->call->arrays->y, a->b, a->h, n);
-        float *const sum = a->scratch->sums + n * a->sum;
-
-        a->scratch->delta[n] = a->kernels->dot(dy, y, a->plan->M);
-        memset(sum, 0, a->sum * sizeof(float));
+    memset(a->scratch->w, 0, a->n * sizeof(float));
+    memset(a->scratch->sums, 0, a->n * a->sum * sizeof(float));
+    for (size_t n = 0; n < a->n; n++)
         if (isinf(L[n]))
-            memcpy(sum + 2 * a->D, dy, a->M * sizeof(float));
-    }
+            memcpy(a->scratch->sums + n * a->sum + a->D,
+                   a->scratch->rows + n * a->row + a->D + a->M, a->M * sizeof(float));
 }
 
-/* A part of the scores: a chunk's queries with its own keys or with those of the one before. */
-struct part {
-    struct tn_lsh_tile *keys;
-    float *p, *ds; /* first dy.v^T, then ds */
-    bool add;      /* there are gradients in the keys' tile, and of the queries, already */
-};
-
-static void part_slopes(const struct tn_lsh_head *a, const struct tn_lsh_tile *chunk,
-                        const struct part *part)
+/* p and ds c, and on the way w. */
+static void chunk_slopes(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
 {
-    const ptrdiff_t columns = (ptrdiff_t)a->columns;
+    const struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
+    const float *const dy = tiles->rows + a->slot * a->columns * a->row + a->D + a->M;
 
-    a->kernels->product(part->ds, 2 * columns, chunk->rows + a->D + a->M, (ptrdiff_t)a->row, 1,
-                        part->keys->v_turned, columns, chunk->count, a->columns, a->plan->M,
-                        false);
+    a->kernels->product(scores->ds, scores->ld, dy, (ptrdiff_t)a->row, 1, tiles->v_turned,
+                        scores->ld, scores->rows, a->used, a->plan->M, false);
+    memset(tiles->w + a->slot * a->columns, 0, a->columns * sizeof(float));
+    a->kernels->lsh_slope(scores);
 }
 
-static void part_gradients(const struct tn_lsh_head *a, struct tn_lsh_tile *chunk,
-                           const struct part *part)
+/* x += x^T, of the chunk's queries among themselves. */
+static void add_transpose(const struct tn_lsh_head *a, float *x, ptrdiff_t ld, size_t n)
 {
+    float *const turned = a->scratch->turned;
+
+    a->kernels->transpose(turned, (ptrdiff_t)a->columns, x, ld, n, n);
+    a->kernels->add_rows(x, ld, turned, (ptrdiff_t)a->columns, n, n);
+}
+
+/* The keys of the chunk before have gradients already. */
+static void chunk_gradients(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
+{
+    const struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
     const struct tn_kernels *const kernels = a->kernels;
-    const ptrdiff_t row = (ptrdiff_t)a->row, sum = (ptrdiff_t)a->sum, D = (ptrdiff_t)a->D;
-    const ptrdiff_t ld = 2 * (ptrdiff_t)a->columns;
-    const size_t queries = chunk->count, keys = part->keys->count;
-    const float *const q = chunk->rows, *const dy = q + a->D + a->M;
-    float *const dq = chunk->gradients, *const dk = part->keys->gradients + a->D;
-    float *const dv = dk + a->D;
+    const ptrdiff_t row = (ptrdiff_t)a->row, sum = (ptrdiff_t)a->sum, ld = scores->ld;
+    const size_t own = a->slot * a->columns, other = (a->slot ^ 1) * a->columns;
+    const size_t before = a->used > a->columns ? tiles->count[a->slot ^ 1] : 0;
+    const float *const q = tiles->rows + own * a->row, *const dy = q + a->D + a->M;
+    float *const dq = tiles->gradients + own * a->sum;
+    float *const dq_before = tiles->gradients + other * a->sum;
 
-    kernels->product(dq, sum, part->ds, ld, 1, part->keys->k, D, queries, a->D, keys,
-                     part->add);
-    kernels->product(dk, sum, part->ds, 1, ld, q, row, keys, a->D, queries, part->add);
-    kernels->product(dv, sum, part->p, 1, ld, dy, row, keys, a->M, queries, part->add);
+    kernels->product(dq + a->D, sum, scores->s + own, 1, ld, dy, row, scores->rows, a->M,
+                     scores->rows, false);
+    kernels->product(dq_before + a->D, sum, scores->s + other, 1, ld, dy, row, before, a->M,
+                     scores->rows, true);
+    tn_lsh_fetch_ahead(a, 2);
+    kernels->product(dq_before, sum, scores->ds + other, 1, ld, q, row, before, a->D,
+                     scores->rows, true);
+    add_transpose(a, scores->ds + own, ld, scores->rows);
+    kernels->product(dq, sum, scores->ds, ld, 1, tiles->rows, row, scores->rows, a->D, a->used,
+                     false);
 }
 
-static void backward_chunk(struct tn_lsh_head *a, const float *L, struct tn_lsh_tile *chunk,
-                           struct tn_lsh_tile *before)
+/* When the chunk after it is done, a chunk's gradients are whole. */
+static void retire(const struct tn_lsh_head *a, size_t slot)
 {
-    const struct tn_lsh_scratch *const scratch = a->scratch;
-    const struct part parts[] = {
-        {chunk, scratch->scores, scratch->slopes, false},
-        {before, scratch->scores + a->columns, scratch->slopes + a->columns, true},
-    };
-    const size_t columns = tn_lsh_scores(a, chunk, before), part_count = columns / a->columns;
+    const struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
+    const size_t at = slot * a->columns;
+    const int32_t *const position = tiles->position + at;
 
-    for (size_t part = 0; part < part_count; part++)
-        part_slopes(a, chunk, &parts[part]);
-    for (size_t i = 0; i < chunk->count; i++) {
-        const size_t position = (size_t)chunk->position[i], at = i * 2 * a->columns;
-
-        a->kernels->softmax_slope(scratch->scores + at, scratch->slopes + at, L[position],
-                                  scratch->delta[position], columns);
-    }
-    for (size_t part = 0; part < part_count; part++)
-        part_gradients(a, chunk, &parts[part]);
-}
-
-/* When the chunk after it is done, a tile's gradients are whole. */
-static void tile_retire(const struct tn_lsh_head *a, struct tn_lsh_tile *tile)
-{
-    for (size_t i = 0; i < tile->count; i++)
-        a->kernels->axpy(a->scratch->sums + (size_t)tile->position[i] * a->sum, 1.0f,
-                         tile->gradients + i * a->sum, a->sum);
-    tile->count = 0;
+    a->kernels->scatter_rows(a->scratch->sums, (ptrdiff_t)a->sum, position,
+                             tiles->gradients + at * a->sum, (ptrdiff_t)a->sum,
+                             tiles->count[slot], a->sum);
+    for (size_t i = 0; i < tiles->count[slot]; i++)
+        a->scratch->w[position[i]] += tiles->w[at + i];
 }
 
 static void backward_round(struct tn_lsh_head *a, const float *order, const float *L)
 {
-    struct tn_lsh_tile *const tiles = a->scratch->tiles;
+    for (size_t first = 0; first < a->n; first += a->chunk) {
+        tn_lsh_load(a, order, first);
+        struct tn_lsh_scores scores = tn_lsh_scores(a);
 
-    tiles[0].count = tiles[1].count = 0;
-    for (size_t first = 0, turn = 0; first < a->n; first += a->chunk, turn ^= 1) {
-        tn_lsh_tile_load(a, &tiles[turn], order, first);
-        backward_chunk(a, L, &tiles[turn], &tiles[turn ^ 1]);
-        tile_retire(a, &tiles[turn ^ 1]);
+        scores.lse = L;
+        tn_lsh_fetch_ahead(a, 0);
+        chunk_slopes(a, &scores);
+        tn_lsh_fetch_ahead(a, 1);
+        chunk_gradients(a, &scores);
+        if (first > 0)
+            retire(a, a->slot ^ 1);
+        tn_lsh_fetch_ahead(a, 3);
     }
-    tile_retire(a, &tiles[0]);
-    tile_retire(a, &tiles[1]);
+    if (a->n > 0)
+        retire(a, a->slot);
 }
 
-/* With c = 1 / (n sqrt D), so that k / sqrt D = c q:
- *     dq += c (dk - k (k.dk)) = c dk - c^3 D (q.dk) q */
+static void store_rows(const struct tn_lsh_head *a, tarn_output to, const float *sums,
+                       size_t width)
+{
+    a->kernels->scale_rows(tn_out(to, a->b, a->h, 0), to.position, sums, (ptrdiff_t)a->sum,
+                           (struct tn_column){NULL, 0}, a->n, width, true);
+    for (size_t n = a->n; n < a->plan->N; n++)
+        memset(tn_out(to, a->b, a->h, n), 0, width * sizeof(float));
+}
+
+/* 1 / n^2 = c^2 D. */
 static void store_gradients(const struct tn_lsh_head *a)
 {
-    const tarn_attention_arrays *const arrays = a->call->arrays;
-    const size_t D = a->plan->D, M = a->plan->M;
+    const tarn_output *const din = a->call->arrays->din;
+    const struct tn_lsh_scratch *const scratch = a->scratch;
+    const size_t D = a->plan->D;
 
     for (size_t n = 0; n < a->n; n++) {
-        const float *const q = a->scratch->rows + n * a->row;
-        float *const dq = a->scratch->sums + n * a->sum, *const dk = dq + a->D;
-        const float c = a->scratch->inverse[n];
+        const float c = scratch->inverse[n];
 
-        a->kernels->axpy(dq, c, dk, D);
-        a->kernels->axpy(dq, -(c * c * c) * (float)D * a->kernels->dot(q, dk, D), q, D);
-        memcpy(tn_out(arrays->din[TN_LSH_QUERY], a->b, a->h, n), dq, D * sizeof(float));
-        memcpy(tn_out(arrays->din[TN_LSH_VALUE], a->b, a->h, n), dk + a->D, M * sizeof(float));
+        a->kernels->axpy(scratch->sums + n * a->sum, -c * c * (float)D * scratch->w[n],
+                         scratch->rows + n * a->row, D);
     }
-    for (size_t n = a->n; n < a->plan->N; n++) {
-        memset(tn_out(arrays->din[TN_LSH_QUERY], a->b, a->h, n), 0, D * sizeof(float));
-        memset(tn_out(arrays->din[TN_LSH_VALUE], a->b, a->h, n), 0, M * sizeof(float));
-    }
+    store_rows(a, din[TN_LSH_QUERY], scratch->sums, D);
+    store_rows(a, din[TN_LSH_VALUE], scratch->sums + a->D, a->plan->M);
 }
 
 static void backward_task(void *arg, size_t index, size_t thread)
@@ -301,6 +309,7 @@ static void backward_task(void *arg, size_t index, size_t thread)
     for (size_t round = 0; round < rounds(head.plan); round++)
         backward_round(&head, tn_lsh_saved_order(head.plan, saved, head.b, head.h, round), L);
     store_gradients(&head);
+    head.kernels->settle();
 }
 
 static void backward(const struct tn_attention_call *call)

@@ -17,48 +17,40 @@ void tn_lsh_rotation_draw(float *rotation, size_t D, size_t buckets, struct tn_r
 }
 
 struct tn_lsh_hash tn_lsh_hash_lay_out(struct tn_arena *arena, const struct tn_kernels *kernels,
-                                       size_t D, size_t buckets, size_t N)
+                                       size_t D, size_t buckets, size_t rounds, size_t N)
 {
+    const size_t stride = tn_round_up(N, TILE);
+
     return (struct tn_lsh_hash){
         .kernels = kernels,
         .D = D,
         .buckets = buckets,
+        .rounds = rounds,
         .turned = tn_arena_take(arena, D, TILE * sizeof(float)),
         .projected = tn_arena_floats(arena, buckets / 2 * TILE),
-        .bucket = tn_arena_take(arena, N, sizeof(uint32_t)),
+        .stride = stride,
+        .bucket = tn_arena_take(arena, rounds, stride * sizeof(int32_t)),
         .start = tn_arena_take(arena, buckets + 1, sizeof(uint32_t)),
     };
 }
 
 /* Row i of `projected` holds (xR)_i of every position of a tile. The argmax of [xR, -xR] is
- * where |xR| is largest, in the half of its sign. Bits of magnitudes compare as integers do, so
- * this is a loop over positions side by side, without branches. Ties, and so zeros, go to the
- * first. */
-static void buckets_of(int32_t *bucket, const float *projected, int32_t half)
+ * where |xR| is largest, in the half of its sign. Ties, and so zeros, go to the first. */
+static void hash_tile(const struct tn_lsh_hash *hash, const float *rotations, size_t first)
 {
-    int32_t most[TILE], bits[TILE];
+    const size_t half = hash->buckets / 2;
 
-    for (size_t j = 0; j < TILE; j++) {
-        most[j] = -1;
-        bucket[j] = 0;
-    }
-    for (int32_t i = 0; i < half; i++, projected += TILE) {
-        memcpy(bits, projected, sizeof bits);
-        for (size_t j = 0; j < TILE; j++) {
-            const int32_t magnitude = bits[j] & INT32_MAX, here = bits[j] < 0 ? i + half : i;
-
-            bucket[j] = magnitude > most[j] ? here : bucket[j];
-            most[j] = magnitude > most[j] ? magnitude : most[j];
-        }
+    for (size_t round = 0; round < hash->rounds; round++) {
+        hash->kernels->product(hash->projected, TILE, rotations + round * hash->D * half, 1,
+                               (ptrdiff_t)half, hash->turned, TILE, half, TILE, hash->D, false);
+        hash->kernels->lsh_buckets(hash->bucket + round * hash->stride + first, hash->projected,
+                                   TILE, half, TILE);
     }
 }
 
-static void hash_rows(const struct tn_lsh_hash *hash, const float *rotation, const float *x,
+void tn_lsh_hash_rows(const struct tn_lsh_hash *hash, const float *rotations, const float *x,
                       size_t ld, size_t n)
 {
-    const size_t half = hash->buckets / 2;
-    int32_t bucket[TILE];
-
     for (size_t first = 0; first < n; first += TILE) {
         const size_t count = tn_min(n - first, TILE);
 
@@ -66,21 +58,16 @@ static void hash_rows(const struct tn_lsh_hash *hash, const float *rotation, con
             memset(hash->turned, 0, hash->D * TILE * sizeof(float));
         hash->kernels->transpose(hash->turned, TILE, x + first * ld, (ptrdiff_t)ld, count,
                                  hash->D);
-        hash->kernels->product(hash->projected, TILE, rotation, 1, (ptrdiff_t)half,
-                               hash->turned, TILE, half, TILE, hash->D, false);
-        buckets_of(bucket, hash->projected, (int32_t)half);
-        memcpy(hash->bucket + first, bucket, count * sizeof *bucket);
+        hash_tile(hash, rotations, first);
     }
 }
 
 /* A counting sort: start[b] is where the next position of bucket b goes. */
-void tn_lsh_sort(float *order, const struct tn_lsh_hash *hash, const float *rotation,
-                 const float *x, size_t ld, size_t n)
+void tn_lsh_sort(float *order, const struct tn_lsh_hash *hash, size_t round, size_t n)
 {
     uint32_t *const start = hash->start;
-    const uint32_t *const bucket = hash->bucket;
+    const int32_t *const bucket = hash->bucket + round * hash->stride;
 
-    hash_rows(hash, rotation, x, ld, n);
     memset(start, 0, (hash->buckets + 1) * sizeof *start);
     for (size_t i = 0; i < n; i++)
         start[bucket[i] + 1]++;

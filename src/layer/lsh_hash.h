@@ -21,12 +21,13 @@
 
 struct tn_lsh_hash {
     const struct tn_kernels *kernels;
-    size_t D, buckets; /* buckets: even */
+    size_t D, buckets, rounds; /* buckets: even */
 
     /* scratch */
     float *turned;    /* a tile of positions, as columns */
     float *projected; /* R^T times it */
-    uint32_t *bucket; /* one per position */
+    size_t stride;    /* of bucket, from round to round */
+    int32_t *bucket;  /* one per round and position */
     uint32_t *start;  /* buckets + 1 */
 };
 
@@ -36,11 +37,14 @@ void tn_lsh_rotation_draw(float *rotation, size_t D, size_t buckets, struct tn_r
 
 /* With scratch for up to N positions. Lays out, twice: see tn_arena. */
 struct tn_lsh_hash tn_lsh_hash_lay_out(struct tn_arena *arena, const struct tn_kernels *kernels,
-                                       size_t D, size_t buckets, size_t N);
+                                       size_t D, size_t buckets, size_t rounds, size_t N);
 
-/* order (n entries) of n rows x, ld floats apart. */
-void tn_lsh_sort(float *order, const struct tn_lsh_hash *hash, const float *rotation,
-                 const float *x, size_t ld, size_t n);
+/* Hashes n rows x, ld floats apart, by the R of each round. */
+void tn_lsh_hash_rows(const struct tn_lsh_hash *hash, const float *rotations, const float *x,
+                      size_t ld, size_t n);
+
+/* The order (n entries) of a round for the rows that were hashed last. */
+void tn_lsh_sort(float *order, const struct tn_lsh_hash *hash, size_t round, size_t n);
 
 static inline uint32_t tn_lsh_entry(const float *order, size_t i)
 {

@@ -16,24 +16,28 @@ static struct tn_lsh_head sizes_of(const tarn_attention *plan, bool backward)
         .plan = plan,
         .kernels = kernels,
         .chunk = chunk,
-        .columns = tn_padded(kernels, chunk),
+        .columns = tn_round_up(chunk, kernels->lanes),
         .D = D,
         .M = M,
         .row = backward ? D + 2 * M : D + M,
-        .sum = backward ? 2 * D + M : M,
+        .sum = backward ? D + M : M,
     };
 }
 
-static struct tn_lsh_tile tile_take(const struct tn_lsh_head *a, struct tn_arena *arena)
+static struct tn_lsh_tiles tiles_take(const struct tn_lsh_head *a, struct tn_arena *arena)
 {
-    return (struct tn_lsh_tile){
-        .position = tn_arena_take(arena, a->columns, sizeof(int32_t)),
-        .bucket = tn_arena_take(arena, a->columns, sizeof(int32_t)),
-        .rows = tn_arena_take(arena, a->chunk, a->row * sizeof(float)),
-        .k = tn_arena_take(arena, a->chunk, a->D * sizeof(float)),
-        .k_turned = tn_arena_take(arena, a->D, a->columns * sizeof(float)),
-        .v_turned = tn_arena_take(arena, a->M, a->columns * sizeof(float)),
-        .gradients = tn_arena_take(arena, a->chunk, a->sum * sizeof(float)),
+    const size_t both = 2 * a->columns;
+
+    return (struct tn_lsh_tiles){
+        .position = tn_arena_take(arena, both, sizeof(int32_t)),
+        .bucket = tn_arena_take(arena, both, sizeof(int32_t)),
+        .by = tn_arena_floats(arena, both),
+        .exists = tn_arena_take(arena, both, sizeof(int32_t)),
+        .rows = tn_arena_take(arena, both, a->row * sizeof(float)),
+        .q_turned = tn_arena_take(arena, a->D, both * sizeof(float)),
+        .v_turned = tn_arena_take(arena, a->M, both * sizeof(float)),
+        .gradients = tn_arena_take(arena, both, a->sum * sizeof(float)),
+        .w = tn_arena_floats(arena, both),
     };
 }
 
@@ -48,13 +52,14 @@ static struct tn_lsh_scratch scratch_take(const struct tn_lsh_head *a, struct tn
         .maximum = tn_arena_floats(arena, N),
         .total = tn_arena_floats(arena, N),
         .delta = tn_arena_floats(arena, N),
+        .w = tn_arena_floats(arena, N),
         .order = tn_arena_floats(arena, N),
         .scores = tn_arena_floats(arena, a->chunk * 2 * a->columns),
         .slopes = tn_arena_floats(arena, a->chunk * 2 * a->columns),
-        .out = tn_arena_take(arena, a->chunk, a->M * sizeof(float)),
-        .factor = tn_arena_floats(arena, a->chunk),
-        .tiles = {tile_take(a, arena), tile_take(a, arena)},
-        .hash = tn_lsh_hash_lay_out(arena, a->kernels, a->plan->D, buckets, N),
+        .turned = tn_arena_floats(arena, a->chunk * tn_max(a->columns, a->M)),
+        .tiles = tiles_take(a, arena),
+        .hash = tn_lsh_hash_lay_out(arena, a->kernels, a->plan->D, buckets,
+                                    tn_lsh_option(a->plan, TN_LSH_ROUNDS), N),
     };
 }
 
@@ -97,49 +102,54 @@ float *tn_lsh_saved_order(const tarn_attention *plan, float *saved, size_t b, si
 
 enum { LINE = TN_ALIGN / sizeof(float) }; /* of a cache, in floats */
 
-/* Asks for a row some rows ahead: the strides of several arrays at once are more than the
- * processor foresees. */
-static float *row_load(const struct tn_lsh_head *a, float *row, tarn_input x, size_t n,
-                       size_t width)
-{
-    const size_t padded = tn_padded(a->kernels, width);
-    const float *const ahead = tn_in(x, a->b, a->h, tn_min(n + 8, a->n - 1));
+/* Scores are at most |q| / sqrt D, since keys have no length above one. With this bound a score
+ * less a log-sum-exp of up to 2^20 of them stays above -87, where exponentials end. */
+static const float bound = 36.0f;
 
-    for (size_t at = 0; at < width; at += LINE)
-        __builtin_prefetch(ahead + at);
-    memcpy(row, tn_in(x, a->b, a->h, n), width * sizeof(float));
-    memset(row + width, 0, (padded - width) * sizeof(float));
-    return row + padded;
+static struct tn_column column(float *at)
+{
+    return (struct tn_column){at, 1};
+}
+
+/* n rows of x become a part of the packed rows; returns their dots with z. */
+static void pack_part(const struct tn_lsh_head *a, size_t at, float *dots, tarn_input x,
+                      tarn_input z, size_t width)
+{
+    static float one = 1.0f;
+
+    a->kernels->scale_dot_rows(a->scratch->rows + at, (ptrdiff_t)a->row,
+                               tn_in(x, a->b, a->h, 0), x.position, (struct tn_column){&one, 0},
+                               column(dots), tn_in(z, a->b, a->h, 0), z.position, a->n, width);
 }
 
 /* The length of a vector of zeros must not be zero; a mean square of 1e-6 is Reformer's. */
-static float inverse_length(const struct tn_lsh_head *a, const float *q)
+static float invert_lengths(const struct tn_lsh_head *a, float *square)
 {
     const float D = (float)a->plan->D;
-
-    return 1.0f / (sqrtf(a->kernels->dot(q, q, a->D) + D * 1e-6f) * sqrtf(D));
-}
-
-static void pack(const struct tn_lsh_head *a, bool backward)
-{
-    const tarn_attention_arrays *const arrays = a->call->arrays;
+    float most = 0.0f;
 
     for (size_t n = 0; n < a->n; n++) {
-        float *const row = a->scratch->rows + n * a->row;
-        float *const v = row_load(a, row, arrays->in[TN_LSH_QUERY], n, a->plan->D);
-        float *const dy = row_load(a, v, arrays->in[TN_LSH_VALUE], n, a->plan->M);
-
-        if (backward)
-            row_load(a, dy, arrays->dy, n, a->plan->M);
-        a->scratch->inverse[n] = inverse_length(a, row);
+        most = most > square[n] ? most : square[n];
+        square[n] = 1.0f / (sqrtf(square[n] + D * 1e-6f) * sqrtf(D));
     }
+    return most;
 }
 
-/* Columns past a count are multiplied before they are masked: let them be numbers. */
-static void tile_clear(const struct tn_lsh_head *a, struct tn_lsh_tile *tile)
+static bool pack(const struct tn_lsh_head *a, bool backward)
 {
-    memset(tile->k_turned, 0, a->D * a->columns * sizeof(float));
-    memset(tile->v_turned, 0, a->M * a->columns * sizeof(float));
+    const tarn_attention_arrays *const arrays = a->call->arrays;
+    const tarn_input q = arrays->in[TN_LSH_QUERY], v = arrays->in[TN_LSH_VALUE];
+    const tarn_input y = {arrays->y.data, arrays->y.batch, arrays->y.position, arrays->y.head};
+    const size_t D = a->plan->D, M = a->plan->M;
+
+    if (a->D != D || a->M != M)
+        memset(a->scratch->rows, 0, a->n * a->row * sizeof(float));
+    pack_part(a, 0, a->scratch->inverse, q, q, D);
+    a->kernels->scale_rows(a->scratch->rows + a->D, (ptrdiff_t)a->row, tn_in(v, a->b, a->h, 0),
+                           v.position, (struct tn_column){NULL, 0}, a->n, M, false);
+    if (backward)
+        pack_part(a, a->D + a->M, a->scratch->delta, arrays->dy, y, M);
+    return invert_lengths(a, a->scratch->inverse) <= bound * bound * (float)D;
 }
 
 struct tn_lsh_head tn_lsh_head_open(const struct tn_attention_call *call,
@@ -152,99 +162,105 @@ struct tn_lsh_head tn_lsh_head_open(const struct tn_attention_call *call,
     head.b = index / call->plan->H;
     head.h = index % call->plan->H;
     head.n = tn_key_length(call, head.b);
-    tile_clear(&head, &scratch->tiles[0]);
-    tile_clear(&head, &scratch->tiles[1]);
-    pack(&head, backward);
+    head.bounded = pack(&head, backward);
     return head;
 }
 
 /* ---- tiles -------------------------------------------------------------- */
 
-void tn_lsh_tile_load(struct tn_lsh_head *a, struct tn_lsh_tile *tile, const float *order,
-                      size_t first)
+/* Of a slot: what the order says of its positions, and no keys in the places after them. */
+static void load_entries(struct tn_lsh_head *a, const float *order)
 {
-    const struct tn_lsh_scratch *const scratch = a->scratch;
-    const ptrdiff_t row_ld = (ptrdiff_t)a->row, columns = (ptrdiff_t)a->columns;
+    struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
+    const size_t count = tiles->count[a->slot], at = a->slot * a->columns;
+    int32_t *const position = tiles->position + at, *const bucket = tiles->bucket + at;
+    int32_t *const exists = tiles->exists + at;
+    float *const by = tiles->by + at;
 
-    a->bucket = first == 0 ? -1 : a->bucket;
-    tile->count = tn_min(a->chunk, a->n - first);
-    a->next = order + first + tile->count;
-    a->next_count = tn_min(a->chunk, a->n - first - tile->count);
-    for (size_t i = 0; i < tile->count; i++) {
-        const uint32_t entry = tn_lsh_entry(order, first + i);
-        const size_t position = entry & ~TN_LSH_STARTS;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t entry = tn_lsh_entry(order, i), n = entry & ~TN_LSH_STARTS;
 
         a->bucket += (entry & TN_LSH_STARTS) != 0;
-        tile->position[i] = (int32_t)position;
-        tile->bucket[i] = a->bucket;
-        memcpy(tile->rows + i * a->row, scratch->rows + position * a->row,
-               a->row * sizeof(float));
-        a->kernels->scale(tile->k + i * a->D, tile->rows + i * a->row,
-                          scratch->inverse[position], a->D);
+        position[i] = (int32_t)n;
+        bucket[i] = a->bucket;
+        by[i] = a->scratch->inverse[n];
+        exists[i] = -1;
     }
-    for (size_t i = tile->count; i < a->columns; i++) {
-        tile->position[i] = INT32_MAX;
-        tile->bucket[i] = -1;
+    for (size_t i = count; i < a->columns; i++) {
+        position[i] = INT32_MAX;
+        bucket[i] = -1;
+        by[i] = 0.0f;
+        exists[i] = 0;
     }
-    a->kernels->transpose(tile->k_turned, columns, tile->k, (ptrdiff_t)a->D, tile->count,
-                          a->plan->D);
+}
+
+void tn_lsh_load(struct tn_lsh_head *a, const float *order, size_t first)
+{
+    struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
+    const size_t count = tn_min(a->chunk, a->n - first);
+    const ptrdiff_t row = (ptrdiff_t)a->row, both = 2 * (ptrdiff_t)a->columns;
+
+    a->bucket = first == 0 ? -1 : a->bucket;
+    a->slot = first == 0 ? 0 : a->slot ^ 1;
+    a->used = first == 0 ? a->columns : 2 * a->columns;
+    a->next = order + first + count;
+    a->next_count = tn_min(a->chunk, a->n - first - count);
+    tiles->count[a->slot] = count;
+    load_entries(a, order + first);
+
+    const size_t at = a->slot * a->columns;
+    float *const rows = tiles->rows + at * a->row;
+
+    a->kernels->gather_rows(rows, row, a->scratch->rows, row, tiles->position + at, count,
+                            a->row);
+    memset(rows + count * a->row, 0, (a->columns - count) * a->row * sizeof(float));
+    a->kernels->transpose(tiles->q_turned + at, both, rows, row, a->columns, a->plan->D);
     if (a->row > a->D + a->M) /* there is a dy */
-        a->kernels->transpose(tile->v_turned, columns, tile->rows + a->D, row_ld, tile->count,
+        a->kernels->transpose(tiles->v_turned + at, both, rows + a->D, row, a->columns,
                               a->plan->M);
 }
 
-/* Hides from query i of `chunk` the keys it must not see, in the part of its scores that
- * belongs to `keys`. Plain loops without branches: they become vector instructions. */
-static void mask_part(const struct tn_lsh_head *a, float *s, const struct tn_lsh_tile *keys,
-                      const struct tn_lsh_tile *chunk, size_t i)
+void tn_lsh_fetch_ahead(const struct tn_lsh_head *a, size_t quarter)
 {
-    const int32_t position = chunk->position[i], bucket = chunk->bucket[i];
+    const size_t end = a->next_count * (quarter + 1) / 4;
 
-    if (a->plan->causal) /* a position past count is late, too */
-        for (size_t j = 0; j < a->columns; j++)
-            s[j] = keys->position[j] < position ? s[j] : -INFINITY;
-    else
-        for (size_t j = keys->count; j < a->columns; j++)
-            s[j] = -INFINITY;
-    if (tn_lsh_option(a->plan, TN_LSH_SAME_BUCKET))
-        for (size_t j = 0; j < a->columns; j++)
-            s[j] = keys->bucket[j] == bucket ? s[j] : -INFINITY;
-}
+    for (size_t i = a->next_count * quarter / 4; i < end; i++) {
+        const size_t position = tn_lsh_entry(a->next, i) & ~TN_LSH_STARTS;
+        const float *const row = a->scratch->rows + position * a->row;
+        const float *const sum = a->scratch->sums + position * a->sum;
 
-/* The rows of a sorted order lie anywhere: asked for one chunk ahead, a row per row of work,
- * they have arrived when they are gathered. */
-static void fetch_ahead(const struct tn_lsh_head *a, size_t i)
-{
-    if (i >= a->next_count)
-        return;
-    const size_t position = tn_lsh_entry(a->next, i) & ~TN_LSH_STARTS;
-    const float *const row = a->scratch->rows + position * a->row;
-    const float *const sum = a->scratch->sums + position * a->sum;
-
-    for (size_t at = 0; at < a->row; at += LINE)
-        __builtin_prefetch(row + at, 0, 3);
-    for (size_t at = 0; at < a->sum; at += LINE)
-        __builtin_prefetch(sum + at, 1, 3);
-}
-
-size_t tn_lsh_scores(const struct tn_lsh_head *a, const struct tn_lsh_tile *chunk,
-                     const struct tn_lsh_tile *before)
-{
-    const struct tn_lsh_tile *const parts[] = {chunk, before};
-    const size_t part_count = before->count > 0 ? 2 : 1;
-    const ptrdiff_t columns = (ptrdiff_t)a->columns, ld = 2 * columns;
-
-    for (size_t part = 0; part < part_count; part++)
-        a->kernels->product(a->scratch->scores + part * a->columns, ld, chunk->rows,
-                            (ptrdiff_t)a->row, 1, parts[part]->k_turned, columns, chunk->count,
-                            a->columns, a->plan->D, false);
-    for (size_t i = 0; i < chunk->count; i++) {
-        float *const s = a->scratch->scores + i * 2 * a->columns;
-
-        for (size_t part = 0; part < part_count; part++)
-            mask_part(a, s + part * a->columns, parts[part], chunk, i);
-        s[i] = -INFINITY; /* itself */
-        fetch_ahead(a, i);
+        for (size_t at = 0; at < a->row; at += LINE)
+            __builtin_prefetch(row + at, 0, 3);
+        for (size_t at = 0; at < a->sum; at += LINE)
+            __builtin_prefetch(sum + at, 1, 3);
     }
-    return part_count * a->columns;
+}
+
+struct tn_lsh_scores tn_lsh_scores(const struct tn_lsh_head *a)
+{
+    const struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
+    const size_t at = a->slot * a->columns, count = tiles->count[a->slot];
+    const ptrdiff_t both = 2 * (ptrdiff_t)a->columns;
+
+    a->kernels->product(a->scratch->scores, both, tiles->rows + at * a->row, (ptrdiff_t)a->row,
+                        1, tiles->q_turned, both, count, a->used, a->plan->D, false);
+    return (struct tn_lsh_scores){
+        .s = a->scratch->scores,
+        .ds = a->scratch->slopes,
+        .ld = both,
+        .rows = count,
+        .columns = a->used,
+        .row_position = tiles->position + at,
+        .row_bucket = tiles->bucket + at,
+        .position = tiles->position,
+        .bucket = tiles->bucket,
+        .exists = tiles->exists,
+        .by = tiles->by,
+        .total = a->scratch->total,
+        .delta = a->scratch->delta,
+        .w = tiles->w,
+        .causal = a->plan->causal,
+        .same_bucket = tn_lsh_option(a->plan, TN_LSH_SAME_BUCKET),
+        .bounded = a->bounded,
+    };
 }

@@ -2,8 +2,10 @@
 /* lsh_tile.h - chunks of a sorted row, gathered into tiles, and their scores.
  *
  * A head of a sequence is one thread's. It packs its rows once, [q | v] or [q | v | dy],
- * because they are gathered in another order round after round. A tile holds one chunk of that
- * order: packed rows, whose widths are whole vectors and whose padding is zero. */
+ * because they are gathered in another order round after round: packed rows, whose widths are
+ * whole vectors and whose padding is zero. Two chunks of that order lie side by side, one and
+ * the one before it in either order, so that the keys of both are the columns of one product.
+ */
 #ifndef TN_LSH_TILE_H
 #define TN_LSH_TILE_H
 
@@ -18,16 +20,18 @@ static inline size_t tn_lsh_option(const tarn_attention *plan, size_t index)
     return (size_t)plan->options.value[index];
 }
 
-/* One chunk, as keys and as queries. */
-struct tn_lsh_tile {
-    size_t count;
-    int32_t *position; /* INT32_MAX past count: later than any query */
-    int32_t *bucket;   /* counted along the order; -1 past count */
-    float *rows;       /* chunk x row */
-    float *k;          /* chunk x D: k / sqrt D */
-    float *k_turned;   /* D x columns */
-    float *v_turned;   /* M x columns, backward only */
-    float *gradients;  /* chunk x sum, backward only */
+/* Two chunks, as keys and as queries: `columns` places for each. */
+struct tn_lsh_tiles {
+    size_t count[2];
+    int32_t *position; /* INT32_MAX past a count: later than any query */
+    int32_t *bucket;   /* counted along the order; -1 past a count */
+    float *by;         /* 1 / (|q| sqrt D); 0 past a count */
+    int32_t *exists;   /* -1; 0 past a count */
+    float *rows;       /* 2 columns x row; 0 past a count */
+    float *q_turned;   /* D x 2 columns */
+    float *v_turned;   /* M x 2 columns, backward only */
+    float *gradients;  /* 2 columns x sum, backward only */
+    float *w;          /* 2 columns, backward only: sums of ds s */
 };
 
 /* What one thread needs for one head. */
@@ -37,11 +41,11 @@ struct tn_lsh_scratch {
     float *inverse;         /* N: 1 / (|q| sqrt D) */
     float *maximum, *total; /* N: of scores so far, and of exp(score - maximum); forward */
     float *delta;           /* N: dy.y; backward */
+    float *w;               /* N: sums of ds s; backward */
     float *order;           /* N: of a forward that saves nothing */
     float *scores, *slopes; /* chunk x 2 columns */
-    float *out;             /* chunk x M */
-    float *factor;          /* chunk */
-    struct tn_lsh_tile tiles[2];
+    float *turned;          /* chunk x columns: a transpose; chunk x M: outputs */
+    struct tn_lsh_tiles tiles;
     struct tn_lsh_hash hash;
 };
 
@@ -56,8 +60,11 @@ struct tn_lsh_head {
     size_t columns;    /* chunk in whole vectors */
     size_t D, M;       /* in whole vectors */
     size_t row;        /* [q | v], backward [q | v | dy] */
-    size_t sum;        /* [y], backward [dq | dk | dv] */
+    size_t sum;        /* [y], backward [dq | dv] */
+    bool bounded;      /* exponentials of its scores fit into floats */
     int32_t bucket;    /* of the last position loaded */
+    size_t slot;       /* of the two tiles, the chunk that was loaded last */
+    size_t used;       /* columns of keys: those of one or of both tiles */
     const float *next; /* entries of the chunk that will be loaded next */
     size_t next_count;
 };
@@ -70,14 +77,17 @@ struct tn_lsh_head tn_lsh_head_open(const struct tn_attention_call *call,
                                     struct tn_lsh_scratch *scratch, size_t index,
                                     bool backward);
 
-/* Gathers the chunk that starts at `first`. Chunks of a round are loaded one after another. */
-void tn_lsh_tile_load(struct tn_lsh_head *head, struct tn_lsh_tile *tile, const float *order,
-                      size_t first);
+/* Gathers the chunk that starts at `first` into the other slot. Chunks of a round are loaded
+ * one after another. */
+void tn_lsh_load(struct tn_lsh_head *head, const float *order, size_t first);
 
-/* scores = q k^T / sqrt D of this chunk's queries with its own keys, and behind them with those
- * of the chunk before, if any; -inf where a query must not look. Returns how many columns. */
-size_t tn_lsh_scores(const struct tn_lsh_head *head, const struct tn_lsh_tile *chunk,
-                     const struct tn_lsh_tile *before);
+/* The rows of a sorted order lie anywhere: asked for one chunk ahead, a quarter of them between
+ * two pieces of work, they have arrived when they are gathered. */
+void tn_lsh_fetch_ahead(const struct tn_lsh_head *head, size_t quarter);
+
+/* q.q of the chunk's queries with all keys it may see, into scratch->scores, and what the
+ * kernels need to make scores of them. */
+struct tn_lsh_scores tn_lsh_scores(const struct tn_lsh_head *head);
 
 /* What a forward saves. Of head h of sequence b: N log-sum-exps, infinite where a position saw
  * itself only; and per round an order, see lsh_hash.h. */
