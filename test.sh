@@ -56,6 +56,7 @@ long_stages() {
     stage "package: Debian packages" packages
     stage "notebooks" tools/run_notebooks.sh
     stage "Python wheel" tools/make_wheel.sh
+    stage "Python wheel: aarch64, under qemu-user" tools/make_wheel.sh --system aarch64
     stage "WebAssembly and the page" web/test.sh
     stage "mutations are caught" tools/mutate.sh
 }

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tools/make_wheel.sh [FOLDER] - builds the wheel of the Python package for this machine's system in
-# FOLDER [build/wheel]; then installs and tests it in an environment that has nothing else.
+# tools/make_wheel.sh [--system x86_64|aarch64] [FOLDER] - builds the wheel of the Python package for
+# a system [this machine's] in FOLDER [build/wheel]; then installs and tests it in an environment
+# that has nothing else, that of another system under qemu-user (tools/test_foreign_wheel.sh).
 #
 # The wheel is for every Linux with glibc 2.17 or later (manylinux2014): zig's C compiler, from PyPI,
 # compiles against that, and all libraries but the C library are built from Debian's sources and are
@@ -12,7 +13,15 @@
 # archive cannot be reached.
 set -eu
 cd "$(dirname "$0")/.."
-system=$(uname -m)
+machine=$(uname -m)
+system=$machine
+if [ "${1:-}" = --system ]; then
+    system=${2:-}
+    case $system in
+    x86_64 | aarch64) shift 2 ;;
+    *) echo "--system is '$system'; it must be x86_64 or aarch64" >&2 && exit 2 ;;
+    esac
+fi
 out=${1:-build/wheel}
 tools=$PWD/build/wheel-tools
 glibc=2.17
@@ -59,17 +68,27 @@ env CC="$compiler" CFLAGS=-Wno-enum-float-conversion PKG_CONFIG_LIBDIR="$librari
     -C cmake.define.CMAKE_SYSTEM_NAME=Linux -C cmake.define.CMAKE_SYSTEM_PROCESSOR="$system" \
     -C cmake.define.CMAKE_FIND_ROOT_PATH="$libraries" \
     -C cmake.define.PKG_CONFIG_ARGN=--static -C cmake.define.TARN_ONEDNN=OFF
-auditwheel repair --plat "manylinux_${glibc%.*}_${glibc#*.}_$system" --only-plat \
-    -w "$work/repaired" "$work"/plain/*.whl
+# auto: the oldest C library that the ELF files can be used with; another system's has no name here.
+auditwheel repair --plat auto --only-plat -w "$work/repaired" "$work"/plain/*.whl
 
 wheel unpack -d "$work/open" "$work"/repaired/*.whl
 folder=$(echo "$work"/open/tarn-*)
 cp "$libraries"/licences/* "$(echo "$folder"/*.dist-info/licenses)"
 wheel pack -d "$out" "$folder"
 made=$(ls -t "$out"/tarn-*"$system".whl | head -n 1)
+case $made in
+*manylinux_${glibc%.*}_${glibc#*.}_"$system".whl) ;;
+*) echo "$made is not for glibc $glibc" >&2 && exit 1 ;;
+esac
 [ "$(wc -c <"$made")" -le $most ] || { echo "$made has more than $most bytes" >&2 && exit 1; }
 
 # ---- Test of the installed wheel -----------------------------------------------------
+
+if [ "$system" != "$machine" ]; then
+    tools/test_foreign_wheel.sh "$made" "$tools/root-$system"
+    echo "$made"
+    exit
+fi
 
 python3 -m venv "$work/alone"
 "$work/alone/bin/pip" install -q "$made" pytest
