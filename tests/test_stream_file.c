@@ -303,6 +303,34 @@ static void a_file_says_whose_streams_it_has(void **unused)
     folder_close(&folder);
 }
 
+/* What tarn_streams_inspect() says holds for every file that loads. */
+static void metadata_that_disagrees_with_the_streams_is_refused(void **unused)
+{
+    static const char *const edits[][3] = {
+        {"position\\\":3", "position\\\":4", "says position 4; its streams are at 3"},
+        {"next\\\":false", "next\\\":true ", "one has not"}};
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct streams s = open_streams(model, "recurrent", 0);
+    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+    size_t size;
+    tarn_error err;
+
+    (void)unused;
+    feed(&s, symbols, 3);
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *const bytes = pack(&s, &size);
+
+        drop_checksums(bytes, size);
+        edit_bytes(bytes, size, edits[i][0], edits[i][1]);
+        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
+                         TARN_EFORMAT);
+        assert_non_null(strstr(err.text, edits[i][2]));
+        free(bytes);
+    }
+    streams_close(&s);
+    tarn_model_free(model);
+}
+
 /* Either refused, with all streams as they were, or streams that continue. */
 static void check_hostile(struct streams *s, const void *bytes, size_t size, bool must_fail)
 {
@@ -523,6 +551,7 @@ int main(void)
         cmocka_unit_test(bytes_in_memory_are_those_of_a_file),
         cmocka_unit_test(recent_symbols_that_are_none_are_refused),
         cmocka_unit_test(a_file_says_whose_streams_it_has),
+        cmocka_unit_test(metadata_that_disagrees_with_the_streams_is_refused),
         cmocka_unit_test(outputs_that_are_not_finite_are_an_error),
         cmocka_unit_test(a_state_that_is_not_finite_is_refused),
         cmocka_unit_test(truncated_and_edited_bytes_do_no_harm),

@@ -392,6 +392,31 @@ static tarn_status read_source(struct tn_safetensors *file, const struct source 
     return status;
 }
 
+/* The metadata, which inspect() believes, says of the streams what they are. Files that do not
+ * have `next` say less. */
+static tarn_status check_claims(const tarn_engine *e, const struct tn_bytes *all,
+                                const struct origin *origin, const char *path, tarn_error *err)
+{
+    uint64_t position = 0;
+    bool next = true;
+
+    for (size_t i = 0; i < origin->streams; i++) {
+        const struct tn_stream_head *const head = &stream_in(e, all, i)->head;
+
+        position = head->position > position ? head->position : position;
+        next = next && head->drawn > 0;
+    }
+    if (position != origin->position)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: its metadata says position %llu; its streams are at %llu", path,
+                       (unsigned long long)origin->position, (unsigned long long)position);
+    if (origin->next && !next)
+        return tn_fail(err, TARN_EFORMAT,
+                       "%s: its metadata says that all streams have a next symbol; one has not",
+                       path);
+    return TARN_OK;
+}
+
 /* All is read before anything changes. */
 static tarn_status load_file(const tarn_engine *e, tarn_stream *const *streams, size_t n,
                              const struct tn_safetensors *file, const char *path,
@@ -413,6 +438,8 @@ static tarn_status load_file(const tarn_engine *e, tarn_stream *const *streams, 
     status = tn_safetensors_find(file, streams_tensor)
                  ? load_new(e, &all, n, file, path, err)
                  : load_old(e, &all, &origin, file, path, err);
+    if (status == TARN_OK)
+        status = check_claims(e, &all, &origin, path, err);
     for (size_t i = 0; i < n && status == TARN_OK; i++)
         memcpy(streams[i], stream_in(e, &all, i), size);
     tn_bytes_free(&all);

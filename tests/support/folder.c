@@ -85,15 +85,20 @@ void file_check(const char *path, const void *data, size_t size)
     free(found);
 }
 
-size_t drop_checksums(void *data, size_t size)
+size_t edit_bytes(void *data, size_t size, const char *from, const char *to)
 {
-    static const char key[] = "\"tarn_crc32\"";
     unsigned char *const bytes = data;
+    const size_t length = strlen(from);
     size_t at = 0;
 
-    while (at + sizeof key <= size && memcmp(bytes + at, key, sizeof key - 1) != 0)
+    while (at + length <= size && memcmp(bytes + at, from, length) != 0)
         at++;
-    assert_true(at + sizeof key <= size);
-    bytes[at + 1] = 'x';
+    assert_true(at + length <= size && strlen(to) == length);
+    memcpy(bytes + at, to, length);
     return at;
+}
+
+size_t drop_checksums(void *data, size_t size)
+{
+    return edit_bytes(data, size, "\"tarn_crc32\"", "\"xarn_crc32\"");
 }

@@ -26,6 +26,9 @@ size_t folder_count(const struct folder *folder);
 void file_put(const char *path, const void *data, size_t size);
 void file_check(const char *path, const void *data, size_t size);
 
+/* The first `from` in the data, which is there, becomes `to`, of the same length. Its place. */
+size_t edit_bytes(void *data, size_t size, const char *from, const char *to);
+
 /* Bytes of a safetensors file become those of one without checksums: what is edited then is
  * found by other checks. The place of the key. */
 size_t drop_checksums(void *data, size_t size);
