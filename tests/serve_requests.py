@@ -292,6 +292,47 @@ class Requests(Case):
         self.assertNotEqual(two[0]["text"], two[1]["text"])
         self.assertEqual(self.server.text(echo=True), "hello" + self.server.text())
 
+    def test_several_prompts(self):
+        """Each as if it were alone, choices in OpenAI's order."""
+        prompts, fields = ["hello", "a", "hello", "longer than the others"], {"n": 2, "max_tokens": 9}
+        alone = [self.server.complete(prompt=prompt, **fields) for prompt in prompts]
+        both = self.server.complete(prompt=prompts, **fields)
+        self.assertEqual([choice["index"] for choice in both["choices"]], list(range(8)))
+        self.assertEqual([choice["text"] for choice in both["choices"]],
+                         [choice["text"] for one in alone for choice in one["choices"]])
+        self.assertEqual(both["usage"]["prompt_tokens"], sum(map(len, prompts)))
+        self.assertEqual(both["usage"]["completion_tokens"], 72)
+        texts = [""] * 8
+        for event in self.server.events("/v1/completions", {
+                "model": "linear", "prompt": prompts, "seed": 3, "stream": True, **fields}):
+            texts[event["choices"][0]["index"]] += event["choices"][0]["text"]
+        self.assertEqual(texts, [choice["text"] for choice in both["choices"]])
+        echoed = self.server.complete(prompt=prompts, echo=True, **fields)["choices"]
+        self.assertEqual([choice["text"] for choice in echoed],
+                         [prompts[i // 2] + text for i, text in enumerate(texts)])
+        symbols = self.server.complete(model="numbers", prompt=[[1, 2], "1 2"])["choices"]
+        self.assertEqual(symbols[0]["text"], symbols[1]["text"])
+        state = self.server.complete(return_state="id")["choices"][0]["state"]["id"]
+        forked = self.server.complete(state=state, prompt=["x", "yz", "x"], return_state="data")["choices"]
+        self.assertEqual([choice["text"] for choice in forked],
+                         [self.server.text(state=state, prompt=prompt) for prompt in ("x", "yz", "x")])
+        self.assertEqual(forked[0]["state"], forked[2]["state"])
+        for wrong in ([["a"]], ["a", 1], [1, "a"], [[1], [2.5]], [None], [[[1]]], [True]):
+            self.refused(self.server.post("/v1/completions", {"model": "linear", "prompt": wrong}), 400,
+                         "prompt", "prompt")
+        for many in ({"prompt": ["a"] * 129}, {"prompt": ["a"] * 65, "n": 2}):
+            self.refused(self.server.post("/v1/completions", {"model": "linear", **many}), 400, "128", "prompt")
+
+    def test_logprobs_have_a_bound(self):
+        body = {"model": "linear", "prompt": "a", "max_tokens": 10 ** 6, "logprobs": 5}
+        self.refused(self.server.post("/v1/completions", body), 400, "stream", "logprobs")
+        body = {**body, "max_tokens": 100, "n": 2}
+        self.refused(self.server.post("/v1/completions", body), 400, "2 x 100 tokens", "logprobs")
+        tokens = 0
+        for event in self.server.events("/v1/completions", {**body, "stream": True}):
+            tokens += len(event["choices"][0]["logprobs"]["tokens"])
+        self.assertEqual(tokens, 200)
+
     def test_logprobs(self):
         logprobs = self.server.complete(logprobs=3, max_tokens=4)["choices"][0]["logprobs"]
         self.assertEqual([len(logprobs[key]) for key in
@@ -365,7 +406,7 @@ class Requests(Case):
         for fields, param in (
                 ({"model": None}, "model"), ({"model": "none"}, "model"), ({"model": 7}, "model"),
                 ({"model": "speech"}, "model"), ({"prompt": 7}, "prompt"),
-                ({"prompt": ["a", "b"]}, "prompt"), ({"prompt": [1, 999]}, "prompt"),
+                ({"prompt": ["a", 7]}, "prompt"), ({"prompt": [1, 999]}, "prompt"),
                 ({"prompt": [-1]}, "prompt"), ({"prompt": [1.5, 2]}, "prompt"),
                 ({"prompt": {}}, "prompt"), ({"max_tokens": -1}, "max_tokens"),
                 ({"max_tokens": 10 ** 10}, "max_tokens"), ({"max_tokens": "9"}, "max_tokens"),

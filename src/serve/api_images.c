@@ -243,23 +243,24 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
 {
     struct drawing *const own = own_of(g);
     const tarn_image_size size = g->model->size;
+    struct tn_prompt *const prompt = &g->prompts[0];
     char id[TN_STATE_ID];
 
     own->bytes = size.height * size.width * size.channels;
     own->pixels = calloc(g->n, own->bytes);
-    g->prompt = malloc(own->bytes * sizeof *g->prompt);
-    if (!own->pixels || !g->prompt)
+    prompt->symbols = malloc(own->bytes * sizeof *prompt->symbols);
+    if (!own->pixels || !prompt->symbols)
         return tn_refuse(refusal, 503, NULL, "not enough memory for %zu images", g->n);
     if (own->wish.image && !take_given(g, refusal))
         return false;
     own->given = tn_max(own->given, 1);
     for (size_t i = 0; i < own->given; i++)
-        g->prompt[i] = own->pixels[i];
+        prompt->symbols[i] = own->pixels[i];
     for (size_t i = 0; i < g->n; i++) {
         g->choices[i].emitted = own->wish.image ? own->given : 0;
         memcpy(own->pixels + i * own->bytes, own->pixels, own->given);
     }
-    g->prompt_count = g->request->prompt_tokens = own->given;
+    prompt->count = g->request->prompt_tokens = own->given;
     g->most = own->bytes - own->given;
     g->sampling = own->wish.sampling;
     g->has_seed = own->wish.has_seed;
@@ -277,7 +278,7 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
 static void draw(struct tn_request *request, struct tn_image_wish *wish,
                  struct tn_served *model, struct tn_refusal *refusal)
 {
-    struct tn_generation *const g = tn_generation_new(request, model, &sink, wish->n);
+    struct tn_generation *const g = tn_generation_new(request, model, &sink, 1, wish->n);
     struct drawing *const own = g ? calloc(1, sizeof *own) : NULL;
 
     if (!own) {

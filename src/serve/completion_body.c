@@ -57,27 +57,37 @@ static bool read_stops(struct tn_completion *c, const struct tn_body *body)
     return true;
 }
 
-/* An array of one text is that text. */
-static bool read_prompt(struct tn_completion *c, const struct tn_body *body)
+static bool is_prompt(const struct tn_json_value *value)
 {
-    const struct tn_json_value *prompt = tn_body_get(body, "prompt"), *one;
     int64_t number;
 
-    if (prompt && prompt->kind == TN_JSON_ARRAY && prompt->size == 1 &&
+    if (value->kind != TN_JSON_ARRAY)
+        return value->kind == TN_JSON_TEXT;
+    for (size_t i = 1; i <= value->size; i++)
+        if (value[i].kind != TN_JSON_WHOLE || !tn_json_whole(value + i, &number) ||
+            number < 0 || number > INT32_MAX)
+            return false;
+    return true;
+}
+
+/* An array that does not begin with a symbol is one of prompts. */
+static bool read_prompt(struct tn_completion *c, const struct tn_body *body)
+{
+    const struct tn_json_value *prompt = tn_body_get(body, "prompt");
+
+    if (prompt && prompt->kind == TN_JSON_ARRAY && prompt->size > 0 &&
         prompt[1].kind != TN_JSON_WHOLE)
-        prompt++;
+        c->prompts = prompt++->size;
     c->prompt = prompt;
-    if (!prompt || prompt->kind == TN_JSON_TEXT)
-        return true;
-    one = prompt + 1;
-    for (size_t i = 0; prompt->kind == TN_JSON_ARRAY && i < prompt->size; i++, one++)
-        if (!tn_json_whole(one, &number) || number < 0 || number > INT32_MAX)
+    for (size_t i = 0; prompt && i < c->prompts; i++, prompt = tn_json_next(prompt))
+        if (!is_prompt(prompt))
             return tn_refuse(body->refusal, 400, "prompt",
-                             "prompt must be a string or an array of symbols; several prompts "
-                             "in one request are not supported");
-    return prompt->kind == TN_JSON_ARRAY ||
+                             "prompt must be a string, an array of symbols, or an array of "
+                             "these");
+    return c->prompts <= TN_CHOICES_MOST / c->n ||
            tn_refuse(body->refusal, 400, "prompt",
-                     "prompt must be a string or an array of symbols");
+                     "%zu prompts with n = %zu are too many choices; at most %d are allowed",
+                     c->prompts, c->n, TN_CHOICES_MOST);
 }
 
 static bool read_state(struct tn_completion *c, const struct tn_body *body)
@@ -168,7 +178,7 @@ bool tn_completion_read(struct tn_completion *c, const struct tn_body *body, siz
                                         "suffix",
                                         NULL};
 
-    *c = (struct tn_completion){.max_tokens = tn_min(16, max_tokens), .n = 1};
+    *c = (struct tn_completion){.max_tokens = tn_min(16, max_tokens), .n = 1, .prompts = 1};
     if (!tn_body_known(body, known) || !tn_body_text(body, "model", &c->model) ||
         !tn_body_count(body, "max_tokens", &c->max_tokens, 0, max_tokens) ||
         !tn_body_count(body, "n", &c->n, 1, TN_CHOICES_MOST) ||

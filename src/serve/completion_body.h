@@ -17,7 +17,9 @@ struct tn_state_given {
 /* Texts are the JSON's. */
 struct tn_completion {
     const char *model;
-    const struct tn_json_value *prompt; /* a text, or an array of symbols; NULL: none */
+    const struct tn_json_value
+        *prompt;    /* the first: a text, or an array of symbols; NULL: none */
+    size_t prompts; /* from there on */
     size_t max_tokens, n, logprobs;
     bool has_logprobs, has_seed, stream, echo, include_usage;
     tarn_sampling sampling;

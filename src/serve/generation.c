@@ -10,11 +10,13 @@
 #include "serve/scheduler.h"
 
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
-                                        const struct tn_sink *sink, size_t n)
+                                        const struct tn_sink *sink, size_t prompts, size_t n)
 {
     struct tn_generation *const g = calloc(1, sizeof *g);
 
-    if (!g || !(g->choices = calloc(n, sizeof *g->choices))) {
+    if (!g || !(g->choices = calloc(prompts * n, sizeof *g->choices)) ||
+        !(g->prompts = calloc(prompts, sizeof *g->prompts))) {
+        free(g ? g->choices : NULL);
         free(g);
         return NULL;
     }
@@ -23,10 +25,14 @@ struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_se
     g->model = model;
     g->sink = sink;
     g->n = n;
+    g->choice_count = prompts * n;
+    g->prompt_count = g->waiting = prompts;
     g->deadline = request->begun + request->server->desc.max_seconds;
-    atomic_init(&g->open, n);
-    for (size_t i = 0; i < n; i++)
+    atomic_init(&g->open, g->choice_count);
+    for (size_t i = 0; i < g->choice_count; i++)
         g->choices[i] = (struct tn_choice){.of = g, .index = i};
+    for (size_t i = 0; i < prompts; i++)
+        g->prompts[i] = (struct tn_prompt){.of = g, .choices = g->choices + i * n};
     return g;
 }
 
@@ -36,14 +42,16 @@ void tn_generation_free(struct tn_generation *g)
         return;
     if (g->sink->free)
         g->sink->free(g);
-    for (size_t i = 0; i < g->n; i++) {
+    for (size_t i = 0; i < g->choice_count; i++) {
         free(g->choices[i].stream);
         free(g->choices[i].tokens);
         tn_bytes_free(&g->choices[i].state);
         tn_text_free(&g->choices[i].text);
     }
+    for (size_t i = 0; i < g->prompt_count; i++)
+        free(g->prompts[i].symbols);
     free(g->choices);
-    free(g->prompt);
+    free(g->prompts);
     free(g->from);
     tn_request_release(g->request);
     free(g);
@@ -75,7 +83,7 @@ bool tn_generation_unpack(struct tn_generation *g, const void *bytes, size_t siz
 
 const struct tn_refusal *tn_generation_refusal(const struct tn_generation *g)
 {
-    for (size_t i = 0; i < g->n; i++)
+    for (size_t i = 0; i < g->choice_count; i++)
         if (g->choices[i].refusal.status)
             return &g->choices[i].refusal;
     return NULL;
@@ -148,7 +156,8 @@ bool tn_choice_is_due(struct tn_choice *choice)
 {
     static const double least = 0.01, events_per_s = 4000.0;
     const size_t streams = tn_scheduler_streams(choice->of->model->scheduler);
-    const double now = tn_seconds(), interval = fmax(least, (double)streams / events_per_s);
+    const double now = tn_scheduler_stepped(choice->of->model->scheduler);
+    const double interval = fmax(least, (double)streams / events_per_s);
     const bool due = now - choice->emitted_at >= interval;
 
     if (due)

@@ -11,7 +11,6 @@
 enum {
     BLOCK = 4096,
     AT_ONCE_MOST = 16 << 10, /* bytes of a body that libmicrohttpd's thread itself reads */
-    BODIES_MOST = 16,        /* bodies of the largest size that are kept at a time */
     LEFT = 499 /* status of requests whose client left before there was a reply, as nginx's */
 };
 
@@ -48,6 +47,7 @@ static ssize_t read_stream(void *own, uint64_t position, char *buffer, size_t mo
         request->sent_bytes += n;
         result = (ssize_t)n;
         forget_sent(request);
+        tn_request_measure(request);
     } else if (request->done) {
         result = MHD_CONTENT_READER_END_OF_STREAM;
     } else {
@@ -267,19 +267,15 @@ static enum MHD_Result begin(tarn_server *server, struct MHD_Connection *connect
     return request->done ? send_reply(request) : MHD_YES;
 }
 
-/* Those of all clients together are bounded as well. */
 static bool keep_body(struct tn_request *request, const char *data, size_t size,
                       struct tn_refusal *refusal)
 {
     const size_t most = request->server->desc.max_body;
-    const size_t all = atomic_fetch_add(&request->server->counts.body_bytes, size) + size;
 
-    request->kept += size;
     if (request->received > most)
         return tn_refuse(refusal, 413, NULL, "the body has more than %zu bytes", most);
-    if (all / BODIES_MOST > most)
-        return tn_refuse(refusal, 429, NULL,
-                         "the server is busy with large requests; try again later");
+    if (!tn_request_keep(request, size, refusal))
+        return false;
     tn_text_put(&request->body, data, size);
     return !request->body.failed ||
            tn_refuse(refusal, 503, NULL, "not enough memory for the body");

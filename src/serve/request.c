@@ -10,6 +10,8 @@
 
 #include "file/json_write.h"
 
+enum { BODIES_MOST = 16 }; /* bodies of the largest size that are kept at a time */
+
 /* ---- Life --------------------------------------------------------------- */
 
 void tn_request_hold(struct tn_request *request)
@@ -31,6 +33,18 @@ void tn_request_release(struct tn_request *request)
     tn_request_drop_body(request);
     tn_text_free(&request->out);
     free(request);
+}
+
+/* Those of all clients together are bounded. */
+bool tn_request_keep(struct tn_request *request, size_t bytes, struct tn_refusal *refusal)
+{
+    tarn_server *const server = request->server;
+    const size_t all = atomic_fetch_add(&server->counts.body_bytes, bytes) + bytes;
+
+    request->kept += bytes;
+    return all / BODIES_MOST <= server->desc.max_body ||
+           tn_refuse(refusal, 429, NULL,
+                     "the server is busy with large requests; try again later");
 }
 
 void tn_request_drop_body(struct tn_request *request)
@@ -56,22 +70,19 @@ static void wake(struct tn_request *request)
     MHD_resume_connection(request->connection);
 }
 
-bool tn_request_gone(struct tn_request *request)
+bool tn_request_gone(const struct tn_request *request)
 {
-    pthread_mutex_lock(&request->lock);
-    const bool gone = request->gone;
-
-    pthread_mutex_unlock(&request->lock);
-    return gone;
+    return request->gone;
 }
 
-bool tn_request_is_slow(struct tn_request *request)
+bool tn_request_is_slow(const struct tn_request *request)
 {
-    pthread_mutex_lock(&request->lock);
-    const bool slow = request->out.used - request->sent > TN_REQUEST_BACKLOG;
+    return request->slow;
+}
 
-    pthread_mutex_unlock(&request->lock);
-    return slow;
+void tn_request_measure(struct tn_request *request)
+{
+    request->slow = request->out.used - request->sent > TN_REQUEST_BACKLOG;
 }
 
 /* A suspended connection is not polled by libmicrohttpd. Its descriptor is open until the
@@ -189,6 +200,7 @@ void tn_stream_put(struct tn_request *request, const char *text, size_t n)
     pthread_mutex_lock(&request->lock);
     if (!request->gone)
         tn_text_put(&request->out, text, n);
+    tn_request_measure(request);
     wake(request);
     pthread_mutex_unlock(&request->lock);
 }
@@ -203,6 +215,7 @@ void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer)
         tn_text_put(&request->out, writer->text, writer->used);
         tn_text_put(&request->out, "\n\n", 2);
     }
+    tn_request_measure(request);
     wake(request);
     pthread_mutex_unlock(&request->lock);
     tn_json_writer_free(writer);

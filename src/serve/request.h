@@ -32,7 +32,7 @@ struct tn_request {
     char tail[TN_REQUEST_TAIL]; /* the part of the path that "*" is */
     struct tn_text body;
     size_t received;   /* of the body */
-    size_t kept;       /* of these, those in the server's count */
+    size_t kept;       /* bytes of it, and for the reply, in the server's count */
     struct tn_job job; /* for a thread of its own */
     double begun;
     bool handled, queued; /* the handler was called; the reply is MHD's */
@@ -43,10 +43,12 @@ struct tn_request {
     size_t prompt_tokens;
     unsigned long long sent_bytes;
 
-    pthread_mutex_t lock; /* of all below */
+    atomic_bool gone; /* the client is */
+    atomic_bool slow; /* it reads so slowly that nothing more should be made */
+
+    pthread_mutex_t lock; /* of all below, and to set these two */
     unsigned references;
     bool asleep; /* the connection is suspended */
-    bool gone;   /* the client is */
     bool done, failed, streams;
     unsigned status;
     size_t tokens;    /* for the log */
@@ -96,12 +98,18 @@ void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer);
 void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal);
 void tn_stream_end(struct tn_request *request);
 
-/* Whether the client is gone; whether it reads so slowly that nothing more should be made. */
-bool tn_request_gone(struct tn_request *request);
-bool tn_request_is_slow(struct tn_request *request);
+bool tn_request_gone(const struct tn_request *request);
+bool tn_request_is_slow(const struct tn_request *request);
+
+/* After `out` or `sent` has changed; the lock is held. */
+void tn_request_measure(struct tn_request *request);
 
 /* Looks whether clients that sleep have hung up. */
 void tn_request_watch(struct tn_request *request);
+
+/* Counts bytes that the request keeps until its end; false: all of them together are too many.
+ */
+bool tn_request_keep(struct tn_request *request, size_t bytes, struct tn_refusal *refusal);
 
 /* Frees its memory. */
 void tn_request_drop_body(struct tn_request *request);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* scheduler.h - all streams of a model in one batch.
  *
- * A generation is a request for one or more choices: streams that begin alike and are drawn
- * with different random numbers. It waits in a queue until there is room, reads its prompt in
- * pieces between the steps of others, and then its streams join the batch. */
+ * A generation is what one request asks for: prompts, and for each of them one or more choices:
+ * streams that begin alike and are drawn with different random numbers. A prompt waits in a
+ * queue until there is room, is read in pieces between the steps of others, and then its
+ * streams join the batch. */
 #ifndef TN_SCHEDULER_H
 #define TN_SCHEDULER_H
 
@@ -16,7 +17,7 @@ struct tn_generation;
 /* One stream. */
 struct tn_choice {
     struct tn_generation *of;
-    size_t index;
+    size_t index; /* of all choices of the generation */
     tarn_stream *stream;
     size_t drawn;              /* symbols */
     const char *finish;        /* why it ended; NULL: it has not */
@@ -28,10 +29,19 @@ struct tn_choice {
 
     /* The sink's. */
     struct tn_text text;
-    size_t emitted;    /* bytes of it, or of pixels, that were sent */
-    double emitted_at; /* tn_seconds() */
-    struct tn_token *tokens;
-    size_t token_count, token_room, token_sent;
+    size_t emitted;          /* bytes of it, or of pixels, that were sent */
+    double emitted_at;       /* tn_seconds() */
+    struct tn_token *tokens; /* that were not sent */
+    size_t token_count, token_room;
+};
+
+/* What the choices of a prompt begin with. */
+struct tn_prompt {
+    struct tn_generation *of;
+    int32_t *symbols; /* after the symbol that `from` has not read yet */
+    size_t count, fed;
+    struct tn_choice *choices; /* n of them */
+    struct tn_prompt *next;    /* in the queue, or of those that are read */
 };
 
 /* What becomes of symbols. Called on the scheduler's thread, `end` and `finish` also on others.
@@ -55,19 +65,19 @@ struct tn_generation {
     tarn_sampling sampling;
     bool has_seed; /* else, if it continues a state, that of the state */
     size_t most;   /* symbols to draw */
-    size_t n;      /* choices */
-    struct tn_choice *choices;
     enum tn_return_state return_state;
     bool streams; /* server-sent events */
     double deadline;
 
-    int32_t *prompt; /* after the symbol that `from` has not read yet */
-    size_t prompt_count, fed;
-    tarn_stream *from; /* the state to begin with; NULL: zeros */
-    bool continues;    /* there was one */
+    struct tn_prompt *prompts;
+    size_t prompt_count;
+    struct tn_choice *choices;
+    size_t n, choice_count; /* of a prompt; of all */
+    tarn_stream *from;      /* the state that all begin with; NULL: zeros */
+    bool continues;         /* there was one */
+    size_t waiting;         /* prompts that have no streams yet */
 
     atomic_size_t open; /* choices that have not ended */
-    struct tn_generation *next;
 };
 
 struct tn_scheduler;
@@ -83,16 +93,17 @@ void tn_scheduler_drain(struct tn_scheduler *scheduler, double deadline);
 void tn_scheduler_stop(struct tn_scheduler *scheduler);
 void tn_scheduler_free(struct tn_scheduler *scheduler);
 
-/* Takes the generation over, and begins to stream if it does; false: it is refused, and stays
- * the caller's. */
+/* Takes the generation over with all its prompts, and begins to stream if it does; false: it is
+ * refused, and stays the caller's. */
 bool tn_scheduler_submit(struct tn_scheduler *scheduler, struct tn_generation *generation,
                          struct tn_refusal *refusal);
 
 /* Its engine answers questions of sizes and unpacks states, on any thread. */
 const tarn_engine *tn_scheduler_engine(const struct tn_scheduler *scheduler);
 
-/* Streams that run. */
+/* Streams that run; when the last step ended (tn_seconds()). */
 size_t tn_scheduler_streams(const struct tn_scheduler *scheduler);
+double tn_scheduler_stepped(const struct tn_scheduler *scheduler);
 
 /* Log-probabilities of all symbols, on the scheduler's thread. */
 const float *tn_scheduler_logits(struct tn_scheduler *scheduler, const float *outputs);
@@ -107,9 +118,9 @@ struct tn_scheduler_counts tn_scheduler_count(struct tn_scheduler *scheduler);
 
 /* ---- generation.c ------------------------------------------------------- */
 
-/* For a request, with zeros else. NULL: not enough memory. */
+/* For a request, with n choices of each prompt, and zeros else. NULL: not enough memory. */
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
-                                        const struct tn_sink *sink, size_t n);
+                                        const struct tn_sink *sink, size_t prompts, size_t n);
 void tn_generation_free(struct tn_generation *generation); /* accepts NULL */
 
 /* A zeroed stream. */
