@@ -119,6 +119,10 @@ int tn_core(void);
  * does not let it move. */
 bool tn_core_leave(int core);
 
+/* How long this thread, and those that it starts from now on, want to run at a time, at least
+ * 1e-4 seconds; 0: as the system thinks best. */
+void tn_time_slice(double seconds);
+
 /* ---- parallel.c --------------------------------------------------------- */
 
 /* Calls work(arg, i, t) for every i < count from up to `threads` threads; t, which is below

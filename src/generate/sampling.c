@@ -33,15 +33,31 @@ static float logit(float x)
     return isnan(x) ? -INFINITY : x;
 }
 
-/* The first of the greatest. */
-static size_t greatest(const float *logits, size_t n)
+/* Eight at a time, as vectors; a NaN is greater than nothing. */
+static float greatest(const float *logits, size_t n)
 {
-    size_t best = 0;
+    enum { LANES = 8 };
+    float most[LANES];
 
-    for (size_t i = 1; i < n; i++)
-        if (logit(logits[i]) > logit(logits[best]))
-            best = i;
-    return best;
+    for (size_t k = 0; k < LANES; k++)
+        most[k] = -INFINITY;
+    for (size_t i = 0; i < n / LANES * LANES; i += LANES)
+        for (size_t k = 0; k < LANES; k++)
+            most[k] = logits[i + k] > most[k] ? logits[i + k] : most[k];
+    for (size_t i = n / LANES * LANES; i < n; i++)
+        most[0] = logits[i] > most[0] ? logits[i] : most[0];
+    for (size_t k = 1; k < LANES; k++)
+        most[0] = most[k] > most[0] ? most[k] : most[0];
+    return most[0];
+}
+
+static int32_t first_of(const float *logits, size_t n, float value)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && logit(logits[i]) != value)
+        i++;
+    return (int32_t)i;
 }
 
 struct scale {
@@ -137,16 +153,25 @@ static double sum_all(const struct order *order)
     return sum;
 }
 
-/* Summed again in the same order, weights end above any fraction of their sum: the choice falls
- * on one of them, here and below, and never on a weight of 0. */
+/* Weights are kept where the heap would be. Summed again in the same order, they end above any
+ * fraction of their sum: the choice falls on one of them, here and below, and never on a weight
+ * of 0. */
 static size_t choose_any(const struct order *order, double u)
 {
-    const double at = u * sum_all(order);
-    double sum = 0.0;
+    double sum = 0.0, each;
 
-    for (size_t i = 0; i < order->n; i++)
-        if (at < (sum += weight(order->scale, order->logits[i])))
+    for (size_t i = 0; i < order->n; i++) {
+        sum += each = weight(order->scale, order->logits[i]);
+        memcpy(&order->heap[i], &each, sizeof each);
+    }
+    const double at = u * sum;
+
+    sum = 0.0;
+    for (size_t i = 0; i < order->n; i++) {
+        memcpy(&each, &order->heap[i], sizeof each);
+        if (at < (sum += each))
             return i;
+    }
     return order->n - 1;
 }
 
@@ -175,12 +200,12 @@ static size_t choose_top(const struct tn_sampling *sampling, struct order *order
 int32_t tn_sample(const struct tn_sampling *sampling, const float *logits, size_t n,
                   uint64_t *scratch, struct tn_random *random)
 {
-    const size_t best = greatest(logits, n);
+    const float most = greatest(logits, n);
 
     assert(n > 0 && n <= INT32_MAX);
     if (sampling->greedy || sampling->temperature <= 0.0)
-        return (int32_t)best;
-    const double u = tn_random_uniform(random), max = (double)logit(logits[best]);
+        return first_of(logits, n, most);
+    const double u = tn_random_uniform(random), max = (double)most;
     struct order order = {logits, scratch, n, 0, {max, sampling->temperature}};
 
     if (max == -(double)INFINITY)

@@ -17,8 +17,8 @@ struct tn_sampling {
 /* A temperature that is finite and not negative, a top_p above 0 and up to 1. */
 tarn_status tn_sampling_check(const struct tn_sampling *sampling, tarn_error *err);
 
-/* A symbol in 0 .. n-1, n from 1 to 2^31 - 1. `scratch` is n words, used with top_k or top_p
- * only. Takes one number from `random`, none if greedy; `random` may then be NULL.
+/* A symbol in 0 .. n-1, n from 1 to 2^31 - 1. `scratch` is n words. Takes one number from
+ * `random`. If greedy, neither is used, and both may be NULL.
  *
  * Of equal logits the symbol that comes first counts as the more likely one. A logit that is no
  * number counts as -inf, which is never chosen, unless nothing else is there: then it is symbol

@@ -25,6 +25,10 @@ enum {
     BACKLOG = 4096
 };
 
+/* Seconds that threads of files and connections want to run at a time: they then run as soon as
+ * they wake up, and not when threads that compute have used up theirs. */
+static const double short_slice = 1e-4;
+
 struct tn_served *tn_server_model(tarn_server *server, const char *name)
 {
     for (size_t i = 0; i < server->model_count; i++)
@@ -290,10 +294,13 @@ static tarn_status start(tarn_server *server, tarn_error *err)
     pthread_sigmask(SIG_BLOCK, &all, &before);
     if ((status = open_log(server, err)) == TARN_OK &&
         (status = tn_store_open(&server->store, &states, err)) == TARN_OK &&
-        (status = tn_workers_create(&server->workers, FILE_WORKERS, err)) == TARN_OK &&
         (status = tn_workers_create(&server->sound_workers, SOUND_WORKERS, err)) == TARN_OK &&
-        (status = open_models(server, err)) == TARN_OK)
-        status = start_http(server, err);
+        (status = open_models(server, err)) == TARN_OK) {
+        tn_time_slice(short_slice);
+        if ((status = tn_workers_create(&server->workers, FILE_WORKERS, err)) == TARN_OK)
+            status = start_http(server, err);
+        tn_time_slice(0.0);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return status;
 }
