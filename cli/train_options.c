@@ -86,7 +86,8 @@ static const struct args_group groups[] = {
               "positions norm activation head dropout context stack"},
     {"optimization", "optimizer schedule clip accumulate carry precision recompute "
                      "skip-nonfinite seed"},
-    {"several processes", "micro-batches bf16-gradients shard-optimizer"},
+    {"several processes", "micro-batches sequence-parallel sequence-chunks bf16-gradients "
+                          "shard-optimizer"},
     {"validation and checkpoints", "validation eval-every eval-batches save-every keep"},
     {0},
 };

@@ -64,6 +64,10 @@ losses() {
 same_runs() { # A B UPDATE
     same "$1/model.safetensors" "$2/model.safetensors"
     same "$1/checkpoint-00000000$3.safetensors" "$2/checkpoint-00000000$3.safetensors"
+    same_losses "$1" "$2"
+}
+
+same_losses() {
     [ "$(losses "$1")" = "$(losses "$2")" ] || fail "the logs of $1 and $2 differ"
 }
 
@@ -89,6 +93,27 @@ if [ "$2" = tarn_mpi ]; then
     ranks 2 0 'loss' eval large1 --json
     grep -o '"loss": [0-9.]*' "$out" >loss2
     same loss1 loss2
+
+    # One sequence over several processes, which also share the batch; and another number of them.
+    cut="--preset tiny --layers 2 --heads 2 --head-width 8 --feed 32 --length 48 --batch 4
+        --eval-every 3 --eval-batches 3 --threads 1 --micro-batches 2 --dropout 0.1
+        --sequence-chunks 8"
+    for attention in linear softmax; do
+        expect 0 '6 updates' train copy $cut --attention $attention --steps 6 --out cut1
+        ranks 4 0 '6 updates' train copy $cut --attention $attention --steps 6 --out cut4 \
+            --sequence-parallel 2
+        same cut1/model.safetensors cut4/model.safetensors
+        same_losses cut1 cut4
+        ranks 2 0 '3 updates' train copy $cut --attention $attention --steps 3 --out cut2 \
+            --sequence-parallel 2
+        expect 0 '6 updates' train copy --resume --steps 6 --out cut2 --sequence-parallel 1
+        same cut1/model.safetensors cut2/model.safetensors
+        rm -r cut1 cut2 cut4
+    done
+    ranks 2 2 'sequence_parallel is 4; it must be a power of two that divides the number of ranks' \
+        train copy $cut --sequence-parallel 4 --out x
+    ranks 4 2 'sequence_parallel is 4; it must be a power of two that divides sequence_chunks' \
+        train copy $cut --sequence-parallel 4 --sequence-chunks 2 --out x
 
     # ---- Refusals ---------------------------------------------------------------------------
 

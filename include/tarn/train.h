@@ -52,9 +52,15 @@ typedef struct tarn_trainer_desc {
                              them so */
     bool shard_optimizer; /* each of several processes keeps the optimizer state of some tensors
                              only */
-    const tarn_comm *comm; /* processes that share the micro-batches; they make the same calls
-                              with the same, whole batches. It must outlive the trainer. NULL:
-                              this process alone */
+    const tarn_comm *comm;  /* processes that share the micro-batches; they make the same calls
+                               with the same, whole batches. It must outlive the trainer. NULL:
+                               this process alone */
+    size_t sequence_chunks; /* equal parts of each sequence, a power of two, that go through a
+                               layer one after the other; their gradients are summed in a fixed
+                               order. With recompute, activations of one at a time are kept. 0:
+                               sequences are not cut, or as many as sequence_parallel */
+    size_t sequence_parallel; /* processes that share the chunks of a sequence, a power of two;
+                                 the others share the micro-batches. 0: 1 */
 } tarn_trainer_desc;
 
 /* A batch of B sequences of N positions. inputs and targets are (B, N); weights are (B, N), the
@@ -190,7 +196,8 @@ typedef struct tarn_settings {
     bool carry;                      /* as in tarn_trainer_desc, for tasks of text */
     size_t micro_batches; /* as in tarn_trainer_desc; 0: chosen when a run begins, see
                              docs/scale.md */
-    bool bf16_gradients, shard_optimizer; /* likewise */
+    bool bf16_gradients, shard_optimizer;      /* likewise */
+    size_t sequence_chunks, sequence_parallel; /* likewise */
 } tarn_settings;
 
 /* As tarn_config_field(), tarn_config_set() and tarn_config_text(). */

@@ -420,6 +420,21 @@ void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arra
     clear_headers(&call);
 }
 
+void tn_attention_sum(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                      const void *saved, float *sums, void *workspace)
+{
+    const struct tn_attention_sums *const kind = plan->kind->sums;
+    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
+    const struct tn_attention_call call = {
+        .plan = plan,
+        .arrays = &used,
+        .saved = saved ? aligned((void *)(uintptr_t)saved) : NULL, /* only read */
+        .work = aligned(workspace),
+    };
+
+    (saved ? kind->of_queries : kind->of_keys)(&call, sums);
+}
+
 tarn_status tarn_attention_backward(const tarn_attention *attention,
                                     const tarn_attention_arrays *arrays, const void *saved,
                                     void *workspace, tarn_error *err)

@@ -37,6 +37,21 @@ struct tn_attention_call {
     size_t n, threads;
 };
 
+/* Of a kind whose state is a sum over positions: of a slice of the sequences alone, from which
+ * others can begin. Sums of B sequences lie one after the other. */
+struct tn_attention_sums {
+    size_t (*floats)(const tarn_attention *plan); /* of one sequence */
+
+    /* What the positions of a call add to a state; and, from arrays and saved of a backward, to
+     * the gradient of the state before them. */
+    void (*of_keys)(const struct tn_attention_call *call, float *sums);
+    void (*of_queries)(const struct tn_attention_call *call, float *sums);
+
+    /* The floats of a state after `count` positions, or of a gradient, given their sum. */
+    void (*to_state)(const tarn_attention *plan, float *floats, const float *sum, size_t count);
+    void (*to_gradient)(const tarn_attention *plan, float *floats, const float *sum);
+};
+
 struct tn_attention_kind {
     tarn_table_row about;
     bool has_map; /* takes a feature map, if uses_map (NULL: always) says so of its options */
@@ -64,6 +79,9 @@ struct tn_attention_kind {
     void (*step)(const struct tn_attention_call *call);
     bool caches; /* the state is a cache of plan->capacity positions, kv_cache.h */
 
+    /* For sequences that are cut; NULL: the state is no sum. */
+    const struct tn_attention_sums *sums;
+
     /* As tarn_attention_forward_flops(); NULL: 0. */
     double (*forward_flops)(const tarn_attention *plan);
     double (*backward_flops)(const tarn_attention *plan);
@@ -85,6 +103,11 @@ void tn_attention_forward(const tarn_attention *plan, const tarn_attention_array
                           void *saved, void *workspace);
 void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                            const void *saved, void *workspace);
+
+/* The kind's sums of a slice, for sequences that are cut. `saved` NULL: of keys; else it is
+ * that of a forward, and they are those of queries and gradients. */
+void tn_attention_sum(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                      const void *saved, float *sums, void *workspace);
 
 /* tarn_attention_step(), likewise: threads may step different states at once, each thread with
  * a workspace of tn_attention_step_size() bytes for the `threads` that its step may use. */

@@ -347,6 +347,93 @@ static void backward(const struct tn_attention_call *call)
         backward_all(&work);
 }
 
+/* ---- Slices of sequences ------------------------------------------------ */
+
+struct slice {
+    struct tn_linear_work work;
+    float *sums;
+};
+
+static float *sums_of(const struct slice *slice, const struct tn_linear_group *a)
+{
+    return slice->sums + (a->b * a->plan->H + a->h) * tn_linear_sum_floats(a->plan);
+}
+
+static void sum_slice_keys(void *arg, size_t index, size_t thread)
+{
+    const struct slice *const slice = arg;
+    const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+
+    tn_linear_sum_load(a, a->tiles->S, a->tiles->z, NULL);
+    tn_linear_sum_keys(a, 0, a->plan->N);
+    tn_linear_sum_store(a, sums_of(slice, a), a->tiles->S, a->tiles->z);
+}
+
+static void sum_slice_queries(void *arg, size_t index, size_t thread)
+{
+    const struct slice *const slice = arg;
+    const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
+    const struct tn_linear_group *const a = &task.group;
+
+    tn_linear_sum_load_t(a, a->tiles->Rt, NULL);
+    tn_linear_sum_queries(a, 0, a->plan->N);
+    tn_linear_sum_store_t(a, sums_of(slice, a), a->tiles->Rt);
+}
+
+static void sum_slice(const struct tn_attention_call *call, float *sums, tn_work *task)
+{
+    struct slice slice = {tn_linear_work_open(call), sums};
+
+    tn_parallel(call->plan->host.threads, call->plan->B * slice.work.groups, task, &slice);
+}
+
+static void of_keys(const struct tn_attention_call *call, float *sums)
+{
+    sum_slice(call, sums, sum_slice_keys);
+}
+
+static void of_queries(const struct tn_attention_call *call, float *sums)
+{
+    sum_slice(call, sums, sum_slice_queries);
+}
+
+static size_t sums_floats(const tarn_attention *plan)
+{
+    return plan->H * tn_linear_sum_floats(plan);
+}
+
+/* Far is read after the first block; near then has what the next positions add. */
+static void to_state(const tarn_attention *plan, float *floats, const float *sum, size_t count)
+{
+    float *const near = tn_linear_near(plan, floats, 0), *const far =
+                                                             tn_linear_far(plan, floats, 0);
+    const size_t bytes = sums_floats(plan) * sizeof *sum;
+    const bool in_far = far && count >= TN_LINEAR_BLOCK;
+
+    memset(near, 0, bytes);
+    if (far)
+        memset(far, 0, bytes);
+    memcpy(in_far ? far : near, sum, bytes);
+}
+
+static void to_gradient(const tarn_attention *plan, float *floats, const float *sum)
+{
+    float *const far = tn_linear_far(plan, floats, 0);
+
+    memcpy(tn_linear_near(plan, floats, 0), sum, sums_floats(plan) * sizeof *sum);
+    if (far)
+        memcpy(far, sum, sums_floats(plan) * sizeof *sum);
+}
+
+static const struct tn_attention_sums slice_sums = {
+    .floats = sums_floats,
+    .of_keys = of_keys,
+    .of_queries = of_queries,
+    .to_state = to_state,
+    .to_gradient = to_gradient,
+};
+
 /* ---- The row ------------------------------------------------------------ */
 
 static double products(const tarn_attention *plan, size_t positions)
@@ -380,6 +467,7 @@ const struct tn_attention_kind tn_attention_linear = {
     .state = tn_linear_state,
     .step_work = tn_linear_step_work,
     .step = tn_linear_step,
+    .sums = &slice_sums,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

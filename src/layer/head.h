@@ -29,6 +29,16 @@ struct tn_loss {
                           neither loss nor weight, and have no gradient */
 };
 
+static inline struct tn_loss tn_loss_add(struct tn_loss a, struct tn_loss b)
+{
+    return (struct tn_loss){
+        .loss = a.loss + b.loss,
+        .weight = a.weight + b.weight,
+        .correct = a.correct + b.correct,
+        .impossible = a.impossible + b.impossible,
+    };
+}
+
 /* What heads of sequences need to know beside rows: `rows` rows are B sequences of rows / B. */
 struct tn_head_sequences {
     size_t B;

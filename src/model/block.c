@@ -266,21 +266,6 @@ static void add_branch(const struct tn_block *b, float *y, const float *residual
         tn_dropout_run(&b->plan->rows, &dropout, y, y, residual);
 }
 
-/* s = residual + A(x). */
-static void attention_forward(const struct tn_block *b, float *s, const float *x,
-                              const float *residual)
-{
-    const struct tn_block_plan *const plan = b->plan;
-    const struct tn_block_weights *const w = b->weights;
-    const struct tn_block_tape *const tape = b->tape;
-
-    tn_dense_forward(&plan->project, tape->inputs, x, w->in[0], w->in_bias[0], plan->scratch);
-    activate(b);
-    b->mix(b->arg, b);
-    tn_dense_forward(&plan->out, s, tape->mixed, w->out, w->out_bias, plan->scratch);
-    add_branch(b, s, residual, b->attention_seed);
-}
-
 /* y = residual + E(z). */
 static void feed_forward(const struct tn_block *b, float *y, const float *residual)
 {
@@ -305,22 +290,42 @@ static void norm(const struct tn_block *b, size_t i, float *y, const float *x)
                     b->weights->norm_bias[i], TN_NORM_EPS);
 }
 
-void tn_block_forward(const struct tn_block *b, float *y, const float *x)
+void tn_block_begin(const struct tn_block *b, const float *x)
 {
+    const struct tn_block_plan *const plan = b->plan;
     const struct tn_block_tape *const tape = b->tape;
-    float *const s = b->plan->trains ? tape->s : y, *const t = tape->t ? tape->t : tape->z;
 
-    if (b->plan->arch->norm_first) {
+    if (plan->arch->norm_first)
         norm(b, NORM1, tape->first, x);
-        attention_forward(b, s, tape->first, x);
+    tn_dense_forward(&plan->project, tape->inputs, plan->arch->norm_first ? tape->first : x,
+                     b->weights->in[0], b->weights->in_bias[0], plan->scratch);
+    activate(b);
+}
+
+void tn_block_end(const struct tn_block *b, float *y, const float *x)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const struct tn_block_tape *const tape = b->tape;
+    float *const s = plan->trains ? tape->s : y, *const t = tape->t ? tape->t : tape->z;
+
+    tn_dense_forward(&plan->out, s, tape->mixed, b->weights->out, b->weights->out_bias,
+                     plan->scratch);
+    add_branch(b, s, x, b->attention_seed);
+    if (plan->arch->norm_first) {
         norm(b, NORM2, tape->z, s);
         feed_forward(b, y, s);
     } else {
-        attention_forward(b, s, x, x);
         norm(b, NORM1, tape->z, s);
         feed_forward(b, t, tape->z);
         norm(b, NORM2, y, t);
     }
+}
+
+void tn_block_forward(const struct tn_block *b, float *y, const float *x)
+{
+    tn_block_begin(b, x);
+    b->mix(b->arg, b);
+    tn_block_end(b, y, x);
 }
 
 /* ---- Backward ----------------------------------------------------------- */
@@ -355,23 +360,6 @@ static void feed_backward(const struct tn_block *b, float *dz, const float *d,
                       w->feed_in, plan->scratch);
 }
 
-/* dx of A(x), likewise. */
-static void attention_backward(const struct tn_block *b, float *dx, const float *d,
-                               const struct tn_block_gradients *g,
-                               const struct tn_block_weights *dw, const float *x)
-{
-    const struct tn_block_plan *const plan = b->plan;
-    const struct tn_block_weights *const w = b->weights;
-    const float *const given = branch_gradient(b, g, d, b->attention_seed);
-
-    tn_dense_backward(&plan->out, g->dmixed, dw->out, dw->out_bias, given, b->tape->mixed,
-                      w->out, plan->scratch);
-    b->mix_backward(b->arg, b, g);
-    activate_backward(b, g, dw);
-    tn_dense_backward(&plan->project, dx, dw->in[0], dw->in_bias[0], g->dinputs, x, w->in[0],
-                      plan->scratch);
-}
-
 static void norm_backward(const struct tn_block *b, size_t i, float *dx, bool add,
                           const float *dy, const float *x, const struct tn_block_weights *dw)
 {
@@ -379,20 +367,43 @@ static void norm_backward(const struct tn_block *b, size_t i, float *dx, bool ad
                      b->tape->norm[i], b->weights->norm_gain[i], b->plan->scratch);
 }
 
-void tn_block_backward(const struct tn_block *b, float *d, const struct tn_block_gradients *g,
-                       const struct tn_block_weights *dw, const float *x)
+void tn_block_end_backward(const struct tn_block *b, float *d,
+                           const struct tn_block_gradients *g,
+                           const struct tn_block_weights *dw)
 {
     const struct tn_block_tape *const tape = b->tape;
 
     if (b->plan->arch->norm_first) {
         feed_backward(b, g->branch, d, g, dw);
         norm_backward(b, NORM2, d, true, g->branch, tape->s, dw);
-        attention_backward(b, g->branch, d, g, dw, tape->first);
-        norm_backward(b, NORM1, d, true, g->branch, x, dw);
     } else {
         norm_backward(b, NORM2, d, false, d, tape->t, dw);
         feed_backward(b, d, d, g, dw);
         norm_backward(b, NORM1, d, false, d, tape->s, dw);
-        attention_backward(b, d, d, g, dw, x);
     }
+    tn_dense_backward(&b->plan->out, g->dmixed, dw->out, dw->out_bias,
+                      branch_gradient(b, g, d, b->attention_seed), tape->mixed, b->weights->out,
+                      b->plan->scratch);
+}
+
+void tn_block_begin_backward(const struct tn_block *b, float *d,
+                             const struct tn_block_gradients *g,
+                             const struct tn_block_weights *dw, const float *x)
+{
+    const struct tn_block_plan *const plan = b->plan;
+    const bool first = plan->arch->norm_first;
+
+    activate_backward(b, g, dw);
+    tn_dense_backward(&plan->project, first ? g->branch : d, dw->in[0], dw->in_bias[0],
+                      g->dinputs, first ? b->tape->first : x, b->weights->in[0], plan->scratch);
+    if (first)
+        norm_backward(b, NORM1, d, true, g->branch, x, dw);
+}
+
+void tn_block_backward(const struct tn_block *b, float *d, const struct tn_block_gradients *g,
+                       const struct tn_block_weights *dw, const float *x)
+{
+    tn_block_end_backward(b, d, g, dw);
+    b->mix_backward(b->arg, b, g);
+    tn_block_begin_backward(b, d, g, dw, x);
 }

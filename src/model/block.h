@@ -103,4 +103,15 @@ void tn_block_backward(const struct tn_block *block, float *d,
                        const struct tn_block_gradients *gradients,
                        const struct tn_block_weights *dweights, const float *x);
 
+/* The same without mix and mix_backward, for who mixes many blocks at once: up to tape->inputs,
+ * and from tape->mixed on; back to dmixed, and from dinputs on. Only d stays between these. */
+void tn_block_begin(const struct tn_block *block, const float *x);
+void tn_block_end(const struct tn_block *block, float *y, const float *x);
+void tn_block_end_backward(const struct tn_block *block, float *d,
+                           const struct tn_block_gradients *gradients,
+                           const struct tn_block_weights *dweights);
+void tn_block_begin_backward(const struct tn_block *block, float *d,
+                             const struct tn_block_gradients *gradients,
+                             const struct tn_block_weights *dweights, const float *x);
+
 #endif

@@ -9,6 +9,24 @@
 
 #include "model/run.h"
 
+struct tn_leaf_sums;
+
+/* Of sequences in slices (slices.h). */
+struct tn_body_slices {
+    /* Refuses attentions that cannot be cut. The run is planned, but has no memory. */
+    tarn_status (*check)(const tarn_run *run, tarn_error *err);
+
+    /* run->x and run->d are those of own slice i. */
+    void (*select)(tarn_run *run, size_t i);
+
+    /* All layers of all slices, and back; and what is behind the layers, of the selected slice
+     * alone: run->y, and run->d from the gradient of y on. */
+    void (*forward)(tarn_run *run);
+    void (*backward)(tarn_run *run, struct tn_leaf_sums *sums);
+    void (*finish)(tarn_run *run);
+    void (*finish_backward)(tarn_run *run, const struct tn_weights *gradients);
+};
+
 struct tn_body {
     tarn_table_row about;
     bool takes_frames; /* frames go in as they are, without a projection to the width */
@@ -49,6 +67,8 @@ struct tn_body {
      * of constant size. NULL: never any. */
     size_t (*states)(const tarn_run *run);
     bool (*states_fit)(const tarn_run *run, const void *states, uint64_t position);
+
+    const struct tn_body_slices *slices; /* NULL: sequences cannot be cut */
 
     /* Operations of both, beside 6 for each parameter and position. NULL: none. */
     double (*flops)(const tarn_run *run);

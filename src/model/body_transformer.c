@@ -5,21 +5,8 @@
 
 #include "layer/attention_check.h"
 #include "layer/attention_kind.h"
-#include "model/block.h"
-#include "model/body.h"
-
-struct transformer {
-    struct tn_block_plan block;
-    tarn_attention *attentions; /* one per layer: random features and hashes are its own */
-
-    float **inputs;              /* of each layer, then the last one's output */
-    struct tn_block_tape *tapes; /* of each layer, or one for all */
-    float **saved;               /* attention's, likewise */
-    struct tn_block_gradients gradients;
-    struct tn_norm_stats *stats; /* of the last norm */
-    void *attention_work;
-    void **states; /* of a layer of streams that step */
-};
+#include "model/slices.h"
+#include "model/transformer.h"
 
 static size_t layers_of(const tarn_run *run)
 {
@@ -95,7 +82,7 @@ static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,
 
 static void pack(const tarn_run *run, struct tn_block_weights *blocks, struct tn_arena *arena)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
 
     for (size_t i = 0; i < layers_of(run); i++) {
         const struct tn_block_weights packed =
@@ -111,7 +98,7 @@ static void pack(const tarn_run *run, struct tn_block_weights *blocks, struct tn
 static void *take(const struct tn_arch *arch, struct tn_arena *arena)
 {
     const size_t layers = arch->config.layers;
-    struct transformer *const own = tn_arena_take(arena, 1, sizeof *own);
+    struct tn_transformer *const own = tn_arena_take(arena, 1, sizeof *own);
     tarn_attention *const attentions = tn_arena_take(arena, layers, sizeof *attentions);
     float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
     struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
@@ -119,10 +106,19 @@ static void *take(const struct tn_arch *arch, struct tn_arena *arena)
 
     if (own) {
         memset(attentions, 0, layers * sizeof *attentions);
-        *own = (struct transformer){
+        *own = (struct tn_transformer){
             .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
     }
     return own;
+}
+
+/* Whether the state has all keys of a sequence. */
+static bool caches(const struct tn_arch *arch)
+{
+    const struct tn_attention_kind *const kind =
+        tn_table_find(&tn_attention_kinds, NULL, arch->config.attention, NULL, NULL);
+
+    return kind && kind->caches;
 }
 
 /* A stream is a sequence of its own, as long as it may become. */
@@ -130,8 +126,13 @@ static tarn_attention_desc attention_desc(const tarn_run *run, const struct tn_r
 {
     const struct tn_arch *const arch = &run->model->arch;
 
-    return desc->steps ? tn_arch_attention(arch, 1, tn_max(desc->longest, 1))
-                       : tn_arch_attention(arch, run->B, run->N);
+    if (desc->steps)
+        return tn_arch_attention(arch, 1, tn_max(desc->longest, 1));
+    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
+
+    if (run->slices && caches(arch))
+        attention.keys = run->slices->length;
+    return attention;
 }
 
 static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)
@@ -144,7 +145,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
         .elements = desc->elements,
     };
     tarn_attention_desc attention = attention_desc(run, desc);
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
     tarn_status status = tn_block_init(&own->block, arch, &block, &run->host, err);
 
     for (size_t layer = 0; layer < arch->config.layers && status == TARN_OK; layer++) {
@@ -163,7 +164,7 @@ static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_erro
 
 static void clear(tarn_run *run)
 {
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
 
     for (size_t layer = 0; layer < layers_of(run); layer++)
         tn_attention_clear(&own->attentions[layer]);
@@ -175,7 +176,7 @@ static void clear(tarn_run *run)
 /* Outside of training a block's input becomes its output. */
 static void lay_out_inputs(tarn_run *run, struct tn_arena *arena)
 {
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
 
     for (size_t i = 0; i <= layers_of(run); i++)
         own->inputs[i] = i == 0 || run->trains
@@ -185,7 +186,7 @@ static void lay_out_inputs(tarn_run *run, struct tn_arena *arena)
 
 static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
 {
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
 
     for (size_t i = 0; i < layers_of(run); i++) {
@@ -201,7 +202,7 @@ static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
 /* Of a step, and of any number of positions; or of whole sequences. */
 static size_t attention_size(const tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     tarn_attention attention = own->attentions[0];
 
     if (!run->steps)
@@ -217,8 +218,12 @@ static size_t attention_size(const tarn_run *run)
 
 static void lay_out(tarn_run *run, struct tn_arena *arena)
 {
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
 
+    if (run->slices) {
+        tn_transformer_lay_out_slices(run, arena);
+        return;
+    }
     lay_out_inputs(run, arena);
     lay_out_tapes(run, arena);
     run->x = own->inputs[0];
@@ -234,7 +239,7 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
 
 static size_t scratch(const tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
 
     return tn_block_scratch_size(&own->block);
 }
@@ -250,7 +255,7 @@ struct layer {
 /* Of one layer: B, one after the other. */
 static size_t layer_states(const tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const tarn_attention *const attention = &own->attentions[0];
 
     return attention->kind->caches ? 0 : run->B * tarn_attention_state_size(attention);
@@ -263,7 +268,7 @@ static size_t states(const tarn_run *run)
 
 static bool states_fit(const tarn_run *run, const void *all, uint64_t position)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const size_t bytes = tarn_attention_state_size(&own->attentions[0]);
 
     for (size_t i = 0; i < layers_of(run) * run->B; i++) {
@@ -294,7 +299,7 @@ static tarn_attention_arrays arrays_of(const struct layer *layer, const struct t
 static void mix(void *arg, const struct tn_block *block)
 {
     const struct layer *const layer = arg;
-    const struct transformer *const own = layer->run->body;
+    const struct tn_transformer *const own = layer->run->body;
     const tarn_attention_arrays arrays = arrays_of(layer, block);
 
     tn_attention_forward(&own->attentions[layer->index], &arrays, own->saved[layer->index],
@@ -305,7 +310,7 @@ static void mix_backward(void *arg, const struct tn_block *block,
                          const struct tn_block_gradients *g)
 {
     const struct layer *const layer = arg;
-    const struct transformer *const own = layer->run->body;
+    const struct tn_transformer *const own = layer->run->body;
     tarn_attention_arrays arrays = arrays_of(layer, block);
 
     tn_block_gradient_arrays(&arrays, block, g);
@@ -316,7 +321,7 @@ static void mix_backward(void *arg, const struct tn_block *block,
 static struct tn_block block_of(struct layer *layer)
 {
     tarn_run *const run = layer->run;
-    struct transformer *const own = run->body;
+    struct tn_transformer *const own = run->body;
     const uint64_t place = 2 * layer->index;
 
     own->block.scratch = run->scratch;
@@ -337,7 +342,7 @@ static struct tn_block block_of(struct layer *layer)
 
 static void forward(tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const struct tn_weights *const w = run->weights;
     const size_t layers = layers_of(run);
 
@@ -352,7 +357,7 @@ static void forward(tarn_run *run)
 
 static void backward(tarn_run *run, const struct tn_weights *gradients)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const size_t layers = layers_of(run);
 
     tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
@@ -373,7 +378,7 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
 
 static size_t layer_bytes(const tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
 
     return tn_round_up(tarn_attention_state_size(&own->attentions[0]), TN_ALIGN);
 }
@@ -393,7 +398,7 @@ static void *layer_state(const tarn_run *run, void *state, size_t layer)
 
 static const tarn_attention *attention_of(const tarn_run *run, size_t layer)
 {
-    return &((const struct transformer *)run->body)->attentions[layer];
+    return &((const struct tn_transformer *)run->body)->attentions[layer];
 }
 
 /* Over several positions, attention continues the stream's state with all of them in parallel,
@@ -402,7 +407,7 @@ static void step_mix(void *arg, const struct tn_block *block)
 {
     const struct layer *const layer = arg;
     const tarn_run *const run = layer->run;
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     tarn_attention attention = own->attentions[layer->index];
     tarn_attention_arrays arrays = tn_block_arrays(block, layer->step->length);
 
@@ -420,7 +425,7 @@ static void step_mix(void *arg, const struct tn_block *block)
 /* Only the last positions go through the last norm. */
 static void step(tarn_run *run, const struct tn_step *step)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const size_t F = run->rows.width;
     struct tn_block_plan plan = tn_block_of_rows(&own->block, step->streams * step->length);
     struct tn_rows last = run->rows;
@@ -446,7 +451,7 @@ static void step(tarn_run *run, const struct tn_step *step)
 
 static double flops(const tarn_run *run)
 {
-    const struct transformer *const own = run->body;
+    const struct tn_transformer *const own = run->body;
     const tarn_attention *const attention = &own->attentions[0];
 
     return (double)layers_of(run) *
@@ -471,5 +476,6 @@ const struct tn_body tn_body_transformer = {
     .pack = pack,
     .states = states,
     .states_fit = states_fit,
+    .slices = &tn_transformer_slices,
     .flops = flops,
 };

@@ -7,6 +7,7 @@
 
 #include "layer/embed.h"
 #include "model/body.h"
+#include "model/slices.h"
 
 /* ---- States ------------------------------------------------------------- */
 
@@ -48,7 +49,11 @@ bool tn_run_states_fit(const tarn_run *run, const void *states, uint64_t positio
 static struct tn_context_place place_of(const tarn_run *run, const int32_t *symbols)
 {
     const struct tn_run_states *const states = run->states;
+    const struct tn_slices *const slices = run->slices;
 
+    if (slices)
+        return (struct tn_context_place){symbols, run->B, run->N, slices->past,
+                                         tn_slice_from(run, slices->at)};
     if (!states)
         return (struct tn_context_place){symbols, run->B, run->N, NULL, 0};
     return (struct tn_context_place){
@@ -108,20 +113,27 @@ static void predict(const tarn_run *run, size_t rows, float *outputs)
 
 /* ---- Whole sequences ---------------------------------------------------- */
 
+static uint64_t first_position(const tarn_run *run)
+{
+    return run->slices   ? tn_slice_from(run, run->slices->at)
+           : run->states ? run->states->position
+                         : 0;
+}
+
 /* The table of a pass that does not begin where the last one did is filled again. */
 static const float *position_table(tarn_run *run)
 {
-    const uint64_t from = run->states ? run->states->position : 0;
+    const uint64_t from = first_position(run);
 
     if (run->weights->positions)
-        return run->weights->positions;
+        return run->weights->positions + from * run->rows.width;
     if (run->positions && run->positions_from != from)
         tn_position_fill(&run->model->arch.position, run->positions, (size_t)from, run->N);
     run->positions_from = from;
     return run->positions;
 }
 
-static void embed(tarn_run *run, const int32_t *symbols)
+void tn_run_embed(tarn_run *run, const int32_t *symbols)
 {
     const struct tn_context_place place = place_of(run, symbols);
 
@@ -136,11 +148,16 @@ static void embed(tarn_run *run, const int32_t *symbols)
     add_positions(run, run->R, position_table(run), run->N);
 }
 
+void tn_run_predict(tarn_run *run)
+{
+    predict(run, run->R, run->outputs);
+}
+
 void tn_run_forward(tarn_run *run, const int32_t *symbols)
 {
-    embed(run, symbols);
+    tn_run_embed(run, symbols);
     run->model->arch.body->forward(run);
-    predict(run, run->R, run->outputs);
+    tn_run_predict(run);
 }
 
 void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths)
@@ -297,11 +314,22 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
     tn_head_loss(&call, loss);
 }
 
-static void embed_backward(const tarn_run *run, const struct tn_weights *gradients,
+void tn_run_predict_backward(tarn_run *run, const struct tn_weights *gradients)
+{
+    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
+                      run->outputs, run->y, run->weights->predictor, run->scratch);
+}
+
+/* Of slices, the rows that were found last are another's. */
+void tn_run_embed_backward(const tarn_run *run, const struct tn_weights *gradients,
                            const int32_t *symbols)
 {
     const struct tn_position *const position = &run->model->arch.position;
+    const struct tn_context_place place = place_of(run, symbols);
     struct tn_rows values = run->rows;
+
+    if (run->slices)
+        tn_context_find(&run->model->arch.context, run->context, &place);
 
     values.width = position->embedding;
     if (gradients->frames) {
@@ -313,16 +341,16 @@ static void embed_backward(const tarn_run *run, const struct tn_weights *gradien
                             position->F, run->context);
     }
     if (gradients->positions)
-        tn_position_backward(position, &run->rows, gradients->positions, run->d, position->F,
-                             run->N);
+        tn_position_backward(position, &run->rows,
+                             gradients->positions + first_position(run) * run->rows.width,
+                             run->d, position->F, run->N);
 }
 
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
 {
-    tn_dense_backward(&run->predictor, run->d, gradients->predictor, gradients->predictor_bias,
-                      run->outputs, run->y, run->weights->predictor, run->scratch);
+    tn_run_predict_backward(run, gradients);
     run->model->arch.body->backward(run, gradients);
-    embed_backward(run, gradients, symbols);
+    tn_run_embed_backward(run, gradients, symbols);
 }
 
 /* ---- For callers -------------------------------------------------------- */

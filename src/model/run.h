@@ -13,6 +13,7 @@
 #ifndef TN_RUN_H
 #define TN_RUN_H
 
+#include "comm/transfer.h"
 #include "layer/head.h"
 #include "layer/dense.h"
 #include "model/model_data.h"
@@ -32,6 +33,11 @@ struct tn_run_desc {
     enum tn_element elements; /* of the dense products */
     bool varies;              /* batches differ in length: there are shorter runs, too */
     bool packed;              /* weights, once for all runs; not with `trains` */
+
+    size_t
+        slices; /* sequences are cut into so many (slices.h), a power of two; 0: they are not.
+                   With comm, processes have an equal share of them; NULL: one has all */
+    const tarn_comm *comm;
 
     bool steps;     /* for tn_run_step() alone: of at most B streams, or N positions of one;
                        with packed weights */
@@ -62,6 +68,9 @@ struct tarn_run {
     const struct tn_weights *weights; /* the model's, or packed */
     struct tn_packed_weights *packed; /* shared with other runs; NULL: they are not packed */
     tarn_run *shorter;                /* the next; NULL: none */
+    tarn_run *slice;                  /* of one slice of the sequences, which does everything;
+                                         NULL: they are not cut */
+    struct tn_slices *slices;         /* such a run's: where it is; else NULL */
     struct tn_host host;
     size_t B, N, R; /* N positions; R = B N rows, of steps the greater of both */
     size_t T;       /* symbols or frames of a sequence, at most */
@@ -150,6 +159,13 @@ void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols);
+
+/* Forward, and backward, but for the body. */
+void tn_run_embed(tarn_run *run, const int32_t *symbols);
+void tn_run_predict(tarn_run *run);
+void tn_run_predict_backward(tarn_run *run, const struct tn_weights *gradients);
+void tn_run_embed_backward(const tarn_run *run, const struct tn_weights *gradients,
+                           const int32_t *symbols);
 
 /* For bodies: tells run->complete. */
 static inline void tn_run_complete(const tarn_run *run, const float *from)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* run_plan.c - a run is planned: what it multiplies with, and where everything lies. */
 #include "model/body.h"
+#include "model/slices.h"
 
 /* ---- Plans -------------------------------------------------------------- */
 
@@ -54,7 +55,9 @@ static void lay_out_sequences(tarn_run *run, struct tn_arena *arena)
     if (arch->config.frames > 0)
         run->stacked =
             tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
-    if (run->trains)
+    if (run->slices)
+        tn_slices_lay_out(run, arena);
+    else if (run->trains)
         run->d = tn_arena_floats(arena, run->R * arch->config.width);
 }
 
@@ -141,9 +144,10 @@ static tarn_run *take_run(const struct tn_arch *arch, struct tn_arena *arena)
 {
     tarn_run *const run = tn_arena_take(arena, 1, sizeof *run);
     void *const body = arch->body->take(arch, arena);
+    struct tn_slices *const slices = tn_arena_take(arena, 1, sizeof *slices);
 
     if (run)
-        *run = (tarn_run){.body = body};
+        *run = (tarn_run){.body = body, .slices = slices};
     return run;
 }
 
@@ -209,7 +213,12 @@ static tarn_status create_one(tarn_run **run, const tarn_model *model,
     made->trains = desc->trains;
     made->recompute = desc->recompute;
     made->steps = desc->steps;
-    if ((status = plan(made, desc, err)) != TARN_OK)
+    if (desc->slices > 0)
+        tn_slices_init(made->slices, desc);
+    else
+        made->slices = NULL;
+    if ((status = plan(made, desc, err)) != TARN_OK ||
+        (made->slices && (status = model->arch.body->slices->check(made, err)) != TARN_OK))
         tarn_run_free(made);
     else
         *run = made;
@@ -230,11 +239,46 @@ static tarn_status create_shorter(tarn_run *run, const struct tn_run_desc *longe
     return status;
 }
 
+/* The run of a slice, and that of whole sequences, which has nothing but sizes. */
+static tarn_status create_slices(tarn_run **run, const tarn_model *model,
+                                 const struct tn_run_desc *desc, const struct tn_host *host,
+                                 tarn_error *err)
+{
+    struct tn_run_desc slice = *desc;
+    tarn_run *made = NULL;
+    tarn_status status;
+
+    *run = NULL;
+    if ((status = check(model, desc, err)) != TARN_OK ||
+        (status = tn_slices_check(model, desc, err)) != TARN_OK)
+        return status;
+    slice.N /= slice.slices;
+    if ((status = create_one(&made, model, &slice, host, err)) == TARN_OK)
+        status = allocate(made, err);
+    if (status == TARN_OK && !(*run = tn_allocate(&host->allocator, sizeof **run)))
+        status = tn_fail(err, TARN_ENOMEM, "not enough memory for a run plan");
+    if (status != TARN_OK) {
+        tarn_run_free(made);
+        return status;
+    }
+    **run = *made;
+    (*run)->plans = *run;
+    (*run)->memory = NULL;
+    (*run)->slice = made;
+    (*run)->slices = NULL;
+    (*run)->N = (*run)->T = desc->N;
+    (*run)->R = desc->B * desc->N;
+    return TARN_OK;
+}
+
 tarn_status tn_run_create(tarn_run **run, const tarn_model *model,
                           const struct tn_run_desc *given, const struct tn_host *host,
                           tarn_error *err)
 {
     struct tn_run_desc desc = *given;
+
+    if (desc.slices > 0)
+        return create_slices(run, model, &desc, host, err);
 
     desc.packed |= desc.steps;
     tarn_status status = create_one(run, model, &desc, host, err);
@@ -282,10 +326,13 @@ void tarn_run_free(tarn_run *run)
         const tarn_allocator allocator = run->host.allocator;
         tarn_run *const shorter = run->shorter;
 
-        tn_run_unpack(run);
-        run->model->arch.body->clear(run);
-        tn_dense_clear(&run->predictor);
-        tn_dense_clear(&run->projection);
+        tarn_run_free(run->slice);
+        if (!run->slice) {
+            tn_run_unpack(run);
+            run->model->arch.body->clear(run);
+            tn_dense_clear(&run->predictor);
+            tn_dense_clear(&run->projection);
+        }
         tn_release(&allocator, run->memory);
         tn_release(&allocator, run->plans);
         run = shorter;

@@ -189,6 +189,28 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
         tn_run_loss(run, loss, batch->targets, batch->weights, scale);
 }
 
+tarn_status tn_batch_slices(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
+                            float scale, struct tn_leaf_sums *sums, tarn_error *err)
+{
+    const struct tn_slices_batch cut = {batch->inputs, batch->targets, batch->weights,
+                                        batch->lengths};
+
+    return tn_slices_run(run, loss, &cut, scale, sums, err);
+}
+
+tarn_status tn_batch_check_parts(tarn_run *longest, const tarn_batch *batch, size_t parts,
+                                 tarn_error *err)
+{
+    tarn_status status = TARN_OK;
+
+    for (size_t i = 0; i < parts && status == TARN_OK; i++) {
+        const tarn_batch part = tn_batch_part(longest, batch, i);
+
+        status = tn_batch_check(longest, &part, NULL, err);
+    }
+    return status;
+}
+
 static tarn_status score_part(tarn_run *longest, const struct tn_sequence_score *sequences,
                               tarn_score *score, const tarn_batch *batch, tarn_error *err)
 {
@@ -201,8 +223,11 @@ static tarn_status score_part(tarn_run *longest, const struct tn_sequence_score 
     tarn_run *const run = tn_batch_run(longest, batch);
 
     run->dropout = 0.0;
-    tn_batch_loss(run, &loss, batch, 0.0f);
-    if ((status = tn_matmul_check(lost, err)) != TARN_OK)
+    if (run->slice)
+        status = tn_batch_slices(run, &loss, batch, 0.0f, NULL, err);
+    else
+        tn_batch_loss(run, &loss, batch, 0.0f);
+    if (status != TARN_OK || (status = tn_matmul_check(lost, err)) != TARN_OK)
         return status;
     score->loss += loss.loss;
     score->correct += loss.correct;

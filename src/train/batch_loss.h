@@ -4,6 +4,7 @@
 #ifndef TN_BATCH_LOSS_H
 #define TN_BATCH_LOSS_H
 
+#include "model/slices.h"
 #include "train/sequence_score.h"
 
 /* Refuses what the model cannot read. *weight, unless NULL: of the positions or sequences that
@@ -21,6 +22,13 @@ tarn_run *tn_batch_run(tarn_run *longest, const tarn_batch *batch);
 /* Forward and loss of a batch that was checked, by the run for its length. With a scale, ready
  * for tn_run_backward(). */
 void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch, float scale);
+
+/* The same of a run whose sequences are cut, with tn_slices_run(). */
+tarn_status tn_batch_slices(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
+                            float scale, struct tn_leaf_sums *sums, tarn_error *err);
+
+tarn_status tn_batch_check_parts(tarn_run *longest, const tarn_batch *batch, size_t parts,
+                                 tarn_error *err);
 
 /* Checks a batch of so many micro-batches and adds its loss, and the edits where sequences are
  * predicted. */

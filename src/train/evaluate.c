@@ -37,33 +37,50 @@ struct round {
     struct scored *all;
 };
 
-static tarn_status score_one(const struct round *r, tarn_score *score, size_t i,
+/* Processes that share each sequence, and so take the same batch. */
+static size_t sharing_of(const struct round *r)
+{
+    return r->longest->slice ? tn_comm_size(r->longest->slice->slices->comm) : 1;
+}
+
+/* None begins where sequences are shared, unless all do. */
+static tarn_status score_one(const struct round *r, tarn_score *score, size_t i, size_t batches,
                              tarn_error *err)
 {
-    const tarn_status status = tn_loader_fill(r->loader, 0, TN_VALIDATION, i, err);
+    const tarn_batch *const batch = &r->loader->views[0];
+    tarn_status status =
+        i < batches ? tn_loader_fill(r->loader, 0, TN_VALIDATION, i, err) : TARN_OK;
 
-    return status == TARN_OK ? tn_batch_score(r->longest, r->sequences, score,
-                                              &r->loader->views[0], r->parts, err)
-                             : status;
+    if (sharing_of(r) > 1) {
+        if (i < batches && status == TARN_OK)
+            status = tn_batch_check_parts(r->longest, batch, r->parts, err);
+        if ((status = tn_comm_agree(r->comm, status, TN_LONG, err)) != TARN_OK)
+            return status;
+    }
+    return i < batches && status == TARN_OK
+               ? tn_batch_score(r->longest, r->sequences, score, batch, r->parts, err)
+               : status;
 }
 
 static tarn_status score_round(const struct round *r, tarn_score *sums, size_t first,
                                size_t batches, tarn_error *err)
 {
-    const size_t size = tn_comm_size(r->comm), rank = tn_comm_rank(r->comm);
-    struct scored *const own = &r->all[rank];
-    tarn_status status = TARN_OK;
+    const size_t size = tn_comm_size(r->comm), sharing = sharing_of(r);
+    const size_t index = first + tn_comm_rank(r->comm) / sharing;
+    struct scored *const own = &r->all[tn_comm_rank(r->comm)];
 
     own->score = (tarn_score){0};
-    if (first + rank < batches)
-        status = score_one(r, &own->score, first + rank, err);
+    tarn_status status = score_one(r, &own->score, index, batches, err);
+
+    if (status == TARN_ERANK)
+        return status;
     tn_outcome_of(&own->outcome, status, err);
     if (size > 1 &&
         (status = tn_comm_gather(r->comm, r->all, sizeof *r->all,
-                                 first + rank < batches ? TN_SHORT : TN_LONG, err)) == TARN_OK)
+                                 index < batches ? TN_SHORT : TN_LONG, err)) == TARN_OK)
         status = tn_outcomes_agree(r->comm, r->all, sizeof *r->all, err);
-    for (size_t i = 0; i < size && first + i < batches && status == TARN_OK; i++) {
-        tn_score_add(sums, &r->all[i].score);
+    for (size_t i = 0; i < size / sharing && first + i < batches && status == TARN_OK; i++) {
+        tn_score_add(sums, &r->all[i * sharing].score);
         if (r->loader->scored)
             r->loader->scored(r->loader->context, first + i + 1, batches);
     }
@@ -86,7 +103,7 @@ tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validat
     if (!all)
         return tn_fail(err, size > 1 ? TARN_ERANK : TARN_ENOMEM,
                        "not enough memory for the scores of %zu ranks", size);
-    for (size_t i = 0; i < batches && status == TARN_OK; i += size)
+    for (size_t i = 0; i < batches && status == TARN_OK; i += size / sharing_of(&round))
         status = score_round(&round, &score, i, batches, err);
     free(all);
     validation->loss = score.loss / score.weight;

@@ -5,20 +5,14 @@
 #ifndef TN_GRADIENT_TREE_H
 #define TN_GRADIENT_TREE_H
 
+#include "comm/branches.h"
 #include "comm/tree_sum.h"
 
-enum { TN_TREE_DEPTH = 21 }; /* of up to 2^20 micro-batches */
-
 struct tn_gradient_tree {
-    size_t leaves;     /* micro-batches of a batch, a power of two */
-    size_t first, own; /* those of this process, likewise */
-    struct tn_tree_sum sum;
-    float *sums[TN_TREE_DEPTH]; /* of branches that wait for their neighbours; the first becomes
-                                   the sum of all */
-
-    /* Of the update under way. */
-    size_t done;    /* leaves */
-    size_t waiting; /* branches */
+    size_t leaves;               /* micro-batches of a batch, a power of two */
+    size_t first, own;           /* those of this process, likewise */
+    struct tn_branches branches; /* of micro-batches; the first becomes the sum of all */
+    struct tn_tree_sum sum;      /* of processes */
 };
 
 /* Refuses micro-batches that a batch cannot be cut into, or the processes not share. sum.host,

@@ -85,6 +85,16 @@ const struct tn_field tn_training_fields[] = {
                 "as much"),
     FIELD_SINCE(FLAG, shard_optimizer, 0, 0, "false",
                 "each rank keeps the optimizer state of some tensors only: less memory"),
+    FIELD_SINCE(COUNT, sequence_parallel, 0, 1 << 20, "1",
+                "ranks that share each sequence, a power of two: each has as many of its "
+                "positions; the other ranks share the batch. 0: 1",
+                "S"),
+    FIELD_SINCE(COUNT, sequence_chunks, 0, 1 << 20, "0",
+                "equal parts of each sequence, a power of two, whose gradients are summed in a "
+                "fixed order: --sequence-parallel up to so much gives the same bits; 0: "
+                "sequences are not cut, or with --sequence-parallel into 8 if that divides "
+                "the length",
+                "N"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, TN_FIELD_MOST, "0"),
@@ -194,6 +204,7 @@ tarn_status tn_settings_agree(const struct tn_training *now, const struct tn_tra
                                          "validations",
                                          "due",
                                          "shard_optimizer",
+                                         "sequence_parallel",
                                          NULL};
 
     return tn_fields_agree(tn_training_fields, now, before, except, path, err);

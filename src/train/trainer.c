@@ -21,7 +21,9 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     t->scales = tn_arena_floats(arena, tensors);
     t->scratch = tn_arena_take(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
     tn_gradient_tree_lay_out(&t->tree, arena);
-    t->g = t->tree.sums[0];
+    if (t->run->slice)
+        tn_leaf_sums_lay_out(&t->slices, &model->arch, arena);
+    t->g = t->tree.branches.sums[0];
     t->records = tn_arena_take(arena, tn_trainer_records_size(t), 1);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         t->moments[i] = tn_arena_floats(arena, t->shard.floats);
@@ -48,6 +50,8 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         memset(t->moments[i], 0, t->shard.floats * sizeof(float));
     memset(t->records, 0, tn_trainer_records_size(t));
+    if (t->run->slice)
+        tn_leaf_sums_carve(&t->slices, &t->model->arch);
     if (t->carry.bytes > 0)
         tn_carry_reset(&t->carry);
     return TARN_OK;
@@ -70,6 +74,22 @@ static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, ta
     return tn_clip_init(&t->clip, desc->clip ? desc->clip : "tensor:norm=1", err);
 }
 
+static bool is_shared(const tarn_trainer_desc *desc)
+{
+    return desc->sequence_parallel > 1;
+}
+
+static void plan_slices(tarn_trainer *t)
+{
+    const struct tn_slices *const slices = t->run->slice->slices;
+    const struct tn_tree_sum *const like = &t->tree.sum;
+
+    t->slices.branches = (struct tn_branches){
+        .host = like->host, .bf16 = like->bf16, .leaves = slices->own, .floats = like->count};
+    t->slices.across = (struct tn_tree_sum){
+        .comm = slices->comm, .host = like->host, .bf16 = like->bf16, .count = like->count};
+}
+
 static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     struct tn_run_desc run = {
@@ -78,12 +98,20 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
         .trains = true,
         .recompute = desc->recompute,
         .varies = desc->varies,
+        .slices = desc->sequence_chunks ? desc->sequence_chunks
+                  : is_shared(desc)     ? desc->sequence_parallel
+                                        : 0,
+        .comm = is_shared(desc) ? &t->sequence.comm : NULL,
     };
     tarn_status status = tn_element_named(&run.elements, desc->precision, TN_INT8, err);
 
+    if (status == TARN_OK && run.slices > 0 && desc->carry)
+        status = tn_fail(err, TARN_EINVAL, "carry and sequence_chunks cannot be combined");
     if (status != TARN_OK ||
         (status = tn_run_create(&t->run, t->model, &run, &t->host, err)) != TARN_OK)
         return status;
+    if (t->run->slice)
+        plan_slices(t);
     return tn_sequence_score_create(&t->sequences, t->run, 0, err);
 }
 
@@ -101,17 +129,40 @@ static void plan_shard(tarn_trainer *t, bool shards)
     }
 }
 
+/* Neighbours share sequences. */
+static tarn_status split_processes(tarn_trainer *t, const tarn_trainer_desc *desc,
+                                   tarn_error *err)
+{
+    const size_t size = tn_comm_size(desc->comm), rank = tn_comm_rank(desc->comm);
+    const size_t sharing = desc->sequence_parallel;
+
+    t->comm = desc->comm;
+    if (!is_shared(desc))
+        return TARN_OK;
+    if (!tn_is_power_of_two(sharing) || size % sharing != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "sequence_parallel is %zu; it must be a power of two that divides the "
+                       "number of ranks, which is %zu",
+                       sharing, size);
+    tn_comm_part_open(&t->sequence, desc->comm, rank / sharing * sharing, 1, sharing);
+    tn_comm_part_open(&t->data, desc->comm, rank % sharing, sharing, size / sharing);
+    return tn_comm_check(desc->comm, err);
+}
+
 static tarn_status plan_gradients(tarn_trainer *t, const tarn_trainer_desc *desc,
                                   tarn_error *err)
 {
     const size_t leaves = desc->micro_batches ? desc->micro_batches : 1;
+    const tarn_status status = split_processes(t, desc, err);
 
-    t->comm = desc->comm;
+    if (status != TARN_OK)
+        return status;
     plan_shard(t, desc->shard_optimizer);
     t->tree.sum.host = &t->host;
     t->tree.sum.bf16 = desc->bf16_gradients;
     t->tree.sum.count = t->model->count;
-    return tn_gradient_tree_init(&t->tree, leaves, desc->batch, desc->comm, err);
+    return tn_gradient_tree_init(&t->tree, leaves, desc->batch,
+                                 is_shared(desc) ? &t->data.comm : desc->comm, err);
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
@@ -198,6 +249,22 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
     return status;
 }
 
+/* The same of sequences that are cut, added to `leaf`. */
+static tarn_status add_slices(tarn_trainer *t, struct tn_loss *total, const tarn_batch *part,
+                              float *leaf, uint64_t place, double weight, tarn_error *err)
+{
+    struct tn_loss loss;
+
+    t->run->dropout = t->model->arch.config.dropout;
+    t->run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
+    const tarn_status status =
+        tn_batch_slices(t->run, &loss, part, (float)(1.0 / weight), &t->slices, err);
+
+    tn_tree_add(&t->host, leaf, tn_leaf_sums_total(&t->slices), t->model->count, false);
+    *total = tn_loss_add(*total, loss);
+    return status;
+}
+
 /* Of one micro-batch of a batch. */
 static void add_gradients(tarn_trainer *t, struct tn_loss *total, const tarn_batch *part,
                           uint64_t place, size_t leaf, double weight)
@@ -218,9 +285,7 @@ static void add_gradients(tarn_trainer *t, struct tn_loss *total, const tarn_bat
     tn_run_backward(run, &t->gradients, part->inputs);
     run->states = NULL;
     run->complete = NULL;
-    total->loss += loss.loss;
-    total->weight += loss.weight;
-    total->correct += loss.correct;
+    *total = tn_loss_add(*total, loss);
 }
 
 /* Gradients of the last leaf from here on are complete: other processes may have them. */
@@ -228,32 +293,41 @@ static void complete(void *arg, const float *from)
 {
     tarn_trainer *const t = arg;
 
-    tn_gradient_tree_complete(&t->tree, (size_t)(from - t->tree.sums[t->tree.waiting]));
+    tn_gradient_tree_complete(&t->tree, (size_t)(from - tn_branches_leaf(&t->tree.branches)));
 }
 
 /* Gradients of the mean loss over all batches, of the micro-batches of this process: each over
  * all batches, then their sum. */
-static void sum_gradients(tarn_trainer *t, struct tn_loss *losses, const tarn_batch *batches,
-                          size_t count, double weight)
+static tarn_status sum_gradients(tarn_trainer *t, struct tn_loss *losses,
+                                 const tarn_batch *batches, size_t count, double weight,
+                                 tarn_error *err)
 {
     const struct tn_gradient_tree *const tree = &t->tree;
+    tarn_status status = TARN_OK;
 
-    for (size_t k = 0; k < tree->own; k++) {
+    for (size_t k = 0; k < tree->own && status == TARN_OK; k++) {
         const size_t leaf = tree->first + k;
+        float *const sum = tn_gradient_tree_leaf(&t->tree);
 
-        tn_weights_carve(&t->gradients, &t->model->arch, tn_gradient_tree_leaf(&t->tree));
+        tn_weights_carve(&t->gradients, &t->model->arch, sum);
         tn_carry_begin(&t->carry);
         losses[k] = (struct tn_loss){0};
-        for (size_t i = 0; i < count; i++) {
+        for (size_t i = 0; i < count && status == TARN_OK; i++) {
             const tarn_batch part = tn_batch_part(t->run, &batches[i], leaf);
             const bool last = i + 1 == count && tn_gradient_tree_is_last(tree);
+            const uint64_t place = i * tree->leaves + leaf;
 
             t->run->complete = last && tn_comm_size(t->comm) > 1 ? complete : NULL;
-            add_gradients(t, &losses[k], &part, i * tree->leaves + leaf, leaf, weight);
+            if (t->run->slice)
+                status = add_slices(t, &losses[k], &part, sum, place, weight, err);
+            else
+                add_gradients(t, &losses[k], &part, place, leaf, weight);
         }
         t->run->complete = NULL;
-        tn_gradient_tree_end_leaf(&t->tree);
+        if (status == TARN_OK)
+            tn_gradient_tree_end_leaf(&t->tree);
     }
+    return status;
 }
 
 static size_t count_tokens(const tarn_trainer *t, const tarn_batch *batches, size_t count)
@@ -284,10 +358,14 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
     t->weight = 0.0;
     tn_gradient_tree_begin(&t->tree);
     status = check_batches(t, batches, count, &weight, err);
-    if (status == TARN_OK) {
-        sum_gradients(t, tn_trainer_losses(t), batches, count, weight);
+    if (tn_trainer_sharing(t) > 1 && (status = tn_trainer_agree(t, status, err)) != TARN_OK)
+        return status;
+    if (status == TARN_OK)
+        status = sum_gradients(t, tn_trainer_losses(t), batches, count, weight, err);
+    if (status == TARN_ERANK)
+        return status;
+    if (status == TARN_OK)
         status = tn_matmul_check(lost, err);
-    }
     if ((status = tn_trainer_share(t, &total, batches, count, status, err)) != TARN_OK)
         return status;
     t->weight = weight;
@@ -387,7 +465,12 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
 {
     if (!t || !score || !batch)
         return tn_fail(err, TARN_EINVAL, "trainer, score and batch must not be NULL");
-    return tn_batch_score(t->run, &t->sequences, score, batch, t->tree.leaves, err);
+    const tarn_status status =
+        tn_trainer_agree(t, tn_batch_check_parts(t->run, batch, t->tree.leaves, err), err);
+
+    return status == TARN_OK
+               ? tn_batch_score(t->run, &t->sequences, score, batch, t->tree.leaves, err)
+               : status;
 }
 
 void tarn_trainer_observe(tarn_trainer *t, double loss)
@@ -415,9 +498,10 @@ double tarn_trainer_flops(const tarn_trainer *t)
                                 ? 0
                                 : (arch->config.symbols + tn_context_rows(&arch->context)) *
                                       arch->position.embedding;
+    const size_t slices = t->run->slice ? t->run->slice->slices->count : 1;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
 
     return (double)t->tree.leaves *
            (6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
-            (arch->body->flops ? arch->body->flops(t->run) : 0.0));
+            (arch->body->flops ? (double)slices * arch->body->flops(t->run) : 0.0));
 }

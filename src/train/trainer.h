@@ -3,7 +3,9 @@
 #ifndef TN_TRAINER_H
 #define TN_TRAINER_H
 
+#include "comm/comm_part.h"
 #include "file/safetensors.h"
+#include "model/slices.h"
 #include "tarn/train.h"
 #include "train/batch_loss.h"
 #include "train/carry.h"
@@ -49,9 +51,12 @@ struct tarn_trainer {
     float *scales;
     double *scratch;
 
-    const tarn_comm *comm; /* NULL: one process */
-    char *records;         /* one of each process */
-    bool wants_stop;       /* this process, at the next update; and whether any did */
+    const tarn_comm *comm;              /* NULL: one process */
+    struct tn_comm_part sequence, data; /* those that share its sequences; and its place in
+                                           these, in the others'. Only if they are shared */
+    struct tn_leaf_sums slices;         /* of sequences that are cut */
+    char *records;                      /* one of each process */
+    bool wants_stop; /* this process, at the next update; and whether any did */
     bool stops;
 
     size_t bytes;
@@ -73,6 +78,12 @@ tarn_status tn_trainer_share(tarn_trainer *trainer, struct tn_loss *total,
 /* To process 0, before it writes a checkpoint: carried states, and in *moments, arrays that are
  * to be freed, what is spread over processes; NULL there: nothing is. */
 tarn_status tn_trainer_collect(tarn_trainer *trainer, float **moments, tarn_error *err);
+
+/* Processes that share each sequence. */
+size_t tn_trainer_sharing(const tarn_trainer *trainer);
+
+/* Where these exchange states, none may begin that another does not begin, too. */
+tarn_status tn_trainer_agree(const tarn_trainer *trainer, tarn_status status, tarn_error *err);
 
 /* Takes part in an update that this process has no batches for. */
 tarn_status tn_trainer_fail(tarn_trainer *trainer, tarn_status status, tarn_error *err);

@@ -97,15 +97,10 @@ static tarn_status compare_data(const tarn_trainer *t, tarn_error *err)
 static struct tn_loss sum_losses(const tarn_trainer *t, size_t lo, size_t hi)
 {
     if (hi - lo == 1)
-        return losses_of(t, lo / t->tree.own)[lo % t->tree.own];
+        return losses_of(t, lo / t->tree.own * tn_trainer_sharing(t))[lo % t->tree.own];
     const struct tn_loss left = sum_losses(t, lo, lo + (hi - lo) / 2);
-    const struct tn_loss right = sum_losses(t, lo + (hi - lo) / 2, hi);
 
-    return (struct tn_loss){
-        .loss = left.loss + right.loss,
-        .weight = left.weight + right.weight,
-        .correct = left.correct + right.correct,
-    };
+    return tn_loss_add(left, sum_losses(t, lo + (hi - lo) / 2, hi));
 }
 
 static tarn_status agree(tarn_trainer *t, tarn_error *err)
@@ -140,12 +135,22 @@ tarn_status tn_trainer_share(tarn_trainer *t, struct tn_loss *total, const tarn_
     return status;
 }
 
+size_t tn_trainer_sharing(const tarn_trainer *t)
+{
+    return t->run->slice ? tn_comm_size(t->run->slice->slices->comm) : 1;
+}
+
+tarn_status tn_trainer_agree(const tarn_trainer *t, tarn_status status, tarn_error *err)
+{
+    return tn_trainer_sharing(t) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err) : status;
+}
+
 tarn_status tn_trainer_fail(tarn_trainer *t, tarn_status status, tarn_error *err)
 {
     struct tn_loss total;
 
-    if (tn_comm_size(t->comm) == 1)
-        return status;
+    if (tn_comm_size(t->comm) == 1 || tn_trainer_sharing(t) > 1)
+        return tn_trainer_agree(t, status, err);
     tn_gradient_tree_begin(&t->tree);
     return tn_trainer_share(t, &total, NULL, 0, status, err);
 }

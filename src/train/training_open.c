@@ -84,6 +84,8 @@ static tarn_status open_trainer(struct tn_training_run *t, const tarn_config *co
         .micro_batches = s->micro_batches,
         .bf16_gradients = s->bf16_gradients,
         .shard_optimizer = s->shard_optimizer,
+        .sequence_chunks = s->sequence_chunks,
+        .sequence_parallel = s->sequence_parallel,
         .comm = t->desc->comm,
     };
     char *note = NULL;
@@ -184,7 +186,7 @@ enum { USUAL_PARTS = 8 };
  * by up to 8 where the batch allows that. */
 static void choose_micro_batches(tarn_settings *settings, const tarn_comm *comm)
 {
-    const size_t size = tn_comm_size(comm);
+    const size_t size = tn_comm_size(comm) / tn_max(settings->sequence_parallel, 1);
     size_t parts = 1;
 
     if (settings->micro_batches > 0)
@@ -193,6 +195,18 @@ static void choose_micro_batches(tarn_settings *settings, const tarn_comm *comm)
            (size > 1 && parts < USUAL_PARTS && settings->batch % (2 * parts) == 0))
         parts *= 2;
     settings->micro_batches = parts;
+}
+
+/* Likewise, when the length is known. */
+static void choose_sequence_chunks(tarn_settings *settings)
+{
+    size_t parts = settings->sequence_parallel;
+
+    if (settings->sequence_chunks > 0 || parts <= 1)
+        return;
+    while (parts < USUAL_PARTS && settings->length % (2 * parts) == 0)
+        parts *= 2;
+    settings->sequence_chunks = parts;
 }
 
 tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *config,
@@ -208,5 +222,6 @@ tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *confi
         (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
+    choose_sequence_chunks(&t->state.settings);
     return open_trainer(t, &filled, err);
 }

@@ -71,6 +71,8 @@ static struct message *find(const struct endpoint *end, const tarn_transfer *t)
     return found;
 }
 
+/* Nothing may be sent meanwhile: a later one of two transfers from the same process would get
+ * what the earlier one is for. */
 static tarn_status test(void *context, bool *complete, size_t *missing, size_t tag,
                         tarn_error *err)
 {
@@ -79,13 +81,11 @@ static tarn_status test(void *context, bool *complete, size_t *missing, size_t t
 
     (void)err;
     *complete = true;
+    pthread_mutex_lock(&end->network->mutex);
     for (size_t i = 0; i < end->count; i++) {
         const tarn_transfer t = end->waiting[i];
-
-        pthread_mutex_lock(&end->network->mutex);
         struct message *const m = find(end, &t);
 
-        pthread_mutex_unlock(&end->network->mutex);
         if (m) {
             assert_int_equal(m->bytes, t.bytes);
             memcpy(t.data, m->data, t.bytes);
@@ -98,6 +98,7 @@ static tarn_status test(void *context, bool *complete, size_t *missing, size_t t
         }
         end->waiting[left++] = t;
     }
+    pthread_mutex_unlock(&end->network->mutex);
     end->count = left;
     return TARN_OK;
 }

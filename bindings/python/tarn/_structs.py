@@ -186,6 +186,8 @@ class tarn_trainer_desc(c.Structure):
         ("bf16_gradients", c.c_bool),
         ("shard_optimizer", c.c_bool),
         ("comm", c.c_void_p),
+        ("sequence_chunks", c.c_size_t),
+        ("sequence_parallel", c.c_size_t),
     ]
 
 
@@ -253,6 +255,8 @@ class tarn_settings(c.Structure):
         ("micro_batches", c.c_size_t),
         ("bf16_gradients", c.c_bool),
         ("shard_optimizer", c.c_bool),
+        ("sequence_chunks", c.c_size_t),
+        ("sequence_parallel", c.c_size_t),
     ]
 
 

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* slice_states.h - how the positions of a slice attend to those of slices before it, and how
+ * the gradient of these comes back from those behind. What travels between processes is decided
+ * by the kind of attention:
+ *
+ *   slice_sums.c    states that are sums over positions: of fixed size
+ *   slice_caches.c  states that are all keys and values: these, and their gradients */
+#ifndef TN_SLICE_STATES_H
+#define TN_SLICE_STATES_H
+
+#include "comm/branches.h"
+#include "comm/tree_scan.h"
+#include "layer/attention_kind.h"
+#include "model/run.h"
+
+struct tn_slice_states {
+    const struct tn_slice_way *way;
+    tarn_run *run;
+
+    char *states;             /* before own slices, of every layer */
+    struct tn_tree_scan scan; /* sums: B of them */
+    float *sums, *dstates;    /* B */
+
+    struct tn_branches branches; /* caches: gradients of B of them */
+    float *inbox; /* gradients of own keys and values, by the processes behind, the last first
+                   */
+};
+
+/* Own slice i of a layer. */
+struct tn_slice_call {
+    const tarn_attention *attention;
+    size_t layer, i;
+    tarn_attention_arrays arrays;
+    void *saved, *work;
+};
+
+/* Of a layer: first `note` for all own slices, when their inputs are there, `exchange`, then
+ * `forward`. Back: `note_back` for all, from the last to the first, when dy is there,
+ * `exchange_back`, then `backward`. The slice is selected. */
+struct tn_slice_way {
+    bool keeps_dinputs; /* note_back computes them and backward completes them; else it needs
+                           what forward left once more, and dy */
+    void (*lay_out)(struct tn_slice_states *states, const tarn_attention *attention,
+                    struct tn_arena *arena);
+    void (*note)(struct tn_slice_states *states, const struct tn_slice_call *call);
+    void (*exchange)(struct tn_slice_states *states, const tarn_attention *attention,
+                     size_t layer);
+    void (*forward)(struct tn_slice_states *states, const struct tn_slice_call *call);
+    void (*note_back)(struct tn_slice_states *states, const struct tn_slice_call *call);
+    void (*exchange_back)(struct tn_slice_states *states, const tarn_attention *attention);
+    void (*backward)(struct tn_slice_states *states, const struct tn_slice_call *call);
+};
+
+extern const struct tn_slice_way tn_slice_sums, tn_slice_caches;
+
+/* NULL: this kind has no states that can be joined. */
+const struct tn_slice_way *tn_slice_way_of(const tarn_attention *attention);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* slice_sums.c - a slice starts from the sum of those before it (tree_scan.h); the gradient of
+ * what it adds to it is the sum of those behind. */
+#include "model/slice_states.h"
+
+#include <string.h>
+
+#include "model/slices.h"
+
+const struct tn_slice_way *tn_slice_way_of(const tarn_attention *attention)
+{
+    return attention->kind->sums     ? &tn_slice_sums
+           : attention->kind->caches ? &tn_slice_caches
+                                     : NULL;
+}
+
+static size_t states_bytes(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return tn_round_up(s->run->B * tarn_attention_state_size(attention), TN_ALIGN);
+}
+
+static char *state_of(const struct tn_slice_states *s, const tarn_attention *attention,
+                      size_t layer, size_t i)
+{
+    return s->states + (layer * s->run->slices->own + i) * states_bytes(s, attention);
+}
+
+static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
+                    struct tn_arena *arena)
+{
+    const tarn_run *const run = s->run;
+    const size_t floats = run->B * attention->kind->sums->floats(attention);
+
+    s->states = tn_arena_take(arena, run->model->arch.config.layers * run->slices->own,
+                              states_bytes(s, attention));
+    s->sums = tn_arena_floats(arena, floats);
+    s->dstates = tn_arena_take(arena, states_bytes(s, attention), 1);
+    s->scan = (struct tn_tree_scan){.comm = run->slices->comm,
+                                    .host = &run->host,
+                                    .own = run->slices->own,
+                                    .floats = floats};
+    tn_tree_scan_lay_out(&s->scan, arena);
+}
+
+static void note(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    tn_attention_sum(call->attention, &call->arrays, NULL, tn_tree_scan_leaf(&s->scan, call->i),
+                     call->work);
+}
+
+/* What was summed for own slice i. */
+static const float *sum_for(const struct tn_slice_states *s, size_t i)
+{
+    memset(s->sums, 0, s->scan.floats * sizeof *s->sums);
+    tn_tree_scan_add(&s->scan, s->sums, i);
+    return s->sums;
+}
+
+static void make_states(const struct tn_slice_states *s, const tarn_attention *attention,
+                        size_t layer, size_t i)
+{
+    const struct tn_attention_sums *const kind = attention->kind->sums;
+    const size_t bytes = tarn_attention_state_size(attention);
+    const float *const sums = sum_for(s, i);
+    char *const states = state_of(s, attention, layer, i);
+
+    for (size_t b = 0; b < s->run->B; b++) {
+        const size_t count = s->run->slices->counts[b];
+
+        kind->to_state(attention, tn_state_floats(states + b * bytes),
+                       sums + b * kind->floats(attention), count);
+        tn_state_set(attention, states + b * bytes, count);
+    }
+}
+
+static void exchange_sums(struct tn_slice_states *s, bool behind)
+{
+    tarn_error err;
+
+    s->scan.behind = behind;
+    if (s->run->slices->status == TARN_OK)
+        tn_slices_keep(s->run, tn_tree_scan_exchange(&s->scan, &err), &err);
+}
+
+static void exchange(struct tn_slice_states *s, const tarn_attention *attention, size_t layer)
+{
+    exchange_sums(s, false);
+    for (size_t i = 0; i < s->run->slices->own; i++) {
+        tn_slices_select(s->run, i);
+        make_states(s, attention, layer, i);
+    }
+}
+
+static void forward(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    tarn_attention_arrays arrays = call->arrays;
+
+    arrays.state0 = state_of(s, call->attention, call->layer, call->i);
+    tn_attention_forward(call->attention, &arrays, call->saved, call->work);
+}
+
+static void note_back(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    tn_attention_sum(call->attention, &call->arrays, call->saved,
+                     tn_tree_scan_leaf(&s->scan, call->i), call->work);
+}
+
+static void exchange_back(struct tn_slice_states *s, const tarn_attention *attention)
+{
+    (void)attention;
+    exchange_sums(s, true);
+}
+
+static void backward(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    const struct tn_attention_sums *const kind = call->attention->kind->sums;
+    const size_t bytes = tarn_attention_state_size(call->attention);
+    const float *const sums = sum_for(s, call->i);
+    tarn_attention_arrays arrays = call->arrays;
+
+    for (size_t b = 0; b < s->run->B; b++)
+        kind->to_gradient(call->attention, tn_state_floats((char *)s->dstates + b * bytes),
+                          sums + b * kind->floats(call->attention));
+    arrays.state0 = state_of(s, call->attention, call->layer, call->i);
+    arrays.dstate1 = s->dstates;
+    tn_attention_backward(call->attention, &arrays, call->saved, call->work);
+}
+
+const struct tn_slice_way tn_slice_sums = {
+    .lay_out = lay_out,
+    .note = note,
+    .exchange = exchange,
+    .forward = forward,
+    .note_back = note_back,
+    .exchange_back = exchange_back,
+    .backward = backward,
+};

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+#include "model/slices.h"
+
+#include <string.h>
+
+#include "model/body.h"
+
+/* ---- Planning ----------------------------------------------------------- */
+
+tarn_status tn_slices_check(const tarn_model *model, const struct tn_run_desc *desc,
+                            tarn_error *err)
+{
+    const tarn_config *const config = &model->arch.config;
+    const size_t size = tn_comm_size(desc->comm);
+
+    if (!tn_is_power_of_two(desc->slices) || desc->N % desc->slices != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "sequence_chunks is %zu; it must be a power of two that divides length, "
+                       "which is %zu",
+                       desc->slices, desc->N);
+    if (desc->slices % size != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "sequence_parallel is %zu; it must be a power of two that divides "
+                       "sequence_chunks, which is %zu",
+                       size, desc->slices);
+    if (config->frames > 0 || model->arch.head.row->sequence)
+        return tn_fail(err, TARN_EINVAL,
+                       "sequence_chunks needs a model that predicts a symbol at each position");
+    if (!model->arch.body->slices)
+        return tn_fail(err, TARN_EINVAL, "sequence_chunks must be 0 with body '%s'",
+                       config->body);
+    if (!config->causal)
+        return tn_fail(err, TARN_EINVAL, "sequence_chunks needs a causal model");
+    return TARN_OK;
+}
+
+void tn_slices_init(struct tn_slices *slices, const struct tn_run_desc *desc)
+{
+    const size_t own = desc->slices / tn_comm_size(desc->comm);
+
+    *slices = (struct tn_slices){
+        .count = desc->slices,
+        .own = own,
+        .first = own * tn_comm_rank(desc->comm),
+        .length = desc->N * desc->slices,
+        .comm = desc->comm,
+    };
+}
+
+void tn_slices_lay_out(tarn_run *run, struct tn_arena *arena)
+{
+    struct tn_slices *const s = run->slices;
+
+    s->inputs = tn_arena_take(arena, run->R, sizeof *s->inputs);
+    s->targets = tn_arena_take(arena, run->R, sizeof *s->targets);
+    s->weights = tn_arena_floats(arena, run->R);
+    s->past = tn_arena_take(arena, run->B * run->model->arch.context.reach, sizeof *s->past);
+    s->counts = tn_arena_take(arena, run->B, sizeof *s->counts);
+    s->there = tn_arena_take(arena, run->B, sizeof *s->there);
+    s->losses = tn_arena_take(arena, tn_max(s->own, tn_comm_size(s->comm)), sizeof *s->losses);
+}
+
+/* ---- A slice ------------------------------------------------------------ */
+
+/* B x N of B x length elements of 4 bytes. */
+static void copy_slice(const tarn_run *run, void *to, const void *from)
+{
+    const size_t each = run->N * sizeof(int32_t), all = run->slices->length * sizeof(int32_t);
+    const size_t first = tn_slice_from(run, run->slices->at) * sizeof(int32_t);
+
+    for (size_t b = 0; b < run->B; b++)
+        memcpy((char *)to + b * each, (const char *)from + b * all + first, each);
+}
+
+/* The last symbols before the slice, as far as there are any. */
+static void copy_past(const tarn_run *run)
+{
+    const struct tn_slices *const s = run->slices;
+    const size_t reach = run->model->arch.context.reach, from = tn_slice_from(run, s->at);
+    const size_t n = tn_min(reach, from);
+
+    memset(s->past, 0, run->B * reach * sizeof *s->past);
+    for (size_t b = 0; b < run->B; b++)
+        memcpy(s->past + (b + 1) * reach - n, s->symbols + b * s->length + from - n,
+               n * sizeof *s->past);
+}
+
+void tn_slices_select(tarn_run *run, size_t i)
+{
+    struct tn_slices *const s = run->slices;
+    const size_t from = tn_slice_from(run, i);
+
+    s->at = i;
+    for (size_t b = 0; b < run->B; b++) {
+        const size_t length = s->lengths ? s->lengths[b] : s->length;
+
+        s->counts[b] = tn_min(length, from);
+        s->there[b] = tn_min(length - s->counts[b], run->N);
+    }
+    run->lengths = s->lengths ? s->there : NULL;
+    run->model->arch.body->slices->select(run, i);
+}
+
+/* Its symbols, and those before it. */
+static void select_symbols(tarn_run *run, size_t i)
+{
+    tn_slices_select(run, i);
+    copy_slice(run, run->slices->inputs, run->slices->symbols);
+    copy_past(run);
+}
+
+void tn_slices_keep(tarn_run *run, tarn_status status, const tarn_error *err)
+{
+    struct tn_slices *const s = run->slices;
+
+    if (status == TARN_OK || s->status != TARN_OK)
+        return;
+    s->status = status;
+    s->err = *err;
+}
+
+/* ---- The pass ----------------------------------------------------------- */
+
+/* From its last layer to its loss and, with sums, back. */
+static void finish(tarn_run *run, size_t i, const struct tn_slices_batch *batch, float scale,
+                   struct tn_leaf_sums *sums)
+{
+    struct tn_slices *const s = run->slices;
+    const struct tn_body_slices *const body = run->model->arch.body->slices;
+
+    tn_slices_select(run, i);
+    copy_slice(run, s->targets, batch->targets);
+    if (batch->weights)
+        copy_slice(run, s->weights, batch->weights);
+    body->finish(run);
+    tn_run_predict(run);
+    tn_run_loss(run, &s->losses[i], s->targets, batch->weights ? s->weights : NULL,
+                sums ? scale : 0.0f);
+    if (!sums)
+        return;
+    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_span span = {leaf->norm_gain,
+                                 tn_branches_leaf(&sums->branches) + sums->branches.floats};
+
+    tn_leaf_sums_clear(sums, span);
+    tn_run_predict_backward(run, leaf);
+    body->finish_backward(run, leaf);
+    tn_leaf_sums_add(sums, span);
+    tn_leaf_sums_end_leaf(sums);
+}
+
+static void embed_backward(tarn_run *run, size_t i, struct tn_leaf_sums *sums)
+{
+    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_span span = {tn_branches_leaf(&sums->branches), leaf->blocks[0].in[0]};
+
+    select_symbols(run, i);
+    tn_leaf_sums_clear(sums, span);
+    tn_run_embed_backward(run, leaf, run->slices->inputs);
+    tn_leaf_sums_add(sums, span);
+    tn_leaf_sums_end_leaf(sums);
+}
+
+static void backward(tarn_run *run, struct tn_leaf_sums *sums)
+{
+    run->model->arch.body->slices->backward(run, sums);
+    tn_leaf_sums_walk(sums);
+    for (size_t i = 0; i < run->slices->own; i++)
+        embed_backward(run, i, sums);
+}
+
+static struct tn_loss sum_losses(const struct tn_loss *losses, size_t count)
+{
+    if (count == 1)
+        return losses[0];
+    const struct tn_loss left = sum_losses(losses, count / 2);
+
+    return tn_loss_add(left, sum_losses(losses + count / 2, count / 2));
+}
+
+static void share_losses(tarn_run *run)
+{
+    struct tn_slices *const s = run->slices;
+    const size_t size = tn_comm_size(s->comm);
+    const struct tn_loss own = sum_losses(s->losses, s->own);
+    tarn_error err;
+
+    s->losses[tn_comm_rank(s->comm)] = own;
+    if (size > 1)
+        tn_slices_keep(run, tn_comm_gather(s->comm, s->losses, sizeof own, TN_SHORT, &err),
+                       &err);
+}
+
+tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
+                          const struct tn_slices_batch *batch, float scale,
+                          struct tn_leaf_sums *sums, tarn_error *err)
+{
+    tarn_run *const run = whole->slice;
+    struct tn_slices *const s = run->slices;
+    tarn_error failure;
+
+    s->symbols = batch->symbols;
+    s->lengths = batch->lengths;
+    s->status = TARN_OK;
+    run->dropout = whole->dropout;
+    run->dropout_seed = whole->dropout_seed;
+    for (size_t i = 0; i < s->own; i++) {
+        select_symbols(run, i);
+        tn_run_embed(run, s->inputs);
+    }
+    run->model->arch.body->slices->forward(run);
+    if (sums)
+        tn_leaf_sums_begin(sums);
+    for (size_t i = 0; i < s->own; i++)
+        finish(run, i, batch, scale, sums);
+    if (sums) {
+        tn_leaf_sums_complete(sums, sums->weights[0].norm_gain);
+        backward(run, sums);
+    }
+    if (s->status == TARN_OK)
+        share_losses(run);
+    if (sums && s->status == TARN_OK)
+        tn_slices_keep(run, tn_leaf_sums_finish(sums, &failure), &failure);
+    *loss = sum_losses(s->losses, tn_comm_size(s->comm));
+    return s->status == TARN_OK ? TARN_OK : tn_fail(err, s->status, "%s", s->err.text);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* transformer_slices.c - blocks of sequences in slices (slices.h). All slices go through a
+ * block up to its attention, then on from it; what one tape has to hold for all of them is
+ * formed again, half a block at a time. */
+#include "model/slices.h"
+#include "model/transformer.h"
+
+struct place {
+    tarn_run *run;
+    size_t layer, i; /* own slice */
+};
+
+static size_t layers_of(const tarn_run *run)
+{
+    return run->model->arch.config.layers;
+}
+
+/* Where i-th of all slices' R x width floats are. */
+static float *of_slice(const tarn_run *run, float *all, size_t i, size_t width)
+{
+    return all + i * run->R * width;
+}
+
+static float *input_of(const struct place *p, size_t layer)
+{
+    const struct tn_transformer *const own = p->run->body;
+
+    return of_slice(p->run, own->inputs[layer], p->i, p->run->rows.width);
+}
+
+static bool has_one_tape(const tarn_run *run)
+{
+    return run->recompute && run->slices->own > 1;
+}
+
+static size_t tape_index(const struct place *p)
+{
+    return p->run->recompute ? 0 : p->layer * p->run->slices->own + p->i;
+}
+
+/* ---- Memory ------------------------------------------------------------- */
+
+static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
+{
+    struct tn_transformer *const own = run->body;
+    const size_t count = run->recompute ? 1 : layers_of(run) * run->slices->own;
+    const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
+
+    own->tapes = tn_arena_take(arena, count, sizeof *own->tapes);
+    own->saved = tn_arena_take(arena, count, sizeof *own->saved);
+    for (size_t i = 0; i < count; i++) {
+        const struct tn_block_tape tape = tn_block_tape_take(&own->block, arena);
+        float *const kept = tn_arena_take(arena, saved, 1);
+
+        if (own->tapes && own->saved) {
+            own->tapes[i] = tape;
+            own->saved[i] = kept;
+        }
+    }
+}
+
+void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
+{
+    struct tn_transformer *const own = run->body;
+    const size_t all = run->slices->own * run->R, F = run->rows.width;
+
+    own->slices.run = run;
+    own->slices.way = tn_slice_way_of(&own->attentions[0]);
+    const bool dinputs = own->slices.way->keeps_dinputs;
+
+    for (size_t i = 0; i <= layers_of(run); i++)
+        own->inputs[i] = tn_arena_floats(arena, all * F);
+    lay_out_tapes(run, arena);
+    run->y = tn_arena_floats(arena, run->R * F);
+    own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
+    own->d = tn_arena_floats(arena, all * F);
+    own->dmixed = tn_arena_floats(arena, (dinputs ? run->R : all) * F);
+    own->dinputs = tn_arena_floats(arena, (dinputs ? all : run->R) * own->block.projected);
+    own->gradients = tn_block_gradients_take(&own->block, arena);
+    own->slices.way->lay_out(&own->slices, &own->attentions[0], arena);
+    own->attention_work =
+        tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+}
+
+static tarn_status check(const tarn_run *run, tarn_error *err)
+{
+    const struct tn_transformer *const own = run->body;
+
+    if (tn_slice_way_of(&own->attentions[0]))
+        return TARN_OK;
+    return tn_fail(err, TARN_EINVAL,
+                   "sequence_chunks must be 0 with '%s' attention: it has no state that one "
+                   "chunk of a sequence could leave to the next",
+                   own->attentions[0].kind->about.name);
+}
+
+static void select(tarn_run *run, size_t i)
+{
+    const struct tn_transformer *const own = run->body;
+
+    run->x = of_slice(run, own->inputs[0], i, run->rows.width);
+    run->d = of_slice(run, own->d, i, run->rows.width);
+}
+
+/* ---- A slice of a layer ------------------------------------------------- */
+
+static struct tn_block block_of(const struct place *p)
+{
+    tarn_run *const run = p->run;
+    struct tn_transformer *const own = run->body;
+    const uint64_t number = 1 + tn_slice_number(run, p->i), at = 2 * p->layer;
+
+    own->block.scratch = run->scratch;
+    return (struct tn_block){
+        .plan = &own->block,
+        .weights = &run->weights->blocks[p->layer],
+        .tape = &own->tapes[tape_index(p)],
+        .dropout = (float)run->dropout,
+        .attention_seed = tn_dropout_seed(run->dropout_seed, number, at),
+        .feed_seed = tn_dropout_seed(run->dropout_seed, number, at + 1),
+    };
+}
+
+static struct tn_block_gradients gradients_of(const struct place *p)
+{
+    const struct tn_transformer *const own = p->run->body;
+    const bool dinputs = own->slices.way->keeps_dinputs;
+    struct tn_block_gradients g = own->gradients;
+
+    g.dmixed = of_slice(p->run, own->dmixed, dinputs ? 0 : p->i, p->run->rows.width);
+    g.dinputs = of_slice(p->run, own->dinputs, dinputs ? p->i : 0, own->block.projected);
+    return g;
+}
+
+static struct tn_slice_call call_of(const struct place *p, const struct tn_block *block)
+{
+    const struct tn_transformer *const own = p->run->body;
+    struct tn_slice_call call = {
+        .attention = &own->attentions[p->layer],
+        .layer = p->layer,
+        .i = p->i,
+        .arrays = tn_block_arrays(block, p->run->N),
+        .saved = own->saved[tape_index(p)],
+        .work = own->attention_work,
+    };
+
+    call.arrays.key_lengths = p->run->lengths;
+    return call;
+}
+
+static struct tn_slice_call back_call_of(const struct place *p, const struct tn_block *block,
+                                         const struct tn_block_gradients *g)
+{
+    struct tn_slice_call call = call_of(p, block);
+
+    tn_block_gradient_arrays(&call.arrays, block, g);
+    return call;
+}
+
+/* ---- Forward ------------------------------------------------------------ */
+
+static void begin(const struct place *p)
+{
+    struct tn_transformer *const own = p->run->body;
+
+    tn_slices_select(p->run, p->i);
+    const struct tn_block block = block_of(p);
+    const struct tn_slice_call call = call_of(p, &block);
+
+    tn_block_begin(&block, input_of(p, p->layer));
+    own->slices.way->note(&own->slices, &call);
+}
+
+/* Up to what attention leaves; from the inputs of the tape, if these are still there. */
+static void attend(const struct place *p, bool again)
+{
+    struct tn_transformer *const own = p->run->body;
+
+    tn_slices_select(p->run, p->i);
+    const struct tn_block block = block_of(p);
+    const struct tn_slice_call call = call_of(p, &block);
+
+    if (again)
+        tn_block_begin(&block, input_of(p, p->layer));
+    own->slices.way->forward(&own->slices, &call);
+}
+
+static void end(const struct place *p)
+{
+    const struct tn_block block = block_of(p);
+
+    tn_block_end(&block, input_of(p, p->layer + 1), input_of(p, p->layer));
+}
+
+static void forward(tarn_run *run)
+{
+    struct tn_transformer *const own = run->body;
+
+    for (size_t layer = 0; layer < layers_of(run); layer++) {
+        for (size_t i = 0; i < run->slices->own; i++)
+            begin(&(struct place){run, layer, i});
+        own->slices.way->exchange(&own->slices, &own->attentions[layer], layer);
+        for (size_t i = 0; i < run->slices->own; i++) {
+            attend(&(struct place){run, layer, i}, has_one_tape(run));
+            end(&(struct place){run, layer, i});
+        }
+    }
+}
+
+static void finish(tarn_run *run)
+{
+    const struct tn_transformer *const own = run->body;
+    const struct place p = {run, layers_of(run), run->slices->at};
+
+    tn_norm_forward(&run->rows, run->y, own->stats, input_of(&p, p.layer),
+                    run->weights->norm_gain, run->weights->norm_bias, TN_NORM_EPS);
+}
+
+/* ---- Backward ----------------------------------------------------------- */
+
+static void finish_backward(tarn_run *run, const struct tn_weights *gradients)
+{
+    const struct tn_transformer *const own = run->body;
+    const struct place p = {run, layers_of(run), run->slices->at};
+
+    tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
+                     run->d, input_of(&p, p.layer), own->stats, run->weights->norm_gain,
+                     run->scratch);
+}
+
+/* The tensors behind attention; pre-norm, the first norm is among them, and is summed again. */
+static struct tn_span span_behind(const struct place *p, const struct tn_weights *w)
+{
+    const float *const end =
+        p->layer + 1 < layers_of(p->run) ? w->blocks[p->layer + 1].in[0] : w->norm_gain;
+
+    return (struct tn_span){w->blocks[p->layer].out, end};
+}
+
+static struct tn_span span_before(const struct place *p, const struct tn_weights *w)
+{
+    return (struct tn_span){w->blocks[p->layer].in[0], w->blocks[p->layer].out};
+}
+
+static struct tn_span span_of_norm(const struct place *p, const struct tn_weights *w)
+{
+    const struct tn_block_weights *const b = &w->blocks[p->layer];
+
+    return (struct tn_span){b->norm_gain[0],
+                            p->run->model->arch.norm_first ? b->feed_in : b->norm_gain[0]};
+}
+
+static void end_backward(const struct place *p, struct tn_leaf_sums *sums)
+{
+    struct tn_transformer *const own = p->run->body;
+    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_span span = span_behind(p, leaf);
+
+    tn_slices_select(p->run, p->i);
+    if (p->run->recompute) {
+        attend(p, true);
+        end(p);
+    }
+    const struct tn_block block = block_of(p);
+    const struct tn_block_gradients g = gradients_of(p);
+    const struct tn_slice_call call = back_call_of(p, &block, &g);
+
+    tn_leaf_sums_clear(sums, span);
+    tn_block_end_backward(&block, p->run->d, &g, &leaf->blocks[p->layer]);
+    own->slices.way->note_back(&own->slices, &call);
+    tn_leaf_sums_add(sums, span);
+    tn_leaf_sums_end_leaf(sums);
+}
+
+/* What this half needs of a tape that others had since. */
+static void begin_again(const struct place *p)
+{
+    const struct tn_transformer *const own = p->run->body;
+
+    tn_slices_select(p->run, p->i);
+    if (!has_one_tape(p->run))
+        return;
+    if (own->slices.way->keeps_dinputs) {
+        const struct tn_block block = block_of(p);
+
+        tn_block_begin(&block, input_of(p, p->layer));
+    } else
+        attend(p, true);
+}
+
+static void begin_backward(const struct place *p, struct tn_leaf_sums *sums)
+{
+    struct tn_transformer *const own = p->run->body;
+    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_span span = span_before(p, leaf), norm = span_of_norm(p, leaf);
+
+    begin_again(p);
+    const struct tn_block block = block_of(p);
+    const struct tn_block_gradients g = gradients_of(p);
+    const struct tn_slice_call call = back_call_of(p, &block, &g);
+
+    tn_leaf_sums_clear(sums, span);
+    tn_leaf_sums_clear(sums, norm);
+    own->slices.way->backward(&own->slices, &call);
+    tn_block_begin_backward(&block, p->run->d, &g, &leaf->blocks[p->layer],
+                            input_of(p, p->layer));
+    tn_leaf_sums_add(sums, span);
+    tn_leaf_sums_add(sums, norm);
+    tn_leaf_sums_end_leaf(sums);
+}
+
+static void backward(tarn_run *run, struct tn_leaf_sums *sums)
+{
+    struct tn_transformer *const own = run->body;
+
+    for (size_t layer = layers_of(run); layer-- > 0;) {
+        tn_leaf_sums_walk(sums);
+        for (size_t i = run->slices->own; i-- > 0;)
+            end_backward(&(struct place){run, layer, i}, sums);
+        own->slices.way->exchange_back(&own->slices, &own->attentions[layer]);
+        tn_leaf_sums_walk(sums);
+        for (size_t i = 0; i < run->slices->own; i++)
+            begin_backward(&(struct place){run, layer, i}, sums);
+        tn_leaf_sums_complete(sums, sums->weights[0].blocks[layer].in[0]);
+    }
+}
+
+const struct tn_body_slices tn_transformer_slices = {
+    .check = check,
+    .select = select,
+    .forward = forward,
+    .backward = backward,
+    .finish = finish,
+    .finish_backward = finish_backward,
+};
