@@ -58,6 +58,14 @@ numpy_python() {
     python3 -c 'import numpy' || /usr/bin/python3 -c 'import numpy'
 }
 
+# For the Python with NumPy.
+mpi4py() {
+    for python in python3 /usr/bin/python3; do
+        "$python" -c 'import numpy, mpi4py' && return
+    done
+    return 1
+}
+
 # Peers without a wheel are compiled.
 python_headers() {
     python3 -c 'import os, sysconfig; open(os.path.join(sysconfig.get_path("include"), "Python.h"))'
@@ -144,6 +152,7 @@ look() { # build|demo|test|all|aarch64|speech|peers|web
     wish espeak-ng have espeak-ng
     wish libopenmpi-dev have mpicc
     wish openmpi-bin have mpirun
+    wish python3-mpi4py mpi4py
     [ "$1" = test ] && return
     wish curl have curl
     wish python3-venv python3 -c 'import ensurepip, venv'

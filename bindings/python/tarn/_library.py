@@ -84,6 +84,8 @@ _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_settings_preset": (_STATUS, (c.POINTER(s.tarn_settings), c.c_char_p, _E)),
     "tarn_task_kind": (c.POINTER(s.tarn_table_row), (_S,)),
     "tarn_task_preset": (c.c_char_p, (c.c_char_p,)),
+    "tarn_comm_open": (_STATUS, (c.POINTER(s.tarn_comm), c.c_char_p, _P, _E)),
+    "tarn_comm_close": (None, (c.POINTER(s.tarn_comm),)),
     "tarn_train": (_STATUS, (c.POINTER(s.tarn_config), c.POINTER(s.tarn_settings),
                              c.POINTER(s.tarn_train_desc), _E)),
     "tarn_train_settings": (_STATUS, (c.POINTER(s.tarn_config), c.POINTER(s.tarn_settings),

@@ -299,6 +299,20 @@ class tarn_events(c.Structure):
     ]
 
 
+class tarn_comm(c.Structure):
+    _fields_ = [
+        ("rank", c.c_size_t),
+        ("size", c.c_size_t),
+        ("sharing", c.c_size_t),
+        ("timeout", c.c_double),
+        ("context", c.c_void_p),
+        ("start", c.c_void_p),
+        ("test", c.c_void_p),
+        ("abort", c.c_void_p),
+        ("close", c.c_void_p),
+    ]
+
+
 class tarn_train_desc(c.Structure):
     _fields_ = [
         ("out", c.c_char_p),

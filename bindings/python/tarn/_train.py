@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Union
 
 from . import _structs as s
+from ._comm import communicator, is_first, pointer_of, threads_for
 from ._errors import InvalidArgument, UnknownName
 from ._library import PathLike, call, count, lib, number, path_bytes, text, threads_of
 from ._model import Model
@@ -230,14 +231,32 @@ def train(task: str, data: Optional[PathLike] = None, out: Optional[PathLike] = 
           epochs: float = 0.0, minutes: float = 0.0, threads: int = 0,
           progress: Progress = None, on_update: Optional[Callable[[Report], Any]] = None,
           on_validation: Optional[Callable[[Validation], Any]] = None,
-          on_skipped: Optional[Callable[[Skipped], Any]] = None, **options: Any) -> Training:
+          on_skipped: Optional[Callable[[Skipped], Any]] = None, comm: Any = None,
+          **options: Any) -> Training:
     """Trains a model and writes checkpoints, the model and a log to the folder `out`, as `tarn
     train TASK` does, with its options, such as attention="linear", layers=4, lr=1e-3, steps=1000.
 
     on_update and on_validation are called with a Report and a Validation; a function that returns
     False stops the run. progress: True prints lines to standard error, a function gets them.
     Ctrl-C, and an exception of a function, save a checkpoint first and are raised then: resume
-    continues from there."""
+    continues from there.
+
+    comm: a communicator of mpi4py, such as MPI.COMM_WORLD, whose processes all make this call and
+    train one model. The first of them writes the folder and prints progress; after a RankError
+    another one is gone, and comm.Abort() ends the rest."""
+    with communicator(comm) as ranks:
+        return _train(task, data, out, preset, start, head_width, resume, any, epochs, minutes,
+                      threads, progress if is_first(ranks) else None, on_update, on_validation,
+                      on_skipped, ranks, options)
+
+
+def _train(task: str, data: Optional[PathLike], out: Optional[PathLike], preset: Optional[str],
+           start: Optional[PathLike], head_width: Optional[int], resume: bool, any: bool,
+           epochs: float, minutes: float, threads: int, progress: Progress,
+           on_update: Optional[Callable[[Report], Any]],
+           on_validation: Optional[Callable[[Validation], Any]],
+           on_skipped: Optional[Callable[[Skipped], Any]], ranks: Optional[s.tarn_comm],
+           options: Dict[str, Any]) -> Training:
     if out is None:
         raise InvalidArgument("out is None; it must be the path of a folder")
     folder = path_bytes(out)
@@ -269,8 +288,8 @@ def train(task: str, data: Optional[PathLike] = None, out: Optional[PathLike] = 
                          60.0 * limit if fixed else 0.0)
     desc = s.tarn_train_desc(
         out=folder, resume=resume, any=any, start=first, epochs=passes,
-        host=s.tarn_host(threads_of(threads)), events=listener.events(),
-        minutes=0.0 if fixed else limit, validations=0 if "eval_every" in options else _VALIDATIONS)
+        host=s.tarn_host(threads_for(ranks, threads_of(threads))), events=listener.events(),
+        comm=pointer_of(ranks), minutes=0.0 if fixed else limit, validations=0 if "eval_every" in options else _VALIDATIONS)
     try:
         with _ctrl_c(listener):
             call("tarn_train", c.byref(recipe.config), c.byref(recipe.settings), c.byref(desc))
@@ -311,11 +330,11 @@ _EVALUATE = ("validation", "length", "batch", "eval_batches", "seed", "cache", "
 def evaluate(model: Union[Model, PathLike], data: Optional[PathLike] = None, *,
              best: bool = False, beam: int = 0, precision: Optional[str] = None,
              threads: int = 0, progress: Progress = None,
-             on_skipped: Optional[Callable[[Skipped], Any]] = None,
+             on_skipped: Optional[Callable[[Skipped], Any]] = None, comm: Any = None,
              **settings: Any) -> Validation:
     """Loss and metric of a model on validation data, as `tarn eval` computes them. A training
     folder repeats its validation. settings: validation, length, batch, eval_batches, seed, cache,
-    strict."""
+    strict. comm: as in train()."""
     path = None if isinstance(model, Model) else path_bytes(model)
     if path is None and best:
         raise InvalidArgument("best requires the path of a training folder")
@@ -327,13 +346,15 @@ def evaluate(model: Union[Model, PathLike], data: Optional[PathLike] = None, *,
         if name not in _EVALUATE:
             raise InvalidArgument(f"{name}: unknown setting; available: {', '.join(_EVALUATE)}")
         recipe._set(name, value)
-    listener = _Listener(_Teller(progress), None, None, on_skipped, 0.0)
-    events = listener.events()
-    desc = s.tarn_evaluate_desc(
-        host=s.tarn_host(threads_of(threads)), beam=count("beam", beam), skipped=events.skipped,
-        scored=events.scored, precision=text("precision", precision))
     raw = s.tarn_validation()
-    with loaded._handle.use() as pointer:
+    with communicator(comm) as ranks, loaded._handle.use() as pointer:
+        listener = _Listener(_Teller(progress if is_first(ranks) else None), None, None,
+                             on_skipped, 0.0)
+        events = listener.events()
+        desc = s.tarn_evaluate_desc(
+            host=s.tarn_host(threads_for(ranks, threads_of(threads))), beam=count("beam", beam),
+            skipped=events.skipped, scored=events.scored, comm=pointer_of(ranks),
+            precision=text("precision", precision))
         call("tarn_evaluate", c.byref(raw), pointer, c.byref(recipe.settings), c.byref(desc))
     if listener.error is not None:
         raise listener.error
