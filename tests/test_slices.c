@@ -12,6 +12,8 @@
 
 enum { B = 4, N = 32, CHUNKS = 8, UPDATES = 2, ACCUMULATED = 2, LONG = 4096 };
 
+enum { LAYERS = 8 }; /* of which every third one's inputs are kept */
+
 struct lesson {
     int32_t inputs[B * N], targets[B * N];
     float weights[B * N];
@@ -42,6 +44,7 @@ static tarn_batch lesson_of(struct lesson *lesson, uint64_t number, bool lengths
 struct course {
     const struct model_variant *variant;
     size_t chunks, sharing; /* sharing: of the processes */
+    size_t layers;          /* 0: the variant's */
     bool drops, lengths, recompute, bf16, shards;
     const char *optimizer;
     const char *path, *resume; /* checkpoints; NULL: none */
@@ -103,6 +106,7 @@ static void take_course(void *arg, const tarn_comm *comm)
     tarn_error err = {0};
     tarn_status status;
 
+    config.layers = c->layers ? c->layers : config.layers;
     config.dropout = c->drops ? 0.2 : 0.0;
     if ((status = tarn_model_create(&model, &config, NULL, &err)) == TARN_OK &&
         (status = tarn_trainer_create(&trainer, model, &desc, &err)) == TARN_OK &&
@@ -190,15 +194,20 @@ static void recomputing_gives_the_same_bits(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        struct course course = {
-            .variant = model_variant_at(variants[i]), .chunks = CHUNKS, .drops = true};
+        struct course course = {.variant = model_variant_at(variants[i]),
+                                .chunks = CHUNKS,
+                                .layers = LAYERS,
+                                .drops = true};
         struct course kept = attend(course, 1, 1);
 
         course.recompute = true;
         struct course again = attend(course, 1, 1), shared = attend(course, 4, 4);
+        struct course each = attend(course, 8, 8); /* has one chunk */
 
         check_same(&kept, &again);
         check_same(&kept, &shared);
+        check_same(&kept, &each);
+        free(each.weights);
         free(kept.weights);
         free(again.weights);
         free(shared.weights);

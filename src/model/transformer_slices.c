@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* transformer_slices.c - blocks of sequences in slices (slices.h). All slices go through a
  * block up to its attention, then on from it; what one tape has to hold for all of them is
- * formed again, half a block at a time. */
+ * formed again, half a block at a time.
+ *
+ * With `recompute`, only every k-th layer's inputs are kept, k about the root of the number of
+ * layers. Those between are formed again from the states before each slice, without another
+ * exchange. */
+#include <math.h>
+#include <string.h>
+
 #include "model/slices.h"
 #include "model/transformer.h"
 
@@ -21,6 +28,7 @@ static float *of_slice(const tarn_run *run, float *all, size_t i, size_t width)
     return all + i * run->R * width;
 }
 
+/* Inputs that are not kept are there until the next layer's are. */
 static float *input_of(const struct place *p, size_t layer)
 {
     const struct tn_transformer *const own = p->run->body;
@@ -36,6 +44,13 @@ static bool has_one_tape(const tarn_run *run)
 static size_t tape_index(const struct place *p)
 {
     return p->run->recompute ? 0 : p->layer * p->run->slices->own + p->i;
+}
+
+static bool keeps_input(const tarn_run *run, size_t layer)
+{
+    const size_t each = run->recompute ? (size_t)(sqrt((double)layers_of(run)) + 0.5) : 1;
+
+    return layer < layers_of(run) && layer % each == 0;
 }
 
 /* ---- Memory ------------------------------------------------------------- */
@@ -68,12 +83,13 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
     own->slices.way = tn_slice_way_of(&own->attentions[0]);
     const bool dinputs = own->slices.way->keeps_dinputs;
 
+    own->d = tn_arena_floats(arena, all * F);
     for (size_t i = 0; i <= layers_of(run); i++)
-        own->inputs[i] = tn_arena_floats(arena, all * F);
+        own->inputs[i] = keeps_input(run, i) ? tn_arena_floats(arena, all * F) : own->d;
     lay_out_tapes(run, arena);
     run->y = tn_arena_floats(arena, run->R * F);
     own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
-    own->d = tn_arena_floats(arena, all * F);
+    own->spare = tn_arena_floats(arena, run->R * F);
     own->dmixed = tn_arena_floats(arena, (dinputs ? run->R : all) * F);
     own->dinputs = tn_arena_floats(arena, (dinputs ? all : run->R) * own->block.projected);
     own->gradients = tn_block_gradients_take(&own->block, arena);
@@ -171,8 +187,8 @@ static void begin(const struct place *p)
     own->slices.way->note(&own->slices, &call);
 }
 
-/* Up to what attention leaves; from the inputs of the tape, if these are still there. */
-static void attend(const struct place *p, bool again)
+/* Up to what attention leaves, from x, or NULL: from what begin() left. */
+static void attend(const struct place *p, const float *x)
 {
     struct tn_transformer *const own = p->run->body;
 
@@ -180,16 +196,17 @@ static void attend(const struct place *p, bool again)
     const struct tn_block block = block_of(p);
     const struct tn_slice_call call = call_of(p, &block);
 
-    if (again)
-        tn_block_begin(&block, input_of(p, p->layer));
+    if (x)
+        tn_block_begin(&block, x);
     own->slices.way->forward(&own->slices, &call);
 }
 
-static void end(const struct place *p)
+/* y may be x. */
+static void end(const struct place *p, float *y, const float *x)
 {
     const struct tn_block block = block_of(p);
 
-    tn_block_end(&block, input_of(p, p->layer + 1), input_of(p, p->layer));
+    tn_block_end(&block, y, x);
 }
 
 static void forward(tarn_run *run)
@@ -201,17 +218,22 @@ static void forward(tarn_run *run)
             begin(&(struct place){run, layer, i});
         own->slices.way->exchange(&own->slices, &own->attentions[layer], layer);
         for (size_t i = 0; i < run->slices->own; i++) {
-            attend(&(struct place){run, layer, i}, has_one_tape(run));
-            end(&(struct place){run, layer, i});
+            const struct place p = {run, layer, i};
+            float *const x = input_of(&p, layer);
+
+            attend(&p, has_one_tape(run) ? x : NULL);
+            end(&p, input_of(&p, layer + 1), x);
         }
     }
 }
 
+/* Where d belongs are the last layer's outputs, which are needed again. */
 static void finish(tarn_run *run)
 {
     const struct tn_transformer *const own = run->body;
     const struct place p = {run, layers_of(run), run->slices->at};
 
+    run->d = own->spare;
     tn_norm_forward(&run->rows, run->y, own->stats, input_of(&p, p.layer),
                     run->weights->norm_gain, run->weights->norm_bias, TN_NORM_EPS);
 }
@@ -226,6 +248,26 @@ static void finish_backward(tarn_run *run, const struct tn_weights *gradients)
     tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
                      run->d, input_of(&p, p.layer), own->stats, run->weights->norm_gain,
                      run->scratch);
+    select(run, run->slices->at);
+    memcpy(run->d, own->spare, run->R * run->rows.width * sizeof(float));
+}
+
+/* The input of the layer, which may have to be formed again, in the spare rows. */
+static const float *restore(const struct place *p)
+{
+    const struct tn_transformer *const own = p->run->body;
+    struct place before = *p;
+
+    while (!keeps_input(p->run, before.layer))
+        before.layer--;
+    const float *x = input_of(p, before.layer);
+
+    for (; before.layer < p->layer; before.layer++) {
+        attend(&before, x);
+        end(&before, own->spare, x);
+        x = own->spare;
+    }
+    return x;
 }
 
 /* The tensors behind attention; pre-norm, the first norm is among them, and is summed again. */
@@ -258,8 +300,10 @@ static void end_backward(const struct place *p, struct tn_leaf_sums *sums)
 
     tn_slices_select(p->run, p->i);
     if (p->run->recompute) {
-        attend(p, true);
-        end(p);
+        const float *const x = restore(p);
+
+        attend(p, x);
+        end(p, p->run->y, x); /* which is not needed */
     }
     const struct tn_block block = block_of(p);
     const struct tn_block_gradients g = gradients_of(p);
@@ -272,20 +316,23 @@ static void end_backward(const struct place *p, struct tn_leaf_sums *sums)
     tn_leaf_sums_end_leaf(sums);
 }
 
-/* What this half needs of a tape that others had since. */
-static void begin_again(const struct place *p)
+/* What this half needs of a tape that others had since; and the input. */
+static const float *begin_again(const struct place *p)
 {
     const struct tn_transformer *const own = p->run->body;
 
     tn_slices_select(p->run, p->i);
     if (!has_one_tape(p->run))
-        return;
+        return keeps_input(p->run, p->layer) ? input_of(p, p->layer) : own->spare;
+    const float *const x = restore(p);
+
     if (own->slices.way->keeps_dinputs) {
         const struct tn_block block = block_of(p);
 
-        tn_block_begin(&block, input_of(p, p->layer));
+        tn_block_begin(&block, x);
     } else
-        attend(p, true);
+        attend(p, x);
+    return x;
 }
 
 static void begin_backward(const struct place *p, struct tn_leaf_sums *sums)
@@ -293,8 +340,7 @@ static void begin_backward(const struct place *p, struct tn_leaf_sums *sums)
     struct tn_transformer *const own = p->run->body;
     const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
     const struct tn_span span = span_before(p, leaf), norm = span_of_norm(p, leaf);
-
-    begin_again(p);
+    const float *const x = begin_again(p);
     const struct tn_block block = block_of(p);
     const struct tn_block_gradients g = gradients_of(p);
     const struct tn_slice_call call = back_call_of(p, &block, &g);
@@ -302,8 +348,7 @@ static void begin_backward(const struct place *p, struct tn_leaf_sums *sums)
     tn_leaf_sums_clear(sums, span);
     tn_leaf_sums_clear(sums, norm);
     own->slices.way->backward(&own->slices, &call);
-    tn_block_begin_backward(&block, p->run->d, &g, &leaf->blocks[p->layer],
-                            input_of(p, p->layer));
+    tn_block_begin_backward(&block, p->run->d, &g, &leaf->blocks[p->layer], x);
     tn_leaf_sums_add(sums, span);
     tn_leaf_sums_add(sums, norm);
     tn_leaf_sums_end_leaf(sums);
