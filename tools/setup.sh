@@ -158,6 +158,8 @@ look() { # build|demo|test|all|aarch64|speech|peers|web
     wish python3-venv python3 -c 'import ensurepip, venv'
     wish dpkg-dev have dpkg-shlibdeps
     wish lintian have lintian
+    wish openssh-server [ -x /usr/sbin/sshd ]
+    wish iproute2 [ -x /usr/sbin/ip -o -x /sbin/ip ]
     look_web
     wish cppcheck have cppcheck
     need "$(clang_runtime)" links clang -fsanitize=fuzzer-no-link,address,undefined
