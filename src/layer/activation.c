@@ -10,62 +10,47 @@ struct call {
     const float *from, *kept;
 };
 
-/* A stretch of whole rows. */
-struct stretch {
-    size_t at, n;
-};
-
-static struct stretch stretch_of(const struct call *call, size_t index)
-{
-    const size_t block = tn_rows_block(call->r), width = call->r->width;
-
-    return (struct stretch){index * block * width,
-                            tn_min(block, call->r->rows - index * block) * width};
-}
-
 static void copy(float *to, const float *from, size_t n)
 {
     if (to != from)
         memcpy(to, from, n * sizeof *to);
 }
 
-static void forward_block(void *arg, size_t index, size_t thread)
+static void forward_rows(void *arg, size_t from, size_t rows)
 {
     const struct call *const call = arg;
-    const struct stretch s = stretch_of(call, index);
-    float *const y = call->to + s.at;
-    const float *const x = call->from + s.at;
+    const size_t at = from * call->r->width, n = rows * call->r->width;
+    float *const y = call->to + at;
+    const float *const x = call->from + at;
 
-    (void)thread;
     switch (call->activation) {
     case TN_RELU:
-        call->r->kernels->relu(y, x, s.n);
+        call->r->kernels->relu(y, x, n);
         break;
     case TN_GELU:
-        call->r->kernels->gelu(y, x, s.n);
+        call->r->kernels->gelu(y, x, n);
         break;
     case TN_IDENTITY:
-        copy(y, x, s.n);
+        copy(y, x, n);
     }
 }
 
-static void backward_block(void *arg, size_t index, size_t thread)
+static void backward_rows(void *arg, size_t from, size_t rows)
 {
     const struct call *const call = arg;
-    const struct stretch s = stretch_of(call, index);
-    float *const dx = call->to + s.at;
-    const float *const dy = call->from + s.at;
+    const size_t at = from * call->r->width, n = rows * call->r->width;
+    float *const dx = call->to + at;
+    const float *const dy = call->from + at;
 
-    (void)thread;
     switch (call->activation) {
     case TN_RELU:
-        call->r->kernels->relu_slope(dx, dy, call->kept + s.at, s.n);
+        call->r->kernels->relu_slope(dx, dy, call->kept + at, n);
         break;
     case TN_GELU:
-        call->r->kernels->gelu_slope(dx, dy, call->kept + s.at, s.n);
+        call->r->kernels->gelu_slope(dx, dy, call->kept + at, n);
         break;
     case TN_IDENTITY:
-        copy(dx, dy, s.n);
+        copy(dx, dy, n);
     }
 }
 
@@ -77,15 +62,13 @@ bool tn_activation_keeps_input(enum tn_activation activation)
 void tn_activation_forward(const struct tn_rows *r, enum tn_activation activation, float *y,
                            const float *x)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), forward_block,
-                &(struct call){r, activation, y, x, NULL});
+    tn_rows_parallel(r, forward_rows, &(struct call){r, activation, y, x, NULL});
 }
 
 void tn_activation_backward(const struct tn_rows *r, enum tn_activation activation, float *dx,
                             const float *dy, const float *kept)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), backward_block,
-                &(struct call){r, activation, dx, dy, kept});
+    tn_rows_parallel(r, backward_rows, &(struct call){r, activation, dx, dy, kept});
 }
 
 const char *tn_activation_name(size_t index)

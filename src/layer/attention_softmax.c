@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "layer/kv_cache.h"
-#include "layer/softmax_step.h"
 #include "layer/softmax_tile.h"
 
 enum {

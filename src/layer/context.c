@@ -116,14 +116,12 @@ struct addition {
     const int32_t *rows;
 };
 
-static void add_block(void *arg, size_t index, size_t thread)
+static void add_rows(void *arg, size_t from, size_t n)
 {
     const struct addition *const a = arg;
-    const size_t width = a->r->width, block = tn_rows_block(a->r), from = index * block;
-    const size_t to = tn_min(a->r->rows, from + block);
+    const size_t width = a->r->width;
 
-    (void)thread;
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < from + n; i++)
         for (size_t j = 0; j < a->context->count; j++) {
             const size_t row = (size_t)a->rows[j * a->r->rows + i];
             float *const y = a->y + i * a->ldy;
@@ -136,8 +134,7 @@ void tn_context_forward(const struct tn_context *context, const struct tn_rows *
                         size_t ldy, const float *tables, const int32_t *rows)
 {
     if (context->count > 0)
-        tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), add_block,
-                    &(struct addition){context, r, y, ldy, tables, rows});
+        tn_rows_parallel(r, add_rows, &(struct addition){context, r, y, ldy, tables, rows});
 }
 
 /* The tables do not overlap: an embedding's gradient each. */

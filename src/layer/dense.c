@@ -187,15 +187,12 @@ struct rounding {
     size_t ld;
 };
 
-static void round_block(void *arg, size_t index, size_t thread)
+static void round_rows(void *arg, size_t from, size_t n)
 {
     const struct rounding *const job = arg;
-    const size_t block = tn_rows_block(&job->r), row = index * block;
 
-    (void)thread;
-    job->r.kernels->narrow(job->to + row * job->r.width, (ptrdiff_t)job->r.width,
-                           job->from + row * job->ld, (ptrdiff_t)job->ld,
-                           tn_min(block, job->r.rows - row), job->r.width);
+    job->r.kernels->narrow(job->to + from * job->r.width, (ptrdiff_t)job->r.width,
+                           job->from + from * job->ld, (ptrdiff_t)job->ld, n, job->r.width);
 }
 
 /* The matrix for a product: itself, or its bf16 copy in `to`. */
@@ -203,8 +200,7 @@ static const void *rounded(struct tn_rows r, uint16_t *to, const float *from, si
 {
     if (!to)
         return from;
-    tn_parallel(r.threads, tn_blocks(r.rows, tn_rows_block(&r)), round_block,
-                &(struct rounding){r, to, from, ld});
+    tn_rows_parallel(&r, round_rows, &(struct rounding){r, to, from, ld});
     return to;
 }
 

@@ -35,14 +35,11 @@ struct call {
     const float *x, *residual;
 };
 
-static void run_block(void *arg, size_t index, size_t thread)
+static void run_rows(void *arg, size_t from, size_t rows)
 {
     const struct call *const call = arg;
-    const size_t width = call->r->width, block = tn_rows_block(call->r);
-    size_t at = index * block * width;
-    size_t left = tn_min(block, call->r->rows - index * block) * width;
+    size_t at = from * call->r->width, left = rows * call->r->width;
 
-    (void)thread;
     while (left > 0) {
         const uint64_t first = call->dropout->first + at;
         const uint64_t until = (UINT64_C(1) << 32) - (uint32_t)first;
@@ -60,6 +57,5 @@ static void run_block(void *arg, size_t index, size_t thread)
 void tn_dropout_run(const struct tn_rows *r, const struct tn_dropout *dropout, float *y,
                     const float *x, const float *residual)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), run_block,
-                &(struct call){r, dropout, y, x, residual});
+    tn_rows_parallel(r, run_rows, &(struct call){r, dropout, y, x, residual});
 }

@@ -15,14 +15,12 @@ struct call {
     const int32_t *symbols;
 };
 
-static void forward_block(void *arg, size_t index, size_t thread)
+static void forward_rows(void *arg, size_t from, size_t n)
 {
     const struct call *const call = arg;
-    const size_t width = call->r->width, block = tn_rows_block(call->r);
-    const size_t from = index * block, to = tn_min(call->r->rows, from + block);
+    const size_t width = call->r->width;
 
-    (void)thread;
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < from + n; i++)
         memcpy(call->to + i * call->ld, call->from + (size_t)call->symbols[i] * width,
                width * sizeof(float));
 }
@@ -30,8 +28,7 @@ static void forward_block(void *arg, size_t index, size_t thread)
 void tn_embed_forward(const struct tn_rows *r, float *y, size_t ldy, const float *table,
                       const int32_t *symbols)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), forward_block,
-                &(struct call){r, y, table, ldy, symbols});
+    tn_rows_parallel(r, forward_rows, &(struct call){r, y, table, ldy, symbols});
 }
 
 static void backward_columns(void *arg, size_t index, size_t thread)

@@ -29,7 +29,7 @@ tarn_status tn_head_init(struct tn_head *head, const char *spec, size_t symbols,
         return tn_fail(err, TARN_EINVAL,
                        "head: '%s' with %zu symbols; it must have from %zu to %zu",
                        head->row->about.name, symbols, head->row->least, head->row->most);
-    head->outputs = head->row->outputs(head);
+    head->outputs = head->row->outputs ? head->row->outputs(head) : symbols;
     return TARN_OK;
 }
 

@@ -69,7 +69,7 @@ struct tn_head_row {
     /* Rows that a sequence of targets needs, or it is impossible; heads of sequences only. */
     size_t (*needs)(const int32_t *targets, size_t count);
 
-    /* Floats per position. */
+    /* Floats per position. NULL: one for each symbol. */
     size_t (*outputs)(const struct tn_head *head);
 
     /* What a call on B sequences works in, laid out; see tn_arena. */

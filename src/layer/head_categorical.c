@@ -104,16 +104,10 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 
 /* ---- the row ------------------------------------------------------------ */
 
-static size_t outputs(const struct tn_head *head)
-{
-    return head->symbols;
-}
-
 const struct tn_head_row tn_head_categorical = {
     .about = {"categorical", "softmax over the symbols, one output each", tn_no_options},
     .least = 1,
     .most = INT32_MAX,
-    .outputs = outputs,
     .work = work_size,
     .loss = loss_of,
 };

@@ -81,11 +81,6 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
     }
 }
 
-static size_t outputs(const struct tn_head *head)
-{
-    return head->symbols;
-}
-
 const struct tn_head_row tn_head_ctc = {
     .about = {"ctc", "CTC: symbol sequences without alignment; symbol 0 is the blank",
               tn_no_options},
@@ -93,7 +88,6 @@ const struct tn_head_row tn_head_ctc = {
     .most = INT32_MAX,
     .sequence = true,
     .needs = tn_ctc_needs,
-    .outputs = outputs,
     .work = work_size,
     .loss = loss_of,
 };

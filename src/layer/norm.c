@@ -18,22 +18,19 @@ struct forward {
     float eps;
 };
 
-static void forward_block(void *arg, size_t index, size_t thread)
+static void forward_rows(void *arg, size_t from, size_t n)
 {
     const struct forward *const f = arg;
-    const size_t width = f->r->width, block = tn_rows_block(f->r), from = index * block;
+    const size_t width = f->r->width;
 
-    (void)thread;
     f->r->kernels->norm(f->y + from * width, f->stats ? f->stats + from : NULL,
-                        f->x + from * width, f->gain, f->bias, f->eps,
-                        tn_min(block, f->r->rows - from), width);
+                        f->x + from * width, f->gain, f->bias, f->eps, n, width);
 }
 
 void tn_norm_forward(const struct tn_rows *r, float *y, struct tn_norm_stats *stats,
                      const float *x, const float *gain, const float *bias, float eps)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), forward_block,
-                &(struct forward){r, y, stats, x, gain, bias, eps});
+    tn_rows_parallel(r, forward_rows, &(struct forward){r, y, stats, x, gain, bias, eps});
 }
 
 /* ---- backward ----------------------------------------------------------- */

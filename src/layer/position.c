@@ -102,15 +102,12 @@ struct application {
     size_t n;
 };
 
-static void apply_block(void *arg, size_t index, size_t thread)
+static void apply_rows(void *arg, size_t from, size_t n)
 {
     const struct application *const a = arg;
     const size_t embedding = a->position->embedding, width = a->position->table;
-    const size_t block = tn_rows_block(a->r), from = index * block;
-    const size_t to = tn_min(a->r->rows, from + block);
 
-    (void)thread;
-    for (size_t i = from; i < to; i++) {
+    for (size_t i = from; i < from + n; i++) {
         float *const y = a->y + i * a->ldy;
         const float *const encoding = a->table + i % a->n * width;
 
@@ -125,8 +122,7 @@ void tn_position_apply(const struct tn_position *position, const struct tn_rows 
                        size_t ldy, const float *table, size_t n)
 {
     if (position->table > 0)
-        tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), apply_block,
-                    &(struct application){position, r, y, ldy, table, n});
+        tn_rows_parallel(r, apply_rows, &(struct application){position, r, y, ldy, table, n});
 }
 
 /* ---- the gradient of a learned table ------------------------------------ */

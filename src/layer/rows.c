@@ -8,14 +8,35 @@ enum {
     LINE_FLOATS = TN_ALIGN / (int)sizeof(float)
 };
 
-size_t tn_rows_block(const struct tn_rows *r)
+static size_t block_rows(const struct tn_rows *r)
 {
     return tn_max(1, BLOCK_FLOATS / tn_max(1, r->width));
 }
 
+struct blocks {
+    const struct tn_rows *r;
+    tn_rows_work *work;
+    void *arg;
+};
+
+static void run_block(void *arg, size_t index, size_t thread)
+{
+    const struct blocks *const b = arg;
+    const size_t block = block_rows(b->r), from = index * block;
+
+    (void)thread;
+    b->work(b->arg, from, tn_min(block, b->r->rows - from));
+}
+
+void tn_rows_parallel(const struct tn_rows *r, tn_rows_work *work, void *arg)
+{
+    tn_parallel(r->threads, tn_blocks(r->rows, block_rows(r)), run_block,
+                &(struct blocks){r, work, arg});
+}
+
 size_t tn_rows_sum_block(const struct tn_rows *r)
 {
-    return tn_max(tn_rows_block(r), tn_blocks(r->rows, TN_ROWS_SUMS));
+    return tn_max(block_rows(r), tn_blocks(r->rows, TN_ROWS_SUMS));
 }
 
 size_t tn_rows_sum_width(size_t width)
@@ -79,18 +100,15 @@ struct addition {
     const float *x, *z;
 };
 
-static void add_block(void *arg, size_t index, size_t thread)
+static void add_rows(void *arg, size_t from, size_t n)
 {
     const struct addition *const a = arg;
-    const size_t block = tn_rows_block(a->r), from = index * block * a->r->width;
-    const size_t rows = tn_min(block, a->r->rows - index * block);
+    const size_t at = from * a->r->width;
 
-    (void)thread;
-    a->r->kernels->add(a->y + from, a->x + from, a->z + from, rows * a->r->width);
+    a->r->kernels->add(a->y + at, a->x + at, a->z + at, n * a->r->width);
 }
 
 void tn_rows_add(const struct tn_rows *r, float *y, const float *x, const float *z)
 {
-    tn_parallel(r->threads, tn_blocks(r->rows, tn_rows_block(r)), add_block,
-                &(struct addition){r, y, x, z ? z : y});
+    tn_rows_parallel(r, add_rows, &(struct addition){r, y, x, z ? z : y});
 }

@@ -21,8 +21,10 @@ static inline struct tn_rows tn_rows_on(const struct tn_host *host, size_t rows,
     return (struct tn_rows){host->kernels, host->threads, rows, width};
 }
 
-/* Rows of a block: the cut for work that leaves no sums. At least 1. */
-size_t tn_rows_block(const struct tn_rows *r);
+/* Calls work(arg, from, n) for every block of rows, n from number `from` on, from several
+ * threads: for work that leaves no sums. */
+typedef void tn_rows_work(void *arg, size_t from, size_t n);
+void tn_rows_parallel(const struct tn_rows *r, tn_rows_work *work, void *arg);
 
 /* Rows of a block where each block leaves a sum: at most TN_ROWS_SUMS blocks. */
 enum { TN_ROWS_SUMS = 64 };

@@ -5,8 +5,6 @@
  *
  * Whole sequences with a state are computed so, too, and not in tiles, so that they have the
  * bits of single steps. Their rows do not depend on each other. */
-#include "layer/softmax_step.h"
-
 #include <math.h>
 #include <string.h>
 

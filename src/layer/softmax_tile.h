@@ -124,4 +124,13 @@ void tn_softmax_store_dq(const struct tn_softmax_head *a, size_t from, size_t n,
 void tn_softmax_store_dkv(const struct tn_softmax_head *a, const struct tn_softmax_keys *keys,
                           size_t from, size_t end);
 
+/* ---- softmax_step.c: with a growing cache, the paper's stateful softmax -- */
+
+/* As a kind's step_work and step; its state is a kv_cache. */
+void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena);
+void tn_softmax_step(const struct tn_attention_call *call);
+
+/* A forward with states: what steps give, for all positions at once. */
+void tn_softmax_rows(const struct tn_attention_call *call);
+
 #endif
