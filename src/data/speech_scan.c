@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "data/speech_scan.h"
+#include "data/speech_set.h"
 
 #include <math.h>
 #include <stdlib.h>

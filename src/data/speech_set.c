@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/speech_scan.h"
 #include "file/file_bytes.h"
 
 void tn_speech_settings_default(struct tn_speech_settings *settings)

@@ -166,4 +166,26 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
 tarn_status tn_speech_set_fill(const struct tn_speech_set *set, struct tn_speech_batch *batch,
                                enum tn_split split, uint64_t index, tarn_error *err);
 
+/* ---- speech_scan.c: every audio file, once: lengths, statistics, problems  */
+
+/* An utterance on its way into a set: unless `status` is TARN_OK, `why` it cannot be used. */
+struct tn_found {
+    struct tn_spoken spoken;
+    struct tn_feature_sums sums;
+    enum tn_split split;
+    tarn_status status;
+    tarn_error why;
+};
+
+/* Of the speeds that a split may have, the one with most frames, or with fewest. */
+double tn_extreme_speed(const struct tn_speech_settings *settings, enum tn_split split,
+                        bool slow);
+
+/* Reads those that are fine so far, in parallel. */
+void tn_speech_scan(struct tn_speech_set *set, struct tn_found *found, size_t count);
+
+/* set->norm, and set->norms with the utterances' numbers in it. */
+tarn_status tn_speech_normalise(struct tn_speech_set *set, struct tn_found *found, size_t count,
+                                const struct tn_feature_norm *given, tarn_error *err);
+
 #endif

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_linear.c - linear attention.                                    Paper (4)-(20)
- *
- *   y_i = phi(q_i)^T S_i / (phi(q_i)^T z_i + eps)
- *   S_i = sum_j phi(k_j) v_j^T     z_i = sum_j phi(k_j)    over j <= i when causal, else all
- *
- *   linear_tasks.h    parts and segments of sequences, groups of heads, memory
- *   linear_pass.h     the passes over a group of heads, here put in order
- *   linear_tile.h     rows on their way in and out
- *   recurrence.h      S_i = S_{i-1} + k_i v_i^T, o_i = S_i^T q_i, step by step or in chunks
- *   linear_state.h    the recurrent network, and how sums are stored
- *   linear_prefill.c  forward from states to states */
+/* attention_linear.c - linear attention: the passes of linear.h, put in order. */
 #include <string.h>
 
-#include "layer/linear_pass.h"
-#include "layer/linear_tasks.h"
+#include "layer/linear.h"
 
 static const tarn_option_info options[] = {
     [TN_LINEAR_EPS] = {"eps", "added to the denominator", 0.0, 1.0, 1e-6, false, NULL},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* linear_pass.c - a pass loads a tile of positions, works on it head by head, stores the
  * results and continues with the next tile. */
-#include "layer/linear_pass.h"
+#include "layer/linear.h"
 
 #include <string.h>
 

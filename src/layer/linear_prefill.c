@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* linear_prefill.c - linear attention from states to states, many positions at a time.
  *
- * What single steps give, bit for bit (linear_state.h): near sums go position by position
+ * What single steps give, bit for bit (linear.h): near sums go position by position
  * through one block after another, where far sums are added. Near sums of a block do not depend
  * on other blocks; where heads are fewer than threads, blocks are tasks, and far sums are added
  * when all of them are done. */
-#include "layer/linear_pass.h"
-#include "layer/linear_tasks.h"
+#include "layer/linear.h"
 
 #include <string.h>
 

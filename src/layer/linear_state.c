@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layer/linear_state.h"
+#include "layer/linear.h"
 
 #include <string.h>
 

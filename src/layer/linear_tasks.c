@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layer/linear_tasks.h"
+#include "layer/linear.h"
 
 enum {
     HEADS_ENOUGH = 8, /* sequences x heads to spread over threads without parts */

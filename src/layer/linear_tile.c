@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "layer/linear_tile.h"
+#include "layer/linear.h"
 
 #include <math.h>
 #include <string.h>
