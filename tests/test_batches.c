@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "support/folder.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "tarn/data.h"
 
 enum { UPDATES = 5 };
@@ -17,35 +17,35 @@ static void check_refused(tarn_status status, tarn_status expected, const tarn_e
         fail_msg("'%s' does not say '%s'", err->text, says);
 }
 
-static struct lesson lesson_of(const char *task, const char *data)
+static struct training_case training_of(const char *task, const char *data)
 {
-    struct lesson lesson;
+    struct training_case training;
     tarn_error err;
 
-    check_ok(tarn_settings_start(&lesson.settings, task, &err), &err);
-    check_ok(tarn_config_start(&lesson.config, task, "tiny", &err), &err);
-    lesson.config.layers = 1;
-    lesson.config.width = 16;
-    lesson.config.feed = 16;
-    lesson.config.heads = 2;
-    lesson_set(&lesson, "length", "9");
-    lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "steps", "5");
-    lesson_set(&lesson, "precision", "f32");
-    lesson_set(&lesson, "data", data);
-    return lesson;
+    check_ok(tarn_settings_start(&training.settings, task, &err), &err);
+    check_ok(tarn_config_start(&training.config, task, "tiny", &err), &err);
+    training.config.layers = 1;
+    training.config.width = 16;
+    training.config.feed = 16;
+    training.config.heads = 2;
+    training_set(&training, "length", "9");
+    training_set(&training, "batch", "2");
+    training_set(&training, "steps", "5");
+    training_set(&training, "precision", "f32");
+    training_set(&training, "data", data);
+    return training;
 }
 
-static void train_by_hand(const struct lesson *lesson, const char *path)
+static void train_by_hand(const struct training_case *training, const char *path)
 {
-    tarn_settings s = lesson->settings;
+    tarn_settings s = training->settings;
     tarn_batches *batches;
     tarn_model *model;
     tarn_trainer *trainer;
     tarn_error err;
 
     check_ok(tarn_batches_open(&batches, &s, &(tarn_batches_desc){0}, &err), &err);
-    check_ok(tarn_model_create(&model, &lesson->config, NULL, &err), &err);
+    check_ok(tarn_model_create(&model, &training->config, NULL, &err), &err);
     const tarn_trainer_desc desc = {.batch = s.batch,
                                     .length = s.length,
                                     .optimizer = s.optimizer,
@@ -82,13 +82,13 @@ static uint64_t fingerprint(const char *path)
     return found;
 }
 
-static void check_same_weights(const struct lesson *lesson)
+static void check_same_files(const struct training_case *training)
 {
     struct folder folder = folder_open(), by_hand = folder_open();
     tarn_error err;
 
-    check_ok(lesson_train(lesson, folder.path, false, &err), &err);
-    train_by_hand(lesson, folder_file(&by_hand, "model.safetensors"));
+    check_ok(training_run(training, folder.path, false, &err), &err);
+    train_by_hand(training, folder_file(&by_hand, "model.safetensors"));
     assert_true(fingerprint(folder_file(&folder, "model.safetensors")) ==
                 fingerprint(folder_file(&by_hand, "model.safetensors")));
     folder_close(&folder);
@@ -97,10 +97,10 @@ static void check_same_weights(const struct lesson *lesson)
 
 static void a_loop_of_ones_own_trains_as_a_run_does(void **state)
 {
-    const struct lesson lesson = lesson_of("copy:symbols=10", "");
+    const struct training_case training = training_of("copy:symbols=10", "");
 
     (void)state;
-    check_same_weights(&lesson);
+    check_same_files(&training);
 }
 
 static void text_of_a_file_trains_as_in_a_run(void **state)
@@ -110,11 +110,11 @@ static void text_of_a_file_trains_as_in_a_run(void **state)
         "age of wisdom, it was the age of foolishness";
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "text");
-    const struct lesson lesson = lesson_of("text", path);
+    const struct training_case training = training_of("text", path);
 
     (void)state;
     file_put(path, text, sizeof text - 1);
-    check_same_weights(&lesson);
+    check_same_files(&training);
     folder_close(&folder);
 }
 
@@ -131,7 +131,7 @@ static void parts_end_where_the_data_does(void **state)
     (void)state;
     memset(text, 'x', sizeof text);
     file_put(path, text, sizeof text);
-    s = lesson_of("text", path).settings;
+    s = training_of("text", path).settings;
     s.validation = 0.5;
     check_ok(tarn_batches_open(&batches, &s, &(tarn_batches_desc){0}, &err), &err);
     /* 100 bytes in windows of 9, two a batch; the first of validation is not predicted. */
@@ -154,7 +154,7 @@ static void parts_end_where_the_data_does(void **state)
 
 static void what_is_missing_is_refused(void **state)
 {
-    tarn_settings s = lesson_of("copy", "").settings;
+    tarn_settings s = training_of("copy", "").settings;
     tarn_batches *batches;
     unsigned char *text;
     size_t size;

@@ -16,7 +16,7 @@
 
 #include "file/file_bytes.h"
 #include "support/folder.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "tarn/file.h"
 
 #if defined(__linux__) && defined(__GLIBC__)
@@ -156,25 +156,14 @@ int ftruncate64(int file, off_t size)
 
 /* 4 updates, a validation and a checkpoint after every second; the schedule learns of
  * validations. */
-static struct lesson lesson_of(void)
+static struct training_case training_of(void)
 {
-    struct lesson lesson;
-    tarn_error err;
+    struct training_case training = training_copy(4);
 
-    check_ok(tarn_settings_start(&lesson.settings, "copy", &err), &err);
-    check_ok(tarn_config_preset(&lesson.config, "tiny", &err), &err);
-    lesson.config.symbols = 11;
-    lesson.config.layers = 1;
-    lesson.config.width = 16;
-    lesson.config.feed = 16;
-    lesson_set(&lesson, "length", "9");
-    lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "eval_batches", "1");
-    lesson_set(&lesson, "eval_every", "2");
-    lesson_set(&lesson, "save_every", "2");
-    lesson_set(&lesson, "schedule", "plateau:factor=0.5,patience=1,threshold=0.5");
-    lesson.settings.steps = 4;
-    return lesson;
+    training_set(&training, "eval_every", "2");
+    training_set(&training, "save_every", "2");
+    training_set(&training, "schedule", "plateau:factor=0.5,patience=1,threshold=0.5");
+    return training;
 }
 
 static struct folder memory_folder(void)
@@ -273,7 +262,7 @@ static bool check_whole(const struct folder *folder)
 /* ---- All of it ---------------------------------------------------------- */
 
 /* Whether a call failed. EINTR and short counts are no failures of the run. */
-static bool run_once(const struct lesson *lesson, const struct left *expected)
+static bool run_once(const struct training_case *training, const struct left *expected)
 {
     struct folder folder = memory_folder();
     const bool must_work = fault.error == SHORT || fault.error == EINTR;
@@ -281,7 +270,7 @@ static bool run_once(const struct lesson *lesson, const struct left *expected)
 
     fault.made = 0;
     const enum call call = fault.call;
-    const tarn_status status = lesson_train(lesson, folder.path, false, &err);
+    const tarn_status status = training_run(training, folder.path, false, &err);
     const bool hit = fault.made > fault.from;
 
     fault.call = CALLS;
@@ -292,7 +281,7 @@ static bool run_once(const struct lesson *lesson, const struct left *expected)
     if (status != TARN_OK) {
         tarn_error again = {0};
 
-        if (lesson_train(lesson, folder.path, resumes, &again) != TARN_OK)
+        if (training_run(training, folder.path, resumes, &again) != TARN_OK)
             fail_msg("%s %zu of '%s', then %s", names[call], fault.from, err.text, again.text);
     }
     check_left(&folder, expected);
@@ -303,8 +292,8 @@ static bool run_once(const struct lesson *lesson, const struct left *expected)
 
 static size_t stride = 5; /* of the many; 1: all of them */
 
-static void check_fault(enum call call, int error, size_t length, const struct lesson *lesson,
-                        const struct left *expected)
+static void check_fault(enum call call, int error, size_t length,
+                        const struct training_case *training, const struct left *expected)
 {
     const size_t step = call == WRITE || call == CLOSE || call == OPEN ? stride : 1;
     size_t runs = 0;
@@ -312,7 +301,7 @@ static void check_fault(enum call call, int error, size_t length, const struct l
     fault.call = call;
     fault.error = error;
     fault.length = length;
-    for (fault.from = 0; run_once(lesson, expected); fault.from += step)
+    for (fault.from = 0; run_once(training, expected); fault.from += step)
         runs++;
     fault.call = CALLS;
     print_message("%-9s %-24s %s: %zu runs\n", names[call],
@@ -322,23 +311,23 @@ static void check_fault(enum call call, int error, size_t length, const struct l
 
 static void a_run_survives_whichever_call_fails(void **state)
 {
-    const struct lesson lesson = lesson_of();
+    const struct training_case training = training_of();
     struct folder folder = memory_folder();
     tarn_error err;
 
     (void)state;
-    check_ok(lesson_train(&lesson, folder.path, false, &err), &err);
+    check_ok(training_run(&training, folder.path, false, &err), &err);
     struct left expected = left_by(&folder);
 
     for (int call = 0; call < MKDIR; call++) {
-        check_fault((enum call)call, EIO, 1, &lesson, &expected);
-        check_fault((enum call)call, call == WRITE ? ENOSPC : EIO, SIZE_MAX, &lesson,
+        check_fault((enum call)call, EIO, 1, &training, &expected);
+        check_fault((enum call)call, call == WRITE ? ENOSPC : EIO, SIZE_MAX, &training,
                     &expected);
     }
-    check_fault(WRITE, EINTR, 1, &lesson, &expected);
-    check_fault(WRITE, SHORT, 1, &lesson, &expected);
-    check_fault(READ, EINTR, 1, &lesson, &expected);
-    check_fault(READ, SHORT, 1, &lesson, &expected);
+    check_fault(WRITE, EINTR, 1, &training, &expected);
+    check_fault(WRITE, SHORT, 1, &training, &expected);
+    check_fault(READ, EINTR, 1, &training, &expected);
+    check_fault(READ, SHORT, 1, &training, &expected);
     left_free(&expected);
     folder_close(&folder);
 }

@@ -7,7 +7,7 @@
 
 #include "file/file_bytes.h"
 #include "support/folder.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "support/streams.h"
 #include "tarn/tarn.h"
 
@@ -21,7 +21,7 @@ static void check_close(double got, double expected)
 }
 
 /* A folder as that version left it. */
-static struct folder open_run(struct lesson *lesson)
+static struct folder open_run(struct training_case *training)
 {
     const struct folder folder = folder_open();
     struct tn_bytes bytes;
@@ -30,7 +30,8 @@ static struct folder open_run(struct lesson *lesson)
     check_ok(tn_bytes_read(&bytes, OLD "checkpoint.safetensors", SIZE_MAX / 2, &err), &err);
     file_put(folder_file(&folder, "checkpoint-0000000012.safetensors"), bytes.data, bytes.size);
     tn_bytes_free(&bytes);
-    check_ok(tarn_train_settings(&lesson->config, &lesson->settings, folder.path, &err), &err);
+    check_ok(tarn_train_settings(&training->config, &training->settings, folder.path, &err),
+             &err);
     return folder;
 }
 
@@ -38,9 +39,9 @@ static struct folder open_run(struct lesson *lesson)
 
 static void settings_are_read_by_their_old_names(void **state)
 {
-    struct lesson lesson;
-    struct folder folder = open_run(&lesson);
-    const tarn_settings *const s = &lesson.settings;
+    struct training_case training;
+    struct folder folder = open_run(&training);
+    const tarn_settings *const s = &training.settings;
 
     (void)state;
     assert_int_equal(s->steps, 12);
@@ -48,7 +49,7 @@ static void settings_are_read_by_their_old_names(void **state)
     assert_true(s->skip_nonfinite);
     assert_int_equal(s->eval_every, 6);
     assert_int_equal(s->eval_batches, 3);
-    assert_int_equal(lesson.config.width, 8);
+    assert_int_equal(training.config.width, 8);
     folder_close(&folder);
 }
 
@@ -57,15 +58,15 @@ static void settings_are_read_by_their_old_names(void **state)
 static void a_model_evaluates_as_it_did(void **state)
 {
     const tarn_evaluate_desc desc = {.host = {.threads = 1, .cpu = forced_cpu()}};
-    struct lesson lesson;
-    struct folder folder = open_run(&lesson);
+    struct training_case training;
+    struct folder folder = open_run(&training);
     tarn_validation validation;
     tarn_model *model;
     tarn_error err;
 
     (void)state;
     check_ok(tarn_model_load(&model, OLD "model.safetensors", NULL, &err), &err);
-    check_ok(tarn_evaluate(&validation, model, &lesson.settings, &desc, &err), &err);
+    check_ok(tarn_evaluate(&validation, model, &training.settings, &desc, &err), &err);
     check_close(validation.loss, 2.05485989);
     check_close(validation.metric, 0.191176471);
     tarn_model_free(model);
@@ -127,8 +128,8 @@ static void check_update(const tarn_report *report, double loss, double lr, doub
 
 static void a_training_goes_on_as_it_would_have(void **state)
 {
-    struct lesson lesson;
-    struct folder folder = open_run(&lesson);
+    struct training_case training;
+    struct folder folder = open_run(&training);
     struct updates updates = {0};
     const tarn_train_desc desc = {.out = folder.path,
                                   .resume = true,
@@ -137,8 +138,8 @@ static void a_training_goes_on_as_it_would_have(void **state)
     tarn_error err;
 
     (void)state;
-    lesson.settings.steps = 14;
-    check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
+    training.settings.steps = 14;
+    check_ok(tarn_train(&training.config, &training.settings, &desc, &err), &err);
     assert_int_equal(updates.count, UPDATES);
     check_update(&updates.report[0], 2.05751189, 0.0165279144, 0.350996279);
     check_update(&updates.report[1], 2.08900348, 0.0159225334, 0.376904393);

@@ -8,7 +8,7 @@
 
 #include "layer/head.h"
 #include "model/model_file.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "support/speech_folder.h"
 #include "task/task.h"
 
@@ -28,31 +28,32 @@ static void put_data(const struct folder *folder)
 }
 
 /* On data by put_data(), a model of a few milliseconds. */
-static struct lesson lesson_of(const char *task, const struct folder *data)
+static struct training_case training_of(const char *task, const struct folder *data)
 {
     const bool speech = strncmp(task, "speech", 6) == 0;
-    struct lesson lesson;
+    struct training_case training;
     tarn_error err;
 
-    check_ok(tarn_settings_start(&lesson.settings, task, &err), &err);
-    check_ok(tarn_config_start(&lesson.config, task, speech ? "speech-tiny" : "tiny", &err),
+    check_ok(tarn_settings_start(&training.settings, task, &err), &err);
+    check_ok(tarn_config_start(&training.config, task, speech ? "speech-tiny" : "tiny", &err),
              &err);
-    lesson.config.layers = 1;
-    lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "eval_batches", "1");
-    lesson.settings.steps = 4;
+    training.config.layers = 1;
+    training_set(&training, "batch", "2");
+    training_set(&training, "eval_batches", "1");
+    training.settings.steps = 4;
     if (strcmp(task, "text") == 0 || strcmp(task, "copy") == 0)
-        lesson_set(&lesson, "length", "9");
+        training_set(&training, "length", "9");
     if (strcmp(task, "copy") != 0)
-        lesson_set(&lesson, "data", speech ? data->path : folder_file(data, task));
-    return lesson;
+        training_set(&training, "data", speech ? data->path : folder_file(data, task));
+    return training;
 }
 
-static void check_refused(const struct lesson *lesson, const char *folder, const char *says)
+static void check_refused(const struct training_case *training, const char *folder,
+                          const char *says)
 {
     tarn_error err;
 
-    assert_int_not_equal(lesson_train(lesson, folder, false, &err), TARN_OK);
+    assert_int_not_equal(training_run(training, folder, false, &err), TARN_OK);
     if (!strstr(err.text, says))
         fail_msg("'%s'; expected '%s'", err.text, says);
 }
@@ -102,50 +103,50 @@ static void a_head_trains_where_targets_are_its_own(void **state)
                 (const struct tn_task_row *)tarn_task_kind(i);
             const struct tn_head_row *const head =
                 (const struct tn_head_row *)tarn_head_kind(h);
-            struct lesson lesson = lesson_of(tarn_task_kind(i)->name, &data);
+            struct training_case training = training_of(tarn_task_kind(i)->name, &data);
             struct folder out = folder_open();
             const char *const run = folder_file(&out, "run");
             tarn_error err;
 
-            check_ok(tarn_config_set(&lesson.config, "head", head->about.name, &err), &err);
+            check_ok(tarn_config_set(&training.config, "head", head->about.name, &err), &err);
             if (head->sequence != task->sequences) {
-                check_refused(&lesson, run, "head is ");
+                check_refused(&training, run, "head is ");
                 assert_int_equal(folder_count(&out), 0);
             } else {
-                check_ok(lesson_train(&lesson, run, false, &err), &err);
+                check_ok(training_run(&training, run, false, &err), &err);
             }
             tree_close(&out);
         }
     tree_close(&data);
 }
 
-static tarn_status evaluate(const tarn_model *model, const struct lesson *lesson,
+static tarn_status evaluate(const tarn_model *model, const struct training_case *training,
                             tarn_error *err)
 {
     const tarn_evaluate_desc desc = {.host = {.threads = 1, .cpu = forced_cpu()}};
     tarn_validation validation;
 
-    return tarn_evaluate(&validation, model, &lesson->settings, &desc, err);
+    return tarn_evaluate(&validation, model, &training->settings, &desc, err);
 }
 
 static void a_model_of_other_data_is_not_evaluated(void **state)
 {
     struct folder data = folder_open();
-    struct lesson lesson = lesson_of("text", &data);
+    struct training_case training = training_of("text", &data);
     tarn_model *model;
     tarn_error err;
 
     (void)state;
     put_data(&data);
-    check_ok(tarn_model_create(&model, &lesson.config, NULL, &err), &err);
-    lesson.settings.accumulate = 0; /* which an evaluation has no use for */
-    check_ok(evaluate(model, &lesson, &err), &err);
-    lesson.settings.batch = 0;
-    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
-    lesson = lesson_of("speech", &data);
-    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
-    lesson = lesson_of("copy", &data);
-    assert_int_equal(evaluate(model, &lesson, &err), TARN_EINVAL);
+    check_ok(tarn_model_create(&model, &training.config, NULL, &err), &err);
+    training.settings.accumulate = 0; /* which an evaluation has no use for */
+    check_ok(evaluate(model, &training, &err), &err);
+    training.settings.batch = 0;
+    assert_int_equal(evaluate(model, &training, &err), TARN_EINVAL);
+    training = training_of("speech", &data);
+    assert_int_equal(evaluate(model, &training, &err), TARN_EINVAL);
+    training = training_of("copy", &data);
+    assert_int_equal(evaluate(model, &training, &err), TARN_EINVAL);
     assert_non_null(strstr(err.text, "symbols is 256; it must be 11"));
     tarn_model_free(model);
     tree_close(&data);
@@ -154,15 +155,15 @@ static void a_model_of_other_data_is_not_evaluated(void **state)
 /* Not a loss of -nan with exit code 0. */
 static void weights_that_overflow_are_not_evaluated(void **state)
 {
-    struct lesson lesson = lesson_of("copy", NULL);
+    struct training_case training = training_of("copy", NULL);
     tarn_model *model;
     tarn_error err;
 
     (void)state;
-    check_ok(tarn_model_create(&model, &lesson.config, NULL, &err), &err);
+    check_ok(tarn_model_create(&model, &training.config, NULL, &err), &err);
     for (size_t i = 0; i < model->count; i++)
         model->values[i] = 3e38f;
-    assert_int_equal(evaluate(model, &lesson, &err), TARN_ENUMBER);
+    assert_int_equal(evaluate(model, &training, &err), TARN_ENUMBER);
     assert_non_null(strstr(err.text, "not finite"));
     tarn_model_free(model);
 }
@@ -171,12 +172,12 @@ static void weights_that_overflow_are_not_evaluated(void **state)
 static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
 {
     struct folder data = folder_open(), out = folder_open();
-    struct lesson lesson = lesson_of("text", &data);
+    struct training_case training = training_of("text", &data);
 
     (void)state;
     file_put(folder_file(&data, "caf\xe9"), "abcdefghijklmnopqrstuvwxyz0123456789", 36);
-    lesson_set(&lesson, "data", folder_file(&data, "caf\xe9"));
-    check_refused(&lesson, folder_file(&out, "run"), "not UTF-8");
+    training_set(&training, "data", folder_file(&data, "caf\xe9"));
+    check_refused(&training, folder_file(&out, "run"), "not UTF-8");
     assert_int_equal(folder_count(&out), 0);
     folder_close(&data);
     folder_close(&out);
@@ -187,20 +188,20 @@ static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
 static void models_without_checkpoints_are_not_written_over(void **state)
 {
     struct folder out = folder_open();
-    struct lesson lesson = lesson_of("copy", NULL);
+    struct training_case training = training_of("copy", NULL);
     tarn_error err;
 
     (void)state;
-    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
-    check_refused(&lesson, out.path, "already contains a run of 4 updates");
+    check_ok(training_run(&training, out.path, false, &err), &err);
+    check_refused(&training, out.path, "already contains a run of 4 updates");
     assert_int_equal(unlink(folder_file(&out, "checkpoint-0000000004.safetensors")), 0);
-    check_refused(&lesson, out.path, "model.safetensors: already exists");
+    check_refused(&training, out.path, "model.safetensors: already exists");
     assert_int_equal(unlink(folder_file(&out, "model.safetensors")), 0);
-    check_refused(&lesson, out.path, "best.safetensors: already exists");
+    check_refused(&training, out.path, "best.safetensors: already exists");
     assert_int_equal(unlink(folder_file(&out, "best.safetensors")), 0);
-    check_refused(&lesson, out.path, "log.jsonl: already exists");
+    check_refused(&training, out.path, "log.jsonl: already exists");
     assert_int_equal(unlink(folder_file(&out, "log.jsonl")), 0);
-    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
+    check_ok(training_run(&training, out.path, false, &err), &err);
     folder_close(&out);
 }
 
@@ -210,22 +211,22 @@ static void logs_of_others_stay_as_they_are(void **state)
     struct folder out = folder_open();
     const char *const log = folder_file(&out, "log.jsonl");
     const char *const other = folder_file(&out, "other");
-    struct lesson lesson = lesson_of("copy", NULL);
+    struct training_case training = training_of("copy", NULL);
     tarn_error err = {0};
 
     (void)state;
     file_put(other, "precious\n", 9);
     assert_int_equal(symlink(other, log), 0);
-    check_refused(&lesson, out.path, "log.jsonl: already exists");
+    check_refused(&training, out.path, "log.jsonl: already exists");
     assert_int_equal(unlink(log), 0);
-    check_ok(lesson_train(&lesson, out.path, false, &err), &err);
-    lesson.settings.steps = 5;
+    check_ok(training_run(&training, out.path, false, &err), &err);
+    training.settings.steps = 5;
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(unlink(log), 0);
         assert_int_equal(i == 0 ? symlink(other, log) : i == 1 ? link(other, log) : 0, 0);
         if (i == 2)
             file_put(log, "precious\n", 9);
-        assert_int_not_equal(lesson_train(&lesson, out.path, true, &err), TARN_OK);
+        assert_int_not_equal(training_run(&training, out.path, true, &err), TARN_OK);
         assert_non_null(strstr(err.text, "log.jsonl: "));
         file_check(other, "precious\n", 9);
         file_check(log, "precious\n", 9);
@@ -270,11 +271,11 @@ static tarn_status train_on_what_is_left(struct spoken *spoken, const struct fol
     };
 
     put_data(&spoken->data);
-    struct lesson lesson = lesson_of("speech:speed=0.1", &spoken->data);
+    struct training_case training = training_of("speech:speed=0.1", &spoken->data);
 
-    lesson.settings.steps = 8;
-    lesson_set(&lesson, "strict", strict ? "true" : "false");
-    return tarn_train(&lesson.config, &lesson.settings, &desc, err);
+    training.settings.steps = 8;
+    training_set(&training, "strict", strict ? "true" : "false");
+    return tarn_train(&training.config, &training.settings, &desc, err);
 }
 
 static void what_was_learnt_before_the_data_went_away_is_kept(void **state)

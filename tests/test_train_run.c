@@ -11,33 +11,15 @@
 #include "kernel/matmul.h"
 #include "model/config.h"
 #include "support/folder.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "task/task.h"
 
-/* A copy task of a few milliseconds. */
-static struct lesson lesson_of(size_t updates)
-{
-    struct lesson lesson;
-    tarn_error err;
-
-    check_ok(tarn_settings_start(&lesson.settings, "copy", &err), &err);
-    check_ok(tarn_config_preset(&lesson.config, "tiny", &err), &err);
-    lesson.config.symbols = 11;
-    lesson.config.layers = 1;
-    lesson.config.width = 16;
-    lesson.config.feed = 16;
-    lesson_set(&lesson, "length", "9");
-    lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "eval_batches", "1");
-    lesson.settings.steps = updates;
-    return lesson;
-}
-
-static void check_trains(const struct lesson *lesson, const struct folder *folder, bool resume)
+static void check_trains(const struct training_case *training, const struct folder *folder,
+                         bool resume)
 {
     tarn_error err;
 
-    check_ok(lesson_train(lesson, folder->path, resume, &err), &err);
+    check_ok(training_run(training, folder->path, resume, &err), &err);
 }
 
 static void check_same_file(const struct folder *a, const struct folder *b, const char *name)
@@ -57,15 +39,15 @@ static void check_same_file(const struct folder *a, const struct folder *b, cons
 static void the_validation_at_a_stop_cuts_no_rate(void **state)
 {
     struct folder whole = folder_open(), parts = folder_open();
-    struct lesson lesson = lesson_of(7);
+    struct training_case training = training_copy(7);
 
     (void)state;
-    lesson_set(&lesson, "eval_every", "5");
-    lesson_set(&lesson, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
-    check_trains(&lesson, &parts, false);
-    lesson.settings.steps = 12;
-    check_trains(&lesson, &parts, true);
-    check_trains(&lesson, &whole, false);
+    training_set(&training, "eval_every", "5");
+    training_set(&training, "schedule", "plateau:factor=0.1,patience=1,threshold=0.5");
+    check_trains(&training, &parts, false);
+    training.settings.steps = 12;
+    check_trains(&training, &parts, true);
+    check_trains(&training, &whole, false);
     check_same_file(&whole, &parts, "model.safetensors");
     folder_close(&whole);
     folder_close(&parts);
@@ -75,13 +57,13 @@ static void the_validation_at_a_stop_cuts_no_rate(void **state)
 static void resuming_writes_the_model_of_the_last_checkpoint(void **state)
 {
     struct folder folder = folder_open(), other = folder_open();
-    struct lesson lesson = lesson_of(3);
+    struct training_case training = training_copy(3);
 
     (void)state;
-    check_trains(&lesson, &folder, false);
-    check_trains(&lesson, &other, false);
+    check_trains(&training, &folder, false);
+    check_trains(&training, &other, false);
     assert_int_equal(unlink(folder_file(&folder, "model.safetensors")), 0);
-    check_trains(&lesson, &folder, true); /* no update is left to do */
+    check_trains(&training, &folder, true); /* no update is left to do */
     check_same_file(&other, &folder, "model.safetensors");
     folder_close(&folder);
     folder_close(&other);
@@ -92,25 +74,25 @@ static void resuming_writes_the_model_of_the_last_checkpoint(void **state)
 static void skipped_updates_leave_checkpoints_that_resume(void **state)
 {
     struct folder folder = folder_open();
-    struct lesson lesson = lesson_of(60);
+    struct training_case training = training_copy(60);
 
     (void)state;
-    lesson_set(&lesson, "lr", "10");
-    lesson_set(&lesson, "clip", "none");
-    lesson_set(&lesson, "optimizer", "adamw:decay=1");
-    lesson_set(&lesson, "skip_nonfinite", "true");
-    lesson_set(&lesson, "eval_every", "60");
-    lesson_set(&lesson, "save_every", "20");
-    check_trains(&lesson, &folder, false);
-    lesson.settings.steps = 64;
-    check_trains(&lesson, &folder, true);
+    training_set(&training, "lr", "10");
+    training_set(&training, "clip", "none");
+    training_set(&training, "optimizer", "adamw:decay=1");
+    training_set(&training, "skip_nonfinite", "true");
+    training_set(&training, "eval_every", "60");
+    training_set(&training, "save_every", "20");
+    check_trains(&training, &folder, false);
+    training.settings.steps = 64;
+    check_trains(&training, &folder, true);
     folder_close(&folder);
 }
 
 /* ---- One run at a time -------------------------------------------------- */
 
 struct inside {
-    const struct lesson *lesson;
+    const struct training_case *training;
     const char *folder;
     tarn_error err;
     tarn_status status;
@@ -121,25 +103,25 @@ static void train_again(void *context, const tarn_report *report)
     struct inside *const inside = context;
 
     if (report->update == 1)
-        inside->status = lesson_train(inside->lesson, inside->folder, true, &inside->err);
+        inside->status = training_run(inside->training, inside->folder, true, &inside->err);
 }
 
 static void a_folder_in_use_is_refused(void **state)
 {
     struct folder folder = folder_open();
-    struct lesson lesson = lesson_of(2);
-    struct inside inside = {.lesson = &lesson, .folder = folder.path};
+    struct training_case training = training_copy(2);
+    struct inside inside = {.training = &training, .folder = folder.path};
     const tarn_train_desc desc = {.out = folder.path,
                                   .host.threads = 1,
                                   .events = {.context = &inside, .update = train_again}};
     tarn_error err;
 
     (void)state;
-    check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
+    check_ok(tarn_train(&training.config, &training.settings, &desc, &err), &err);
     assert_int_equal(inside.status, TARN_EIO);
     assert_non_null(strstr(inside.err.text, "is in use by another training run"));
-    lesson.settings.steps = 3; /* and it is free again */
-    check_trains(&lesson, &folder, true);
+    training.settings.steps = 3; /* and it is free again */
+    check_trains(&training, &folder, true);
     folder_close(&folder);
 }
 
@@ -154,19 +136,20 @@ static void all_of_the_data_for_validation_is_refused(void **state)
     (void)state;
     for (size_t i = 0; tarn_task_kind(i); i++) {
         const struct tn_task_row *const row = (const struct tn_task_row *)tarn_task_kind(i);
-        struct lesson lesson;
+        struct training_case training;
         tarn_error err;
 
-        check_ok(tarn_settings_start(&lesson.settings, tarn_task_kind(i)->name, &err), &err);
-        check_ok(tarn_config_start(&lesson.config, tarn_task_kind(i)->name, NULL, &err), &err);
+        check_ok(tarn_settings_start(&training.settings, tarn_task_kind(i)->name, &err), &err);
+        check_ok(tarn_config_start(&training.config, tarn_task_kind(i)->name, NULL, &err),
+                 &err);
         if (!row->reads_data)
             continue;
-        lesson_set(&lesson, "data", "/nowhere/at/all");
-        lesson_set(&lesson, "validation", "1");
-        assert_int_equal(lesson_train(&lesson, inside, false, &err), TARN_EINVAL);
+        training_set(&training, "data", "/nowhere/at/all");
+        training_set(&training, "validation", "1");
+        assert_int_equal(training_run(&training, inside, false, &err), TARN_EINVAL);
         assert_non_null(strstr(err.text, "validation is 1, which leaves no training data"));
-        lesson_set(&lesson, "validation", "0.5");
-        assert_int_not_equal(lesson_train(&lesson, inside, false, &err), TARN_OK);
+        training_set(&training, "validation", "0.5");
+        assert_int_not_equal(training_run(&training, inside, false, &err), TARN_OK);
         assert_null(strstr(err.text, "validation"));
     }
     assert_int_equal(folder_count(&folder), 0);
@@ -177,26 +160,28 @@ static void all_of_the_data_for_validation_is_refused(void **state)
 
 static void fields_come_back_as_the_text_that_sets_them(void **state)
 {
-    const struct lesson lesson = lesson_of(7);
+    const struct training_case training = training_copy(7);
     char text[TARN_PATH_SIZE];
     tarn_error err;
 
     (void)state;
     for (size_t i = 0; tarn_settings_field(i); i++) {
         const char *const name = tarn_settings_field(i)->name;
-        tarn_settings again = lesson.settings;
+        tarn_settings again = training.settings;
 
-        check_ok(tarn_settings_text(&lesson.settings, text, sizeof text, name, &err), &err);
+        check_ok(tarn_settings_text(&training.settings, text, sizeof text, name, &err), &err);
         check_ok(tarn_settings_set(&again, name, text, &err), &err);
-        assert_memory_equal(&again, &lesson.settings, sizeof again);
+        assert_memory_equal(&again, &training.settings, sizeof again);
     }
-    check_ok(tarn_settings_text(&lesson.settings, text, sizeof text, "validation", &err), &err);
+    check_ok(tarn_settings_text(&training.settings, text, sizeof text, "validation", &err),
+             &err);
     assert_string_equal(text, "0.1");
-    check_ok(tarn_config_text(&lesson.config, text, sizeof text, "attention", &err), &err);
+    check_ok(tarn_config_text(&training.config, text, sizeof text, "attention", &err), &err);
     assert_string_equal(text, "linear");
-    assert_int_equal(tarn_config_text(&lesson.config, text, 6, "attention", &err), TARN_EINVAL);
-    assert_int_equal(tarn_config_text(&lesson.config, text, 9, "none", &err), TARN_EUNKNOWN);
-    assert_int_equal(tarn_settings_text(&lesson.settings, text, 9, "best", &err),
+    assert_int_equal(tarn_config_text(&training.config, text, 6, "attention", &err),
+                     TARN_EINVAL);
+    assert_int_equal(tarn_config_text(&training.config, text, 9, "none", &err), TARN_EUNKNOWN);
+    assert_int_equal(tarn_settings_text(&training.settings, text, 9, "best", &err),
                      TARN_EUNKNOWN);
 }
 
@@ -258,20 +243,21 @@ static void every_word_of_a_recipe_is_a_field_or_a_setting(void **state)
     (void)state;
     for (size_t i = 0; tarn_preset(i); i++) {
         const char *const preset = tarn_preset(i)->name, *const task = tarn_preset_task(preset);
-        struct lesson lesson;
+        struct training_case training;
         tarn_error err;
 
         assert_true((check_words(tn_preset_recipe(preset)) > 0) == (task != NULL));
         if (!task)
             continue;
         recipes++;
-        check_ok(tarn_settings_start(&lesson.settings, task, &err), &err);
-        check_ok(tarn_settings_preset(&lesson.settings, preset, &err), &err);
-        check_ok(tarn_config_start(&lesson.config, task, preset, &err), &err);
-        check_ok(tarn_config_check(&lesson.config, &err), &err);
-        assert_string_equal(lesson.config.norm, "pre");
-        assert_string_equal(lesson.settings.optimizer, "adamw:beta2=0.99");
-        assert_int_equal(tarn_config_start(&lesson.config, "copy", preset, &err), TARN_EINVAL);
+        check_ok(tarn_settings_start(&training.settings, task, &err), &err);
+        check_ok(tarn_settings_preset(&training.settings, preset, &err), &err);
+        check_ok(tarn_config_start(&training.config, task, preset, &err), &err);
+        check_ok(tarn_config_check(&training.config, &err), &err);
+        assert_string_equal(training.config.norm, "pre");
+        assert_string_equal(training.settings.optimizer, "adamw:beta2=0.99");
+        assert_int_equal(tarn_config_start(&training.config, "copy", preset, &err),
+                         TARN_EINVAL);
         assert_non_null(strstr(err.text, "is made for task"));
     }
     assert_true(recipes >= 3);
@@ -294,14 +280,15 @@ static void a_recipe_has_its_own_head(void **state)
 static void a_precision_is_chosen_once(void **state)
 {
     struct folder folder = folder_open();
-    struct lesson lesson = lesson_of(2);
+    struct training_case training = training_copy(2);
     tarn_error err;
 
     (void)state;
-    lesson_set(&lesson, "precision", "auto");
-    check_trains(&lesson, &folder, false);
-    check_ok(tarn_train_settings(&lesson.config, &lesson.settings, folder.path, &err), &err);
-    assert_string_equal(lesson.settings.precision, tn_matmul_prefers_bf16() ? "bf16" : "f32");
+    training_set(&training, "precision", "auto");
+    check_trains(&training, &folder, false);
+    check_ok(tarn_train_settings(&training.config, &training.settings, folder.path, &err),
+             &err);
+    assert_string_equal(training.settings.precision, tn_matmul_prefers_bf16() ? "bf16" : "f32");
     folder_close(&folder);
 }
 

@@ -6,7 +6,7 @@
 
 #include "file/file_bytes.h"
 #include "support/folder.h"
-#include "support/lesson.h"
+#include "support/training_case.h"
 #include "train/training.h"
 
 enum { VALIDATIONS = 6, ATTEMPTS = 10 };
@@ -46,28 +46,17 @@ static void validated(void *context, const tarn_validation *validation)
     h->validated_at = validation->update;
 }
 
-static struct lesson lesson_of(void)
+static struct training_case training_of(void)
 {
-    struct lesson lesson;
-    tarn_error err;
+    struct training_case training = training_copy(1000);
 
-    check_ok(tarn_settings_start(&lesson.settings, "copy", &err), &err);
-    check_ok(tarn_config_preset(&lesson.config, "tiny", &err), &err);
-    lesson.config.symbols = 11;
-    lesson.config.layers = 1;
-    lesson.config.width = 16;
-    lesson.config.feed = 16;
-    lesson_set(&lesson, "length", "9");
-    lesson_set(&lesson, "batch", "2");
-    lesson_set(&lesson, "eval_batches", "1");
-    lesson_set(&lesson, "schedule", "cosine:warmup=0.01,final=0.25");
-    lesson_set(&lesson, "steps", "1000");
-    lesson_set(&lesson, "lr", "0.01");
-    lesson_set(&lesson, "keep", "100000");
-    return lesson;
+    training_set(&training, "schedule", "cosine:warmup=0.01,final=0.25");
+    training_set(&training, "lr", "0.01");
+    training_set(&training, "keep", "100000");
+    return training;
 }
 
-static const double rate = 0.01, final = 0.25; /* as the lesson has them */
+static const double rate = 0.01, final = 0.25; /* as the training has them */
 
 /* On a machine that is busy elsewhere all of a short time may pass before there are plans, or
  * after the last one: more time is given then. */
@@ -76,7 +65,7 @@ static bool is_complete(const struct heard *heard)
     return heard->plans >= 2 && heard->rate < 1.1 * final * rate;
 }
 
-static struct heard train(const struct lesson *lesson, struct folder *folder)
+static struct heard train(const struct training_case *training, struct folder *folder)
 {
     struct heard heard = {0};
     double minutes = 0.005;
@@ -94,7 +83,7 @@ static struct heard train(const struct lesson *lesson, struct folder *folder)
                                                  .validation = validated,
                                                  .planned = planned}};
 
-        check_ok(tarn_train(&lesson->config, &lesson->settings, &desc, &err), &err);
+        check_ok(tarn_train(&training->config, &training->settings, &desc, &err), &err);
         if (!is_complete(&heard))
             folder_close(folder);
         minutes = fmin(4.0 * minutes, 0.1);
@@ -127,11 +116,11 @@ static void check_same_model(const struct folder *a, const struct folder *b)
 /* As if the run had been killed at any time after its last plan. */
 static void resuming_makes_the_updates_that_were_planned(void **state)
 {
-    const struct lesson lesson = lesson_of();
+    const struct training_case training = training_of();
     struct folder whole, part = folder_open();
-    const struct heard heard = train(&lesson, &whole);
+    const struct heard heard = train(&training, &whole);
     char from[TN_FOLDER_PATH], to[TN_FOLDER_PATH];
-    struct lesson again;
+    struct training_case again;
     tarn_error err;
 
     (void)state;
@@ -141,7 +130,7 @@ static void resuming_makes_the_updates_that_were_planned(void **state)
     check_ok(tarn_train_settings(&again.config, &again.settings, part.path, &err), &err);
     assert_true(again.settings.steps >= heard.updates); /* or the time was over before */
     again.settings.steps = heard.updates;
-    check_ok(lesson_train(&again, part.path, true, &err), &err);
+    check_ok(training_run(&again, part.path, true, &err), &err);
     check_same_model(&whole, &part);
     folder_close(&whole);
     folder_close(&part);
@@ -149,9 +138,9 @@ static void resuming_makes_the_updates_that_were_planned(void **state)
 
 static void the_schedule_and_the_validations_end_with_the_time(void **state)
 {
-    const struct lesson lesson = lesson_of();
+    const struct training_case training = training_of();
     struct folder folder;
-    const struct heard heard = train(&lesson, &folder);
+    const struct heard heard = train(&training, &folder);
 
     (void)state;
     assert_in_range(heard.validations, 1, VALIDATIONS);
@@ -162,7 +151,7 @@ static void the_schedule_and_the_validations_end_with_the_time(void **state)
 /* A run without `minutes` keeps to its number, whatever time it is given later. */
 static void a_number_of_updates_is_kept(void **state)
 {
-    struct lesson lesson = lesson_of();
+    struct training_case training = training_of();
     struct folder folder = folder_open();
     struct heard heard = {0};
     const tarn_train_desc desc = {
@@ -174,10 +163,10 @@ static void a_number_of_updates_is_kept(void **state)
     tarn_error err;
 
     (void)state;
-    lesson_set(&lesson, "steps", "5");
-    check_ok(lesson_train(&lesson, folder.path, false, &err), &err);
-    lesson_set(&lesson, "steps", "20");
-    check_ok(tarn_train(&lesson.config, &lesson.settings, &desc, &err), &err);
+    training_set(&training, "steps", "5");
+    check_ok(training_run(&training, folder.path, false, &err), &err);
+    training_set(&training, "steps", "20");
+    check_ok(tarn_train(&training.config, &training.settings, &desc, &err), &err);
     assert_true(heard.updates == 20 && heard.plans == 0);
     folder_close(&folder);
 }

@@ -123,17 +123,6 @@ static void train(tarn_trainer *trainer, size_t to)
     }
 }
 
-static void check_same_weights(const tarn_model *a, const tarn_model *b)
-{
-    tarn_tensor x, y;
-
-    for (size_t i = 0; tarn_model_tensor(a, i, &x); i++) {
-        assert_true(tarn_model_tensor(b, i, &y));
-        assert_memory_equal(x.values, y.values,
-                            x.rows * (x.columns ? x.columns : 1) * sizeof(float));
-    }
-}
-
 static void resumed_training_is_the_same_to_the_bit(void **state)
 {
     struct folder folder = folder_open();

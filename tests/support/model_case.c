@@ -110,3 +110,14 @@ void draw_symbols(int32_t *symbols, size_t count, struct tn_random *random)
     for (size_t i = 0; i < count; i++)
         symbols[i] = (int32_t)below(random, MODEL_SYMBOLS);
 }
+
+void check_same_weights(const tarn_model *a, const tarn_model *b)
+{
+    tarn_tensor x, y;
+
+    for (size_t i = 0; tarn_model_tensor(a, i, &x); i++) {
+        assert_true(tarn_model_tensor(b, i, &y));
+        assert_memory_equal(x.values, y.values,
+                            x.rows * (x.columns ? x.columns : 1) * sizeof(float));
+    }
+}

@@ -29,4 +29,7 @@ tarn_model *model_of(const struct model_variant *variant); /* tarn_model_free() 
 
 void draw_symbols(int32_t *symbols, size_t count, struct tn_random *random);
 
+/* To the bit. */
+void check_same_weights(const tarn_model *a, const tarn_model *b);
+
 #endif
