@@ -42,7 +42,7 @@ static const struct args_option options[] = {
      "feature map of the attention [the default of its kind]"},
     {"method", "NAME", ARGS_TEXT, NULL, AT(method), 0, 0,
      "generation method, recurrent or recompute [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     {"batch", "B", ARGS_COUNT, "1", AT(batch), 1, 1 << 20, "batch size"},
     {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28,
@@ -188,11 +188,11 @@ static void open_one(struct bench_run *run, void *one)
 
 /* ---- Measuring ---------------------------------------------------------- */
 
-/* Bytes are multiplied faster than floats, by a factor that differs between processors and is
- * not measured. */
-static bool multiplies_bytes(const struct options *v)
+/* Narrow numbers are multiplied faster than floats, by a factor that differs between processors
+ * and is not measured. */
+static bool multiplies_narrow(const struct options *v)
 {
-    return strcmp(v->precision, "int8") == 0;
+    return strcmp(v->precision, "int8") == 0 || strcmp(v->precision, "bf16-inputs") == 0;
 }
 
 /* The best of all for reading and for multiplying; the flops are those of the middle step,
@@ -209,7 +209,7 @@ static void measure_limits(const struct bench_run *run, struct shared *s, struct
     must(tarn_measure_read(&gbps, s->block, bytes, host->cpu, host->threads, &failure));
     at->read_s = fmin(at->read_s, 1e-9 * at->read_bytes / gbps);
     at->multiply_s = fmin(at->multiply_s, 1e-9 * flops / run->fma_gflops);
-    if (multiplies_bytes(run->values))
+    if (multiplies_narrow(run->values))
         at->multiply_s = 0.0;
 }
 
@@ -277,7 +277,7 @@ static void report(const struct bench_run *run, const void *one)
     bench_number(&r, "read_bytes", NULL, at->read_bytes);
     bench_number(&r, "read_ms", "read ms", 1e3 * at->read_s);
     bench_number(&r, "multiply_ms", "multiply ms",
-                 multiplies_bytes(v) ? (double)NAN : 1e3 * at->multiply_s);
+                 multiplies_narrow(v) ? (double)NAN : 1e3 * at->multiply_s);
     bench_text(&r, "limit", NULL, at->read_s > at->multiply_s ? "read" : "multiply");
     bench_number(&r, "of_limit", "of limit", limit_of(at) / step_s);
     bench_report(run, &r);
@@ -290,7 +290,7 @@ const struct command bench_generate = {
         "Measure the time and state size of one generation step, and how close the time comes "
         "to the hardware limit: reading all weights and the states of all streams once, or "
         "multiplying at the machine's peak in f32, whichever takes longer; with weights in "
-        "int8 reading alone, because processors multiply bytes faster.",
+        "int8 or bf16-inputs reading alone, because processors multiply these faster.",
     .options = options,
     .tables = tables,
     .examples = "tarn bench generate --preset mnist-paper --threads 1\n"

@@ -71,7 +71,7 @@ static const struct args_option options[] = {
      "batch sizes: images generated together"},
     {"length", "N", ARGS_COUNT, "0", AT(length), 0, 1 << 24,
      "bytes per image, at least 2; 0: as in the model, 3072 for cifar-paper, else 784"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights of linear and stateful-softmax; others use f32"},
     {"budget", "SECONDS", ARGS_SECONDS, "10", AT(budget), 0, 0,
      "time for one image and method; slower methods are measured at some steps only"},
@@ -182,8 +182,9 @@ static void list(struct bench_run *run)
     if (v->length == 1)
         refuse("--length is '1'; it must be at least 2, because the first byte is given");
     if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0 &&
-        strcmp(v->precision, "int8") != 0)
-        refuse("--precision is '%.80s'; it must be f32, bf16 or int8", v->precision);
+        strcmp(v->precision, "int8") != 0 && strcmp(v->precision, "bf16-inputs") != 0)
+        refuse("--precision is '%.80s'; it must be f32, bf16, int8 or bf16-inputs",
+               v->precision);
     read_methods(run);
     s->length = length_of(v, s);
     bench_title(run, "%.160s with random weights, %s, images of %zu bytes",

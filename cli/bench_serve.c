@@ -34,7 +34,7 @@ static const struct args_option options[] = {
      "saved states on disk, some of which are continued"},
     {"folder", "FOLDER", ARGS_TEXT, NULL, AT(folder), 0, 0,
      "new folder for the states, which is removed at the end [in the current one]"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     BENCH_REPEAT("3", 1, 100, "rounds of a direct measurement and one of the server"),
     BENCH_THREADS(THREADS_HELP),

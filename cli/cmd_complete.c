@@ -40,7 +40,7 @@ static const struct args_option rows[] = {
     SAMPLING_OPTIONS(struct options),
     {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
      "generation method, as in tarn generate"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},

@@ -35,7 +35,7 @@ static const struct args_option rows[] = {
      "0]"},
     {"seed", "S", ARGS_FIELD, NULL, AT(seed), 0, 0,
      "random seed of generated data [as in training]"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights, as in tarn generate"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"beam", "W", ARGS_COUNT, "0", AT(beam), 0, 100000,

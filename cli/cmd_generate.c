@@ -38,9 +38,11 @@ static const struct args_option options[] = {
     SAMPLING_OPTIONS(struct generate_options),
     {"method", "METHOD", ARGS_TEXT, NULL, GIVEN(method), 0, 0,
      "generation method, listed below [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", GIVEN(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", GIVEN(precision), 0, 0,
      "precision of the weights; bf16 halves the memory traffic and int8 halves it again, and "
-     "both are slightly less accurate; only for recurrent"},
+     "both are slightly less accurate. bf16-inputs also rounds what is multiplied with them, "
+     "which is faster for many streams on processors with instructions for bf16; only for "
+     "recurrent"},
     {"save-state", "FILE", ARGS_TEXT, NULL, GIVEN(save), 0, 0,
      "save the state of all streams at the end or after Ctrl-C, for --load-state"},
     {"load-state", "FILE", ARGS_TEXT, NULL, GIVEN(load), 0, 0,

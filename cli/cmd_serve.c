@@ -56,7 +56,7 @@ static const struct args_option rows[] = {
      "allow pages of another origin to use the server, such as https://example.org, or *"},
     {"log", "FILE", ARGS_TEXT, NULL, AT(log), 0, 0,
      "append a JSON object per request to a file; - for standard error"},
-    {"precision", "f32|bf16|int8", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
     {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},

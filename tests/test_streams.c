@@ -206,6 +206,7 @@ static void streams_that_come_and_go_are_what_they_are_alone(void **state)
             check_variant(model_variant_at(i), "f32");
     check_variant(model_variant_at(0), "bf16");
     check_variant(model_variant_at(0), "int8");
+    check_variant(model_variant_at(0), "bf16-inputs");
 }
 
 static void so_are_streams_of_frames(void **state)

@@ -54,7 +54,8 @@ typedef struct tarn_engine_desc {
                               recurrent form, else "recompute" */
     const char *precision; /* of the weight matrices: "f32", or, with method "recurrent",
                               "bf16", half the size, or "int8", about a quarter, which
-                              quantises the inputs of products too; NULL: "f32" */
+                              quantises the inputs of products too, or "bf16-inputs", which
+                              rounds them to bf16; NULL: "f32" */
     tarn_host host;
 } tarn_engine_desc;
 

@@ -309,8 +309,8 @@ typedef struct tarn_evaluate_desc {
     void (*skipped)(void *context, const tarn_skipped *skipped); /* or NULL */
     void (*scored)(void *context, size_t done, size_t batches);  /* as in tarn_events */
     void *context;
-    const char *precision; /* of the weight matrices, as in tarn_engine_desc: "f32", "bf16" or
-                              "int8"; NULL: "f32" */
+    const char *precision; /* of the weight matrices, as in tarn_engine_desc: "f32", "bf16",
+                              "int8" or "bf16-inputs"; NULL: "f32" */
     const tarn_comm *comm; /* processes that share the batches; all get the result. NULL: this
                               one alone */
 } tarn_evaluate_desc;

@@ -31,4 +31,7 @@
 #define QUAD_TARGET __attribute__((target("avx512vnni")))
 #define QUAD_OFFSET 128
 #define HAS_QUAD_DOT() __builtin_cpu_supports("avx512vnni")
+#define PAIR_DOT(sum, w, a) _mm512_dpbf16_ps((__m512)(sum), (__m512bh)(w), (__m512bh)(a))
+#define PAIR_TARGET __attribute__((target("avx512bf16")))
+#define HAS_PAIR_DOT() __builtin_cpu_supports("avx512bf16")
 #include "kernel/kernel_body.h"

@@ -25,6 +25,7 @@
  *                 products of four bytes; stores the low bytes of a vector; the attribute of
  *                 functions that use these; what was added to bytes of weights that is to be
  *                 taken off again; whether the processor has them
+ *   PAIR_DOT, and PAIR_TARGET, HAS_PAIR_DOT  optional: adds the products of pairs of bf16
  *
  * so that a new instruction set is a file of a few lines. */
 #include <math.h>
@@ -527,6 +528,28 @@ static void product_int8(const struct tn_panels *p)
         int8_product_by_words(p);
 }
 
+/* ---- bf16, inputs too --------------------------------------------------- */
+
+#define BF16(name) bf16_##name##_by_halves
+#include "kernel/kernel_body_bf16.h"
+#ifdef PAIR_DOT
+#undef BF16
+#define BF16(name) bf16_##name##_by_pairs
+#define BF16_PAIRS
+#include "kernel/kernel_body_bf16.h"
+#else
+#define HAS_PAIR_DOT() false
+#define bf16_product_by_pairs bf16_product_by_halves
+#endif
+
+static void product_bf16(const struct tn_panels *p)
+{
+    if (HAS_PAIR_DOT())
+        bf16_product_by_pairs(p);
+    else
+        bf16_product_by_halves(p);
+}
+
 #endif
 
 #ifdef NARROWER
@@ -552,6 +575,7 @@ const struct tn_kernels TN_TABLE = {
 #ifndef ONLY_NARROW
     .quantise = quantise,
     .product_int8 = product_int8,
+    .product_bf16 = product_bf16,
     .burn = burn,
     .read = read,
 #endif

@@ -158,6 +158,10 @@ struct tn_kernels {
     void (*quantise)(void *rows, const float *x, ptrdiff_t ldx, size_t m, size_t k);
     void (*product_int8)(const struct tn_panels *panels);
 
+    /* The same of two bf16 numbers: .a is rows of them, .lda their bytes; k in pairs, with a 0
+     * where it is odd. Panels of b are words of two numbers along k, column after column. */
+    void (*product_bf16)(const struct tn_panels *panels);
+
     void (*recur)(const struct tn_recurrence *r);
 
     /* z += k_i, then den[i] = q_i . z: the recurrence for a value that is always 1. */

@@ -13,16 +13,14 @@
 #endif
 
 extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_int8,
-    tn_matmul_plain;
+    tn_matmul_bf16, tn_matmul_plain;
 
-/* Best first. `packed` can do everything but int8, which only `int8` can. */
+/* Best first. `packed` can do everything but int8 and bf16-inputs, which have their own. */
 static const struct tn_matmul_backend *const backends[] = {
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
 #endif
-    &tn_matmul_packed,
-    &tn_matmul_int8,
-    &tn_matmul_plain,
+    &tn_matmul_packed, &tn_matmul_int8, &tn_matmul_bf16, &tn_matmul_plain,
 };
 
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
@@ -68,8 +66,9 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
                  in_b = tn_element_size(desc->elements);
     tarn_status status;
 
-    if (desc->elements == TN_INT8 && !desc->packed)
-        return tn_fail(err, TARN_EINVAL, "elements are int8; such weights must be packed");
+    if (desc->elements >= TN_INT8 && !desc->packed)
+        return tn_fail(err, TARN_EINVAL, "elements are %s; such weights must be packed",
+                       tn_element_name(desc->elements));
     if (m == 0 || n == 0 || k == 0)
         return tn_fail(err, TARN_EINVAL, "m, n, k are %zu, %zu, %zu; each must be at least 1",
                        m, n, k);
@@ -181,7 +180,7 @@ bool tn_matmul_prefers_bf16(void)
 }
 
 static const char *const names[TN_ELEMENTS] = {
-    [TN_F32] = "f32", [TN_BF16] = "bf16", [TN_INT8] = "int8"};
+    [TN_F32] = "f32", [TN_BF16] = "bf16", [TN_INT8] = "int8", [TN_BF16_INPUTS] = "bf16-inputs"};
 
 const char *tn_element_name(enum tn_element element)
 {
@@ -196,9 +195,9 @@ tarn_status tn_element_named(enum tn_element *element, const char *name, size_t 
             *element = (enum tn_element)i;
             return TARN_OK;
         }
-    return tn_fail(err, TARN_EUNKNOWN,
-                   "precision: unknown name '%.40s'; available: f32, bf16%s", name,
-                   count > TN_INT8 ? ", int8" : "");
+    return tn_fail(
+        err, TARN_EUNKNOWN, "precision: unknown name '%.40s'; available: f32, bf16%s%s", name,
+        count > TN_INT8 ? ", int8" : "", count > TN_BF16_INPUTS ? ", bf16-inputs" : "");
 }
 
 size_t tn_element_bytes(enum tn_element element, size_t rows, size_t columns)

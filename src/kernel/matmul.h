@@ -20,8 +20,16 @@
 /* ---- Types -------------------------------------------------------------- */
 
 /* bf16: the upper half of a float, in a uint16_t; int8: blocks with scales (int8.h), of packed
- * weights only. */
-enum tn_element { TN_F32, TN_BF16, TN_INT8, TN_ELEMENTS };
+ * weights only; bf16-inputs: packed weights in bf16, to meet which inputs are rounded. The
+ * first three are what files store. */
+enum tn_element {
+    TN_F32,
+    TN_BF16,
+    TN_INT8,
+    TN_BF16_INPUTS,
+    TN_ELEMENTS,
+    TN_ELEMENTS_STORED = TN_BF16_INPUTS
+};
 
 /* By its name, one of the first `count`; NULL: f32. And the other way. */
 tarn_status tn_element_named(enum tn_element *element, const char *name, size_t count,
@@ -35,7 +43,8 @@ enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf 
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char *backend; /* "onednn", "packed", "int8", "plain"; NULL: the first that can */
+    const char
+        *backend; /* "onednn", "packed", "int8", "bf16", "plain"; NULL: the first that can */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
@@ -108,7 +117,8 @@ void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b);
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
 
-/* Rows of f32 are never rounded to meet packed weights in bf16; int8 quantises them itself. */
+/* Rows of f32 are never rounded to meet packed weights in bf16; int8 and bf16-inputs round them
+ * themselves. */
 static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
 {
     return desc->packed ? TN_F32 : desc->elements;
@@ -116,8 +126,10 @@ static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *
 
 static inline size_t tn_element_size(enum tn_element element)
 {
-    static const unsigned char sizes[TN_ELEMENTS] = {
-        [TN_F32] = sizeof(float), [TN_BF16] = sizeof(uint16_t), [TN_INT8] = sizeof(int8_t)};
+    static const unsigned char sizes[TN_ELEMENTS] = {[TN_F32] = sizeof(float),
+                                                     [TN_BF16] = sizeof(uint16_t),
+                                                     [TN_INT8] = sizeof(int8_t),
+                                                     [TN_BF16_INPUTS] = sizeof(uint16_t)};
 
     return sizes[element];
 }

@@ -173,8 +173,9 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    if (plan->desc.elements == TN_INT8)
-        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply int8");
+    if (plan->desc.elements >= TN_INT8)
+        return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply %s",
+                       tn_element_name(plan->desc.elements));
     struct cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
 
     if (!cut)

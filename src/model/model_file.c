@@ -162,7 +162,7 @@ tarn_status tarn_model_export(const tarn_model *model, const char *path, const c
 
     if (!model || !path)
         return tn_fail(err, TARN_EINVAL, "model and path must not be NULL");
-    if ((status = tn_element_named(&elements, precision, TN_ELEMENTS, err)) != TARN_OK)
+    if ((status = tn_element_named(&elements, precision, TN_ELEMENTS_STORED, err)) != TARN_OK)
         return status;
     if (rows > POSITIONS_MOST)
         return tn_fail(err, TARN_EINVAL, "positions is %zu; it must be at most %d", positions,

@@ -209,7 +209,7 @@ class Model:
 
         longest: maximum sequence length; required if the state grows, as with softmax. method:
         "recurrent" or "recompute". precision: "f32", or "bf16" or "int8", weights of half or
-        a quarter of the size."""
+        a quarter of the size, or "bf16-inputs", inputs of products in bf16, too."""
         streams = count("batch", batch, 1)
         engine = Engine(self, self._handle, streams, longest, method, precision, threads)
         return State(engine, engine.streams(streams))
