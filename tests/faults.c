@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* faults.c - a library to preload that makes calls of the system fail, counts them and records
- * them. For Linux with glibc.
+/* faults.c - makes calls of the system fail, counts them and records them: a library to
+ * preload, or a part of a program that calls fault_set(). For Linux with glibc.
  *
  * FAULT=CALL:AT:ERROR:LENGTH - of all calls CALL, counted from 0, LENGTH from AT on fail with
  * the error number ERROR; 0: half of the bytes are transferred.
@@ -31,15 +31,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "faults.h"
+
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
-enum call { MALLOC, WRITE, READ, FSYNC, RENAME, OPEN, CLOSE, FTRUNCATE, UNLINK, MKDIR, CALLS };
-
-static const char *const names[CALLS] = {"malloc", "write", "read",      "fsync",  "rename",
-                                         "open",   "close", "ftruncate", "unlink", "mkdir"};
+const char *const call_names[CALLS] = {"malloc", "write", "read",      "fsync",  "rename",
+                                       "open",   "close", "ftruncate", "unlink", "mkdir"};
 
 /* ---- Which call fails --------------------------------------------------- */
 
@@ -47,11 +47,19 @@ static _Atomic int64_t unshared[CALLS + 1];
 static _Atomic int64_t *made = unshared; /* the last: failed */
 static int record = -1;
 
-static struct {
-    enum call call; /* CALLS: none */
-    long from, length;
-    int error; /* 0: half of the bytes */
-} fault = {.call = CALLS};
+static struct fault fault = {.call = CALLS};
+
+void fault_set(struct fault next)
+{
+    for (size_t i = 0; i <= CALLS; i++)
+        made[i] = 0;
+    fault = next;
+}
+
+long fault_count(void)
+{
+    return (long)made[CALLS];
+}
 
 static int open_own(const char *variable, int flags)
 {
@@ -87,12 +95,8 @@ static void choose(const char *text)
     if (!text || sscanf(text, "%15[a-z]:%ld:%d:%ld", name, &from, &error, &length) != 4)
         return;
     for (int call = 0; call < CALLS; call++)
-        if (strcmp(name, names[call]) == 0) {
-            fault.from = from;
-            fault.length = length;
-            fault.error = error;
-            fault.call = (enum call)call;
-        }
+        if (strcmp(name, call_names[call]) == 0)
+            fault = (struct fault){(enum call)call, from, length, error};
 }
 
 static void replace_streams(void);
@@ -152,6 +156,8 @@ __attribute__((format(printf, 3, 4))) static void note(const void *data, size_t 
 
 /* ---- Memory ------------------------------------------------------------- */
 
+#ifndef FAULTS_NOT_OF_MEMORY /* which is a sanitizer's */
+
 static bool no_memory(void)
 {
     if (!fails(MALLOC))
@@ -188,6 +194,8 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
         *memory = made_here;
     return made_here ? 0 : ENOMEM;
 }
+
+#endif
 
 /* ---- Files -------------------------------------------------------------- */
 
@@ -366,13 +374,14 @@ DIR *opendir(const char *path)
     return fails(OPEN) ? NULL : next(path);
 }
 
+/* Is neither interrupted nor short. */
 struct dirent *readdir(DIR *folder)
 {
     static readdir_function *next;
 
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "readdir");
-    return fault.error != 0 && fails(READ) ? NULL : next(folder);
+    return fault.error != 0 && fault.error != EINTR && fails(READ) ? NULL : next(folder);
 }
 
 struct dirent64 *readdir64(DIR *folder)
