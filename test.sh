@@ -56,6 +56,7 @@ long_stages() {
     stage "package: build" build package
     stage "package: Debian packages" packages
     stage "notebooks" tools/run_notebooks.sh
+    stage "Python with torch and fast_transformers" tests/python_torch.sh build/release-gcc
     stage "Python wheel" tools/make_wheel.sh
     stage "Python wheel: aarch64, under qemu-user" tools/make_wheel.sh --system aarch64
     stage "WebAssembly and the page" web/test.sh

@@ -288,7 +288,7 @@ class AttentionState:
 
     def to_bytes(self) -> bytes:
         with Alone(self._lock):
-            return self._memory.tobytes()
+            return bytes(self._memory.tobytes())
 
     def load_bytes(self, data: bytes) -> None:
         """Restores a snapshot of to_bytes() from a state with the same arguments."""

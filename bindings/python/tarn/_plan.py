@@ -100,7 +100,7 @@ def _put(arrays: Any, first: int, places: Sequence[Strided]) -> None:
 
 
 def _arrays(inputs: Sequence[Strided], y: Strided, lengths: Lengths) -> Any:
-    arrays = _Words()
+    arrays: Any = _Words()
     _put(arrays, 0, inputs)
     arrays[_Y:_DY] = y
     if lengths is not None:

@@ -179,3 +179,14 @@ def test_builders_ignore_unknown_names_if_asked_to():
     assert Builder.from_kwargs(n_heads=3, foobar=1, strict=False).n_heads == 3
     with pytest.raises(ValueError, match="foobar"):
         Builder.from_kwargs(foobar=1)
+
+
+def test_clustered_attentions_are_names_that_refuse():
+    from tarn.fast_transformers.attention import ImprovedClusteredAttention
+    builder = fast_transformers.builders.TransformerEncoderBuilder.from_kwargs(
+        attention_type="linear", n_heads=2, clusters=100, iterations=10, bits=32, hash_bias=True)
+    assert builder.get()(torch.zeros(1, 3, 128)).shape == (1, 3, 128)
+    with pytest.raises(ValueError, match="clustered.* available: .*causal-linear"):
+        builder.attention_type = "clustered"
+    with pytest.raises(NotImplementedError, match="ImprovedClusteredAttention is not in tarn"):
+        ImprovedClusteredAttention(clusters=10)

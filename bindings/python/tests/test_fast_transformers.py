@@ -75,6 +75,9 @@ CASES = [
     ("LocalAttention", "full", L, None, no_dropout(local_context=5, softmax_temp=0.7)),
     ("LocalAttention", "causal", L, None, no_dropout(local_context=5)),
     ("LocalAttention", "banded", L, None, no_dropout(local_context=5)),
+    ("LocalAttention", "full", S, None, no_dropout(local_context=7)),
+    ("LocalAttention", "full", L + 4, None, no_dropout(local_context=6)),
+    ("LocalAttention", "banded", S, None, no_dropout(local_context=7)),
     ("ExactTopKAttention", "full", S, None, no_dropout(topk=3)),
     ("ExactTopKAttention", "causal", L, None, no_dropout(topk=1)),
     ("ExactTopKAttention", "full", S, [4, 6], no_dropout(topk=4)),
@@ -168,6 +171,25 @@ def test_reformer_attends_as_softmax_does_when_one_chunk_has_all():
     assert torch.equal(module(*args), module(*args))
     with pytest.raises(RuntimeError, match="masks"):
         module(q, q, v, *masks(ours.masking, "causal"))
+
+
+@pytest.mark.parametrize("keys", [S, L, L + 3])
+def test_local_products_are_theirs(keys):
+    import fast_transformers.local_product as one
+    import tarn.fast_transformers.local_product as two
+    q, k, v = (x.detach().transpose(1, 2).contiguous().requires_grad_() for x in tensors(keys))
+    mask, lengths = torch.randn(L, keys), torch.tensor([3, keys])
+    found = []
+    for module in (one, two):
+        dots = module.local_dot_product(q, k, mask, lengths, 4)
+        y = module.local_weighted_average(torch.softmax(dots, -1), v)
+        direct = module.local_product_cpu
+        slope = torch.cos(dots.detach())
+        found.append([dots, y, *torch.autograd.grad(y.square().sum(), (q, k, v)),
+                      *direct.local_dot_backward(q, k, lengths, slope, 4),
+                      *direct.local_weighted_average_backward(slope, v, torch.sin(y.detach()))])
+    for a, b in zip(*found):
+        close(b, a)
 
 
 # ---- Feature maps ---------------------------------------------------------------
@@ -409,7 +431,7 @@ LEFT_OUT = {"clustered", "improved-clustered", "causal-improved-clustered"}
 
 def test_every_module_and_signature_of_theirs_is_here():
     import pkgutil
-    without = ("_cpu", "cluster", "aggregate", "hashing", "sparse_product", "local_product")
+    without = ("_cpu", "cluster", "aggregate", "hashing", "sparse_product")
     for found in pkgutil.walk_packages(theirs.__path__, "fast_transformers."):
         if any(word in found.name for word in without):
             continue
@@ -419,7 +441,7 @@ def test_every_module_and_signature_of_theirs_is_here():
             exported = inspect.isclass(value) and (
                 value.__module__ == found.name or one.__file__.endswith("__init__.py"))
             if not exported or name.startswith("_") or any(
-                    word in name for word in ("Cluster", "CausalDotProduct")):
+                    word in name for word in ("Cluster", "DotProduct", "LocalWeightedAverage")):
                 continue
             mine = getattr(two, name)
             for method in ("__init__", "forward"):

@@ -17,10 +17,10 @@ from types import ModuleType
 from typing import Any, Dict, Optional, Sequence
 
 from . import (attention, attention_registry, builders, causal_product, events, feature_maps,
-               masking, recurrent, transformers, utils, weight_mapper)
+               local_product, masking, recurrent, transformers, utils, weight_mapper)
 
 __all__ = ["attention", "attention_registry", "builders", "causal_product", "events",
-           "feature_maps", "install", "masking", "recurrent", "transformers", "utils",
+           "feature_maps", "install", "local_product", "masking", "recurrent", "transformers", "utils",
            "weight_mapper"]
 
 _ORIGINAL = "fast_transformers"

@@ -19,6 +19,13 @@ from .feature_maps.base import is_elu
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
+def attention(queries: Tensor, keys: Optional[Tensor], values: Tensor, kind: str, causal: bool,
+              feature_map: Optional[str], lengths: Optional[Tensor], seed: int = 0) -> Tensor:
+    """tarn's own, without states."""
+    y: Tensor = tt.attention(queries, keys, values, kind, causal, feature_map, lengths, seed=seed)
+    return y
+
+
 def on_tarn(*tensors: Tensor) -> bool:
     return all(x.device.type == "cpu" and x.dtype in _TYPES for x in tensors)
 
@@ -39,14 +46,12 @@ def linear(queries: Tensor, keys: Tensor, values: Tensor, feature_map: Any, caus
     simple, lengths = simple_lengths(key_lengths, keys)
     feature_map.new_feature_map(queries.device)
     if simple and is_elu(feature_map) and on_tarn(queries, keys, values):
-        return tt.attention(queries, keys, values, f"linear:eps={eps!r}", causal, "elu",
-                            lengths)  # type: ignore[no-any-return]
+        return attention(queries, keys, values, f"linear:eps={eps!r}", causal, "elu", lengths)
     q, k = feature_map.forward_queries(queries), feature_map.forward_keys(keys)
     if not simple:
         k = k * key_lengths.float_matrix[:, :, None, None]
     if on_tarn(q, k, values):
-        return tt.attention(q, k, values, f"linear:eps={eps!r}", causal, "identity",
-                            lengths)  # type: ignore[no-any-return]
+        return attention(q, k, values, f"linear:eps={eps!r}", causal, "identity", lengths)
     return _exact.linear(q, k, values, causal, lengths, eps)
 
 
@@ -75,5 +80,4 @@ def softmax_on_tarn(queries: Tensor, keys: Tensor, values: Tensor, mask: Any, ke
     if not seen.full and queries.shape[1] != keys.shape[1]:
         return None
     kind = "softmax" if scale is None else f"softmax:scale={float(scale)!r}"
-    return tt.attention(queries, keys, values, kind, not seen.full, None,
-                        lengths)  # type: ignore[no-any-return]
+    return attention(queries, keys, values, kind, not seen.full, None, lengths)

@@ -29,7 +29,7 @@ def _with_before(x: Tensor, fill: float) -> Tensor:
 def _gather(x: Tensor, order: Tensor) -> Tensor:
     """Rows of x (N, H, L, E) in an order (N, H, C, chunk)."""
     flat = order.flatten(2).unsqueeze(-1).expand(-1, -1, -1, x.shape[-1])
-    return x.gather(2, flat).unflatten(2, order.shape[2:])
+    return x.gather(2, flat).view(*order.shape, x.shape[-1])
 
 
 def _order(q: Tensor, there: Tensor, planes: Tensor, chunk: int) -> Tensor:
@@ -37,7 +37,8 @@ def _order(q: Tensor, there: Tensor, planes: Tensor, chunk: int) -> Tensor:
     projected = q.detach() @ planes
     bucket = torch.cat([projected, -projected], -1).argmax(-1)
     bucket = bucket.masked_fill(~there, 2 * planes.shape[-1])
-    return bucket.sort(dim=-1, stable=True).indices.unflatten(2, (-1, chunk))
+    order = bucket.sort(dim=-1, stable=True).indices
+    return order.view(*order.shape[:2], order.shape[2] // chunk, chunk)
 
 
 def _round(q: Tensor, k: Tensor, there: Tensor, planes: Tensor, chunk: int,

@@ -60,7 +60,8 @@ class _Base(nn.Module):
             phi.new_feature_map(queries.device)
         q, k, name = self._mapped(queries, keys, phi)
         lengths = lengths_of("key_lengths", key_lengths, keys.shape[0], keys.shape[1])
-        return attention(q, k, values, self.kind, causal, name, lengths)
+        y: torch.Tensor = attention(q, k, values, self.kind, causal, name, lengths)
+        return y
 
     def _mapped(self, queries: torch.Tensor, keys: torch.Tensor,
                 phi: Any) -> Tuple[torch.Tensor, torch.Tensor, Optional[str]]:

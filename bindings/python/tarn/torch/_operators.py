@@ -322,7 +322,8 @@ def operators(tensor: Tensor) -> Operators:
     where something looks on: a compiler, an export, a trace, a mode, a kind of tensor."""
     if TRACED is EAGER or forward_ad._current_level >= 0:  # which only a function refuses
         return EAGER
-    if torch.compiler.is_compiling() or torch.jit.is_tracing():
+    tracing = torch.jit.is_tracing  # type: ignore[attr-defined,unused-ignore]
+    if torch.compiler.is_compiling() or tracing():  # type: ignore[no-untyped-call,unused-ignore]
         return TRACED
     plain = type(tensor) in (Tensor, torch.nn.Parameter)
     return EAGER if plain and torch._C._len_torch_dispatch_stack() == 0 else TRACED

@@ -12,26 +12,26 @@ from .._errors import InvalidArgument
 _narrow = (torch.float16, torch.bfloat16)
 
 
-def floats(name: str, value: Any, letters: Sequence[str],
+def floats(name: str, given: Any, letters: Sequence[str],
            shape: Optional[Tuple[int, ...]] = None) -> torch.Tensor:
     """An f32 tensor; f16 and bf16 are converted without loss."""
-    _check(name, value, letters, shape)
+    value = _checked(name, given, letters, shape)
     if value.dtype != torch.float32 and value.dtype not in _narrow:
         raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float32: use .float()")
     return value if value.dtype == torch.float32 else value.float()
 
 
-def doubles(name: str, value: Any, letters: Sequence[str],
+def doubles(name: str, given: Any, letters: Sequence[str],
             shape: Optional[Tuple[int, ...]] = None) -> torch.Tensor:
     """An f64 tensor, beside others of that type."""
-    _check(name, value, letters, shape)
+    value = _checked(name, given, letters, shape)
     if value.dtype != torch.float64:
         raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float64, as queries is")
     return value
 
 
-def _check(name: str, value: Any, letters: Sequence[str],
-           shape: Optional[Tuple[int, ...]]) -> None:
+def _checked(name: str, value: Any, letters: Sequence[str],
+             shape: Optional[Tuple[int, ...]]) -> torch.Tensor:
     if not isinstance(value, torch.Tensor):
         raise InvalidArgument(f"{name}: is {type(value).__name__}; it must be a tensor "
                               f"{_written(letters)}")
@@ -45,6 +45,7 @@ def _check(name: str, value: Any, letters: Sequence[str],
     if shape is not None and tuple(value.shape) != shape:
         raise InvalidArgument(f"{name}: has shape {tuple(value.shape)}; it must be "
                               f"{_written(letters)} = {shape}")
+    return value
 
 
 def _written(letters: Sequence[str]) -> str:

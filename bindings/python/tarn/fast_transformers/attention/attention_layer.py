@@ -2,7 +2,7 @@
 """The projections around an attention."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Optional, Tuple
 
 from torch import Tensor, nn
 
@@ -25,13 +25,23 @@ class AttentionLayer(nn.Module):
         self.n_heads = n_heads
         self.event_dispatcher = EventDispatcher.get(event_dispatcher)
 
+    def _heads(self, projection: nn.Module, x: Tensor) -> Tensor:
+        """(..., F) as (..., H, E)."""
+        y: Tensor = projection(x)
+        return y.view(*y.shape[:-1], self.n_heads, y.shape[-1] // self.n_heads)
+
+    def _projected(self, queries: Tensor, keys: Tensor,
+                   values: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        q = self._heads(self.query_projection, queries)
+        k = self._heads(self.key_projection, keys)
+        v = self._heads(self.value_projection, values)
+        self.event_dispatcher.dispatch(QKVEvent(self, q, k, v))
+        return q, k, v
+
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
         """queries (N, L, F), keys and values (N, S, F) give (N, L, F)."""
-        q, k, v = (projection(x).unflatten(-1, (self.n_heads, -1)) for projection, x in
-                   ((self.query_projection, queries), (self.key_projection, keys),
-                    (self.value_projection, values)))
-        self.event_dispatcher.dispatch(QKVEvent(self, q, k, v))
+        q, k, v = self._projected(queries, keys, values)
         y = self.inner_attention(q, k, v, attn_mask, query_lengths, key_lengths)
         found: Tensor = self.out_projection(y.flatten(-2))
         return found

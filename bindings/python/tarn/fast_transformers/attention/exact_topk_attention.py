@@ -23,13 +23,12 @@ class ExactTopKAttention(SoftmaxAttention):
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
-        scale = queries.shape[-1] ** -0.5 if self.softmax_temp is None else self.softmax_temp
         scores = torch.einsum("nlhe,nshe->nhls", queries, keys)
         hidden = _attend.additive(attn_mask, key_lengths)
         scores = scores if hidden is None else scores + hidden
         best, places = scores.topk(min(self.topk, keys.shape[1]), -1)
         top = torch.full_like(scores, float("-inf")).scatter(-1, places, best)
-        weights = torch.softmax(scale * top, -1)
+        weights = torch.softmax(self._scale(queries) * top, -1)
         weights = weights.masked_fill((top == float("-inf")).all(-1, keepdim=True), 0.0)
         weights = self.dropout(weights)
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))

@@ -2,7 +2,7 @@
 """Softmax attention (2)."""
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
@@ -10,12 +10,13 @@ from torch import Tensor, nn
 from ...torch import _exact
 from .. import _attend
 from ..attention_registry import (AttentionRegistry, EventDispatcherInstance, Float,
-                                  Optional as OptionalSpec)
+                                  Optional as OptionalSpec, Spec)
 from ..events import AttentionEvent, EventDispatcher
 
-SOFTMAX_PARAMETERS = [("softmax_temp", OptionalSpec(Float)),
-                      ("attention_dropout", OptionalSpec(Float, 0.1)),
-                      ("event_dispatcher", OptionalSpec(EventDispatcherInstance, ""))]
+SOFTMAX_PARAMETERS: List[Tuple[str, Spec]] = [
+    ("softmax_temp", OptionalSpec(Float)),
+    ("attention_dropout", OptionalSpec(Float, 0.1)),
+    ("event_dispatcher", OptionalSpec(EventDispatcherInstance, ""))]
 
 
 class SoftmaxAttention(nn.Module):
@@ -27,6 +28,10 @@ class SoftmaxAttention(nn.Module):
         self.softmax_temp = softmax_temp
         self.dropout = nn.Dropout(attention_dropout)
         self.event_dispatcher = EventDispatcher.get(event_dispatcher)
+
+    def _scale(self, queries: Tensor) -> float:
+        width: int = queries.shape[-1]
+        return width ** -0.5 if self.softmax_temp is None else self.softmax_temp
 
     def _drops(self) -> bool:
         return self.training and self.dropout.p > 0

@@ -14,8 +14,9 @@ from ..events import EventDispatcher
 from ..feature_maps import elu_feature_map
 
 
-class LinearAttention(nn.Module):
-    """feature_map: a factory, from query_dimensions to a map; None: elu_feature_map."""
+class FeatureMapAttention(nn.Module):
+    """What attentions with a feature map share. feature_map: a factory, from query_dimensions to a
+    map; None: elu_feature_map."""
 
     def __init__(self, query_dimensions: int, feature_map: Optional[Callable[[int], Any]] = None,
                  eps: float = 1e-6, event_dispatcher: Any = "") -> None:
@@ -24,6 +25,8 @@ class LinearAttention(nn.Module):
         self.eps = eps
         self.event_dispatcher = EventDispatcher.get(event_dispatcher)
 
+
+class LinearAttention(FeatureMapAttention):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
         """queries (N, L, H, E), keys (N, S, H, E) and values (N, S, H, D) give (N, L, H, D)."""

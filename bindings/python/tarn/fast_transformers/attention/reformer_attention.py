@@ -2,20 +2,18 @@
 """Softmax attention within hash buckets, as in Reformer."""
 from __future__ import annotations
 
-from typing import Any, Optional, cast
+from typing import Any, Optional
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ... import torch as tt
 from ..._errors import UnsupportedError
 from .. import _attend, _hashed
 from ..attention_registry import AttentionRegistry, Bool, Int, Optional as OptionalSpec
-from ..events import EventDispatcher
-from .full_attention import SOFTMAX_PARAMETERS
+from .full_attention import SOFTMAX_PARAMETERS, SoftmaxAttention
 
 
-class ReformerAttention(nn.Module):
+class ReformerAttention(SoftmaxAttention):
     """The keys are the queries, normalised. bits: half the number of buckets. masked: causal. Hashes
     are drawn anew for every call in training, from torch's generator, and stay the same in
     evaluation. Any length is allowed. Dropout of the weights is torch's."""
@@ -23,11 +21,8 @@ class ReformerAttention(nn.Module):
     def __init__(self, chunk_size: int = 32, bits: int = 8, rounds: int = 4, masked: bool = False,
                  softmax_temp: Optional[float] = None, attention_dropout: float = 0.1,
                  event_dispatcher: Any = "") -> None:
-        super().__init__()
+        super().__init__(softmax_temp, attention_dropout, event_dispatcher)
         self.chunk_size, self.bits, self.rounds, self.masked = chunk_size, bits, rounds, masked
-        self.softmax_temp = softmax_temp
-        self.dropout = nn.Dropout(attention_dropout)
-        self.event_dispatcher = EventDispatcher.get(event_dispatcher)
 
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
@@ -38,18 +33,16 @@ class ReformerAttention(nn.Module):
         if not simple:
             raise UnsupportedError("key_lengths: masks keys in the middle; only keys at the end can "
                                    "be masked")
-        root = queries.shape[-1] ** 0.5
-        temperature = 1 / root if self.softmax_temp is None else self.softmax_temp
-        if not _attend.on_tarn(queries, values) or (self.training and self.dropout.p > 0):
+        scale = self._scale(queries)
+        if not _attend.on_tarn(queries, values) or self._drops():
             return _hashed.attention(queries, values, lengths, rounds=self.rounds,
                                      planes=self.bits, chunk=self.chunk_size, causal=self.masked,
-                                     scale=temperature, dropout=self.dropout)
+                                     scale=scale, dropout=self.dropout)
         if self.softmax_temp is not None:  # the scale of queries changes neither hashes nor keys
-            queries = queries * (temperature * root)
+            queries = queries * (scale * queries.shape[-1] ** 0.5)
         seed = int(torch.randint(2**62, ()).item()) if self.training else 0
         kind = f"lsh:rounds={self.rounds},chunk={self.chunk_size},buckets={2 * self.bits}"
-        return cast(Tensor, tt.attention(queries, None, values, kind, self.masked, None, lengths,
-                                         seed=seed))
+        return _attend.attention(queries, None, values, kind, self.masked, None, lengths, seed)
 
 
 AttentionRegistry.register("reformer", ReformerAttention, [

@@ -17,6 +17,10 @@ class Registry:
         """class_object is created with the parameters, by name. Parameters of the same name are
         the same for all attentions: the first one counts."""
         self._classes[key] = class_object, [name for name, _ in parameter_tuples]
+        self.accept(parameter_tuples)
+
+    def accept(self, parameter_tuples: Sequence[Tuple[str, Spec]]) -> None:
+        """Parameters that builders take, whether or not an attention here reads them."""
         for name, spec in parameter_tuples:
             self._parameters.setdefault(name, spec)
 

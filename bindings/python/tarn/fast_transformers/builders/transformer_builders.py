@@ -3,11 +3,11 @@
 builder.attention_dropout = 0, or builder.attention.feature_map = Favor.factory()."""
 from __future__ import annotations
 
-from typing import Any, Dict, Type
+from typing import Any, Callable, Dict
 
 from torch import nn
 
-from .._layers import activation_of
+from .._layers import Activation, activation_of
 from ..attention import AttentionLayer
 from ..recurrent.attention import RecurrentAttentionLayer, RecurrentCrossAttentionLayer
 from ..recurrent.transformers import (RecurrentTransformerDecoder,
@@ -32,7 +32,16 @@ class BaseTransformerBuilder(BaseBuilder):
     """_attentions: the attributes that are attention builders, with their classes. For each there is
     a parameter NAME_type, the name of an attention."""
 
-    _attentions: Dict[str, Type[BaseAttentionBuilder]] = {}
+    n_layers: int
+    n_heads: int
+    feed_forward_dimensions: int
+    query_dimensions: int
+    value_dimensions: int
+    dropout: float
+    activation: Activation
+    final_normalization: bool
+    event_dispatcher: Any
+    _attentions: Dict[str, Callable[[], BaseAttentionBuilder]] = {}
     _layer_class: Any
     _transformer_class: Any
 

@@ -2,7 +2,7 @@
 """Filters choose the events that a handler gets. They combine with &, | and ~."""
 from __future__ import annotations
 
-from typing import Any, Callable, Type, Union
+from typing import Any, Callable, Type, Union, cast
 
 from torch.nn import Module
 
@@ -22,7 +22,7 @@ class EventFilter:
         if isinstance(other, type) and issubclass(other, Event):
             return event_class(other)
         if callable(other):
-            return CallableEventFilter(other)
+            return CallableEventFilter(cast(Condition, other))
         raise ValueError(f"event_filter is {type(other).__name__}; it must be a class of events, a "
                          "function of an event, or a filter")
 

@@ -3,6 +3,7 @@
 2020, and of any function of random projections."""
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, Optional
 
 import torch
@@ -28,6 +29,7 @@ class RandomFourierFeatures(FeatureMap):
     numbers. deterministic_eval: do not redraw in evaluation."""
 
     omega: Tensor
+    softmax_temp: float
 
     def __init__(self, query_dimensions: int, n_dims: Optional[int] = None,
                  softmax_temp: Optional[float] = None, orthogonal: bool = False, redraw: int = 1,
@@ -55,11 +57,11 @@ class RandomFourierFeatures(FeatureMap):
         self.omega = omega
 
     def _projected(self, x: Tensor) -> Tensor:
-        return (x * self.softmax_temp ** 0.5) @ self.omega
+        return (x * math.sqrt(self.softmax_temp)) @ self.omega
 
     def forward(self, x: Tensor) -> Tensor:
         u = self._projected(x)
-        return torch.cat([torch.cos(u), torch.sin(u)], -1) * (2 / self.n_dims) ** 0.5
+        return torch.cat([torch.cos(u), torch.sin(u)], -1) * math.sqrt(2 / self.n_dims)
 
 
 class SmoothedRandomFourierFeatures(RandomFourierFeatures):
@@ -96,7 +98,7 @@ class Favor(RandomFourierFeatures):
         offset = squares / 2
         if self.stabilize:
             offset = offset + squares.max(1, keepdim=True)[0]
-        return torch.cat([torch.exp(u - offset), torch.exp(-u - offset)], -1) * self.n_dims ** -0.5
+        return torch.cat([torch.exp(u - offset), torch.exp(-u - offset)], -1) / math.sqrt(self.n_dims)
 
 
 class GeneralizedRandomFeatures(RandomFourierFeatures):

@@ -14,11 +14,11 @@ class RecurrentCrossAttentionLayer(AttentionLayer):
     def forward(self, query: Tensor, keys: Tensor, values: Tensor,  # type: ignore[override]
                 key_lengths: Any, state: Any = None) -> Tuple[Tensor, Any]:
         """query (N, F), keys and values (N, S, F), which are read only if there is no state."""
-        q = self.query_projection(query).unflatten(-1, (self.n_heads, -1))
+        q = self._heads(self.query_projection, query)
         k = v = None
         if state is None:
-            k, v = (projection(x).unflatten(-1, (self.n_heads, -1)) for projection, x in
-                    ((self.key_projection, keys), (self.value_projection, values)))
+            k = self._heads(self.key_projection, keys)
+            v = self._heads(self.value_projection, values)
         self.event_dispatcher.dispatch(QKVEvent(self, q, k, v))  # type: ignore[arg-type]
         y, state = self.inner_attention(q, k, v, key_lengths, state=state)
         return self.out_projection(y.flatten(-2)), state

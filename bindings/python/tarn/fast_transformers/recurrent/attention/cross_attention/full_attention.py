@@ -18,8 +18,7 @@ class RecurrentCrossFullAttention(SoftmaxAttention):
                 state: Optional[List[Tensor]] = None) -> Tuple[Tensor, List[Tensor]]:
         """query (N, H, E), keys (N, S, H, E), values (N, S, H, D)."""
         keys, values = (keys, values) if state is None else state
-        scale = query.shape[-1] ** -0.5 if self.softmax_temp is None else self.softmax_temp
-        scores = scale * torch.einsum("nhe,nshe->nsh", query, keys)
+        scores = self._scale(query) * torch.einsum("nhe,nshe->nsh", query, keys)
         if not bool(key_lengths.all_ones):
             scores = scores + key_lengths.additive_matrix[:, :, None].to(scores.dtype)
         weights = self.dropout(torch.softmax(scores, 1))

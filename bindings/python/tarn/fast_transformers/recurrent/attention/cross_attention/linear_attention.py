@@ -2,26 +2,17 @@
 """Linear attention to a whole memory, summed once: (4) to (6)."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ....attention.linear_attention import LINEAR_PARAMETERS
+from ....attention.linear_attention import LINEAR_PARAMETERS, FeatureMapAttention
 from ....attention_registry import RecurrentCrossAttentionRegistry
-from ....events import EventDispatcher
-from ....feature_maps import elu_feature_map
 
 
-class RecurrentCrossLinearAttention(nn.Module):
+class RecurrentCrossLinearAttention(FeatureMapAttention):
     """The state is [S, Z], tensors (N, H, D, E) and (N, H, E)."""
-
-    def __init__(self, query_dimensions: int, feature_map: Optional[Callable[[int], Any]] = None,
-                 eps: float = 1e-6, event_dispatcher: Any = "") -> None:
-        super().__init__()
-        self.feature_map = (feature_map or elu_feature_map)(query_dimensions)
-        self.eps = eps
-        self.event_dispatcher = EventDispatcher.get(event_dispatcher)
 
     def forward(self, query: Tensor, keys: Tensor, values: Tensor, key_lengths: Any,
                 state: Optional[List[Tensor]] = None) -> Tuple[Tensor, List[Tensor]]:

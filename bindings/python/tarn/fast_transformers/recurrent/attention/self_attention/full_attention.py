@@ -25,8 +25,7 @@ class RecurrentFullAttention(SoftmaxAttention):
             if len(state[0]) != len(query):
                 raise ValueError(f"state is of {len(state[0])} sequences; query has {len(query)}")
             keys, values = torch.cat([state[0], keys], 2), torch.cat([state[1], values], 2)
-        scale = query.shape[-1] ** -0.5 if self.softmax_temp is None else self.softmax_temp
-        weights = torch.softmax(scale * torch.einsum("nhe,nhse->nhs", query, keys), -1)
+        weights = torch.softmax(self._scale(query) * torch.einsum("nhe,nhse->nhs", query, keys), -1)
         y = torch.einsum("nhs,nhsd->nhd", self.dropout(weights), values)
         return y.contiguous(), [keys, values]
 

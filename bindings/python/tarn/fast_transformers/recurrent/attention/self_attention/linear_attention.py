@@ -2,29 +2,20 @@
 """Linear attention as a recurrent network, (16) to (20)."""
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ....attention.linear_attention import LINEAR_PARAMETERS
+from ....attention.linear_attention import LINEAR_PARAMETERS, FeatureMapAttention
 from ....attention_registry import RecurrentAttentionRegistry
-from ....events import EventDispatcher
-from ....feature_maps import elu_feature_map
 from ..._utils import check_state
 
 
-class RecurrentLinearAttention(nn.Module):
+class RecurrentLinearAttention(FeatureMapAttention):
     """The state is [S, Z], tensors (N, H, E, D) and (N, H, E), which a step does not change: it
     returns new ones, and gradients flow through them. The feature map is drawn when a sequence
     begins."""
-
-    def __init__(self, query_dimensions: int, feature_map: Optional[Callable[[int], Any]] = None,
-                 eps: float = 1e-6, event_dispatcher: Any = "") -> None:
-        super().__init__()
-        self.feature_map = (feature_map or elu_feature_map)(query_dimensions)
-        self.eps = eps
-        self.event_dispatcher = EventDispatcher.get(event_dispatcher)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor,
                 state: Optional[List[Tensor]] = None,
