@@ -43,6 +43,7 @@ long_stages() {
     stage "serve: other clients, connections, leaks" serve_long
     stage "every I/O call fails" build/release-gcc/tests/test_io_errors all
     stage "every call of every command fails" every_fault release-gcc
+    stage "every call of the server fails" every_serve_fault release-gcc
     stage "every loss of power" every_power_loss release-gcc
     stage "1,000 x kill -9" python3 tests/kills.py build/release-gcc/tarn 1000
     stage "200 MPI processes killed" sh tests/cli_mpi.sh build/release-gcc/tarn 200
@@ -110,6 +111,11 @@ every_fault() { # PRESET
     built=build/$1
     python3 tests/faults.py "$built/tarn" "$built/tests/make_models" "$built/tests/make_tones" \
         "$built/tests/faults.so" --all
+}
+
+every_serve_fault() { # PRESET
+    python3 tests/serve_faults.py "build/$1/tarn" "build/$1/tests/make_models" \
+        "build/$1/tests/faults.so" --all
 }
 
 every_power_loss() { # PRESET

@@ -15,7 +15,7 @@
 #include "http_client.h"
 #include "stream_block.h"
 
-enum { GAPS = 1 << 22, PROBES = 20, CONTINUED = 300, DIRECT_STEPS = 24 };
+enum { GAPS = 1 << 22, PROBES = 20, CONTINUED = 300, DIRECT_STEPS = 24, BYTES_MOST = 1 << 24 };
 
 struct options {
     struct bench_options common;
@@ -57,7 +57,7 @@ struct load {
     double *gaps; /* of all rounds */
     size_t gap_count;
     double median_s, p99_s;
-    double *continued; /* seconds */
+    double *continued, *read; /* seconds to continue a state; to read a file of its size */
     size_t continued_count;
 };
 
@@ -194,9 +194,9 @@ static char *make_state(const struct load *l, const char *folder, size_t *size)
     snprintf(path, sizeof path, "%s/%.32s.state", folder, id + strlen("\"state\":{\"id\":\""));
     free(made);
     FILE *const file = fopen(path, "rb");
-    char *const bytes = allocate((size_t)1 << 24, 1, "a state");
+    char *const bytes = allocate((size_t)BYTES_MOST, 1, "a state");
 
-    if (!file || (*size = fread(bytes, 1, (size_t)1 << 24, file)) == 0)
+    if (!file || (*size = fread(bytes, 1, (size_t)BYTES_MOST, file)) == 0)
         fail("%s: %s", path, strerror(errno));
     fclose(file);
     unlink(path);
@@ -219,14 +219,31 @@ static void forget(const char *path)
     close(file);
 }
 
+/* Seconds that the disk takes. */
+static double read_state(const char *path)
+{
+    static char bytes[BYTES_MOST];
+
+    forget(path);
+    const double start = seconds_now();
+    const int file = open(path, O_RDONLY);
+
+    if (file < 0 || read(file, bytes, sizeof bytes) <= 0 || close(file) != 0)
+        fail("%s: %s", path, strerror(errno));
+    return seconds_now() - start;
+}
+
 static void continue_states(struct load *l, const char *folder, size_t states)
 {
     char path[TARN_PATH_SIZE], body[160];
 
     l->continued = allocate(CONTINUED, sizeof *l->continued, "times");
+    l->read = allocate(CONTINUED, sizeof *l->read, "times");
     for (; l->continued_count < CONTINUED; l->continued_count++) {
         const size_t i = (l->continued_count * 7919 + 1) % states;
 
+        state_path(path, folder, (i + states / 2) % states);
+        l->read[l->continued_count] = read_state(path);
         state_path(path, folder, i);
         forget(path);
         snprintf(body, sizeof body,
@@ -360,8 +377,13 @@ static void report(const struct bench_run *run, const void *one)
     bench_count(&r, "states", "states", v->states);
     bench_number(&r, "continue_ms", "continue ms",
                  1e3 * quantile(l->continued, l->continued_count, 0.5));
-    bench_number(&r, "continue_most_ms", "most ms",
+    bench_number(&r, "continue_p99_ms", "p99",
+                 1e3 * quantile(l->continued, l->continued_count, 0.99));
+    bench_number(&r, "continue_most_ms", "most",
                  1e3 * quantile(l->continued, l->continued_count, 1.0));
+    bench_number(&r, "read_ms", "read ms", 1e3 * quantile(l->read, l->continued_count, 0.5));
+    bench_number(&r, "read_p99_ms", "p99", 1e3 * quantile(l->read, l->continued_count, 0.99));
+    bench_number(&r, "read_most_ms", "most", 1e3 * quantile(l->read, l->continued_count, 1.0));
     bench_report(run, &r);
 }
 

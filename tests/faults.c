@@ -5,6 +5,9 @@
  * FAULT=CALL:AT:ERROR:LENGTH - of all calls CALL, counted from 0, LENGTH from AT on fail with
  * the error number ERROR; 0: half of the bytes are transferred.
  *
+ * FAULT_FILES=1 - only reads and writes of regular files count and fail, not those of sockets,
+ * pipes and events.
+ *
  * FAULT_COUNTS=FILE - becomes, per call of `enum call`, how often it was made, and then how
  * often one failed: 64-bit numbers.
  *
@@ -46,6 +49,7 @@ const char *const call_names[CALLS] = {"malloc", "write", "read",      "fsync", 
 static _Atomic int64_t unshared[CALLS + 1];
 static _Atomic int64_t *made = unshared; /* the last: failed */
 static int record = -1;
+static bool files_only;
 
 static struct fault fault = {.call = CALLS};
 
@@ -108,6 +112,7 @@ __attribute__((constructor)) static void start(void)
     replace_streams();
     share_counts();
     record = open_own("FAULT_RECORD", O_TRUNC | O_APPEND);
+    files_only = getenv("FAULT_FILES") != NULL;
     choose(getenv("FAULT"));
 }
 
@@ -124,10 +129,17 @@ static bool fails(enum call call)
     return yes;
 }
 
-/* Bytes to transfer in the place of `count`; -1: fails. */
-static ssize_t transfer(enum call call, size_t count)
+static bool is_file(int file)
 {
-    if (!fails(call))
+    struct stat about;
+
+    return fstat(file, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* Bytes to transfer in the place of `count`; -1: fails. */
+static ssize_t transfer(enum call call, int file, size_t count)
+{
+    if ((files_only && !is_file(file)) || !fails(call))
         return (ssize_t)count;
     return fault.error ? -1 : (ssize_t)(count + 1) / 2;
 }
@@ -202,7 +214,7 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes)
 /* What a program says about a failure is not to fail itself. */
 ssize_t write(int file, const void *data, size_t count)
 {
-    const ssize_t most = file == STDERR_FILENO ? (ssize_t)count : transfer(WRITE, count);
+    const ssize_t most = file == STDERR_FILENO ? (ssize_t)count : transfer(WRITE, file, count);
     const ssize_t put = most < 0 ? -1 : syscall(SYS_write, file, data, (size_t)most);
 
     if (put > 0)
@@ -212,14 +224,14 @@ ssize_t write(int file, const void *data, size_t count)
 
 ssize_t read(int file, void *data, size_t count)
 {
-    const ssize_t most = transfer(READ, count);
+    const ssize_t most = transfer(READ, file, count);
 
     return most < 0 ? -1 : syscall(SYS_read, file, data, (size_t)most);
 }
 
 ssize_t pread(int file, void *data, size_t count, off_t at)
 {
-    const ssize_t most = transfer(READ, count);
+    const ssize_t most = transfer(READ, file, count);
 
     return most < 0 ? -1 : syscall(SYS_pread64, file, data, (size_t)most, at);
 }

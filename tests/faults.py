@@ -342,4 +342,5 @@ def run_all(world, options):
     return failures > 0
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -250,7 +250,7 @@ void tn_api_completions(struct tn_request *request)
     if (tn_body_parse(&body, &json, request->body.data, request->body.used) &&
         tn_completion_read(&asked, &body, request->server->desc.max_tokens)) {
         if (asked.state.id && !request->deferred)
-            tn_request_defer(request, request->server->workers);
+            tn_request_defer(request, TN_READERS);
         else
             submit(request, &json, &asked, &refusal);
     }

@@ -146,7 +146,7 @@ void tn_choice_end(struct tn_choice *choice)
         return;
     }
     choice->saving.run = save;
-    tn_workers_submit(g->request->server->workers, &choice->saving);
+    tn_workers_submit(g->request->server->workers[TN_SAVERS], &choice->saving);
 }
 
 /* An event costs a core some 50 us, with all that system, client and browser do for it: all

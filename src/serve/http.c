@@ -310,12 +310,12 @@ static void run_job(struct tn_job *job)
     tn_request_release(request);
 }
 
-void tn_request_defer(struct tn_request *request, struct tn_workers *workers)
+void tn_request_defer(struct tn_request *request, enum tn_pool pool)
 {
     tn_request_hold(request);
     request->deferred = true;
     request->job.run = run_job;
-    tn_workers_submit(workers, &request->job);
+    tn_workers_submit(request->server->workers[pool], &request->job);
 }
 
 /* All clients wait for libmicrohttpd's thread: it parses short bodies only. */
@@ -324,11 +324,12 @@ static void handle(struct tn_request *request)
     const struct tn_route *const route = request->route;
 
     request->handled = true;
-    if (route->where == TN_AT_ONCE && request->body.used <= AT_ONCE_MOST)
-        route->handle(request);
+    if (route->pool < TN_POOLS)
+        tn_request_defer(request, route->pool);
+    else if (request->body.used > AT_ONCE_MOST)
+        tn_request_defer(request, TN_READERS);
     else
-        tn_request_defer(request, route->where == TN_ON_SOUND ? request->server->sound_workers
-                                                              : request->server->workers);
+        route->handle(request);
 }
 
 /* The body is complete, or something has woken the connection. */

@@ -221,6 +221,7 @@ void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer)
     tn_json_writer_free(writer);
 }
 
+/* Without memory to say why, the stream is cut off: it must not seem whole. */
 void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal)
 {
     struct tn_text text = {0};
@@ -228,6 +229,9 @@ void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refu
     tn_text_put(&text, "data: ", 6);
     tn_refusal_write(refusal, &text);
     tn_text_put(&text, "\n\n", 2);
+    pthread_mutex_lock(&request->lock);
+    request->out.failed |= text.failed;
+    pthread_mutex_unlock(&request->lock);
     tn_stream_put(request, text.data, text.failed ? 0 : text.used);
     tn_text_free(&text);
 }

@@ -18,8 +18,8 @@ struct tn_request;
 struct tn_route {
     const char *method, *pattern; /* "*" stands for one part of a path */
     void (*handle)(struct tn_request *request);
-    bool open;                                           /* needs no key */
-    enum { TN_AT_ONCE, TN_ON_FILES, TN_ON_SOUND } where; /* on a worker, if it takes time */
+    bool open;         /* needs no key */
+    enum tn_pool pool; /* TN_POOLS: at once */
 };
 
 enum { TN_REQUEST_TAIL = 96, TN_REQUEST_BACKLOG = 1 << 18, TN_HEADERS = 4 };
@@ -89,7 +89,7 @@ void tn_reply_header(struct tn_request *request, const char *name, const char *f
     __attribute__((format(printf, 3, 4)));
 
 /* Calls the handler again, on a worker. */
-void tn_request_defer(struct tn_request *request, struct tn_workers *workers);
+void tn_request_defer(struct tn_request *request, enum tn_pool pool);
 
 /* Server-sent events. Once they have begun a refusal is one of them. */
 void tn_stream_begin(struct tn_request *request);

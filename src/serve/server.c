@@ -17,8 +17,9 @@
 #include "serve/scheduler.h"
 
 enum {
-    FILE_WORKERS = 2,
-    SOUND_WORKERS = 2,
+    READERS = 2,
+    SAVERS = 4,
+    LISTENERS = 2,
     CONNECTION_MEMORY = 12 << 10, /* the head of a request must fit in it */
     CONNECTION_STEP = 2 << 10,
     IDLE_SECONDS = 60,
@@ -294,10 +295,13 @@ static tarn_status start(tarn_server *server, tarn_error *err)
     pthread_sigmask(SIG_BLOCK, &all, &before);
     if ((status = open_log(server, err)) == TARN_OK &&
         (status = tn_store_open(&server->store, &states, err)) == TARN_OK &&
-        (status = tn_workers_create(&server->sound_workers, SOUND_WORKERS, err)) == TARN_OK &&
+        (status = tn_workers_create(&server->workers[TN_LISTENERS], LISTENERS, err)) ==
+            TARN_OK &&
         (status = open_models(server, err)) == TARN_OK) {
         tn_time_slice(short_slice);
-        if ((status = tn_workers_create(&server->workers, FILE_WORKERS, err)) == TARN_OK)
+        if ((status = tn_workers_create(&server->workers[TN_READERS], READERS, err)) ==
+                TARN_OK &&
+            (status = tn_workers_create(&server->workers[TN_SAVERS], SAVERS, err)) == TARN_OK)
             status = start_http(server, err);
         tn_time_slice(0.0);
     }
@@ -377,14 +381,13 @@ void tarn_server_free(tarn_server *server)
     atomic_store(&server->draining, true);
     for (size_t i = 0; i < server->model_count; i++)
         tn_scheduler_stop(server->models[i].scheduler);
-    if (server->sound_workers)
-        tn_workers_stop(server->sound_workers);
-    if (server->workers)
-        tn_workers_stop(server->workers);
+    for (size_t i = TN_POOLS; i-- > 0;)
+        if (server->workers[i])
+            tn_workers_stop(server->workers[i]);
     if (server->daemon)
         MHD_stop_daemon(server->daemon);
-    tn_workers_free(server->sound_workers);
-    tn_workers_free(server->workers);
+    for (size_t i = 0; i < TN_POOLS; i++)
+        tn_workers_free(server->workers[i]);
     for (size_t i = 0; i < server->model_count; i++) {
         struct tn_served *const model = &server->models[i];
 

@@ -18,6 +18,9 @@
 
 enum tn_serves { TN_SERVES_TEXT, TN_SERVES_IMAGE, TN_SERVES_SPEECH };
 
+/* Who does what takes time. Reading does not wait for saving, which waits for the disk. */
+enum tn_pool { TN_READERS, TN_SAVERS, TN_LISTENERS, TN_POOLS };
+
 /* A model that is served. */
 struct tn_served {
     tarn_server *server;
@@ -49,9 +52,8 @@ struct tarn_server {
     size_t port;
     bool is_local; /* only this machine can connect */
     struct tn_store *store;
-    struct tn_workers *workers;       /* for files */
-    struct tn_workers *sound_workers; /* for recordings */
-    struct tn_live *live;             /* sounds that are under way */
+    struct tn_workers *workers[TN_POOLS];
+    struct tn_live *live; /* sounds that are under way */
     struct tn_page_file *pages;
     FILE *log;
     pthread_mutex_t log_lock;
