@@ -187,7 +187,7 @@ image 2 "--batch is '1,x'; it must be up to 16 whole numbers" --batch 1,x
 image 2 '--batch' --batch ''
 image 2 "--length is '1'; it must be at least 2" --length 1
 image 1 'none: No such file' --like none
-image 2 "--precision is 'f16'; it must be f32, bf16 or int8" --precision f16
+image 2 "--precision is 'f16'; it must be f32, bf16, int8 or bf16-inputs" --precision f16
 image 2 '--budget' --budget 0
 image 2 "image: preset: unknown name 'foo'; available: copy-paper" --preset foo
 image 2 'is not causal' --preset speech-paper
