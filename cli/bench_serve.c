@@ -15,7 +15,14 @@
 #include "http_client.h"
 #include "stream_block.h"
 
-enum { GAPS = 1 << 22, PROBES = 20, CONTINUED = 300, DIRECT_STEPS = 24, BYTES_MOST = 1 << 24 };
+enum {
+    GAPS = 1 << 22,
+    PROBES = 20,
+    CONTINUED = 300,
+    DIRECT_LEAST = 24,
+    DIRECT_MOST = 8192,
+    BYTES_MOST = 1 << 24
+};
 
 struct options {
     struct bench_options common;
@@ -80,21 +87,24 @@ static double quantile(double *values, size_t count, double fraction)
 /* ---- Direct ------------------------------------------------------------- */
 
 /* As tarn bench generate: steps of all streams in this process, without a server. */
-static double direct_rate(struct load *l, size_t users)
+static double direct_rate(struct load *l, const struct options *v)
 {
+    static double seconds[DIRECT_MOST];
     const size_t known = tarn_model_config(l->model)->symbols;
-    double seconds[DIRECT_STEPS];
+    const double end = seconds_now() + 0.1 * v->seconds;
+    size_t i = 0;
 
-    stream_block_restart(&l->direct);
-    for (size_t i = 0; i < DIRECT_STEPS; i++) {
-        for (size_t b = 0; b < users; b++)
+    for (; i < DIRECT_MOST && (i < DIRECT_LEAST || seconds_now() < end); i++) {
+        if (i % v->tokens == 0)
+            stream_block_restart(&l->direct);
+        for (size_t b = 0; b < v->users; b++)
             l->symbols[b] = (int32_t)((7 * i + 3 * b) % known);
         const double start = seconds_now();
 
         stream_block_step(&l->direct, l->symbols);
         seconds[i] = seconds_now() - start;
     }
-    return (double)users / quantile(seconds, DIRECT_STEPS, 0.5);
+    return (double)v->users / quantile(seconds, i, 0.5);
 }
 
 /* ---- Served ------------------------------------------------------------- */
@@ -339,7 +349,7 @@ static void measure(struct bench_run *run, void *one)
     const struct options *const v = run->values;
     struct load *const l = one;
 
-    l->alone[l->rounds] = direct_rate(l, v->users);
+    l->alone[l->rounds] = direct_rate(l, v);
     serve_round(l, v);
     l->rounds++;
     if (l->rounds == run->rounds && v->states > 0)
