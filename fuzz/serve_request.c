@@ -82,6 +82,15 @@ static void check_sampling(const tarn_sampling *sampling)
     need(sampling->top_p >= 0.0 && sampling->top_p <= 1.0);
 }
 
+static void check_prompts(const struct tn_completion *c)
+{
+    const struct tn_json_value *prompt = c->prompt;
+
+    need(c->prompts >= 1 && c->prompts * c->n <= TN_CHOICES_MOST);
+    for (size_t i = 0; prompt && i < c->prompts; i++, prompt = tn_json_next(prompt))
+        need(prompt->kind == TN_JSON_TEXT || prompt->kind == TN_JSON_ARRAY);
+}
+
 static void check_completion(const struct tn_completion *c)
 {
     struct tn_text state = {0};
@@ -90,6 +99,7 @@ static void check_completion(const struct tn_completion *c)
     need(c->stop_count <= TN_STOPS && c->logprobs <= TN_LOGPROBS);
     for (size_t i = 0; i < c->stop_count; i++)
         need(c->stops[i].length == strlen(c->stops[i].text) && c->stops[i].length > 0);
+    check_prompts(c);
     check_sampling(&c->sampling);
     if (c->state.data && tn_text_from_base64(&state, c->state.data, c->state.data_length) &&
         state.data)
