@@ -20,6 +20,7 @@
 #include "file/paths.h"
 
 enum { BUCKETS_LEAST = 1024, PATH_ROOM = 4096 };
+enum { READER_EXPIRES = 16 }; /* a reader does not wait for more; savers remove the rest */
 
 static const char ending[] = ".state";
 
@@ -123,25 +124,41 @@ static void link_out(struct tn_store *store, struct entry *entry)
     store->bytes -= entry->size;
 }
 
-/* Forgets it, and removes its file. */
-static void drop(struct tn_store *store, struct entry *entry)
+static bool is_old(const struct tn_store *store, const struct entry *entry)
+{
+    return store->desc.age > 0.0 && entry->created < now() - store->desc.age;
+}
+
+/* Takes out those that are too old, and the oldest if there are more than `most`, but not more
+ * than `at_once` of them. */
+static struct entry *expire(struct tn_store *store, size_t most, size_t at_once)
+{
+    struct entry *out = NULL;
+
+    for (; store->oldest && at_once > 0; at_once--) {
+        struct entry *const entry = store->oldest;
+
+        if (store->count <= most && !is_old(store, entry))
+            break;
+        link_out(store, entry);
+        entry->next = out;
+        out = entry;
+    }
+    return out;
+}
+
+/* Removes what was taken out, without the lock: disks take milliseconds for each file. */
+static void drop(const struct tn_store *store, struct entry *entry)
 {
     char path[PATH_ROOM];
 
-    link_out(store, entry);
-    if (!entry->bytes && store->folder && path_of(store, path, entry->id))
-        unlink(path);
-    free(entry->bytes);
-    free(entry);
-}
-
-/* Those that are too old, and the oldest if there are more than `most`. */
-static void expire(struct tn_store *store, size_t most)
-{
-    const double before = store->desc.age > 0.0 ? now() - store->desc.age : 0.0;
-
-    while (store->oldest && (store->count > most || store->oldest->created < before))
-        drop(store, store->oldest);
+    for (struct entry *next; entry; entry = next) {
+        next = entry->next;
+        if (!entry->bytes && store->folder && path_of(store, path, entry->id))
+            unlink(path);
+        free(entry->bytes);
+        free(entry);
+    }
 }
 
 /* ---- Opening ------------------------------------------------------------ */
@@ -343,9 +360,12 @@ tarn_status tn_store_put(struct tn_store *store, char id[TN_STATE_ID], const voi
     }
     memcpy(id, entry->id, TN_STATE_ID);
     pthread_mutex_lock(&store->lock);
-    expire(store, store->desc.most > 0 ? store->desc.most - 1 : 0);
+    struct entry *const expired =
+        expire(store, store->desc.most > 0 ? store->desc.most - 1 : 0, SIZE_MAX);
+
     link_in(store, entry);
     pthread_mutex_unlock(&store->lock);
+    drop(store, expired);
     return TARN_OK;
 }
 
@@ -374,9 +394,11 @@ tarn_status tn_store_get(struct tn_store *store, const char *id, struct tn_bytes
     if (!tn_is_id(id))
         return refuse_unknown(err);
     pthread_mutex_lock(&store->lock);
-    expire(store, SIZE_MAX);
-    const struct entry *const entry = find(store, id);
+    struct entry *const expired = expire(store, SIZE_MAX, READER_EXPIRES);
+    const struct entry *entry = find(store, id);
 
+    if (entry && is_old(store, entry))
+        entry = NULL;
     if (!entry)
         status = refuse_unknown(err);
     else if (entry->bytes)
@@ -391,6 +413,7 @@ tarn_status tn_store_get(struct tn_store *store, const char *id, struct tn_bytes
         if (status != TARN_OK && access(path, F_OK) != 0)
             status = refuse_unknown(err); /* removed in between */
     }
+    drop(store, expired);
     return status;
 }
 
@@ -403,11 +426,14 @@ tarn_status tn_store_remove(struct tn_store *store, const char *id, tarn_error *
     pthread_mutex_lock(&store->lock);
     struct entry *const entry = find(store, id);
 
-    if (entry)
-        drop(store, entry);
-    else
+    if (entry) {
+        link_out(store, entry);
+        entry->next = NULL;
+    } else {
         status = refuse_unknown(err);
+    }
     pthread_mutex_unlock(&store->lock);
+    drop(store, entry);
     return status;
 }
 
