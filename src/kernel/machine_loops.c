@@ -84,7 +84,7 @@ tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, co
 
     if (!memory)
         return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes of arrays", bytes);
-    *nanoseconds = INFINITY;
+    *nanoseconds = (double)INFINITY;
     for (size_t place = 0; place < PLACES; place++)
         *nanoseconds = fmin(*nanoseconds, nanoseconds_at(memory + place * PLACE_BYTES, loop,
                                                          width, host.kernels));
