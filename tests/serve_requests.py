@@ -430,6 +430,9 @@ class Requests(Case):
             "model": "learned", "prompt": "a" * 41}), 400, "at most 40", "prompt")
         choice = self.server.complete(model="learned", prompt="a" * 30, max_tokens=99)["choices"][0]
         self.assertEqual(choice["finish_reason"], "length")
+        for length in range(40, 50):
+            name = "a" * length + "\u00e9" * 40
+            self.refused(self.server.post("/v1/completions", {name: 1}), 400, "unknown field")
 
     def test_wrong_bodies(self):
         for body in ("", "{", "[]", "7", "null", '{"model"', '{"a":1,"a":2}', "\xff\xfe",

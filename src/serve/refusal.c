@@ -37,7 +37,7 @@ bool tn_refuse(struct tn_refusal *refusal, unsigned status, const char *param,
     *refusal = (struct tn_refusal){.status = status};
     tarn_printable(refusal->text, sizeof refusal->text, text);
     if (param)
-        snprintf(refusal->param, sizeof refusal->param, "%s", param);
+        tarn_printable(refusal->param, sizeof refusal->param, param); /* cuts no character */
     return false;
 }
 
