@@ -190,3 +190,69 @@ def test_clustered_attentions_are_names_that_refuse():
         builder.attention_type = "clustered"
     with pytest.raises(NotImplementedError, match="ImprovedClusteredAttention is not in tarn"):
         ImprovedClusteredAttention(clusters=10)
+
+
+def with_masks():
+    """Each attention with a call that makes its masks from the sizes of its tensors, as models do."""
+    M, A = fast_transformers.masking, fast_transformers.attention
+    drop = dict(attention_dropout=0.0)
+    modules = [A.LinearAttention(4), A.CausalLinearAttention(4), A.FullAttention(**drop),
+               A.LocalAttention(3, **drop), A.ExactTopKAttention(3, **drop),
+               A.ReformerAttention(4, rounds=2, **drop).eval()]
+    for module in modules:
+        causal = isinstance(module, A.CausalLinearAttention)
+
+        def call(q, k, v, module=module, causal=causal):
+            N, L, S = len(q), q.shape[1], k.shape[1]
+            mask = M.TriangularCausalMask(L) if causal else M.FullMask(L, S)
+            return module(q, k, v, mask, M.FullMask(N, L), M.FullMask(N, S))
+        yield module, call
+
+
+def some(N=2, L=7, requires_grad=False):
+    return [torch.randn(N, L, 3, width, requires_grad=requires_grad) for width in (4, 4, 5)]
+
+
+def test_batches_and_sequences_may_be_empty():
+    for _, call in with_masks():
+        for sizes in (dict(N=0), dict(L=0)):
+            given = some(**sizes, requires_grad=True)
+            y = call(*given)
+            assert y.shape == given[2].shape
+            y.sum().backward()
+            assert given[0].grad.shape == given[0].shape
+    model = fast_transformers.builders.TransformerEncoderBuilder.from_kwargs(
+        n_heads=2, query_dimensions=4, value_dimensions=4).get()
+    assert model(torch.zeros(0, 5, 8)).shape == (0, 5, 8)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_traces_and_exports_of_models():
+    for _, call in with_masks():
+        given = some()
+        assert torch.equal(torch.jit.trace(call, tuple(some()))(*given), call(*given))
+    model = fast_transformers.builders.TransformerEncoderBuilder.from_kwargs(
+        n_layers=2, n_heads=2, query_dimensions=4, value_dimensions=4,
+        attention_type="linear").get().eval()
+    x = torch.randn(2, 5, 8)
+    traced = torch.jit.trace(model, torch.randn(2, 5, 8))
+    torch.testing.assert_close(traced(x), model(x))
+    if _operators.HAS_CUSTOM_OPERATORS:
+        program = torch.export.export(model, (torch.randn(2, 5, 8),))
+        torch.testing.assert_close(program.module()(x), model(x))
+
+
+def test_masks_of_a_wrong_size_are_refused_where_they_are_read():
+    M = fast_transformers.masking
+    q, k, v = some()
+    banded = M.FullMask(torch.ones(8, 8).tril(2).triu(-2).bool())
+    for module, _ in with_masks():
+        mask = M.TriangularCausalMask(7) if "Causal" in type(module).__name__ else M.FullMask(7)
+        with pytest.raises(ValueError, match=r"key_lengths: has shape \(3, 7\)"):
+            module(q, k, v, mask, M.FullMask(2, 7), M.FullMask(3, 7))
+        with pytest.raises((ValueError, NotImplementedError), match="mask"):
+            module(q, k, v, banded, M.FullMask(2, 7), M.FullMask(2, 7))
+        long = M.LengthMask(torch.tensor([3, 99]), max_len=7)  # all keys of the second
+        whole = M.LengthMask(torch.tensor([3, 7]), max_len=7)
+        args = q, k, v, mask, M.FullMask(2, 7)
+        torch.testing.assert_close(module(*args, long), module(*args, whole))

@@ -30,14 +30,23 @@ def on_tarn(*tensors: Tensor) -> bool:
     return all(x.device.type == "cpu" and x.dtype in _TYPES for x in tensors)
 
 
+def check_size(name: str, mask: Any, letters: str, *wanted: int) -> None:
+    """The last two dimensions of a mask, where its matrix is read."""
+    if tuple(mask.shape)[-2:] != wanted:
+        raise InvalidArgument(f"{name}: has shape {tuple(mask.shape)}; it must be {letters} = "
+                              f"{wanted}")
+
+
 def simple_lengths(mask: Any, keys: Tensor) -> "tuple[bool, Optional[Tensor]]":
     """Whether a key mask (N, S) keeps the first keys of each sequence, and how many; None: all."""
+    check_size("key_lengths", mask, "(N, S)", *keys.shape[:2])
     try:
-        return True, lengths_of("key_lengths", mask, keys.shape[0], keys.shape[1])
+        lengths = lengths_of("key_lengths", mask, keys.shape[0], keys.shape[1])
     except InvalidArgument:
-        if isinstance(mask, LengthMask) or mask.bool_matrix.shape != keys.shape[:2]:
+        if isinstance(mask, LengthMask):
             raise
         return False, None
+    return True, None if lengths is None else lengths.clamp(max=keys.shape[1])
 
 
 def linear(queries: Tensor, keys: Tensor, values: Tensor, feature_map: Any, causal: bool,
@@ -55,13 +64,15 @@ def linear(queries: Tensor, keys: Tensor, values: Tensor, feature_map: Any, caus
     return _exact.linear(q, k, values, causal, lengths, eps)
 
 
-def additive(mask: Any, key_lengths: Any) -> Optional[Tensor]:
+def additive(queries: Tensor, keys: Tensor, mask: Any, key_lengths: Any) -> Optional[Tensor]:
     """Both masks as a tensor that broadcasts to (N, H, L, S); None: every key is visible."""
     found: Optional[Tensor] = None
-    if mask is not None and not bool(mask.all_ones):
+    check_size("key_lengths", key_lengths, "(N, S)", *keys.shape[:2])
+    if not bool(mask.all_ones):
+        check_size("attn_mask", mask, "(L, S)", queries.shape[1], keys.shape[1])
         found = mask.additive_matrix
         found = found if found.dim() == 4 else found.view(-1, 1, *found.shape[-2:])
-    if key_lengths is not None and not bool(key_lengths.all_ones):
+    if not bool(key_lengths.all_ones):
         of_keys = key_lengths.additive_matrix[:, None, None]
         found = of_keys if found is None else found + of_keys
     return found
@@ -72,12 +83,12 @@ def softmax_on_tarn(queries: Tensor, keys: Tensor, values: Tensor, mask: Any, ke
     """(2) by tarn; None if the masks are others than it has."""
     if not on_tarn(queries, keys, values) or (scale is not None and scale <= 0):
         return None
+    simple, lengths = simple_lengths(key_lengths, keys)
     try:
         seen = seen_by(mask, queries.shape[1], keys.shape[1])
-        lengths = lengths_of("key_lengths", key_lengths, keys.shape[0], keys.shape[1])
     except InvalidArgument:
         return None
-    if not seen.full and queries.shape[1] != keys.shape[1]:
+    if not simple or not seen.full and queries.shape[1] != keys.shape[1]:
         return None
     kind = "softmax" if scale is None else f"softmax:scale={float(scale)!r}"
     return attention(queries, keys, values, kind, not seen.full, None, lengths)

@@ -61,7 +61,7 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     tensors = list(given.values())
     if return_state or state is not None:
         state = _state_for(state, tensors, options)
-    keep = wants_grad(*tensors, state)
+    keep = wants_grad(*tensors, state) or _operators.is_tracing()
     run = operators.attention
     if not keep and operators is not _operators.TRACED and _operators.is_plain():
         run = _operators.attention_forward

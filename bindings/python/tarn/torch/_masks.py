@@ -63,6 +63,12 @@ class BaseMask:
         return matrix.dim() == 2 and matrix.equal(torch.ones_like(matrix).tril())
 
 
+def _size(name: str, value: Any) -> int:
+    """A number of positions; while torch.jit.trace looks on, sizes are tensors."""
+    is_size = isinstance(value, torch.Tensor) and value.dim() == 0
+    return count(name, int(value) if is_size else value)
+
+
 class FullMask(BaseMask):
     """FullMask(tensor): a bool tensor, True for visible keys. FullMask(N) and FullMask(N, M): N
     queries attend to all M keys; M is N by default."""
@@ -70,7 +76,7 @@ class FullMask(BaseMask):
     def __init__(self, mask: Union[None, int, torch.Tensor] = None, N: Optional[int] = None,
                  M: Optional[int] = None, device: Any = "cpu") -> None:
         self._mask: Optional[torch.Tensor] = None
-        if isinstance(mask, torch.Tensor):
+        if isinstance(mask, torch.Tensor) and mask.dim() > 0:
             if mask.dtype != torch.bool:
                 raise InvalidArgument(f"mask is {mask.dtype}; it must be torch.bool, True for "
                                       "visible keys")
@@ -79,11 +85,11 @@ class FullMask(BaseMask):
         if mask is not None:  # FullMask(N) and FullMask(N, M)
             if M is not None:
                 raise InvalidArgument("mask and M are both given; give a tensor, or N and M")
-            mask, N, M = None, count("mask", mask, 1), N
+            mask, N, M = None, _size("mask", mask), N
         if N is None:
             raise InvalidArgument("mask and N are both None; give a bool tensor, or a number of "
                                   "positions")
-        self._shape = (count("N", N, 1), count("M", N if M is None else M, 1))
+        self._shape = (_size("N", N), _size("M", N if M is None else M))
         self._device = device
 
     @property
@@ -111,7 +117,9 @@ class LengthMask(BaseMask):
     def __init__(self, lengths: Union[torch.Tensor, Sequence[int]], max_len: Optional[int] = None,
                  device: Any = None) -> None:
         self._lengths = torch.as_tensor(lengths, device=device).clone()
-        self._max_len = int(self._lengths.max()) if max_len is None else max_len
+        if max_len is None:
+            max_len = int(self._lengths.max()) if self._lengths.numel() else 0
+        self._max_len = _size("max_len", max_len)
 
     @property
     def lengths(self) -> torch.Tensor:
@@ -131,6 +139,7 @@ class TriangularCausalMask(LengthMask):
     """Position i of N attends only to positions up to i."""
 
     def __init__(self, N: int, device: Any = "cpu") -> None:
+        N = _size("N", N)
         super().__init__(torch.arange(1, N + 1, device=device), N)
 
     @property

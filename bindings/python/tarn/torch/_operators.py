@@ -317,13 +317,26 @@ EAGER = autograd_functions()
 TRACED = custom_operators() if HAS_CUSTOM_OPERATORS else EAGER
 
 
+def is_tracing() -> bool:
+    """By torch.jit.trace, which compares its graph with another that it makes without gradients."""
+    asked = torch.jit.is_tracing  # type: ignore[attr-defined,unused-ignore]
+    return bool(asked())  # type: ignore[no-untyped-call,unused-ignore]
+
+
+# The innermost transform of torch.func that is under way, or None.
+_transforms: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None),
+                                         "peek_interpreter_stack", lambda: None)
+
+
 def operators(tensor: Tensor) -> Operators:
     """Autograd functions for plain tensors, because a call of them takes half the time; operators
     where something looks on: a compiler, an export, a trace, a mode, a kind of tensor."""
     if TRACED is EAGER or forward_ad._current_level >= 0:  # which only a function refuses
         return EAGER
-    tracing = torch.jit.is_tracing  # type: ignore[attr-defined,unused-ignore]
-    if torch.compiler.is_compiling() or tracing():  # type: ignore[no-untyped-call,unused-ignore]
+    if torch.compiler.is_compiling() or is_tracing():
         return TRACED
+    if _transforms() is not None:
+        raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) is not supported; use "
+                               "torch.autograd, or float64 tensors")
     plain = type(tensor) in (Tensor, torch.nn.Parameter)
     return EAGER if plain and torch._C._len_torch_dispatch_stack() == 0 else TRACED

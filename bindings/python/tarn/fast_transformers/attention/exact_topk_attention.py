@@ -24,7 +24,7 @@ class ExactTopKAttention(SoftmaxAttention):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
         scores = torch.einsum("nlhe,nshe->nhls", queries, keys)
-        hidden = _attend.additive(attn_mask, key_lengths)
+        hidden = _attend.additive(queries, keys, attn_mask, key_lengths)
         scores = scores if hidden is None else scores + hidden
         best, places = scores.topk(min(self.topk, keys.shape[1]), -1)
         top = torch.full_like(scores, float("-inf")).scatter(-1, places, best)

@@ -50,7 +50,7 @@ class FullAttention(SoftmaxAttention):
             if found is not None:
                 return found
         weights = self.dropout(_exact.softmax_weights(
-            queries, keys, self.softmax_temp, _attend.additive(attn_mask, key_lengths)))
+            queries, keys, self.softmax_temp, _attend.additive(queries, keys, attn_mask, key_lengths)))
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))
         return torch.einsum("nhls,nshd->nlhd", weights, values).contiguous()
 

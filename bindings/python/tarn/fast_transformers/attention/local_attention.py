@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from .. import _attend
 from ..attention_registry import AttentionRegistry, Int
 from ..events import AttentionEvent
 from ..local_product.local_product_cpu import (diagonal, local_weighted_average, products,
@@ -26,21 +27,23 @@ class LocalAttention(SoftmaxAttention):
     def forward(self, queries: Tensor, keys: Tensor, values: Tensor, attn_mask: Any,
                 query_lengths: Any, key_lengths: Any) -> Tensor:
         q, k, v = (x.transpose(1, 2) for x in (queries, keys, values))
-        seen = self._seen(queries, attn_mask, key_lengths).unsqueeze(1)
+        seen = self._seen(queries, keys, attn_mask, key_lengths).unsqueeze(1)
         scores = self._scale(queries) * products(q, k, self.local_context)
         weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
         weights = self.dropout(weights.masked_fill(~seen.any(-1, keepdim=True), 0.0))
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))
         return local_weighted_average(weights, v).transpose(1, 2).contiguous()
 
-    def _seen(self, queries: Tensor, attn_mask: Any, key_lengths: Any) -> Tensor:
+    def _seen(self, queries: Tensor, keys: Tensor, attn_mask: Any, key_lengths: Any) -> Tensor:
         """(N, L, W)"""
         W = self.local_context
+        _attend.check_size("key_lengths", key_lengths, "(N, S)", *keys.shape[:2])
         seen = seen_keys(key_lengths.bool_matrix.to(queries.device), queries.shape[1], W)
         if bool(attn_mask.all_ones):
             return seen
         if bool(attn_mask.lower_triangular):
             return seen & (torch.arange(W, device=queries.device) <= W // 2)
+        _attend.check_size("attn_mask", attn_mask, "(L, S)", queries.shape[1], keys.shape[1])
         return seen & diagonal(attn_mask.bool_matrix.to(queries.device), W)
 
 

@@ -13,8 +13,9 @@ from torch.nn import functional as F
 def windows(x: Tensor, queries: int, local_context: int) -> Tensor:
     """Rows (..., S, E) as (..., L, E, W), zeros where there is no row; a view of a padded copy."""
     before = local_context // 2
-    after = queries + local_context - 1 - before - x.shape[-2]  # below 0: rows that nobody sees
-    return F.pad(x, (0, 0, before, after)).unfold(-2, local_context, 1)
+    some = max(queries, 1)  # a window is not larger than what it moves over
+    after = some + local_context - 1 - before - x.shape[-2]  # below 0: rows that nobody sees
+    return F.pad(x, (0, 0, before, after)).unfold(-2, local_context, 1)[..., :queries, :, :]
 
 
 def seen_keys(matrix: Tensor, queries: int, local_context: int) -> Tensor:
