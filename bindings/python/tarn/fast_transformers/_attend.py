@@ -31,8 +31,8 @@ def on_tarn(*tensors: Tensor) -> bool:
 
 
 def check_size(name: str, mask: Any, letters: str, *wanted: int) -> None:
-    """The last two dimensions of a mask, where its matrix is read."""
-    if tuple(mask.shape)[-2:] != wanted:
+    """The last two dimensions of a mask, where its matrix is read; None: no mask."""
+    if mask is not None and tuple(mask.shape)[-2:] != wanted:
         raise InvalidArgument(f"{name}: has shape {tuple(mask.shape)}; it must be {letters} = "
                               f"{wanted}")
 
@@ -68,11 +68,11 @@ def additive(queries: Tensor, keys: Tensor, mask: Any, key_lengths: Any) -> Opti
     """Both masks as a tensor that broadcasts to (N, H, L, S); None: every key is visible."""
     found: Optional[Tensor] = None
     check_size("key_lengths", key_lengths, "(N, S)", *keys.shape[:2])
-    if not bool(mask.all_ones):
+    if mask is not None and not bool(mask.all_ones):
         check_size("attn_mask", mask, "(L, S)", queries.shape[1], keys.shape[1])
         found = mask.additive_matrix
         found = found if found.dim() == 4 else found.view(-1, 1, *found.shape[-2:])
-    if not bool(key_lengths.all_ones):
+    if key_lengths is not None and not bool(key_lengths.all_ones):
         of_keys = key_lengths.additive_matrix[:, None, None]
         found = of_keys if found is None else found + of_keys
     return found

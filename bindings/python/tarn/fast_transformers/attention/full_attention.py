@@ -49,8 +49,8 @@ class FullAttention(SoftmaxAttention):
                                             self.softmax_temp)
             if found is not None:
                 return found
-        weights = self.dropout(_exact.softmax_weights(
-            queries, keys, self.softmax_temp, _attend.additive(queries, keys, attn_mask, key_lengths)))
+        hidden = _attend.additive(queries, keys, attn_mask, key_lengths)
+        weights = self.dropout(_exact.softmax_weights(queries, keys, self.softmax_temp, hidden))
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))
         return torch.einsum("nhls,nshd->nlhd", weights, values).contiguous()
 
