@@ -15,7 +15,7 @@ from ._library import call, lib
 def _address(comm: Any) -> int:
     """Of its MPI_Comm."""
     try:
-        from mpi4py import MPI
+        from mpi4py import MPI  # type: ignore[import-not-found,unused-ignore]
     except ImportError as error:
         raise InvalidArgument(f"comm needs mpi4py, which cannot be imported: {error}") from error
     if not isinstance(comm, MPI.Comm):
@@ -51,7 +51,7 @@ def threads_for(raw: Optional[s.tarn_comm], threads: int) -> int:
     """Processes that share processors share them evenly."""
     if raw is None or threads > 0:
         return threads
-    return max(1, len(os.sched_getaffinity(0)) // raw.sharing)
+    return max(1, len(os.sched_getaffinity(0)) // int(raw.sharing))
 
 
 def is_first(raw: Optional[s.tarn_comm]) -> bool:
