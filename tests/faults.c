@@ -8,6 +8,8 @@
  * FAULT_FILES=1 - only reads and writes of regular files count and fail, not those of sockets,
  * pipes and events.
  *
+ * FAULT_UNDER=PATH - only calls about files whose names begin with PATH, and none for memory.
+ *
  * FAULT_COUNTS=FILE - becomes, per call of `enum call`, how often it was made, and then how
  * often one failed: 64-bit numbers.
  *
@@ -52,6 +54,8 @@ static int record = -1;
 static bool files_only;
 
 static struct fault fault = {.call = CALLS};
+static const char *under;   /* NULL: all files */
+static bool is_under[4096]; /* by descriptor */
 
 void fault_set(struct fault next)
 {
@@ -114,6 +118,7 @@ __attribute__((constructor)) static void start(void)
     record = open_own("FAULT_RECORD", O_TRUNC | O_APPEND);
     files_only = getenv("FAULT_FILES") != NULL;
     choose(getenv("FAULT"));
+    under = getenv("FAULT_UNDER");
 }
 
 static bool fails(enum call call)
@@ -136,10 +141,30 @@ static bool is_file(int file)
     return fstat(file, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+static bool counts_path(const char *path)
+{
+    return !under || strncmp(path, under, strlen(under)) == 0;
+}
+
+static bool counts_file(int file)
+{
+    return !under || ((size_t)file < sizeof is_under && is_under[file]);
+}
+
+static bool path_fails(enum call call, const char *path)
+{
+    return counts_path(path) && fails(call);
+}
+
+static bool file_fails(enum call call, int file)
+{
+    return counts_file(file) && fails(call);
+}
+
 /* Bytes to transfer in the place of `count`; -1: fails. */
 static ssize_t transfer(enum call call, int file, size_t count)
 {
-    if ((files_only && !is_file(file)) || !fails(call))
+    if ((files_only && !is_file(file)) || !file_fails(call, file))
         return (ssize_t)count;
     return fault.error ? -1 : (ssize_t)(count + 1) / 2;
 }
@@ -172,7 +197,7 @@ __attribute__((format(printf, 3, 4))) static void note(const void *data, size_t 
 
 static bool no_memory(void)
 {
-    if (!fails(MALLOC))
+    if (under || !fails(MALLOC))
         return false;
     errno = ENOMEM;
     return true;
@@ -238,7 +263,7 @@ ssize_t pread(int file, void *data, size_t count, off_t at)
 
 int fsync(int file)
 {
-    const int status = fails(FSYNC) ? -1 : (int)syscall(SYS_fsync, file);
+    const int status = file_fails(FSYNC, file) ? -1 : (int)syscall(SYS_fsync, file);
 
     if (status == 0)
         note(NULL, 0, "fsync %d\n", file);
@@ -247,8 +272,9 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
-    const int status =
-        fails(RENAME) ? -1 : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
+    const int status = path_fails(RENAME, from)
+                           ? -1
+                           : (int)syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
 
     if (status == 0)
         note(NULL, 0, "rename %s\t%s\n", from, to);
@@ -257,8 +283,11 @@ int rename(const char *from, const char *to)
 
 static int open_any(const char *path, int flags, unsigned mode)
 {
-    const int file = fails(OPEN) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    const int file =
+        path_fails(OPEN, path) ? -1 : (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 
+    if (file >= 0 && (size_t)file < sizeof is_under)
+        is_under[file] = under && counts_path(path);
     if (file >= 0)
         note(NULL, 0, "open %d %d %d %s\n", file, (flags & O_TRUNC) != 0,
              (flags & O_APPEND) != 0, path);
@@ -278,9 +307,11 @@ int open(const char *path, int flags, ...)
 
 int close(int file)
 {
-    const bool failed = fails(CLOSE);
+    const bool failed = file_fails(CLOSE, file);
     const int number = errno, status = (int)syscall(SYS_close, file);
 
+    if ((size_t)file < sizeof is_under)
+        is_under[file] = false;
     note(NULL, 0, "close %d\n", file);
     if (failed)
         errno = number;
@@ -289,7 +320,8 @@ int close(int file)
 
 int ftruncate(int file, off_t size)
 {
-    const int status = fails(FTRUNCATE) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+    const int status =
+        file_fails(FTRUNCATE, file) ? -1 : (int)syscall(SYS_ftruncate, file, size);
 
     if (status == 0)
         note(NULL, 0, "ftruncate %d %jd\n", file, (intmax_t)size);
@@ -298,7 +330,8 @@ int ftruncate(int file, off_t size)
 
 int unlink(const char *path)
 {
-    const int status = fails(UNLINK) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+    const int status =
+        path_fails(UNLINK, path) ? -1 : (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
 
     if (status == 0)
         note(NULL, 0, "unlink %s\n", path);
@@ -312,7 +345,8 @@ int remove(const char *path)
 
 int mkdir(const char *path, mode_t mode)
 {
-    const int status = fails(MKDIR) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+    const int status =
+        path_fails(MKDIR, path) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 
     if (status == 0)
         note(NULL, 0, "mkdir %s\n", path);
@@ -383,7 +417,7 @@ DIR *opendir(const char *path)
 
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "opendir");
-    return fails(OPEN) ? NULL : next(path);
+    return path_fails(OPEN, path) ? NULL : next(path);
 }
 
 /* Is neither interrupted nor short. */
@@ -393,7 +427,8 @@ struct dirent *readdir(DIR *folder)
 
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "readdir");
-    return fault.error != 0 && fault.error != EINTR && fails(READ) ? NULL : next(folder);
+    return !under && fault.error != 0 && fault.error != EINTR && fails(READ) ? NULL
+                                                                             : next(folder);
 }
 
 struct dirent64 *readdir64(DIR *folder)

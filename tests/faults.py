@@ -28,6 +28,7 @@ ONCE, REST = 1, 1 << 40
 SHORT = 0
 MOST_SHOWN = 40
 PER_CASE = 10  # runs of a sample
+PER_CASE_OF_MPI = 3
 OLD = b"what was there before\n"
 
 # Error numbers and how many calls in a row fail.
@@ -47,15 +48,16 @@ FAULTS = {
 
 class Case:
     """A command. {in} and {out} are folders; `old` are files that are there before it runs. A
-    library that it needs, if any, may end the process where it finds no memory itself."""
+    library that it needs, if any, may end the process where it finds no memory itself. With a
+    rank: two processes of MPI, in which calls of that one about files in {out} fail."""
 
-    def __init__(self, name, command, old=(), resume=False, library=None):
+    def __init__(self, name, command, old=(), resume=False, library=None, calls=CALLS, rank=None):
         self.name, self.command, self.old, self.resume = name, command.split(), old, resume
-        self.library = library
+        self.library, self.calls, self.rank = library, calls, rank
 
 
-COPY = ("train copy --preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 9 --batch 2 --steps 4 --save-every 2"
-        " --eval-every 2 --eval-batches 1 --threads 1 --schedule plateau:factor=0.5,patience=1,threshold=0.5")
+COPY = ("train copy --preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 9 --batch 2 --micro-batches 2 --steps 4"
+        " --save-every 2 --eval-every 2 --eval-batches 1 --threads 1 --schedule plateau:factor=0.5,patience=1,threshold=0.5")
 TIMES = r"positions/s +[\d.]+|[\d.]+ images/s|[\d.]+ tokens/s|\"(seconds|steps_per_s|images_per_s|[a-z_]*per_s)\": ?[\d.e+-]+|[\d.]+ s\b"
 CASES = [
     Case("inspect", "inspect {in}/models/linear.safetensors"),
@@ -91,11 +93,24 @@ CASES = [
     Case("plot", "plot {in}/models/run -o {out}/a.svg", ["a.csv", "a.svg"]),
     Case("train", COPY + " --out {out}/run", resume=True),
     Case("train-text", COPY.replace("copy", "text --data {in}/text") + " --carry --out {out}/run", resume=True),
-    Case("onednn-train", COPY + " --out {out}/run", resume=True, library="oneDNN"),
-    Case("onednn-recompute", "generate {in}/models/linear.safetensors -n 5 --threads 1 --method recompute",
-         library="oneDNN"),
+    Case("onednn-train", COPY.replace("--steps 4", "--steps 2") + " --out {out}/run", resume=True, library="oneDNN",
+         calls=["malloc"]),
+    Case("onednn-recompute", "generate {in}/models/linear.safetensors -n 2 --threads 1 --method recompute",
+         library="oneDNN", calls=["malloc"]),
     Case("resume", "train copy --steps 6 --threads 1 --resume --out {out}/run", ["run"], resume=True),
+    Case("mpi-train", COPY.replace("--steps 4", "--steps 2") + " --out {out}/run", resume=True, rank=0),
+    Case("mpi-resume", "train copy --steps 6 --threads 1 --resume --out {out}/run", ["run"], resume=True, rank=0),
+    Case("mpi-resume-rank-1", "train copy --steps 6 --threads 1 --resume --out {out}/run", ["run"], resume=True, rank=1),
 ]
+
+# As root, on any number of processors, and without waits for networks and processes that end.
+OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "OMPI_MCA_hwloc_base_binding_policy": "none", "OMPI_MCA_mpi_yield_when_idle": "1",
+            "OMPI_MCA_odls_base_sigkill_timeout": "0", "OMPI_MCA_pml": "ob1"}
+RANK = """#!/bin/sh
+[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = "$FAULT_RANK" ] || exec "$@"
+LD_PRELOAD=$FAULT_LIBRARY exec "$@"
+"""
 
 
 def png(pixel):
@@ -124,6 +139,9 @@ class World:
         self.local = threading.local()
         (self.input / "models").mkdir(parents=True)
         (self.input / "images").mkdir()
+        self.rank_script = folder / "rank"
+        self.rank_script.write_text(RANK)
+        self.rank_script.chmod(0o755)
         vectors = pathlib.Path(__file__).parent / "vectors"
         for name in ("image_old.pth", "image.pth"):
             shutil.copy(vectors / name, self.input)
@@ -144,20 +162,30 @@ class World:
         if code != 0:
             sys.exit(f"faults.py: tarn {command}: {err}")
 
-    def run(self, command, out, fault, onednn=False):
+    def run(self, command, out, fault, onednn=False, rank=None):
         """Exit code, standard output and error, and how often each call was made and one failed."""
         counts = self.folder / f"counts-{threading.get_ident()}"
-        environment = {"LD_PRELOAD": str(self.library), "FAULT_COUNTS": str(counts), "PATH": "/nowhere",
-                       "OMP_NUM_THREADS": "1", "HOME": "/nowhere", "LC_ALL": "C"}
+        environment = {"FAULT_COUNTS": str(counts), "PATH": "/nowhere", "OMP_NUM_THREADS": "1", "HOME": "/nowhere",
+                       "LC_ALL": "C"}
+        words = [self.tarn, *command]
         if not onednn:
             environment["TARN_CPU"] = "portable"  # whose products are made here
         if fault:
             environment["FAULT"] = fault
-        words = [word.replace("{in}", str(self.input)).replace("{out}", str(out)) for word in command]
-        done = subprocess.run([self.tarn, *words], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
-                              timeout=120)
+        if rank is None:
+            environment["LD_PRELOAD"] = str(self.library)
+        else:
+            words = ["mpirun", "-n", "2", str(self.rank_script), *words]
+            environment.update(OPEN_MPI, PATH=os.environ["PATH"], LD_LIBRARY_PATH=os.path.dirname(self.tarn), FAULT_LIBRARY=str(self.library), FAULT_UNDER=str(out),
+                               FAULT_RANK=str(rank))
+        words = [word.replace("{in}", str(self.input)).replace("{out}", str(out)) for word in words]
+        done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)
         made = struct.unpack(f"{len(CALLS) + 1}q", counts.read_bytes())
         return done.returncode, done.stdout, done.stderr.decode(errors="replace"), made
+
+    def has_mpi(self):
+        """The program was built with it, and mpirun is there."""
+        return shutil.which("mpirun") and (pathlib.Path(self.tarn).parent / "libtarn-mpi.so").exists()
 
     def fresh(self, case):
         """An empty folder of this thread with the files that were there before."""
@@ -205,7 +233,8 @@ class Checker:
             sys.exit(f"faults.py: {case.name}: two runs differ")
 
     def run(self, out, fault, command=None):
-        return self.world.run(command or self.case.command, out, fault, self.case.library == "oneDNN")
+        rank = self.case.rank if not command else None  # one process continues what two began
+        return self.world.run(command or self.case.command, out, fault, self.case.library == "oneDNN", rank)
 
     def printed(self, data, out):
         """Standard output without what changes from run to run."""
@@ -316,16 +345,20 @@ def run_all(world, options):
         for case in CASES:
             if options.case and case.name not in options.case:
                 continue
+            if case.rank is not None and not world.has_mpi():
+                print(f"{case.name:20} skipped: there is no MPI", flush=True)
+                continue
             checker = Checker(world, case)
             jobs = []
             for call, kinds in FAULTS.items():
-                if options.call and call not in options.call:
+                if (options.call and call not in options.call) or call not in case.calls:
                     continue
                 for number, length in kinds:
                     for at in places(checker.made[CALLS.index(call)], max(options.sample, 1) * (2 if call == "malloc" else 1), options.all):
                         jobs.append((call, at, number, length))
             if not options.all and options.sample == 0:
-                jobs = random.Random(case.name).sample(jobs, min(PER_CASE, len(jobs)))
+                most = PER_CASE if case.rank is None else PER_CASE_OF_MPI
+                jobs = random.Random(case.name).sample(jobs, min(most, len(jobs)))
             results = list(pool.map(lambda job: checker.check(*job), jobs))
             hits = sum(hit for hit, _, _ in results)
             failed = sum(failed for _, failed, _ in results)

@@ -44,7 +44,7 @@ round() { # NAME SECONDS
     name=$1
     log=build/fuzz/records/$name.log
     mkdir -p "build/corpus/$name"
-    set -- "build/corpus/$name" -max_total_time="$2" -timeout=10 -rss_limit_mb=3000 -print_final_stats=1 \
+    set -- "build/corpus/$name" -max_total_time="$2" -timeout=60 -rss_limit_mb=3000 -print_final_stats=1 \
         -artifact_prefix="build/findings/$name-" -close_fd_mask=1 -max_len=32768
     [ -d "fuzz/corpus/$name" ] && set -- "$@" "fuzz/corpus/$name"
     [ -f "fuzz/$name.dict" ] && set -- "$@" -dict="fuzz/$name.dict"
