@@ -33,7 +33,9 @@ long_stages() {
     stage "sanitizer-memory: tests" tests sanitizer-memory
     stage "sanitizer-thread: build" build sanitizer-thread
     stage "sanitizer-thread: tests" tests sanitizer-thread
-    stage "static analysis" tools/analyze.sh
+    for analyzer in cppcheck gcc clang; do
+        stage "static analysis by $analyzer" tools/analyze.py "$analyzer"
+    done
     stage "fuzz: build" build fuzz
     for fuzzer in fuzz/*.c; do
         [ -e "$fuzzer" ] || continue

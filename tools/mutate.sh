@@ -555,6 +555,16 @@ mutations() {
         's/attempt < 2/attempt < 1/' test_no_memory
     mutate "streams: states that are not finite" src/generate/stream_file.c \
         's/if (!is_finite(e, head->position, packed))/if (false)/' test_stream_file
+    mutate "streams: another position than the metadata says" src/generate/stream_file.c \
+        's/if (position != origin->position)/if (false)/' test_stream_file
+    mutate "streams: fewer next symbols than the metadata says" src/generate/stream_file.c \
+        's/if (origin->next \&\& !next)/if (false)/' test_stream_file
+    mutate "training: a best that is not in its file" src/train/training.c \
+        's/^    if (status == TARN_OK) {$/    if (status != TARN_ENUMBER) {/' test_io_errors
+    mutate "training: a validation that failed is not due" src/train/training.c \
+        's/^    tarn_validation now = .*$/& t->state.due = TN_DUE_NONE;/' test_io_errors
+    mutate "training: no checkpoint before the first update" src/train/training_files.c \
+        's/t->desc->resume ? TARN_OK : collect_and_write(t, write_checkpoint, err);/TARN_OK;/' test_io_errors
     mutate "evaluation: a loss that is not finite" src/train/evaluate.c \
         's/!isfinite(validation->loss)/false/' test_train_refusals
     mutate "recognizer: outputs that are not finite" src/generate/recognizer.c \
