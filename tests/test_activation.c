@@ -121,7 +121,7 @@ static void gelu_is_accurate_over_its_whole_range(void **state)
     }
     for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
         kernels->gelu(y, x, GRID);
-        kernels->gelu_slope(dx, ones, x, GRID);
+        kernels->gelu_backward(dx, ones, x, GRID);
         check_gelu(kernels, x, y, dx);
     }
     free(x);
@@ -143,12 +143,12 @@ static void extremes_are_as_expected(void **state)
         assert_true(fabsf(y[2] - 5e-31f) < 1e-36f && fabsf(y[3] + 5e-31f) < 1e-36f);
         assert_true(y[4] == 1e30f && y[5] == 0.0f && y[6] == 3e38f && y[7] == 0.0f);
         assert_true(isnan(y[8]));
-        kernels->gelu_slope(y, (const float[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, x, 9);
+        kernels->gelu_backward(y, (const float[]){1, 1, 1, 1, 1, 1, 1, 1, 1}, x, 9);
         assert_true(fabsf(y[0] - 0.5f) < 1e-6f && fabsf(y[3] - 0.5f) < 1e-6f);
         assert_true(y[4] == 1.0f && y[5] == 0.0f && isnan(y[8]));
         kernels->relu(y, x, 9);
         assert_true(y[4] == 1e30f && y[5] == 0.0f && isnan(y[8]));
-        kernels->relu_slope(y, x, y, 9);
+        kernels->relu_backward(y, x, y, 9);
         assert_true(y[0] == 0.0f && y[4] == 1e30f && y[5] == 0.0f);
     }
 }

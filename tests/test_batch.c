@@ -29,7 +29,7 @@ static void sizes_that_do_not_fit_are_seen_while_measuring(void **state)
         struct tn_arena arena = tn_arena_over(NULL);
         struct tn_batch batch;
 
-        tn_batch_take(&batch, sizes[i][0], sizes[i][1], &arena);
+        tn_batch_lay_out(&batch, sizes[i][0], sizes[i][1], &arena);
         assert_true(tn_arena_bytes(&arena) == SIZE_MAX);
     }
 }

@@ -46,11 +46,11 @@ static void pupil_open(struct pupil *p, const char *attention)
     check_ok(
         tn_task_create(&p->task, "copy", &(struct tn_task_desc){.length = N, .seed = 1}, &err),
         &err);
-    tn_batch_take(&p->batch, B, N, &measure);
+    tn_batch_lay_out(&p->batch, B, N, &measure);
     p->memory = take(1, tn_arena_bytes(&measure));
     struct tn_arena arena = tn_arena_over(p->memory);
 
-    tn_batch_take(&p->batch, B, N, &arena);
+    tn_batch_lay_out(&p->batch, B, N, &arena);
 }
 
 static void pupil_close(struct pupil *p)

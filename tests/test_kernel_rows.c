@@ -225,10 +225,10 @@ static void check_elu1_slope(struct rows *r)
 
     for (size_t i = 0; i < r->n; i++)
         phi[i] = fabsf(phi[i]);
-    r->kernels->elu1_slope(r->y.at, 0, r->z.at, 0, phi, 0, 1, r->n, false);
+    r->kernels->elu1_backward(r->y.at, 0, r->z.at, 0, phi, 0, 1, r->n, false);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == r->z.at[i] * fminf(phi[i], 1.0f));
-    r->kernels->elu1_slope(phi, 1, r->z.at, 1, phi, 1, r->n, 1, false);
+    r->kernels->elu1_backward(phi, 1, r->z.at, 1, phi, 1, r->n, 1, false);
     for (size_t i = 0; i < r->n; i++)
         assert_true(r->y.at[i] == phi[i]);
 }
@@ -238,12 +238,12 @@ static void check_softmax_slope(struct rows *r)
     const float lse = 0.4f, delta = -0.3f;
     double *const s = copy_of(&r->x);
 
-    r->kernels->softmax_slope(r->x.at, r->y.at, lse, delta, r->n);
+    r->kernels->softmax_backward(r->x.at, r->y.at, lse, delta, r->n);
     for (size_t i = 0; i < r->n; i++) {
         const double p = exp(s[i] - (double)lse);
 
-        check_near("softmax_slope", r->kernels, r->n, at(&r->x, i), p, p);
-        check_near("softmax_slope", r->kernels, r->n, at(&r->y, i),
+        check_near("softmax_backward", r->kernels, r->n, at(&r->x, i), p, p);
+        check_near("softmax_backward", r->kernels, r->n, at(&r->y, i),
                    p * (r->y_before[i] - (double)delta), p * (fabs(r->y_before[i]) + 1.0));
     }
     free(s);
@@ -273,7 +273,7 @@ static void elu1_walks_rows_of_any_stride(void **state)
         memset(y, 0, sizeof y);
         memset(dx, 0, sizeof dx);
         kernels->elu1(y + (ROWS - 1) * LD, -LD, x, LD, ROWS, WIDTH);
-        kernels->elu1_slope(dx, LD, x, LD, y + (ROWS - 1) * LD, -LD, ROWS, WIDTH, true);
+        kernels->elu1_backward(dx, LD, x, LD, y + (ROWS - 1) * LD, -LD, ROWS, WIDTH, true);
         for (size_t i = 0; i < ROWS * LD; i++) {
             const size_t turned = (ROWS - 1 - i / LD) * LD + i % LD;
             const double in = (double)x[i], want = in > 0.0 ? in + 1.0 : exp(in);
@@ -281,7 +281,7 @@ static void elu1_walks_rows_of_any_stride(void **state)
 
             check_near("elu1", kernels, WIDTH, (double)y[turned], inside ? want : 0.0,
                        inside ? want : 0.0);
-            check_near("elu1_slope", kernels, WIDTH, (double)dx[i],
+            check_near("elu1_backward", kernels, WIDTH, (double)dx[i],
                        inside ? in * fmin(want, 1.0) : 0.0, inside ? fabs(in) : 0.0);
         }
     }
@@ -366,7 +366,7 @@ static void softmax_slope_of_an_infinite_sum_is_zero(void **state)
     for (size_t k = 0; (kernels = kernels_at(k)) != NULL; k++) {
         float s[3] = {1.0f, -INFINITY, 300.0f}, dp[3] = {2.0f, 3.0f, 4.0f};
 
-        kernels->softmax_slope(s, dp, INFINITY, 1.0f, 3);
+        kernels->softmax_backward(s, dp, INFINITY, 1.0f, 3);
         for (size_t i = 0; i < 3; i++)
             assert_true(s[i] == 0.0f && dp[i] == 0.0f);
     }

@@ -21,10 +21,10 @@ static struct subject subject_open(const struct tn_kernels *kernels, size_t widt
     struct tn_arena arena = tn_arena_over(NULL);
     struct subject s;
 
-    tn_loop_arrays_take(kernels, width, &arena);
+    tn_loop_arrays_lay_out(kernels, width, &arena);
     s.memory = take(tn_arena_bytes(&arena), 1);
     arena = tn_arena_over(s.memory);
-    s.arrays = tn_loop_arrays_take(kernels, width, &arena);
+    s.arrays = tn_loop_arrays_lay_out(kernels, width, &arena);
     return s;
 }
 

@@ -24,7 +24,7 @@ static double elu1(double x)
     return x > 0.0 ? x + 1.0 : exp(x);
 }
 
-static double elu1_slope(double x)
+static double elu1_backward(double x)
 {
     return x > 0.0 ? 1.0 : exp(x);
 }
@@ -97,7 +97,7 @@ static void unmap(double *dx, const struct tensor *x, size_t b, size_t h, size_t
     for (size_t i = 0; i < x->n; i++)
         for (size_t c = 0; c < x->width; c++)
             dx[i * x->width + c] *=
-                i < there ? elu1_slope((double)tensor_row(x, b, i, h)[c]) : 0.0;
+                i < there ? elu1_backward((double)tensor_row(x, b, i, h)[c]) : 0.0;
 }
 
 static void check_algorithm_1(const struct attention_run *run, double tolerance)

@@ -81,7 +81,7 @@ static void every_row_is_complete(void **state)
         assert_true(row->set > 0 && row->open && row->fill);
         assert_true((row->symbol_count > 0) != (row->symbols != NULL));
         assert_true(row->frames || (row->encode && row->decode));
-        assert_true(!row->frames || (row->take && row->note && row->skipped));
+        assert_true(!row->frames || (row->lay_out && row->note && row->skipped));
     }
 }
 

@@ -320,7 +320,7 @@ mutations() {
         's/) % sizeof(vec) == 0;/) % sizeof(float) == 0;/' test_kernel_rows test_layouts
     mutate "exp: last coefficient" $body \
         's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
-    mutate "softmax_slope: no delta" $body_rows \
+    mutate "softmax_backward: no delta" $body_rows \
         's/p\[j\] \* (fetch(dp + j \* LANES, n) - delta)/p[j] * fetch(dp + j * LANES, n)/' $rows
     mutate "AVX-512: tails of one float more" src/kernel/kernel_avx512.c \
         's/(1u << (n)) - 1/(2u << (n)) - 1/' test_kernel_widths

@@ -9,7 +9,7 @@ struct tn_arena tn_arena_over(void *memory)
     return (struct tn_arena){.base = memory ? (char *)memory + skip : NULL};
 }
 
-void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size)
+void *tn_arena_alloc(struct tn_arena *arena, size_t count, size_t size)
 {
     const size_t limit = SIZE_MAX / 2 - TN_ALIGN;
     size_t bytes;
@@ -26,7 +26,7 @@ void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size)
 
 float *tn_arena_floats(struct tn_arena *arena, size_t count)
 {
-    return tn_arena_take(arena, count, sizeof(float));
+    return tn_arena_alloc(arena, count, sizeof(float));
 }
 
 size_t tn_arena_bytes(const struct tn_arena *arena)

@@ -77,7 +77,7 @@ struct tn_arena {
 struct tn_arena tn_arena_over(void *memory);
 
 /* 64-byte aligned, uninitialised; NULL while measuring. */
-void *tn_arena_take(struct tn_arena *arena, size_t count, size_t size);
+void *tn_arena_alloc(struct tn_arena *arena, size_t count, size_t size);
 float *tn_arena_floats(struct tn_arena *arena, size_t count);
 
 /* Bytes to ask for, with room to align the start; SIZE_MAX if they do not fit. */

@@ -24,7 +24,7 @@ static bool make_block(struct tn_texts *texts, size_t bytes)
     return true;
 }
 
-char *tn_texts_take(struct tn_texts *texts, size_t bytes)
+char *tn_texts_alloc(struct tn_texts *texts, size_t bytes)
 {
     struct tn_text_block *block = texts->last;
 
@@ -37,7 +37,7 @@ char *tn_texts_take(struct tn_texts *texts, size_t bytes)
 
 const char *tn_texts_copy(struct tn_texts *texts, const char *text, size_t length)
 {
-    char *const copy = tn_texts_take(texts, length + 1);
+    char *const copy = tn_texts_alloc(texts, length + 1);
 
     if (copy) {
         memcpy(copy, text, length);

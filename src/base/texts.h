@@ -11,7 +11,7 @@ struct tn_texts {
 };
 
 /* Bytes for a text; NULL if there is no memory. */
-char *tn_texts_take(struct tn_texts *texts, size_t bytes);
+char *tn_texts_alloc(struct tn_texts *texts, size_t bytes);
 
 /* A copy of `length` bytes and a zero byte; NULL if there is no memory. */
 const char *tn_texts_copy(struct tn_texts *texts, const char *text, size_t length);

@@ -99,9 +99,9 @@ void tn_tree_sum_lay_out(struct tn_tree_sum *sum, struct tn_arena *arena)
 
     if (size_of(sum) == 1)
         return;
-    sum->inbox = tn_arena_take(arena, room, element(sum));
+    sum->inbox = tn_arena_alloc(arena, room, element(sum));
     if (sum->bf16)
-        sum->outbox = tn_arena_take(arena, sum->count, sizeof *sum->outbox);
+        sum->outbox = tn_arena_alloc(arena, sum->count, sizeof *sum->outbox);
 }
 
 /* ---- Conversions -------------------------------------------------------- */

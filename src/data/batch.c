@@ -12,15 +12,15 @@ tarn_status tn_validation_check(double validation, const char *what, tarn_error 
                    validation, what);
 }
 
-void tn_batch_take(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena)
+void tn_batch_lay_out(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena)
 {
     size_t cells;
 
     if (!tn_size_product(&cells, (size_t[]){B, N}, 2))
         cells = SIZE_MAX; /* which the arena refuses */
     *batch = (struct tn_batch){.B = B, .N = N};
-    batch->inputs = tn_arena_take(arena, cells, sizeof *batch->inputs);
-    batch->targets = tn_arena_take(arena, cells, sizeof *batch->targets);
+    batch->inputs = tn_arena_alloc(arena, cells, sizeof *batch->inputs);
+    batch->targets = tn_arena_alloc(arena, cells, sizeof *batch->targets);
     batch->weights = tn_arena_floats(arena, cells);
 }
 

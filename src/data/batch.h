@@ -34,7 +34,7 @@ struct tn_batch {
 tarn_status tn_validation_check(double validation, const char *what, tarn_error *err);
 
 /* Lays one of symbols out, twice: see tn_arena. */
-void tn_batch_take(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena);
+void tn_batch_lay_out(struct tn_batch *batch, size_t B, size_t N, struct tn_arena *arena);
 
 /* Sequence b: zeros that count for nothing. */
 void tn_batch_clear(struct tn_batch *batch, size_t b);

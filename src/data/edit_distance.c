@@ -13,7 +13,7 @@ size_t tn_edit_scratch_size(size_t found)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    tn_arena_take(&arena, found < SIZE_MAX ? found + 1 : found, sizeof(struct tn_edits));
+    tn_arena_alloc(&arena, found < SIZE_MAX ? found + 1 : found, sizeof(struct tn_edits));
     return tn_arena_bytes(&arena);
 }
 
@@ -47,7 +47,7 @@ struct tn_edits tn_edit_distance(const int32_t *wanted, size_t wanted_count,
                                  const int32_t *found, size_t found_count, void *scratch)
 {
     struct tn_arena arena = tn_arena_over(scratch);
-    struct tn_edits *const row = tn_arena_take(&arena, found_count + 1, sizeof *row);
+    struct tn_edits *const row = tn_arena_alloc(&arena, found_count + 1, sizeof *row);
 
     for (size_t j = 0; j <= found_count; j++)
         row[j] = (struct tn_edits){.insertions = j};

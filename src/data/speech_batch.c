@@ -100,8 +100,8 @@ void tn_spec_mask_apply(const struct tn_spec_mask *mask, float *frames, size_t c
 /* Numbers of their own for orders and for utterances. */
 static const uint64_t order_seed = UINT64_C(0x6f72646572), draw_seed = UINT64_C(0x64726177);
 
-void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_set *set,
-                          size_t B, struct tn_arena *arena)
+void tn_speech_batch_lay_out(struct tn_speech_batch *batch, const struct tn_speech_set *set,
+                             size_t B, struct tn_arena *arena)
 {
     const size_t N = tn_max(1, tn_max(set->most_frames[0], set->most_frames[1]));
     const size_t labels = tn_max(set->most_labels[0], set->most_labels[1]);
@@ -114,13 +114,13 @@ void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_
         most = SIZE_MAX;
     *batch = (struct tn_speech_batch){.B = B};
     batch->features = tn_arena_floats(arena, cells);
-    batch->labels = tn_arena_take(arena, most, sizeof *batch->labels);
-    batch->lengths = tn_arena_take(arena, B, sizeof *batch->lengths);
-    batch->label_counts = tn_arena_take(arena, B, sizeof *batch->label_counts);
-    batch->utterances = tn_arena_take(arena, B, sizeof *batch->utterances);
-    batch->speed = tn_arena_take(arena, B, sizeof *batch->speed);
-    batch->problems = tn_arena_take(arena, B, sizeof *batch->problems);
-    batch->order = tn_arena_take(arena, count, sizeof *batch->order);
+    batch->labels = tn_arena_alloc(arena, most, sizeof *batch->labels);
+    batch->lengths = tn_arena_alloc(arena, B, sizeof *batch->lengths);
+    batch->label_counts = tn_arena_alloc(arena, B, sizeof *batch->label_counts);
+    batch->utterances = tn_arena_alloc(arena, B, sizeof *batch->utterances);
+    batch->speed = tn_arena_alloc(arena, B, sizeof *batch->speed);
+    batch->problems = tn_arena_alloc(arena, B, sizeof *batch->problems);
+    batch->order = tn_arena_alloc(arena, count, sizeof *batch->order);
 }
 
 /* ---- Which utterances --------------------------------------------------- */

@@ -53,7 +53,7 @@ const char *tn_speech_path(struct tn_speech_list *list, const char *folder, cons
                            size_t length)
 {
     const size_t before = length > 0 && *name == '/' ? 0 : strlen(folder) + 1;
-    char *const path = tn_texts_take(&list->texts, before + length + 1);
+    char *const path = tn_texts_alloc(&list->texts, before + length + 1);
 
     if (path) {
         snprintf(path, before + 1, "%s/", before > 0 ? folder : "");

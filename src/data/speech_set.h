@@ -156,8 +156,8 @@ struct tn_speech_batch {
 
 /* Lays it out, twice: see tn_arena. It serves batches of up to B of this set, of both
  * splits. */
-void tn_speech_batch_take(struct tn_speech_batch *batch, const struct tn_speech_set *set,
-                          size_t B, struct tn_arena *arena);
+void tn_speech_batch_lay_out(struct tn_speech_batch *batch, const struct tn_speech_set *set,
+                             size_t B, struct tn_arena *arena);
 
 /* Training goes over all utterances once an epoch, each batch of like lengths, in an order that
  * seed and epoch give. Validation goes from long to short; past its end there is nothing.

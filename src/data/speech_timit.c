@@ -89,7 +89,7 @@ static tarn_status find_beside(const char **found, struct tn_speech_list *list,
     *found = NULL;
     for (size_t i = 0; ends[i]; i++) {
         const size_t length = stem + strlen(ends[i]) + 1;
-        char *const other = tn_texts_take(&list->texts, length);
+        char *const other = tn_texts_alloc(&list->texts, length);
 
         if (!other)
             return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");

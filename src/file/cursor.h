@@ -18,7 +18,7 @@ static inline size_t tn_cursor_left(const struct tn_cursor *cursor)
     return cursor->size - cursor->at;
 }
 
-static inline const unsigned char *tn_cursor_take(struct tn_cursor *cursor, size_t bytes)
+static inline const unsigned char *tn_cursor_read(struct tn_cursor *cursor, size_t bytes)
 {
     const unsigned char *const from = cursor->data + cursor->at;
 
@@ -32,7 +32,7 @@ static inline const unsigned char *tn_cursor_take(struct tn_cursor *cursor, size
 /* A little-endian number of up to 8 bytes. */
 static inline uint64_t tn_cursor_number(struct tn_cursor *cursor, size_t bytes)
 {
-    const unsigned char *const from = tn_cursor_take(cursor, bytes);
+    const unsigned char *const from = tn_cursor_read(cursor, bytes);
     uint64_t number = 0;
 
     for (size_t i = bytes; from && i-- > 0;)

@@ -76,7 +76,7 @@ static tarn_status inflate_some(struct tn_gunzip *gunzip, unsigned char *out, si
     return TARN_OK;
 }
 
-tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err)
+tarn_status tn_gunzip_read(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err)
 {
     size_t made;
     const tarn_status status = inflate_some(gunzip, out, size, &made, err);

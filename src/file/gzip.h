@@ -3,7 +3,7 @@
  *
  *     struct tn_gunzip gunzip;
  *     if ((status = tn_gunzip_begin(&gunzip, data, size, false, path, err)) == TARN_OK &&
- *         (status = tn_gunzip_take(&gunzip, header, sizeof header, err)) == TARN_OK)
+ *         (status = tn_gunzip_read(&gunzip, header, sizeof header, err)) == TARN_OK)
  *         status = tn_gunzip_end(&gunzip, err);
  *     tn_gunzip_free(&gunzip);
  *
@@ -34,7 +34,7 @@ tarn_status tn_gunzip_begin(struct tn_gunzip *gunzip, const unsigned char *data,
                             bool raw, const char *path, tarn_error *err);
 
 /* The next `size` bytes, all of them. */
-tarn_status tn_gunzip_take(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err);
+tarn_status tn_gunzip_read(struct tn_gunzip *gunzip, void *out, size_t size, tarn_error *err);
 
 /* Refuses more data, within the stream or after it, and a wrong checksum. */
 tarn_status tn_gunzip_end(struct tn_gunzip *gunzip, tarn_error *err);

@@ -110,7 +110,7 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
 {
     unsigned char header[HEADER];
     size_t size;
-    tarn_status status = tn_gunzip_take(gunzip, header, HEADER, err);
+    tarn_status status = tn_gunzip_read(gunzip, header, HEADER, err);
 
     if (status != TARN_OK ||
         (status = read_header(images, &size, header, path, err)) != TARN_OK)
@@ -123,7 +123,7 @@ static tarn_status unpack(struct tn_images *images, struct tn_gunzip *gunzip, si
             "gzip of %zu bytes of images; expected at most %d: decompress the file first", size,
             UNPACKED_MOST);
     if ((status = tn_images_allocate(images, path, err)) != TARN_OK ||
-        (status = tn_gunzip_take(gunzip, images->pixels, size, err)) != TARN_OK)
+        (status = tn_gunzip_read(gunzip, images->pixels, size, err)) != TARN_OK)
         return status;
     return tn_gunzip_end(gunzip, err);
 }

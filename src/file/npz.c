@@ -113,10 +113,10 @@ static bool take_dict(struct text *t, struct tn_safetensor *tensor)
 static bool read_array(struct tn_safetensor *tensor, const struct tn_zip_entry *entry)
 {
     struct tn_cursor c = {.data = entry->data, .size = entry->bytes};
-    const unsigned char *const begin = tn_cursor_take(&c, sizeof magic - 1);
+    const unsigned char *const begin = tn_cursor_read(&c, sizeof magic - 1);
     const uint64_t version = tn_cursor_number(&c, 1), minor = tn_cursor_number(&c, 1);
     const size_t length = (size_t)tn_cursor_number(&c, version == 1 ? 2 : 4);
-    const char *const from = (const char *)tn_cursor_take(&c, length);
+    const char *const from = (const char *)tn_cursor_read(&c, length);
     size_t bytes;
 
     (void)minor;

@@ -124,7 +124,7 @@ static int find_mark(struct tn_machine *m)
 
 static const unsigned char *take(struct tn_machine *m, size_t bytes)
 {
-    const unsigned char *const from = tn_cursor_take(&m->in, bytes);
+    const unsigned char *const from = tn_cursor_read(&m->in, bytes);
 
     if (!from && m->status == TARN_OK)
         m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
@@ -140,7 +140,7 @@ static uint64_t take_number(struct tn_machine *m, size_t bytes)
     return tn_cursor_number(&m->in, bytes);
 }
 
-const char *tn_machine_take_line(struct tn_machine *m, size_t *length)
+const char *tn_machine_read_line(struct tn_machine *m, size_t *length)
 {
     const char *const from = (const char *)m->in.data + m->in.at;
     const char *const end = memchr(from, '\n', tn_min(tn_cursor_left(&m->in), 256));
@@ -149,7 +149,7 @@ const char *tn_machine_take_line(struct tn_machine *m, size_t *length)
     if (!end)
         tn_machine_refuse(m, "global name is not terminated");
     else
-        tn_cursor_take(&m->in, *length + 1);
+        tn_cursor_read(&m->in, *length + 1);
     return from;
 }
 

@@ -41,7 +41,7 @@ void tn_machine_push_empty(struct tn_machine *m, int kind);
 int tn_machine_pop(struct tn_machine *m);
 
 /* Up to a newline, which is read, too. */
-const char *tn_machine_take_line(struct tn_machine *m, size_t *length);
+const char *tn_machine_read_line(struct tn_machine *m, size_t *length);
 
 static inline const struct tn_pickle_node *tn_machine_node(const struct tn_machine *m, int node)
 {

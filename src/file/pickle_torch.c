@@ -29,8 +29,8 @@ enum { GLOBALS = sizeof globals / sizeof globals[0] };
 void tn_machine_global(struct tn_machine *m, int unused)
 {
     size_t module_length, name_length;
-    const char *const module = tn_machine_take_line(m, &module_length);
-    const char *const name = tn_machine_take_line(m, &name_length);
+    const char *const module = tn_machine_read_line(m, &module_length);
+    const char *const name = tn_machine_read_line(m, &name_length);
 
     (void)unused;
     for (int i = 0; i < GLOBALS; i++)

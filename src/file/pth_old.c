@@ -54,7 +54,7 @@ static tarn_status read_pickle(struct tn_pickle *pickle, struct reading *r)
     const tarn_status status =
         tn_pickle_read(pickle, r->in.data + r->in.at, tn_cursor_left(&r->in), r->path, r->err);
 
-    tn_cursor_take(&r->in, pickle->bytes);
+    tn_cursor_read(&r->in, pickle->bytes);
     return status;
 }
 
@@ -125,7 +125,7 @@ static tarn_status read_storage(struct reading *r, const struct tn_pickle_node *
     if (!name)
         return no_memory(r);
     r->storages.entries[r->storages.count++] = (struct tn_zip_entry){
-        name, tn_cursor_take(&r->in, (size_t)count * size), (size_t)count * size};
+        name, tn_cursor_read(&r->in, (size_t)count * size), (size_t)count * size};
     return TARN_OK;
 }
 

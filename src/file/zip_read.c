@@ -158,7 +158,7 @@ static bool read_extra_64(struct tn_cursor extra, struct entry *entry)
         const size_t bytes = (size_t)tn_cursor_number(&extra, 2);
         struct tn_cursor field = extra;
 
-        if (!tn_cursor_take(&extra, bytes))
+        if (!tn_cursor_read(&extra, bytes))
             return false;
         field.size = extra.at;
         for (size_t i = 0; i < 3 && kind == TN_ZIP_EXTRA_64; i++)
@@ -199,10 +199,10 @@ static tarn_status read_central(struct reading *r, struct tn_cursor *c)
     const uint64_t made_by = tn_cursor_number(c, 2);
     struct entry entry = {.name = NULL};
 
-    tn_cursor_take(c, 2); /* version */
+    tn_cursor_read(c, 2); /* version */
     entry.flags = tn_cursor_number(c, 2);
     entry.method = tn_cursor_number(c, 2);
-    tn_cursor_take(c, 4); /* time and date */
+    tn_cursor_read(c, 4); /* time and date */
     entry.crc = tn_cursor_number(c, 4);
     entry.packed = tn_cursor_number(c, 4);
     entry.bytes = tn_cursor_number(c, 4);
@@ -210,16 +210,16 @@ static tarn_status read_central(struct reading *r, struct tn_cursor *c)
     const size_t extra_bytes = (size_t)tn_cursor_number(c, 2);
     const size_t comment = (size_t)tn_cursor_number(c, 2);
 
-    tn_cursor_take(c, 4); /* disk and internal attributes */
+    tn_cursor_read(c, 4); /* disk and internal attributes */
     const uint64_t attributes = tn_cursor_number(c, 4);
 
     entry.place = tn_cursor_number(c, 4);
-    const char *const name = (const char *)tn_cursor_take(c, length);
+    const char *const name = (const char *)tn_cursor_read(c, length);
     struct tn_cursor extra = *c;
 
-    tn_cursor_take(c, extra_bytes);
+    tn_cursor_read(c, extra_bytes);
     extra.size = c->at;
-    tn_cursor_take(c, comment);
+    tn_cursor_read(c, comment);
     if (!is_central || c->past_end || !read_extra_64(extra, &entry))
         return refuse(r, "its directory is damaged");
     if (length > TN_ZIP_NAME)
@@ -263,12 +263,12 @@ static tarn_status find_data(const unsigned char **data, const struct entry *ent
         return refuse_entry(r, entry->name, "is encrypted");
     if (entry->place > r->directory || tn_cursor_number(&c, 4) != TN_ZIP_LOCAL)
         return refuse_entry(r, entry->name, "is not where the directory says");
-    tn_cursor_take(&c, 22);
+    tn_cursor_read(&c, 22);
     const size_t length = (size_t)tn_cursor_number(&c, 2);
     const size_t extra = (size_t)tn_cursor_number(&c, 2);
-    const unsigned char *const name = tn_cursor_take(&c, length);
+    const unsigned char *const name = tn_cursor_read(&c, length);
 
-    tn_cursor_take(&c, extra);
+    tn_cursor_read(&c, extra);
     if (c.past_end || entry->packed > tn_cursor_left(&c))
         return refuse_entry(r, entry->name, "extends past the end of the data");
     if (length != strlen(entry->name) || memcmp(name, entry->name, length) != 0)
@@ -285,7 +285,7 @@ static tarn_status unpack_deflated(unsigned char *out, const struct entry *entry
         tn_gunzip_begin(&gunzip, in, (size_t)entry->packed, true, r->path, NULL);
 
     if (status == TARN_OK)
-        status = tn_gunzip_take(&gunzip, out, (size_t)entry->bytes, NULL);
+        status = tn_gunzip_read(&gunzip, out, (size_t)entry->bytes, NULL);
     if (status == TARN_OK)
         status = tn_gunzip_end(&gunzip, NULL);
     tn_gunzip_free(&gunzip);

@@ -31,7 +31,7 @@ tarn_status tarn_stream_create(tarn_stream **stream, tarn_engine *e, tarn_error 
     const size_t bytes = tarn_stream_size(e);
 
     *stream = NULL;
-    tn_arena_take(&measure, TN_ALIGN + bytes, 1);
+    tn_arena_alloc(&measure, TN_ALIGN + bytes, 1);
     void *const memory = tn_allocate(&e->host.allocator, tn_arena_bytes(&measure));
 
     if (!memory)

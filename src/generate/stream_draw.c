@@ -34,9 +34,9 @@ static struct scratch scratch_take(const struct tn_head *head, const struct tn_r
                                    struct tn_arena *arena)
 {
     return (struct scratch){
-        .order = tn_arena_take(arena, head->symbols, sizeof(uint64_t)),
+        .order = tn_arena_alloc(arena, head->symbols, sizeof(uint64_t)),
         .logits = head->row->logits ? tn_arena_floats(arena, head->symbols) : NULL,
-        .work = tn_arena_take(arena, 1, tn_head_scratch_size(head, one, 1)),
+        .work = tn_arena_alloc(arena, 1, tn_head_scratch_size(head, one, 1)),
     };
 }
 
@@ -46,8 +46,8 @@ static struct tn_sampler *lay_out(const tarn_model *model, const struct tn_host 
 {
     const struct tn_head *const head = &model->arch.head;
     const struct tn_rows one = {host->kernels, 1, 1, head->outputs};
-    struct tn_sampler *const s = tn_arena_take(arena, 1, sizeof *s);
-    struct scratch *const scratch = tn_arena_take(arena, host->threads, sizeof *scratch);
+    struct tn_sampler *const s = tn_arena_alloc(arena, 1, sizeof *s);
+    struct scratch *const scratch = tn_arena_alloc(arena, host->threads, sizeof *scratch);
 
     for (size_t t = 0; t < host->threads; t++) {
         const struct scratch taken = scratch_take(head, &one, arena);

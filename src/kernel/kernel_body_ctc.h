@@ -176,7 +176,7 @@ static void ctc_backward(struct tn_ctc_states after, struct tn_ctc_states met, s
 }
 
 /* a b 2^-e, about a probability: below 2^-126 it counts as 0. */
-FORCE_INLINE vec ctc_share(struct tn_wide a, struct tn_wide b, ptrdiff_t i, int32_t e)
+FORCE_INLINE vec ctc_posterior(struct tn_wide a, struct tn_wide b, ptrdiff_t i, int32_t e)
 {
     const struct wide x = wide_load(a, i), y = wide_load(b, i);
     const ivec none = (x.m * y.m) == splat(0.0f);
@@ -185,17 +185,17 @@ FORCE_INLINE vec ctc_share(struct tn_wide a, struct tn_wide b, ptrdiff_t i, int3
     return x.m * y.m * wide_power(either(d > 100, (ivec){0} + 100, d));
 }
 
-static void ctc_shares(float *shares, float sums[2], struct tn_ctc_states before,
-                       struct tn_ctc_states after, int32_t e, size_t L)
+static void ctc_posteriors(float *posteriors, float sums[2], struct tn_ctc_states before,
+                           struct tn_ctc_states after, int32_t e, size_t L)
 {
     vec labels = splat(0.0f), blanks = splat(0.0f);
 
     for (size_t i = 0; i <= L; i += LANES) {
-        const vec share = ctc_share(before.labels, after.labels, (ptrdiff_t)i, e);
+        const vec posterior = ctc_posterior(before.labels, after.labels, (ptrdiff_t)i, e);
 
-        store(shares + i, share);
-        labels += share;
-        blanks += ctc_share(before.blanks, after.blanks, (ptrdiff_t)i, e);
+        store(posteriors + i, posterior);
+        labels += posterior;
+        blanks += ctc_posterior(before.blanks, after.blanks, (ptrdiff_t)i, e);
     }
     sums[0] = sum_lanes(blanks);
     sums[1] = sums[0] + sum_lanes(labels);

@@ -256,9 +256,9 @@ FORCE_INLINE void norm_sums_of(vec sums[2], vec *dgain, vec *dbias, const float 
 }
 
 /* dx = scale (g - mean of g - u mean of g u). */
-FORCE_INLINE void norm_slope_at(float *dx, bool add_dx, const float *dy, const float *x,
-                                struct tn_norm_stats stats, const float *gain,
-                                const float means[2], size_t n)
+FORCE_INLINE void norm_backward_at(float *dx, bool add_dx, const float *dy, const float *x,
+                                   struct tn_norm_stats stats, const float *gain,
+                                   const float means[2], size_t n)
 {
     const vec u = (fetch(x, n) - stats.mean) * stats.scale;
     const vec g = fetch(dy, n) * fetch(gain, n);
@@ -267,10 +267,10 @@ FORCE_INLINE void norm_slope_at(float *dx, bool add_dx, const float *dy, const f
     keep(dx, add_dx ? fetch(dx, n) + slope : slope, n);
 }
 
-FORCE_INLINE void norm_slope_rows(float *dx, bool add_dx, float *dgain, float *dbias,
-                                  const float *dy, const float *x,
-                                  const struct tn_norm_stats *stats, const float *gain,
-                                  size_t n, size_t whole, size_t rest)
+FORCE_INLINE void norm_backward_rows(float *dx, bool add_dx, float *dgain, float *dbias,
+                                     const float *dy, const float *x,
+                                     const struct tn_norm_stats *stats, const float *gain,
+                                     size_t n, size_t whole, size_t rest)
 {
     const size_t width = whole + rest;
     const float part = 1.0f / (float)width;
@@ -297,10 +297,10 @@ FORCE_INLINE void norm_slope_rows(float *dx, bool add_dx, float *dgain, float *d
         const float means[2] = {sum_lanes(sums[0]) * part, sum_lanes(sums[1]) * part};
 
         for (size_t i = 0; i < whole; i += LANES)
-            norm_slope_at(dx + i, add_dx, dy + i, x + i, of_row, gain + i, means, LANES);
+            norm_backward_at(dx + i, add_dx, dy + i, x + i, of_row, gain + i, means, LANES);
         if (rest)
-            norm_slope_at(dx + whole, add_dx, dy + whole, x + whole, of_row, gain + whole,
-                          means, rest);
+            norm_backward_at(dx + whole, add_dx, dy + whole, x + whole, of_row, gain + whole,
+                             means, rest);
     }
     if (rest) {
         keep(dgain + whole, rest_gain, rest);
@@ -308,12 +308,12 @@ FORCE_INLINE void norm_slope_rows(float *dx, bool add_dx, float *dgain, float *d
     }
 }
 
-static void norm_slope(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
-                       const float *x, const struct tn_norm_stats *stats, const float *gain,
-                       size_t n, size_t width)
+static void norm_backward(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
+                          const float *x, const struct tn_norm_stats *stats, const float *gain,
+                          size_t n, size_t width)
 {
-    BY_REST(width, norm_slope_rows(dx, add_dx, dgain, dbias, dy, x, stats, gain, n,
-                                   width - REST, REST));
+    BY_REST(width, norm_backward_rows(dx, add_dx, dgain, dbias, dy, x, stats, gain, n,
+                                      width - REST, REST));
 }
 
 /* ---- activations -------------------------------------------------------- */
@@ -334,21 +334,21 @@ static void relu(float *y, const float *x, size_t n)
         relu_at(y + i, x + i, n - i);
 }
 
-FORCE_INLINE void relu_slope_at(float *dx, const float *dy, const float *y, size_t n)
+FORCE_INLINE void relu_backward_at(float *dx, const float *dy, const float *y, size_t n)
 {
     const vec d = fetch(dy, n);
 
     keep(dx, choose(fetch(y, n) > splat(0.0f), d, splat(0.0f)), n);
 }
 
-static void relu_slope(float *dx, const float *dy, const float *y, size_t n)
+static void relu_backward(float *dx, const float *dy, const float *y, size_t n)
 {
     size_t i = 0;
 
     for (; i + LANES <= n; i += LANES)
-        relu_slope_at(dx + i, dy + i, y + i, LANES);
+        relu_backward_at(dx + i, dy + i, y + i, LANES);
     if (i < n)
-        relu_slope_at(dx + i, dy + i, y + i, n - i);
+        relu_backward_at(dx + i, dy + i, y + i, n - i);
 }
 
 /* Phi(x), and e = exp(-x^2 / 2) on the way. For z = |x|
@@ -414,8 +414,8 @@ static void gelu(float *y, const float *x, size_t n)
 }
 
 /* dx = dy (Phi(x) + x e / sqrt(2 pi)) */
-FORCE_INLINE void gelu_slope_some(float *dx, const float *dy, const float *x, size_t n,
-                                  int count)
+FORCE_INLINE void gelu_backward_some(float *dx, const float *dy, const float *x, size_t n,
+                                     int count)
 {
     vec v[FOUR], phi[FOUR], e[FOUR];
 
@@ -427,18 +427,18 @@ FORCE_INLINE void gelu_slope_some(float *dx, const float *dy, const float *x, si
              fetch(dy + j * LANES, n) * (phi[j] + v[j] * e[j] * splat(0.398942280f)), n);
 }
 
-static void gelu_slope(float *dx, const float *dy, const float *x, size_t n)
+static void gelu_backward(float *dx, const float *dy, const float *x, size_t n)
 {
     size_t i = 0;
 
     for (; i + PAIR * LANES <= n; i += PAIR * LANES)
-        gelu_slope_some(dx + i, dy + i, x + i, LANES, PAIR);
+        gelu_backward_some(dx + i, dy + i, x + i, LANES, PAIR);
     if (i + LANES <= n) {
-        gelu_slope_some(dx + i, dy + i, x + i, LANES, 1);
+        gelu_backward_some(dx + i, dy + i, x + i, LANES, 1);
         i += LANES;
     }
     if (i < n)
-        gelu_slope_some(dx + i, dy + i, x + i, n - i, 1);
+        gelu_backward_some(dx + i, dy + i, x + i, n - i, 1);
 }
 
 /* ---- dropout ------------------------------------------------------------ */

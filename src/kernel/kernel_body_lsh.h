@@ -126,8 +126,9 @@ FORCE_INLINE void lsh_weigh_some(const struct tn_lsh_scores *a, struct lsh_query
     }
 }
 
-FORCE_INLINE void lsh_slope_some(const struct tn_lsh_scores *a, struct lsh_query q, float lse,
-                                 float delta, float *s, float *ds, size_t at, int count)
+FORCE_INLINE void lsh_backward_some(const struct tn_lsh_scores *a, struct lsh_query q,
+                                    float lse, float delta, float *s, float *ds, size_t at,
+                                    int count)
 {
     vec e[FOUR], score[FOUR];
 
@@ -181,11 +182,12 @@ FORCE_INLINE void lsh_weigh_row(const struct tn_lsh_scores *a, struct lsh_query 
     a->total[q.position] += sum_lanes(sum);
 }
 
-FORCE_INLINE void lsh_slope_row(const struct tn_lsh_scores *a, struct lsh_query q, ptrdiff_t at)
+FORCE_INLINE void lsh_backward_row(const struct tn_lsh_scores *a, struct lsh_query q,
+                                   ptrdiff_t at)
 {
     const float lse = a->lse[q.position], delta = a->delta[q.position];
 
-    LSH_ROW(a->columns, lsh_slope_some(a, q, lse, delta, a->s + at, a->ds + at, AT, COUNT));
+    LSH_ROW(a->columns, lsh_backward_some(a, q, lse, delta, a->s + at, a->ds + at, AT, COUNT));
 }
 
 /* The rules are the same for all rows: a loop for each of them that is common. */
@@ -210,4 +212,4 @@ FORCE_INLINE void lsh_slope_row(const struct tn_lsh_scores *a, struct lsh_query 
 
 LSH_LOOP(lsh_score)
 LSH_LOOP(lsh_weigh)
-LSH_LOOP(lsh_slope)
+LSH_LOOP(lsh_backward)

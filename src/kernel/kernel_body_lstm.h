@@ -65,8 +65,8 @@ static void lstm(float *z, float *c, float *h, const float *more, const float *c
         lstm_at(z + k, c + k, h + k, more + k, c_before + k, H, H - k);
 }
 
-FORCE_INLINE void lstm_slope_at(float *dz, float *dc, const float *dh, const float *gates,
-                                const float *c, const float *c_before, size_t H, size_t n)
+FORCE_INLINE void lstm_backward_at(float *dz, float *dc, const float *dh, const float *gates,
+                                   const float *c, const float *c_before, size_t H, size_t n)
 {
     const vec one = splat(1.0f);
     const vec i = fetch(gates, n), f = fetch(gates + H, n);
@@ -81,13 +81,13 @@ FORCE_INLINE void lstm_slope_at(float *dz, float *dc, const float *dh, const flo
     keep(dc, dcell * f, n);
 }
 
-static void lstm_slope(float *dz, float *dc, const float *dh, const float *gates,
-                       const float *c, const float *c_before, size_t H)
+static void lstm_backward(float *dz, float *dc, const float *dh, const float *gates,
+                          const float *c, const float *c_before, size_t H)
 {
     size_t k = 0;
 
     for (; k + LANES <= H; k += LANES)
-        lstm_slope_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, LANES);
+        lstm_backward_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, LANES);
     if (k < H)
-        lstm_slope_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, H - k);
+        lstm_backward_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, H - k);
 }

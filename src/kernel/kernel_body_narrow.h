@@ -51,7 +51,7 @@ BY_WIDTH(norm, is_narrow(width),
          (float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
           const float *bias, float eps, size_t n, size_t width),
          (y, stats, x, gain, bias, eps, n, width))
-BY_WIDTH(norm_slope, is_narrow(width),
+BY_WIDTH(norm_backward, is_narrow(width),
          (float *dx, bool add_dx, float *dgain, float *dbias, const float *dy, const float *x,
           const struct tn_norm_stats *stats, const float *gain, size_t n, size_t width),
          (dx, add_dx, dgain, dbias, dy, x, stats, gain, n, width))
@@ -59,7 +59,7 @@ BY_WIDTH(logistics, is_narrow(to->n), (const struct tn_logistics *to), (to))
 BY_WIDTH(lstm, is_narrow(H),
          (float *z, float *c, float *h, const float *more, const float *c_before, size_t H),
          (z, c, h, more, c_before, H))
-BY_WIDTH(lstm_slope, is_narrow(H),
+BY_WIDTH(lstm_backward, is_narrow(H),
          (float *dz, float *dc, const float *dh, const float *gates, const float *c,
           const float *c_before, size_t H),
          (dz, dc, dh, gates, c, c_before, H))
@@ -76,7 +76,7 @@ BY_WIDTH(scale_rows, is_narrow(width),
          (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, struct tn_column by, size_t n,
           size_t width, bool streams),
          (y, ldy, x, ldx, by, n, width, streams))
-BY_WIDTH(elu1_slope, is_narrow(width),
+BY_WIDTH(elu1_backward, is_narrow(width),
          (float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy, const float *y,
           ptrdiff_t ldy, size_t n, size_t width, bool streams),
          (dx, lddx, dy, lddy, y, ldy, n, width, streams))
@@ -104,7 +104,7 @@ BY_WIDTH(ctc_backward, L <= CTC_NARROW,
          (struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
           const int32_t *skips, size_t L),
          (after, met, y, skips, L))
-BY_WIDTH(ctc_shares, L <= CTC_NARROW,
+BY_WIDTH(ctc_posteriors, L <= CTC_NARROW,
          (float *shares, float sums[2], struct tn_ctc_states before, struct tn_ctc_states after,
           int32_t e, size_t L),
          (shares, sums, before, after, e, L))

@@ -97,8 +97,8 @@ static float exp_sum(float *y, const float *x, float c, size_t n)
     return sum_lanes(sum);
 }
 
-FORCE_INLINE void softmax_slope_some(float *s, float *dp, float lse, float delta, size_t n,
-                                     int count)
+FORCE_INLINE void softmax_backward_some(float *s, float *dp, float lse, float delta, size_t n,
+                                        int count)
 {
     vec p[FOUR];
 
@@ -111,22 +111,22 @@ FORCE_INLINE void softmax_slope_some(float *s, float *dp, float lse, float delta
     }
 }
 
-static void softmax_slope(float *s, float *dp, float lse, float delta, size_t n)
+static void softmax_backward(float *s, float *dp, float lse, float delta, size_t n)
 {
     size_t i = 0;
 
     for (; i + FOUR * LANES <= n; i += FOUR * LANES)
-        softmax_slope_some(s + i, dp + i, lse, delta, LANES, FOUR);
+        softmax_backward_some(s + i, dp + i, lse, delta, LANES, FOUR);
     if (i + PAIR * LANES <= n) {
-        softmax_slope_some(s + i, dp + i, lse, delta, LANES, PAIR);
+        softmax_backward_some(s + i, dp + i, lse, delta, LANES, PAIR);
         i += PAIR * LANES;
     }
     if (i + LANES <= n) {
-        softmax_slope_some(s + i, dp + i, lse, delta, LANES, 1);
+        softmax_backward_some(s + i, dp + i, lse, delta, LANES, 1);
         i += LANES;
     }
     if (i < n)
-        softmax_slope_some(s + i, dp + i, lse, delta, n - i, 1);
+        softmax_backward_some(s + i, dp + i, lse, delta, n - i, 1);
 }
 
 /* ---- rows in numbers ---------------------------------------------------- */
@@ -253,9 +253,9 @@ static void elu1(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t 
         BY_REST(width, elu1_strip(y + column, ldy, x + column, ldx, n, REST, 1));
 }
 
-FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                                const float *y, ptrdiff_t ldy, size_t n, size_t whole,
-                                size_t rest, bool streams)
+FORCE_INLINE void elu1_backward_of(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
+                                   const float *y, ptrdiff_t ldy, size_t n, size_t whole,
+                                   size_t rest, bool streams)
 {
     const vec one = splat(1.0f);
 
@@ -270,13 +270,15 @@ FORCE_INLINE void elu1_slope_of(float *dx, ptrdiff_t lddx, const float *dy, ptrd
     }
 }
 
-static void elu1_slope(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                       const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams)
+static void elu1_backward(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
+                          const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams)
 {
     if (streams && can_stream(dx, lddx))
-        BY_REST(width, elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, true));
+        BY_REST(width,
+                elu1_backward_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, true));
     else
-        BY_REST(width, elu1_slope_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, false));
+        BY_REST(width,
+                elu1_backward_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, false));
 }
 
 static void settle(void)

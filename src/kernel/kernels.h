@@ -184,7 +184,7 @@ struct tn_kernels {
 
     /* With p = exp(s - lse):  s = p,  dp = p (dp - delta). The gradient of a softmax row.
      * */
-    void (*softmax_slope)(float *s, float *dp, float lse, float delta, size_t n);
+    void (*softmax_backward)(float *s, float *dp, float lse, float delta, size_t n);
 
     /* ---- n rows of any width, ld apart; numbers that go with rows lie in `struct tn_column`s
      * ---- */
@@ -203,8 +203,8 @@ struct tn_kernels {
      * (7) */
     void (*elu1)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
                  size_t width);
-    void (*elu1_slope)(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
-                       const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams);
+    void (*elu1_backward)(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
+                          const float *y, ptrdiff_t ldy, size_t n, size_t width, bool streams);
 
     /* After rows that streamed, before another thread may look at them. */
     void (*settle)(void);
@@ -236,15 +236,15 @@ struct tn_kernels {
      * added to dgain and dbias, and to dx if add_dx. */
     void (*norm)(float *y, struct tn_norm_stats *stats, const float *x, const float *gain,
                  const float *bias, float eps, size_t n, size_t width);
-    void (*norm_slope)(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
-                       const float *x, const struct tn_norm_stats *stats, const float *gain,
-                       size_t n, size_t width);
+    void (*norm_backward)(float *dx, bool add_dx, float *dgain, float *dbias, const float *dy,
+                          const float *x, const struct tn_norm_stats *stats, const float *gain,
+                          size_t n, size_t width);
 
     /* relu's slope is seen in its result y, gelu's in its argument x. */
     void (*relu)(float *y, const float *x, size_t n);
-    void (*relu_slope)(float *dx, const float *dy, const float *y, size_t n);
+    void (*relu_backward)(float *dx, const float *dy, const float *y, size_t n);
     void (*gelu)(float *y, const float *x, size_t n);
-    void (*gelu_slope)(float *dx, const float *dy, const float *x, size_t n);
+    void (*gelu_backward)(float *dx, const float *dy, const float *x, size_t n);
 
     /* y = scale x where the element is kept, else 0, and + residual if there is one. Element i
      * has index first + i, modulo 2^32. The same bits in every table. */
@@ -260,8 +260,8 @@ struct tn_kernels {
 
     /* Its gradient: dz from the gates, in whose place it may lie, and from dh; dc, in that of c
      * and out that of c_before. */
-    void (*lstm_slope)(float *dz, float *dc, const float *dh, const float *gates,
-                       const float *c, const float *c_before, size_t H);
+    void (*lstm_backward)(float *dz, float *dc, const float *dh, const float *gates,
+                          const float *c, const float *c_before, size_t H);
 
     /* ---- hashed attention; columns are whole vectors ---- */
 
@@ -274,7 +274,7 @@ struct tn_kernels {
      * ds = p (ds - delta); then w_j += sum_i ds_ij s_ij, and ds_ij is multiplied with by_j. */
     void (*lsh_score)(const struct tn_lsh_scores *scores);
     void (*lsh_weigh)(const struct tn_lsh_scores *scores);
-    void (*lsh_slope)(const struct tn_lsh_scores *scores);
+    void (*lsh_backward)(const struct tn_lsh_scores *scores);
 
     /* ---- connectionist temporal classification; arrays end with whole vectors ---- */
 
@@ -293,10 +293,10 @@ struct tn_kernels {
     void (*ctc_backward)(struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
                          const int32_t *skips, size_t L);
 
-    /* before after 2^-e of the labels into shares (whole vectors); sums[0] of the blanks,
+    /* before after 2^-e of the labels into posteriors (whole vectors); sums[0] of the blanks,
      * sums[1] of all. */
-    void (*ctc_shares)(float *shares, float sums[2], struct tn_ctc_states before,
-                       struct tn_ctc_states after, int32_t e, size_t L);
+    void (*ctc_posteriors)(float *posteriors, float sums[2], struct tn_ctc_states before,
+                           struct tn_ctc_states after, int32_t e, size_t L);
 
     /* ---- parameters ---- */
 

@@ -47,10 +47,10 @@ static void run_exp_sum(const struct tn_loop_arrays *a)
         a->w[i] = a->kernels->exp_sum(a->y + i * a->ld, a->x + i * a->ld, 1.5f, a->width);
 }
 
-static void run_softmax_slope(const struct tn_loop_arrays *a)
+static void run_softmax_backward(const struct tn_loop_arrays *a)
 {
     for (size_t i = 0; i < a->rows; i++)
-        a->kernels->softmax_slope(a->y + i * a->ld, a->u + i * a->ld, 1.5f, 0.1f, a->width);
+        a->kernels->softmax_backward(a->y + i * a->ld, a->u + i * a->ld, 1.5f, 0.1f, a->width);
 }
 
 static void run_add(const struct tn_loop_arrays *a)
@@ -65,10 +65,11 @@ static void run_relu(const struct tn_loop_arrays *a)
         a->kernels->relu(a->y + i * a->ld, a->x + i * a->ld, a->width);
 }
 
-static void run_relu_slope(const struct tn_loop_arrays *a)
+static void run_relu_backward(const struct tn_loop_arrays *a)
 {
     for (size_t i = 0; i < a->rows; i++)
-        a->kernels->relu_slope(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld, a->width);
+        a->kernels->relu_backward(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld,
+                                  a->width);
 }
 
 static void run_gelu(const struct tn_loop_arrays *a)
@@ -77,10 +78,11 @@ static void run_gelu(const struct tn_loop_arrays *a)
         a->kernels->gelu(a->y + i * a->ld, a->x + i * a->ld, a->width);
 }
 
-static void run_gelu_slope(const struct tn_loop_arrays *a)
+static void run_gelu_backward(const struct tn_loop_arrays *a)
 {
     for (size_t i = 0; i < a->rows; i++)
-        a->kernels->gelu_slope(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld, a->width);
+        a->kernels->gelu_backward(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld,
+                                  a->width);
 }
 
 static void run_dropout(const struct tn_loop_arrays *a)
@@ -126,11 +128,11 @@ static void run_elu1(const struct tn_loop_arrays *a)
     a->kernels->elu1(a->y, ld, a->x, ld, a->rows, a->width);
 }
 
-static void run_elu1_slope(const struct tn_loop_arrays *a)
+static void run_elu1_backward(const struct tn_loop_arrays *a)
 {
     const ptrdiff_t ld = (ptrdiff_t)a->ld;
 
-    a->kernels->elu1_slope(a->y, ld, a->x, ld, a->z, ld, a->rows, a->width, false);
+    a->kernels->elu1_backward(a->y, ld, a->x, ld, a->z, ld, a->rows, a->width, false);
 }
 
 static void run_narrow(const struct tn_loop_arrays *a)
@@ -178,11 +180,12 @@ static void run_norm(const struct tn_loop_arrays *a)
     a->kernels->norm(a->y, NULL, a->x, a->z, a->w, 1e-5f, a->rows, a->width);
 }
 
-static void run_norm_slope(const struct tn_loop_arrays *a)
+static void run_norm_backward(const struct tn_loop_arrays *a)
 {
     const struct tn_norm_stats stats[ROWS_MAX] = {{0.1f, 0.9f}};
 
-    a->kernels->norm_slope(a->y, false, a->w, a->v, a->x, a->z, stats, a->u, a->rows, a->width);
+    a->kernels->norm_backward(a->y, false, a->w, a->v, a->x, a->z, stats, a->u, a->rows,
+                              a->width);
 }
 
 /* The four gates of a row lie behind each other: a quarter of the width each. */
@@ -198,11 +201,12 @@ static void run_lstm(const struct tn_loop_arrays *a)
                          a->z + i * a->ld, cells(a));
 }
 
-static void run_lstm_slope(const struct tn_loop_arrays *a)
+static void run_lstm_backward(const struct tn_loop_arrays *a)
 {
     for (size_t i = 0; i < a->rows; i++)
-        a->kernels->lstm_slope(a->y + i * a->ld, a->u + i * a->ld, a->x + i * a->ld,
-                               a->z + i * a->ld, a->x + i * a->ld, a->v + i * a->ld, cells(a));
+        a->kernels->lstm_backward(a->y + i * a->ld, a->u + i * a->ld, a->x + i * a->ld,
+                                  a->z + i * a->ld, a->x + i * a->ld, a->v + i * a->ld,
+                                  cells(a));
 }
 
 /* ---- rows in whole vectors ---------------------------------------------- */
@@ -285,11 +289,11 @@ static void run_lsh_weigh(const struct tn_loop_arrays *a)
     a->kernels->lsh_weigh(&of);
 }
 
-static void run_lsh_slope(const struct tn_loop_arrays *a)
+static void run_lsh_backward(const struct tn_loop_arrays *a)
 {
     const struct tn_lsh_scores of = scores(a, true);
 
-    a->kernels->lsh_slope(&of);
+    a->kernels->lsh_backward(&of);
 }
 
 /* Of `width` labels and the blanks around them. */
@@ -328,11 +332,11 @@ static void run_ctc_backward(const struct tn_loop_arrays *a)
                              a->skips, a->width);
 }
 
-static void run_ctc_shares(const struct tn_loop_arrays *a)
+static void run_ctc_posteriors(const struct tn_loop_arrays *a)
 {
     float sums[2];
 
-    a->kernels->ctc_shares(a->w, sums, states_to(a), states_from(a), 0, a->width);
+    a->kernels->ctc_posteriors(a->w, sums, states_to(a), states_from(a), 0, a->width);
 }
 
 /* ---- matrices ----------------------------------------------------------- */
@@ -406,11 +410,11 @@ static const struct tn_loop loops[] = {
     {"scale", true, run_scale},
     {"axpy", true, run_axpy},
     {"exp_sum", true, run_exp_sum},
-    {"softmax_slope", true, run_softmax_slope},
+    {"softmax_backward", true, run_softmax_backward},
     {"scale_rows", true, run_scale_rows},
     {"scale_dot_rows", true, run_scale_dot_rows},
     {"elu1", true, run_elu1},
-    {"elu1_slope", true, run_elu1_slope},
+    {"elu1_backward", true, run_elu1_backward},
     {"narrow", true, run_narrow},
     {"widen", true, run_widen},
     {"add", true, run_add},
@@ -419,14 +423,14 @@ static const struct tn_loop loops[] = {
     {"gather_rows", true, run_gather_rows},
     {"add_rows", true, run_add_rows},
     {"norm", true, run_norm},
-    {"norm_slope", true, run_norm_slope},
+    {"norm_backward", true, run_norm_backward},
     {"relu", true, run_relu},
-    {"relu_slope", true, run_relu_slope},
+    {"relu_backward", true, run_relu_backward},
     {"gelu", true, run_gelu},
-    {"gelu_slope", true, run_gelu_slope},
+    {"gelu_backward", true, run_gelu_backward},
     {"dropout", true, run_dropout},
     {"lstm", true, run_lstm},
-    {"lstm_slope", true, run_lstm_slope},
+    {"lstm_backward", true, run_lstm_backward},
     {"update", true, run_update},
     {"recur_sum", false, run_recur_sum},
     {"product", false, run_product},
@@ -434,11 +438,11 @@ static const struct tn_loop loops[] = {
     {"lsh_buckets", false, run_lsh_buckets},
     {"lsh_score", false, run_lsh_score},
     {"lsh_weigh", false, run_lsh_weigh},
-    {"lsh_slope", false, run_lsh_slope},
+    {"lsh_backward", false, run_lsh_backward},
     {"ctc_emit", false, run_ctc_emit},
     {"ctc_forward", false, run_ctc_forward},
     {"ctc_backward", false, run_ctc_backward},
-    {"ctc_shares", false, run_ctc_shares},
+    {"ctc_posteriors", false, run_ctc_posteriors},
     {"logistics", false, run_logistics},
     {"transpose", true, run_transpose},
     {"pack_across", false, run_pack_across},
@@ -466,7 +470,7 @@ static float *floats_take(struct tn_arena *arena, size_t n, uint32_t seed, float
 
 static int32_t *symbols_take(struct tn_arena *arena, size_t n, int32_t base, int32_t count)
 {
-    int32_t *const x = tn_arena_take(arena, n, sizeof *x);
+    int32_t *const x = tn_arena_alloc(arena, n, sizeof *x);
 
     for (size_t i = 0; x && i < n; i++)
         x[i] = base + (int32_t)(i * 7 % (size_t)count);
@@ -475,15 +479,15 @@ static int32_t *symbols_take(struct tn_arena *arena, size_t n, int32_t base, int
 
 static uint16_t *halves_take(struct tn_arena *arena, size_t n)
 {
-    uint16_t *const x = tn_arena_take(arena, n, sizeof *x);
+    uint16_t *const x = tn_arena_alloc(arena, n, sizeof *x);
 
     for (size_t i = 0; x && i < n; i++)
         x[i] = (uint16_t)(0x3f80 + i % 64);
     return x;
 }
 
-struct tn_loop_arrays tn_loop_arrays_take(const struct tn_kernels *kernels, size_t width,
-                                          struct tn_arena *arena)
+struct tn_loop_arrays tn_loop_arrays_lay_out(const struct tn_kernels *kernels, size_t width,
+                                             struct tn_arena *arena)
 {
     /* Arrays that lie a multiple of 4096 bytes apart would wait for each other's stores. */
     const size_t floats = tn_round_up(ROWS_MAX * DEPTH + 4 * width, 1024) + 320;

@@ -30,7 +30,7 @@ const struct tn_loop *tn_loop_row(size_t index);
 
 /* Takes the arrays from the arena and, unless it measures, fills them: with the same numbers
  * for every table. */
-struct tn_loop_arrays tn_loop_arrays_take(const struct tn_kernels *kernels, size_t width,
-                                          struct tn_arena *arena);
+struct tn_loop_arrays tn_loop_arrays_lay_out(const struct tn_kernels *kernels, size_t width,
+                                             struct tn_arena *arena);
 
 #endif

@@ -49,7 +49,7 @@ static double nanoseconds_at(void *memory, size_t loop, size_t width,
                              const struct tn_kernels *kernels)
 {
     struct tn_arena arena = tn_arena_over(memory);
-    const struct tn_loop_arrays arrays = tn_loop_arrays_take(kernels, width, &arena);
+    const struct tn_loop_arrays arrays = tn_loop_arrays_lay_out(kernels, width, &arena);
 
     return 1e9 * best_round(tn_loop_row(loop), &arrays) / (double)(arrays.rows * width);
 }
@@ -77,7 +77,7 @@ tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, co
     if (status != TARN_OK ||
         (status = tn_host_init(&host, &(tarn_host){.cpu = cpu}, err)) != TARN_OK)
         return status;
-    tn_loop_arrays_take(host.kernels, width, &arena);
+    tn_loop_arrays_lay_out(host.kernels, width, &arena);
 
     const size_t bytes = tn_arena_bytes(&arena) + (PLACES - 1) * PLACE_BYTES;
     char *const memory = tn_allocate(NULL, bytes);

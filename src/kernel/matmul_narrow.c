@@ -206,7 +206,7 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
         .plan = plan,
         .format = format_of(plan),
         .arrays = arrays,
-        .inputs = tn_arena_take(&arena, d->m, format_of(plan)->row_size(d->k)),
+        .inputs = tn_arena_alloc(&arena, d->m, format_of(plan)->row_size(d->k)),
         .rows = tn_blocks(arrays->m, tn_blocks(arrays->m, ROWS)),
         .cols = rectangle_columns(plan),
         .block = tn_max(1, NARROW_WORK / d->k),
@@ -238,7 +238,7 @@ static tarn_status create_for(struct tn_matmul *plan, enum tn_element elements, 
         return tn_fail(err, TARN_EMACHINE,
                        "backend: '%s' needs packed weights in %s and rows of inputs",
                        plan->backend->name, tn_element_name(elements));
-    tn_arena_take(&arena, d->m, format_of(plan)->row_size(d->k));
+    tn_arena_alloc(&arena, d->m, format_of(plan)->row_size(d->k));
     plan->scratch = tn_arena_bytes(&arena);
     if (plan->scratch == SIZE_MAX)
         return tn_fail(err, TARN_EINVAL,

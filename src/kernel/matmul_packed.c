@@ -156,16 +156,16 @@ static struct work lay_out(const struct tn_matmul *plan, const struct cut *cut,
     };
 
     if (cut->slices > 1)
-        work.slices = tn_arena_take(arena, cut->slices * d->m, d->n * size);
+        work.slices = tn_arena_alloc(arena, cut->slices * d->m, d->n * size);
     else if (!d->packed)
-        work.b = tn_arena_take(arena, d->k, cut->width * size);
+        work.b = tn_arena_alloc(arena, d->k, cut->width * size);
     if (cut->packing == TOGETHER)
         work.a_panels =
-            tn_arena_take(arena, d->k, floats_of_rows(plan, panels_most(plan)) * size);
+            tn_arena_alloc(arena, d->k, floats_of_rows(plan, panels_most(plan)) * size);
     else if (cut->packing == EACH)
-        work.a_panels = tn_arena_take(arena, plan->host->threads, work.a_size * size);
-    work.b_panels = tn_arena_take(arena, plan->host->threads, work.b_size * size);
-    work.wide = tn_arena_take(arena, plan->host->threads, work.wide_size * size);
+        work.a_panels = tn_arena_alloc(arena, plan->host->threads, work.a_size * size);
+    work.b_panels = tn_arena_alloc(arena, plan->host->threads, work.b_size * size);
+    work.wide = tn_arena_alloc(arena, plan->host->threads, work.wide_size * size);
     return work;
 }
 

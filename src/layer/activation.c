@@ -44,10 +44,10 @@ static void backward_rows(void *arg, size_t from, size_t rows)
 
     switch (call->activation) {
     case TN_RELU:
-        call->r->kernels->relu_slope(dx, dy, call->kept + at, n);
+        call->r->kernels->relu_backward(dx, dy, call->kept + at, n);
         break;
     case TN_GELU:
-        call->r->kernels->gelu_slope(dx, dy, call->kept + at, n);
+        call->r->kernels->gelu_backward(dx, dy, call->kept + at, n);
         break;
     case TN_IDENTITY:
         copy(dx, dy, n);

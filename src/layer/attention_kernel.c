@@ -50,11 +50,11 @@ static struct work lay_out(const tarn_attention *plan, size_t queries, size_t th
     const size_t W = row_width(plan), M = plan->M;
 
     return (struct work){
-        .queries = tn_arena_take(arena, queries, W * sizeof(float)),
-        .keys = tn_arena_take(arena, plan->capacity, W * sizeof(float)),
-        .row = tn_arena_take(arena, threads, W * sizeof(float)),
-        .row_sum = tn_arena_take(arena, threads, W * sizeof(double)),
-        .value_sum = tn_arena_take(arena, threads, M * sizeof(double)),
+        .queries = tn_arena_alloc(arena, queries, W * sizeof(float)),
+        .keys = tn_arena_alloc(arena, plan->capacity, W * sizeof(float)),
+        .row = tn_arena_alloc(arena, threads, W * sizeof(float)),
+        .row_sum = tn_arena_alloc(arena, threads, W * sizeof(double)),
+        .value_sum = tn_arena_alloc(arena, threads, M * sizeof(double)),
     };
 }
 

@@ -203,7 +203,7 @@ static void chunk_slopes(const struct tn_lsh_head *a, const struct tn_lsh_scores
     a->kernels->product(scores->ds, scores->ld, dy, (ptrdiff_t)a->row, 1, tiles->v_turned,
                         scores->ld, scores->rows, a->used, a->plan->M, false);
     memset(tiles->w + a->slot * a->columns, 0, a->columns * sizeof(float));
-    a->kernels->lsh_slope(scores);
+    a->kernels->lsh_backward(scores);
 }
 
 /* x += x^T, of the chunk's queries among themselves. */

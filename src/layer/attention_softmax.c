@@ -55,11 +55,11 @@ static size_t head_dq_floats(const tarn_attention *plan)
 
 static struct work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
-    struct work work = {.tiles = tn_arena_take(arena, plan->host.threads, sizeof *work.tiles)};
+    struct work work = {.tiles = tn_arena_alloc(arena, plan->host.threads, sizeof *work.tiles)};
 
-    work.dq = tn_arena_take(arena, plan->host.threads, head_dq_floats(plan) * sizeof(float));
+    work.dq = tn_arena_alloc(arena, plan->host.threads, head_dq_floats(plan) * sizeof(float));
     for (size_t t = 0; t < plan->host.threads; t++) {
-        const struct tn_softmax_tiles tiles = tn_softmax_tiles_take(plan, arena);
+        const struct tn_softmax_tiles tiles = tn_softmax_tiles_lay_out(plan, arena);
 
         if (work.tiles)
             work.tiles[t] = tiles;

@@ -26,7 +26,7 @@ struct work {
     float *kept, *again, *after, *met, *turns;
     float *y_m;   /* emissions of the frames of `again` */
     int32_t *y_e; /* likewise */
-    float *shares;
+    float *posteriors;
     int32_t *symbols, *skips;
 };
 
@@ -63,16 +63,16 @@ static struct work lay_out(const struct tn_ctc *ctc, struct tn_arena *arena)
     work.most = tn_arena_floats(arena, N);
     work.by = tn_arena_floats(arena, N);
     work.exps = tn_arena_floats(arena, ctc->S);
-    work.kept = tn_arena_take(arena, N / K + 1, states);
-    work.again = tn_arena_take(arena, K, states);
-    work.after = tn_arena_take(arena, 1, states);
-    work.met = tn_arena_take(arena, 1, states);
-    work.turns = tn_arena_take(arena, 2, states);
-    work.y_m = tn_arena_take(arena, K, W * sizeof(float));
-    work.y_e = tn_arena_take(arena, K, W * sizeof(int32_t));
-    work.shares = tn_arena_floats(arena, W);
-    work.symbols = tn_arena_take(arena, W, sizeof(int32_t));
-    work.skips = tn_arena_take(arena, W, sizeof(int32_t));
+    work.kept = tn_arena_alloc(arena, N / K + 1, states);
+    work.again = tn_arena_alloc(arena, K, states);
+    work.after = tn_arena_alloc(arena, 1, states);
+    work.met = tn_arena_alloc(arena, 1, states);
+    work.turns = tn_arena_alloc(arena, 2, states);
+    work.y_m = tn_arena_alloc(arena, K, W * sizeof(float));
+    work.y_e = tn_arena_alloc(arena, K, W * sizeof(int32_t));
+    work.posteriors = tn_arena_floats(arena, W);
+    work.symbols = tn_arena_alloc(arena, W, sizeof(int32_t));
+    work.skips = tn_arena_alloc(arena, W, sizeof(int32_t));
     return work;
 }
 
@@ -88,8 +88,8 @@ size_t tn_ctc_scratch_size(const struct tn_ctc *ctc)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    tn_arena_take(&arena, ctc->B, sizeof(size_t));
-    tn_arena_take(&arena, tn_min(ctc->threads, ctc->B), thread_bytes(ctc));
+    tn_arena_alloc(&arena, ctc->B, sizeof(size_t));
+    tn_arena_alloc(&arena, tn_min(ctc->threads, ctc->B), thread_bytes(ctc));
     return tn_arena_bytes(&arena);
 }
 
@@ -223,17 +223,18 @@ static void write_gradient(const struct job *job, size_t t, struct tn_ctc_states
                            struct tn_ctc_states after)
 {
     const size_t S = job->call->ctc->S;
-    const float *const x = job->x + t * S, *const shares = job->work.shares;
+    const float *const x = job->x + t * S, *const posteriors = job->work.posteriors;
     float *const dx = job->dx + t * S, sums[2];
 
-    job->kernels->ctc_shares(job->work.shares, sums, before, after, job->exponent, job->L);
+    job->kernels->ctc_posteriors(job->work.posteriors, sums, before, after, job->exponent,
+                                 job->L);
     job->kernels->exp_sum(dx, x, job->work.most[t], S);
     job->kernels->scale(dx, dx, job->slope * job->work.by[t], S);
-    const float share = job->slope / sums[1];
+    const float by = job->slope / sums[1];
 
-    dx[0] -= share * sums[0];
+    dx[0] -= by * sums[0];
     for (size_t i = 0; i < job->L; i++)
-        dx[job->work.symbols[i]] -= share * shares[i];
+        dx[job->work.symbols[i]] -= by * posteriors[i];
 }
 
 /* Frames from .. to - 1, whose states are formed again from those that were kept before
@@ -337,8 +338,8 @@ static struct batch open_batch(const struct tn_ctc_call *call)
     struct batch batch = {.call = call, .work_bytes = thread_bytes(ctc)};
     size_t offset = 0;
 
-    batch.offsets = tn_arena_take(&arena, ctc->B, sizeof *batch.offsets);
-    batch.works = tn_arena_take(&arena, tn_min(ctc->threads, ctc->B), batch.work_bytes);
+    batch.offsets = tn_arena_alloc(&arena, ctc->B, sizeof *batch.offsets);
+    batch.works = tn_arena_alloc(&arena, tn_min(ctc->threads, ctc->B), batch.work_bytes);
     for (size_t b = 0; b < ctc->B; b++) {
         batch.offsets[b] = offset;
         offset += call->counts[b];

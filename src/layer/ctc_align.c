@@ -57,10 +57,10 @@ static struct work lay_out(size_t N, struct tn_arena *arena)
 {
     struct work work = {.K = tn_ctc_kept_apart(N), .states = 2 * N + 1};
 
-    work.sums = tn_arena_take(arena, N, sizeof *work.sums);
-    work.kept = tn_arena_take(arena, N / work.K + 1, work.states * sizeof *work.kept);
-    work.turns = tn_arena_take(arena, 2, work.states * sizeof *work.turns);
-    work.steps = tn_arena_take(arena, work.K, work.states);
+    work.sums = tn_arena_alloc(arena, N, sizeof *work.sums);
+    work.kept = tn_arena_alloc(arena, N / work.K + 1, work.states * sizeof *work.kept);
+    work.turns = tn_arena_alloc(arena, 2, work.states * sizeof *work.turns);
+    work.steps = tn_arena_alloc(arena, work.K, work.states);
     return work;
 }
 

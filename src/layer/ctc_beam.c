@@ -68,17 +68,17 @@ static struct beam lay_out(const struct tn_ctc_frames *frames, size_t width,
     const size_t N = frames->N, nodes = N * width + 1;
     struct beam beam = {.width = width, .S = frames->S, .slots = slots_for(nodes)};
 
-    beam.tree = tn_arena_take(arena, nodes, sizeof *beam.tree);
-    beam.table = tn_arena_take(arena, beam.slots, sizeof *beam.table);
-    beam.now = tn_arena_take(arena, width, sizeof *beam.now);
-    beam.next = tn_arena_take(arena, width, sizeof *beam.next);
-    beam.heap = tn_arena_take(arena, width, sizeof *beam.heap);
-    beam.log_y = tn_arena_take(arena, frames->S, sizeof *beam.log_y);
-    beam.children = tn_arena_take(arena, frames->S, 1);
-    beam.labels = tn_arena_take(arena, N, sizeof *beam.labels);
-    beam.greedy = tn_arena_take(arena, N, sizeof *beam.greedy);
-    beam.symbols = tn_arena_take(arena, N, sizeof *beam.symbols);
-    beam.scratch = tn_arena_take(
+    beam.tree = tn_arena_alloc(arena, nodes, sizeof *beam.tree);
+    beam.table = tn_arena_alloc(arena, beam.slots, sizeof *beam.table);
+    beam.now = tn_arena_alloc(arena, width, sizeof *beam.now);
+    beam.next = tn_arena_alloc(arena, width, sizeof *beam.next);
+    beam.heap = tn_arena_alloc(arena, width, sizeof *beam.heap);
+    beam.log_y = tn_arena_alloc(arena, frames->S, sizeof *beam.log_y);
+    beam.children = tn_arena_alloc(arena, frames->S, 1);
+    beam.labels = tn_arena_alloc(arena, N, sizeof *beam.labels);
+    beam.greedy = tn_arena_alloc(arena, N, sizeof *beam.greedy);
+    beam.symbols = tn_arena_alloc(arena, N, sizeof *beam.symbols);
+    beam.scratch = tn_arena_alloc(
         arena, tn_max(tn_ctc_score_scratch(frames), tn_ctc_align_scratch(frames)), 1);
     return beam;
 }

@@ -155,12 +155,12 @@ static struct work lay_out(const struct tn_dense *d, struct tn_arena *arena)
     struct work work = {0};
 
     if (rounds(&d->desc)) {
-        work.x = tn_arena_take(arena, d->desc.rows, d->desc.in * size);
-        work.W = tn_arena_take(arena, d->desc.out, d->desc.in * size);
+        work.x = tn_arena_alloc(arena, d->desc.rows, d->desc.in * size);
+        work.W = tn_arena_alloc(arena, d->desc.out, d->desc.in * size);
         if (d->desc.trains)
-            work.dy = tn_arena_take(arena, d->desc.rows, d->desc.out * size);
+            work.dy = tn_arena_alloc(arena, d->desc.rows, d->desc.out * size);
     }
-    work.scratch = tn_arena_take(arena, 1, shared_scratch(d));
+    work.scratch = tn_arena_alloc(arena, 1, shared_scratch(d));
     return work;
 }
 
@@ -209,7 +209,7 @@ static const void *rounded(struct tn_rows r, uint16_t *to, const float *from, si
 
 float *tn_dense_pack(const struct tn_dense *d, const float *W, struct tn_arena *arena)
 {
-    float *const packed = tn_arena_take(arena, 1, tn_matmul_packed_size(d->forward));
+    float *const packed = tn_arena_alloc(arena, 1, tn_matmul_packed_size(d->forward));
 
     if (packed)
         tn_matmul_pack(d->forward, packed, W);

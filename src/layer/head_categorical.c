@@ -22,9 +22,9 @@ static struct work lay_out(const struct tn_head *head, const struct tn_rows *r,
     struct work work = {0};
 
     work.of_blocks =
-        tn_arena_take(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
+        tn_arena_alloc(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
     work.rows =
-        tn_arena_take(arena, r->threads, tn_rows_sum_width(head->outputs) * sizeof(float));
+        tn_arena_alloc(arena, r->threads, tn_rows_sum_width(head->outputs) * sizeof(float));
     return work;
 }
 

@@ -25,8 +25,8 @@ static struct work lay_out(const struct tn_ctc *ctc, struct tn_arena *arena)
     struct work work;
 
     work.slopes = tn_arena_floats(arena, ctc->B);
-    work.losses = tn_arena_take(arena, ctc->B, sizeof *work.losses);
-    work.scratch = tn_arena_take(arena, 1, tn_ctc_scratch_size(ctc));
+    work.losses = tn_arena_alloc(arena, ctc->B, sizeof *work.losses);
+    work.scratch = tn_arena_alloc(arena, 1, tn_ctc_scratch_size(ctc));
     return work;
 }
 

@@ -51,8 +51,8 @@ static struct work lay_out(const struct tn_head *head, const struct tn_rows *r,
                             tn_rows_sum_width(tn_logistics_work(r->kernels, mixtures(head)))};
 
     work.of_blocks =
-        tn_arena_take(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
-    work.tiles = tn_arena_take(arena, r->threads, work.tile * sizeof(float));
+        tn_arena_alloc(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
+    work.tiles = tn_arena_alloc(arena, r->threads, work.tile * sizeof(float));
     return work;
 }
 

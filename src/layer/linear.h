@@ -95,8 +95,8 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan);
 /* Floats of the packed rows of a position of one head; and tiles for a group of heads that hold
  * `rows` of them. */
 size_t tn_linear_packed_floats(const tarn_attention *plan);
-struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
-                                            size_t rows, struct tn_arena *arena);
+struct tn_linear_tiles tn_linear_tiles_lay_out(const tarn_attention *plan, size_t heads,
+                                               size_t rows, struct tn_arena *arena);
 
 /* Fills in the length and the sizes and prepares a tile: clears what pads packed rows and fills
  * in the column of ones. Where more than a tile is kept, so many positions. */

@@ -163,7 +163,7 @@ struct step {
 static struct rows *lay_out(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
-    struct rows *const rows = tn_arena_take(arena, threads, sizeof *rows);
+    struct rows *const rows = tn_arena_alloc(arena, threads, sizeof *rows);
 
     for (size_t t = 0; t < threads; t++) {
         float *const q = tn_arena_floats(arena, 2 * (s.C_ld + s.width));

@@ -117,7 +117,7 @@ static struct tn_linear_work lay_out(const tarn_attention *plan, struct tn_arena
     const size_t group = group_max(plan, cut);
     struct tn_linear_work work = {.cut = cut, .blocks = block_tasks(plan)};
 
-    work.tiles = tn_arena_take(arena, plan->host.threads, sizeof *work.tiles);
+    work.tiles = tn_arena_alloc(arena, plan->host.threads, sizeof *work.tiles);
     work.S = sums_take(plan, cut, arena);
     work.R = sums_take(plan, cut, arena);
     if (work.blocks > 0) {
@@ -126,7 +126,7 @@ static struct tn_linear_work lay_out(const tarn_attention *plan, struct tn_arena
     }
     for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
-            tn_linear_tiles_take(plan, group, packed_rows(plan, cut, group), arena);
+            tn_linear_tiles_lay_out(plan, group, packed_rows(plan, cut, group), arena);
 
         if (work.tiles)
             work.tiles[t] = tiles;

@@ -65,8 +65,8 @@ size_t tn_linear_packed_floats(const tarn_attention *plan)
     return 2 * (tn_padded(kernels, plan->map.C) + tn_padded(kernels, plan->M + 1) + LINE);
 }
 
-struct tn_linear_tiles tn_linear_tiles_take(const tarn_attention *plan, size_t heads,
-                                            size_t rows, struct tn_arena *arena)
+struct tn_linear_tiles tn_linear_tiles_lay_out(const tarn_attention *plan, size_t heads,
+                                               size_t rows, struct tn_arena *arena)
 {
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
     const size_t M_ld = tn_padded(plan->host.kernels, s.M + 1);

@@ -26,11 +26,11 @@ struct tn_lsh_hash tn_lsh_hash_lay_out(struct tn_arena *arena, const struct tn_k
         .D = D,
         .buckets = buckets,
         .rounds = rounds,
-        .turned = tn_arena_take(arena, D, TILE * sizeof(float)),
+        .turned = tn_arena_alloc(arena, D, TILE * sizeof(float)),
         .projected = tn_arena_floats(arena, buckets / 2 * TILE),
         .stride = stride,
-        .bucket = tn_arena_take(arena, rounds, stride * sizeof(int32_t)),
-        .start = tn_arena_take(arena, buckets + 1, sizeof(uint32_t)),
+        .bucket = tn_arena_alloc(arena, rounds, stride * sizeof(int32_t)),
+        .start = tn_arena_alloc(arena, buckets + 1, sizeof(uint32_t)),
     };
 }
 

@@ -29,14 +29,14 @@ static struct tn_lsh_tiles tiles_take(const struct tn_lsh_head *a, struct tn_are
     const size_t both = 2 * a->columns;
 
     return (struct tn_lsh_tiles){
-        .position = tn_arena_take(arena, both, sizeof(int32_t)),
-        .bucket = tn_arena_take(arena, both, sizeof(int32_t)),
+        .position = tn_arena_alloc(arena, both, sizeof(int32_t)),
+        .bucket = tn_arena_alloc(arena, both, sizeof(int32_t)),
         .by = tn_arena_floats(arena, both),
-        .exists = tn_arena_take(arena, both, sizeof(int32_t)),
-        .rows = tn_arena_take(arena, both, a->row * sizeof(float)),
-        .q_turned = tn_arena_take(arena, a->D, both * sizeof(float)),
-        .v_turned = tn_arena_take(arena, a->M, both * sizeof(float)),
-        .gradients = tn_arena_take(arena, both, a->sum * sizeof(float)),
+        .exists = tn_arena_alloc(arena, both, sizeof(int32_t)),
+        .rows = tn_arena_alloc(arena, both, a->row * sizeof(float)),
+        .q_turned = tn_arena_alloc(arena, a->D, both * sizeof(float)),
+        .v_turned = tn_arena_alloc(arena, a->M, both * sizeof(float)),
+        .gradients = tn_arena_alloc(arena, both, a->sum * sizeof(float)),
         .w = tn_arena_floats(arena, both),
     };
 }
@@ -46,8 +46,8 @@ static struct tn_lsh_scratch scratch_take(const struct tn_lsh_head *a, struct tn
     const size_t N = a->plan->N, buckets = tn_lsh_option(a->plan, TN_LSH_BUCKETS);
 
     return (struct tn_lsh_scratch){
-        .rows = tn_arena_take(arena, N, a->row * sizeof(float)),
-        .sums = tn_arena_take(arena, N, a->sum * sizeof(float)),
+        .rows = tn_arena_alloc(arena, N, a->row * sizeof(float)),
+        .sums = tn_arena_alloc(arena, N, a->sum * sizeof(float)),
         .inverse = tn_arena_floats(arena, N),
         .maximum = tn_arena_floats(arena, N),
         .total = tn_arena_floats(arena, N),
@@ -67,7 +67,7 @@ struct tn_lsh_scratch *tn_lsh_lay_out(const tarn_attention *plan, struct tn_aren
 {
     const struct tn_lsh_head sizes = sizes_of(plan, true); /* not smaller than forward's */
     const size_t threads = tn_min(plan->host.threads, plan->B * plan->H);
-    struct tn_lsh_scratch *const all = tn_arena_take(arena, threads, sizeof *all);
+    struct tn_lsh_scratch *const all = tn_arena_alloc(arena, threads, sizeof *all);
 
     for (size_t t = 0; t < threads; t++) {
         const struct tn_lsh_scratch one = scratch_take(&sizes, arena);

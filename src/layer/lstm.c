@@ -142,7 +142,7 @@ static struct chunk take_chunk(const struct tn_lstm *lstm, struct tn_arena *aren
     chunk.h = tn_arena_floats(arena, rows * H);
     chunk.c = tn_arena_floats(arena, rows * H);
     chunk.z = tn_arena_floats(arena, rows * 4 * H);
-    chunk.scratch = tn_arena_take(arena, 1, of_both(lstm, tn_matmul_scratch_size));
+    chunk.scratch = tn_arena_alloc(arena, 1, of_both(lstm, tn_matmul_scratch_size));
     return chunk;
 }
 
@@ -166,7 +166,7 @@ struct tn_lstm_tape tn_lstm_tape_take(const struct tn_lstm *lstm, struct tn_aren
 static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
 {
     const size_t H = lstm->desc.units, chunks = lstm->ways * lstm->chunks;
-    struct work work = {.chunks = tn_arena_take(arena, chunks, sizeof *work.chunks)};
+    struct work work = {.chunks = tn_arena_alloc(arena, chunks, sizeof *work.chunks)};
 
     for (size_t i = 0; i < chunks; i++) {
         const struct chunk chunk = take_chunk(lstm, arena);
@@ -177,12 +177,12 @@ static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
     work.bias = tn_arena_floats(arena, 4 * H);
     work.zeros = tn_arena_floats(arena, H);
     for (size_t way = 0; way < lstm->ways; way++)
-        work.U[way] = tn_arena_take(arena, 1, of_both(lstm, tn_matmul_packed_size));
+        work.U[way] = tn_arena_alloc(arena, 1, of_both(lstm, tn_matmul_packed_size));
     if (lstm->desc.trains)
         work.before = tn_arena_floats(arena, lstm->desc.B * lstm->desc.N * H);
     else
         work.tape = take_tape(lstm, arena);
-    work.scratch = tn_arena_take(arena, 1, shared_scratch(lstm));
+    work.scratch = tn_arena_alloc(arena, 1, shared_scratch(lstm));
     return work;
 }
 
@@ -337,9 +337,9 @@ static void backward_row(const struct run *run, size_t b, size_t step)
     float *const dh = run->chunk->h + i * H, *const dz = run->chunk->z + i * 4 * H;
 
     kernels->add(dh, dh, call->dy + (row * call->lstm->ways + run->way) * H, H);
-    kernels->lstm_slope(gates, run->chunk->c + i * H, dh, gates,
-                        call->work->tape.cells[run->way] + row * H, cell_before(run, b, step),
-                        H);
+    kernels->lstm_backward(gates, run->chunk->c + i * H, dh, gates,
+                           call->work->tape.cells[run->way] + row * H,
+                           cell_before(run, b, step), H);
     memcpy(dz, gates, 4 * H * sizeof *dz);
 }
 

@@ -33,7 +33,7 @@ static void elu_backward_rows(const struct tn_feature_map *map, float *dx, ptrdi
 {
     (void)x;
     (void)ldx;
-    map->kernels->elu1_slope(dx, lddx, dphi, lddphi, phi, ldphi, n, map->D, streams);
+    map->kernels->elu1_backward(dx, lddx, dphi, lddphi, phi, ldphi, n, map->D, streams);
 }
 
 static void elu_backward(const struct tn_feature_map *map, float *dx, const float *dphi,

@@ -47,8 +47,8 @@ struct backward {
 
 static float *take_sums(const struct tn_rows *r, struct tn_arena *arena)
 {
-    return tn_arena_take(arena, 2 * tn_blocks(r->rows, tn_rows_sum_block(r)),
-                         tn_rows_sum_width(r->width) * sizeof(float));
+    return tn_arena_alloc(arena, 2 * tn_blocks(r->rows, tn_rows_sum_block(r)),
+                          tn_rows_sum_width(r->width) * sizeof(float));
 }
 
 size_t tn_norm_scratch_size(const struct tn_rows *r)
@@ -68,9 +68,9 @@ static void backward_block(void *arg, size_t index, size_t thread)
 
     (void)thread;
     memset(sums, 0, 2 * apart * sizeof *sums);
-    b->r->kernels->norm_slope(b->dx + at, b->add_dx, sums, sums + apart, b->dy + at, b->x + at,
-                              b->stats + from, b->gain, tn_min(block, b->r->rows - from),
-                              width);
+    b->r->kernels->norm_backward(b->dx + at, b->add_dx, sums, sums + apart, b->dy + at,
+                                 b->x + at, b->stats + from, b->gain,
+                                 tn_min(block, b->r->rows - from), width);
 }
 
 void tn_norm_backward(const struct tn_rows *r, float *dx, bool add_dx, float *dgain,

@@ -55,8 +55,8 @@ struct sums {
 
 static float *take_sums(const struct tn_rows *r, struct tn_arena *arena)
 {
-    return tn_arena_take(arena, tn_blocks(r->rows, tn_rows_sum_block(r)),
-                         tn_rows_sum_width(r->width) * sizeof(float));
+    return tn_arena_alloc(arena, tn_blocks(r->rows, tn_rows_sum_block(r)),
+                          tn_rows_sum_width(r->width) * sizeof(float));
 }
 
 size_t tn_column_sums_scratch(const struct tn_rows *r)

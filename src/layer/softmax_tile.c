@@ -49,8 +49,8 @@ static struct tn_softmax_keys keys_take(size_t Dp, size_t Mp, struct tn_arena *a
     };
 }
 
-struct tn_softmax_tiles tn_softmax_tiles_take(const tarn_attention *plan,
-                                              struct tn_arena *arena)
+struct tn_softmax_tiles tn_softmax_tiles_lay_out(const tarn_attention *plan,
+                                                 struct tn_arena *arena)
 {
     const size_t Dp = tn_padded(plan->host.kernels, plan->D),
                  Mp = tn_padded(plan->host.kernels, plan->M);
@@ -349,8 +349,8 @@ void tn_softmax_meet_backward(const struct tn_softmax_head *a,
     }
     scores(a, s, BLOCK, queries, keys);
     for (size_t i = 0; i < queries->n; i++)
-        a->kernels->softmax_slope(s + i * BLOCK, dp + i * BLOCK, queries->lse[i],
-                                  queries->delta[i], width);
+        a->kernels->softmax_backward(s + i * BLOCK, dp + i * BLOCK, queries->lse[i],
+                                     queries->delta[i], width);
 }
 
 void tn_softmax_add_dq(const struct tn_softmax_head *a, float *dq,

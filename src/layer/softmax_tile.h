@@ -66,8 +66,8 @@ struct tn_softmax_head {
 float tn_softmax_scale(const tarn_attention *plan);
 size_t tn_softmax_stored_ld(const tarn_attention *plan);
 
-struct tn_softmax_tiles tn_softmax_tiles_take(const tarn_attention *plan,
-                                              struct tn_arena *arena);
+struct tn_softmax_tiles tn_softmax_tiles_lay_out(const tarn_attention *plan,
+                                                 struct tn_arena *arena);
 struct tn_softmax_head tn_softmax_head_open(const struct tn_attention_call *call, size_t index,
                                             struct tn_softmax_tiles *tiles);
 

@@ -130,7 +130,7 @@ struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
     if (keeps_before(plan))
         tape.before = tn_arena_floats(arena, R * feed);
     for (size_t i = 0; i < 2 && plan->trains; i++)
-        tape.norm[i] = tn_arena_take(arena, R, sizeof *tape.norm[i]);
+        tape.norm[i] = tn_arena_alloc(arena, R, sizeof *tape.norm[i]);
     return tape;
 }
 

@@ -88,9 +88,9 @@ static void tensors(struct tn_tensor_walk *walk, struct tn_weights *weights,
 static void *take(const struct tn_arch *arch, struct tn_arena *arena)
 {
     const size_t layers = arch->config.layers;
-    struct lstm *const own = tn_arena_take(arena, 1, sizeof *own);
-    float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
-    struct tn_lstm_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
+    struct lstm *const own = tn_arena_alloc(arena, 1, sizeof *own);
+    float **const inputs = tn_arena_alloc(arena, layers + 1, sizeof *inputs);
+    struct tn_lstm_tape *const tapes = tn_arena_alloc(arena, layers, sizeof *tapes);
 
     if (own)
         *own = (struct lstm){.inputs = inputs, .tapes = tapes};

@@ -98,11 +98,11 @@ static void pack(const tarn_run *run, struct tn_block_weights *blocks, struct tn
 static void *take(const struct tn_arch *arch, struct tn_arena *arena)
 {
     const size_t layers = arch->config.layers;
-    struct tn_transformer *const own = tn_arena_take(arena, 1, sizeof *own);
-    tarn_attention *const attentions = tn_arena_take(arena, layers, sizeof *attentions);
-    float **const inputs = tn_arena_take(arena, layers + 1, sizeof *inputs);
-    struct tn_block_tape *const tapes = tn_arena_take(arena, layers, sizeof *tapes);
-    float **const saved = tn_arena_take(arena, layers, sizeof *saved);
+    struct tn_transformer *const own = tn_arena_alloc(arena, 1, sizeof *own);
+    tarn_attention *const attentions = tn_arena_alloc(arena, layers, sizeof *attentions);
+    float **const inputs = tn_arena_alloc(arena, layers + 1, sizeof *inputs);
+    struct tn_block_tape *const tapes = tn_arena_alloc(arena, layers, sizeof *tapes);
+    float **const saved = tn_arena_alloc(arena, layers, sizeof *saved);
 
     if (own) {
         memset(attentions, 0, layers * sizeof *attentions);
@@ -194,7 +194,7 @@ static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
 
         own->tapes[i] = apart ? tn_block_tape_take(&own->block, arena) : own->tapes[0];
         own->saved[i] = !run->trains ? NULL
-                        : apart      ? tn_arena_take(arena, saved, 1)
+                        : apart      ? tn_arena_alloc(arena, saved, 1)
                                      : own->saved[0];
     }
 }
@@ -229,12 +229,12 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     run->x = own->inputs[0];
     run->y = tn_arena_floats(arena, run->R * run->rows.width);
     if (run->trains) {
-        own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
+        own->stats = tn_arena_alloc(arena, run->R, sizeof *own->stats);
         own->gradients = tn_block_gradients_take(&own->block, arena);
     }
     if (run->steps)
-        own->states = tn_arena_take(arena, run->B, sizeof *own->states);
-    own->attention_work = tn_arena_take(arena, attention_size(run), 1);
+        own->states = tn_arena_alloc(arena, run->B, sizeof *own->states);
+    own->attention_work = tn_arena_alloc(arena, attention_size(run), 1);
 }
 
 static size_t scratch(const tarn_run *run)

@@ -10,7 +10,7 @@ void tn_leaf_sums_lay_out(struct tn_leaf_sums *sums, const struct tn_arch *arch,
     tn_tree_sum_lay_out(&sums->across, arena);
     for (size_t i = 0; i == 0 || (size_t)1 << (i - 1) < sums->branches.leaves; i++)
         sums->weights[i].blocks =
-            tn_arena_take(arena, arch->config.layers, sizeof *sums->weights[i].blocks);
+            tn_arena_alloc(arena, arch->config.layers, sizeof *sums->weights[i].blocks);
 }
 
 void tn_leaf_sums_carve(struct tn_leaf_sums *sums, const struct tn_arch *arch)

@@ -23,10 +23,10 @@ static void name_tensor(void *arg, const struct tn_tensor *tensor)
 static tarn_model *lay_out(const struct tn_arch *arch, size_t floats, size_t tensors,
                            struct tn_arena *arena)
 {
-    tarn_model *const model = tn_arena_take(arena, 1, sizeof *model);
+    tarn_model *const model = tn_arena_alloc(arena, 1, sizeof *model);
     struct tn_block_weights *const blocks =
-        tn_arena_take(arena, arch->config.layers, sizeof *blocks);
-    struct tn_named_tensor *const list = tn_arena_take(arena, tensors, sizeof *list);
+        tn_arena_alloc(arena, arch->config.layers, sizeof *blocks);
+    struct tn_named_tensor *const list = tn_arena_alloc(arena, tensors, sizeof *list);
     float *const values = tn_arena_floats(arena, floats);
 
     if (model)

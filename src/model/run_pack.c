@@ -26,10 +26,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct tn_packed_weights *lay_out(const tarn_run *run, struct tn_arena *arena)
 {
     const tarn_model *const model = run->model;
-    struct tn_packed_weights *const packed = tn_arena_take(arena, 1, sizeof *packed);
+    struct tn_packed_weights *const packed = tn_arena_alloc(arena, 1, sizeof *packed);
     struct tn_weights weights = model->weights;
 
-    weights.blocks = tn_arena_take(arena, model->arch.config.layers, sizeof *weights.blocks);
+    weights.blocks = tn_arena_alloc(arena, model->arch.config.layers, sizeof *weights.blocks);
     weights.predictor = tn_dense_pack(&run->predictor, weights.predictor, arena);
     if (weights.frames)
         weights.frames = tn_dense_pack(&run->projection, weights.frames, arena);

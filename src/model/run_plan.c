@@ -50,8 +50,8 @@ static void lay_out_sequences(tarn_run *run, struct tn_arena *arena)
     const struct tn_arch *const arch = &run->model->arch;
 
     run->outputs = tn_arena_floats(arena, run->R * arch->head.outputs);
-    run->given = tn_arena_take(arena, run->B, sizeof *run->given);
-    run->rounded = tn_arena_take(arena, run->B, sizeof *run->rounded);
+    run->given = tn_arena_alloc(arena, run->B, sizeof *run->given);
+    run->rounded = tn_arena_alloc(arena, run->B, sizeof *run->rounded);
     if (arch->config.frames > 0)
         run->stacked =
             tn_arena_floats(arena, run->R * arch->config.stack * arch->config.frames);
@@ -66,13 +66,13 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
     const struct tn_arch *const arch = &run->model->arch;
 
     arch->body->lay_out(run, arena);
-    run->context = tn_arena_take(arena, run->R * arch->context.count, sizeof *run->context);
+    run->context = tn_arena_alloc(arena, run->R * arch->context.count, sizeof *run->context);
     if (run->steps) {
-        run->streams = tn_arena_take(arena, run->B, sizeof *run->streams);
-        run->symbols = tn_arena_take(arena, run->R, sizeof *run->symbols);
+        run->streams = tn_arena_alloc(arena, run->B, sizeof *run->streams);
+        run->symbols = tn_arena_alloc(arena, run->R, sizeof *run->symbols);
     } else
         lay_out_sequences(run, arena);
-    run->scratch = tn_arena_take(arena, scratch_size(run), 1);
+    run->scratch = tn_arena_alloc(arena, scratch_size(run), 1);
 }
 
 static size_t measure(tarn_run *run)
@@ -114,7 +114,7 @@ static tarn_status allocate(tarn_run *longest, tarn_error *err)
 
     for (tarn_run *run = longest; run; run = run->shorter)
         shared = tn_max(shared, measure(run));
-    tn_arena_take(&arena, shared, 1);
+    tn_arena_alloc(&arena, shared, 1);
     take_positions(longest, &arena);
     longest->bytes = tn_arena_bytes(&arena);
     longest->memory = longest->bytes < SIZE_MAX
@@ -130,7 +130,7 @@ static tarn_status allocate(tarn_run *longest, tarn_error *err)
                        "batch or length",
                        longest->B, longest->N, (double)longest->bytes * 1e-9);
     arena = tn_arena_over(longest->memory);
-    void *const memory = tn_arena_take(&arena, shared, 1);
+    void *const memory = tn_arena_alloc(&arena, shared, 1);
     float *const positions = take_positions(longest, &arena);
 
     for (tarn_run *run = longest; run; run = run->shorter)
@@ -142,9 +142,9 @@ static tarn_status allocate(tarn_run *longest, tarn_error *err)
 
 static tarn_run *take_run(const struct tn_arch *arch, struct tn_arena *arena)
 {
-    tarn_run *const run = tn_arena_take(arena, 1, sizeof *run);
+    tarn_run *const run = tn_arena_alloc(arena, 1, sizeof *run);
     void *const body = arch->body->take(arch, arena);
-    struct tn_slices *const slices = tn_arena_take(arena, 1, sizeof *slices);
+    struct tn_slices *const slices = tn_arena_alloc(arena, 1, sizeof *slices);
 
     if (run)
         *run = (tarn_run){.body = body, .slices = slices};

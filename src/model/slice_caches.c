@@ -42,8 +42,8 @@ static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
     const struct tn_slices *const slices = s->run->slices;
     const size_t behind = tn_comm_size(slices->comm) - 1 - tn_comm_rank(slices->comm);
 
-    s->states = tn_arena_take(arena, s->run->model->arch.config.layers * s->run->B,
-                              bytes_of(attention));
+    s->states = tn_arena_alloc(arena, s->run->model->arch.config.layers * s->run->B,
+                               bytes_of(attention));
     s->branches = (struct tn_branches){
         .host = &s->run->host,
         .leaves = slices->own,

@@ -31,10 +31,10 @@ static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
     const tarn_run *const run = s->run;
     const size_t floats = run->B * attention->kind->sums->floats(attention);
 
-    s->states = tn_arena_take(arena, run->model->arch.config.layers * run->slices->own,
-                              states_bytes(s, attention));
+    s->states = tn_arena_alloc(arena, run->model->arch.config.layers * run->slices->own,
+                               states_bytes(s, attention));
     s->sums = tn_arena_floats(arena, floats);
-    s->dstates = tn_arena_take(arena, states_bytes(s, attention), 1);
+    s->dstates = tn_arena_alloc(arena, states_bytes(s, attention), 1);
     s->scan = (struct tn_tree_scan){.comm = run->slices->comm,
                                     .host = &run->host,
                                     .own = run->slices->own,

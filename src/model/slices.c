@@ -51,13 +51,13 @@ void tn_slices_lay_out(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_slices *const s = run->slices;
 
-    s->inputs = tn_arena_take(arena, run->R, sizeof *s->inputs);
-    s->targets = tn_arena_take(arena, run->R, sizeof *s->targets);
+    s->inputs = tn_arena_alloc(arena, run->R, sizeof *s->inputs);
+    s->targets = tn_arena_alloc(arena, run->R, sizeof *s->targets);
     s->weights = tn_arena_floats(arena, run->R);
-    s->past = tn_arena_take(arena, run->B * run->model->arch.context.reach, sizeof *s->past);
-    s->counts = tn_arena_take(arena, run->B, sizeof *s->counts);
-    s->there = tn_arena_take(arena, run->B, sizeof *s->there);
-    s->losses = tn_arena_take(arena, tn_max(s->own, tn_comm_size(s->comm)), sizeof *s->losses);
+    s->past = tn_arena_alloc(arena, run->B * run->model->arch.context.reach, sizeof *s->past);
+    s->counts = tn_arena_alloc(arena, run->B, sizeof *s->counts);
+    s->there = tn_arena_alloc(arena, run->B, sizeof *s->there);
+    s->losses = tn_arena_alloc(arena, tn_max(s->own, tn_comm_size(s->comm)), sizeof *s->losses);
 }
 
 /* ---- A slice ------------------------------------------------------------ */

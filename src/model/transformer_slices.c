@@ -61,11 +61,11 @@ static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
     const size_t count = run->recompute ? 1 : layers_of(run) * run->slices->own;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
 
-    own->tapes = tn_arena_take(arena, count, sizeof *own->tapes);
-    own->saved = tn_arena_take(arena, count, sizeof *own->saved);
+    own->tapes = tn_arena_alloc(arena, count, sizeof *own->tapes);
+    own->saved = tn_arena_alloc(arena, count, sizeof *own->saved);
     for (size_t i = 0; i < count; i++) {
         const struct tn_block_tape tape = tn_block_tape_take(&own->block, arena);
-        float *const kept = tn_arena_take(arena, saved, 1);
+        float *const kept = tn_arena_alloc(arena, saved, 1);
 
         if (own->tapes && own->saved) {
             own->tapes[i] = tape;
@@ -88,14 +88,14 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
         own->inputs[i] = keeps_input(run, i) ? tn_arena_floats(arena, all * F) : own->d;
     lay_out_tapes(run, arena);
     run->y = tn_arena_floats(arena, run->R * F);
-    own->stats = tn_arena_take(arena, run->R, sizeof *own->stats);
+    own->stats = tn_arena_alloc(arena, run->R, sizeof *own->stats);
     own->spare = tn_arena_floats(arena, run->R * F);
     own->dmixed = tn_arena_floats(arena, (dinputs ? run->R : all) * F);
     own->dinputs = tn_arena_floats(arena, (dinputs ? all : run->R) * own->block.projected);
     own->gradients = tn_block_gradients_take(&own->block, arena);
     own->slices.way->lay_out(&own->slices, &own->attentions[0], arena);
     own->attention_work =
-        tn_arena_take(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+        tn_arena_alloc(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
 }
 
 static tarn_status check(const tarn_run *run, tarn_error *err)

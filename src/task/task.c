@@ -137,13 +137,13 @@ tarn_status tn_task_fits(const tarn_task *task, const tarn_config *config, tarn_
     return check_head(task, config, err);
 }
 
-void tn_task_take(const tarn_task *task, struct tn_batch *batch, size_t B,
-                  struct tn_arena *arena)
+void tn_task_lay_out(const tarn_task *task, struct tn_batch *batch, size_t B,
+                     struct tn_arena *arena)
 {
-    if (task->row->take)
-        task->row->take(task, batch, B, arena);
+    if (task->row->lay_out)
+        task->row->lay_out(task, batch, B, arena);
     else
-        tn_batch_take(batch, B, task->N, arena);
+        tn_batch_lay_out(batch, B, task->N, arena);
 }
 
 tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,

@@ -80,9 +80,9 @@ struct tn_task_row {
     size_t symbol_count;
     size_t (*symbols)(const tarn_task *task);
 
-    /* A batch of B laid out, twice: see tn_arena. NULL: tn_batch_take(). */
-    void (*take)(const tarn_task *task, struct tn_batch *batch, size_t B,
-                 struct tn_arena *arena);
+    /* A batch of B laid out, twice: see tn_arena. NULL: tn_batch_lay_out(). */
+    void (*lay_out)(const tarn_task *task, struct tn_batch *batch, size_t B,
+                    struct tn_arena *arena);
     tarn_status (*fill)(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                         uint64_t index, tarn_error *err);
 
@@ -141,8 +141,8 @@ tarn_status tn_task_fits(const tarn_task *task, const tarn_config *config, tarn_
 /* A batch of the task's length, of a task that is not bare: laid out, and filled. Filling works
  * on any number of threads at once, on batches of their own; it fails where files that it must
  * read again have become others. */
-void tn_task_take(const tarn_task *task, struct tn_batch *batch, size_t B,
-                  struct tn_arena *arena);
+void tn_task_lay_out(const tarn_task *task, struct tn_batch *batch, size_t B,
+                     struct tn_arena *arena);
 tarn_status tn_task_fill(const tarn_task *task, struct tn_batch *batch, enum tn_split split,
                          uint64_t index, tarn_error *err);
 

@@ -167,14 +167,14 @@ static bool skipped(const tarn_task *task, size_t index, tarn_skipped *out)
 
 /* ---- Batches ------------------------------------------------------------ */
 
-static void take_batch(const tarn_task *task, struct tn_batch *batch, size_t B,
-                       struct tn_arena *arena)
+static void lay_out_batch(const tarn_task *task, struct tn_batch *batch, size_t B,
+                          struct tn_arena *arena)
 {
-    struct tn_speech_batch *const own = tn_arena_take(arena, 1, sizeof *own);
+    struct tn_speech_batch *const own = tn_arena_alloc(arena, 1, sizeof *own);
     struct tn_speech_batch laid;
 
     *batch = (struct tn_batch){.B = B, .N = task->N, .own = own};
-    tn_speech_batch_take(&laid, task->set, B, arena);
+    tn_speech_batch_lay_out(&laid, task->set, B, arena);
     batch->weights = tn_arena_floats(arena, B);
     if (own)
         *own = laid;
@@ -292,7 +292,7 @@ const struct tn_task_row tn_task_speech = {
     .open = open_set,
     .close = close_set,
     .symbols = symbols,
-    .take = take_batch,
+    .lay_out = lay_out_batch,
     .fill = fill,
     .batches = batches,
     .hash = hash,

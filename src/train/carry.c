@@ -30,7 +30,7 @@ tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, size_t pa
 void tn_carry_lay_out(struct tn_carry *carry, struct tn_arena *arena)
 {
     for (size_t i = 0; i < 3; i++)
-        carry->blocks[i] = tn_arena_take(arena, carry->bytes, 1);
+        carry->blocks[i] = tn_arena_alloc(arena, carry->bytes, 1);
 }
 
 void tn_carry_reset(struct tn_carry *carry)

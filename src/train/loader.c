@@ -7,12 +7,12 @@
 static void lay_out(struct tn_loader *loader, const tarn_settings *settings,
                     struct tn_arena *arena)
 {
-    loader->batches = tn_arena_take(arena, settings->accumulate, sizeof *loader->batches);
-    loader->views = tn_arena_take(arena, settings->accumulate, sizeof *loader->views);
+    loader->batches = tn_arena_alloc(arena, settings->accumulate, sizeof *loader->batches);
+    loader->views = tn_arena_alloc(arena, settings->accumulate, sizeof *loader->views);
     for (size_t i = 0; i < settings->accumulate; i++) {
         struct tn_batch batch;
 
-        tn_task_take(loader->task, &batch, settings->batch, arena);
+        tn_task_lay_out(loader->task, &batch, settings->batch, arena);
         if (loader->batches)
             loader->batches[i] = batch;
     }

@@ -20,10 +20,10 @@ static struct part part_take(const struct tn_sequence_score *s,
 {
     struct part part;
 
-    part.symbols = tn_arena_take(arena, s->N + 1, sizeof *part.symbols);
-    part.found = tn_arena_take(arena, s->N + 1, sizeof *part.found);
-    part.edit_scratch = tn_arena_take(arena, tn_edit_scratch_size(s->N + 1), 1);
-    part.decode_scratch = tn_arena_take(arena, tn_ctc_decode_scratch(frames, s->beam), 1);
+    part.symbols = tn_arena_alloc(arena, s->N + 1, sizeof *part.symbols);
+    part.found = tn_arena_alloc(arena, s->N + 1, sizeof *part.found);
+    part.edit_scratch = tn_arena_alloc(arena, tn_edit_scratch_size(s->N + 1), 1);
+    part.decode_scratch = tn_arena_alloc(arena, tn_ctc_decode_scratch(frames, s->beam), 1);
     return part;
 }
 
@@ -35,8 +35,8 @@ static void lay_out(struct tn_sequence_score *s, const tarn_run *longest,
 
     part_take(s, &frames, &measure);
     s->part = tn_arena_bytes(&measure);
-    s->edits = tn_arena_take(arena, longest->B, sizeof *s->edits);
-    s->parts = tn_arena_take(arena, s->host->threads, s->part);
+    s->edits = tn_arena_alloc(arena, longest->B, sizeof *s->edits);
+    s->parts = tn_arena_alloc(arena, s->host->threads, s->part);
 }
 
 tarn_status tn_sequence_score_create(struct tn_sequence_score *s, const tarn_run *longest,

@@ -17,14 +17,14 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     const size_t tensors = model->tensor_count;
 
     t->gradients.blocks =
-        tn_arena_take(arena, model->arch.config.layers, sizeof *t->gradients.blocks);
+        tn_arena_alloc(arena, model->arch.config.layers, sizeof *t->gradients.blocks);
     t->scales = tn_arena_floats(arena, tensors);
-    t->scratch = tn_arena_take(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
+    t->scratch = tn_arena_alloc(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
     tn_gradient_tree_lay_out(&t->tree, arena);
     if (t->run->slice)
         tn_leaf_sums_lay_out(&t->slices, &model->arch, arena);
     t->g = t->tree.branches.sums[0];
-    t->records = tn_arena_take(arena, tn_trainer_records_size(t), 1);
+    t->records = tn_arena_alloc(arena, tn_trainer_records_size(t), 1);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         t->moments[i] = tn_arena_floats(arena, t->shard.floats);
     if (t->carry.bytes > 0)

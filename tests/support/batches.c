@@ -10,11 +10,11 @@ struct owned_batch batch_open(size_t B, size_t N)
     struct owned_batch owned = {0};
     struct tn_arena arena = tn_arena_over(NULL);
 
-    tn_batch_take(&owned.batch, B, N, &arena);
+    tn_batch_lay_out(&owned.batch, B, N, &arena);
     owned.bytes = tn_arena_bytes(&arena);
     owned.memory = take(owned.bytes, 1);
     arena = tn_arena_over(owned.memory);
-    tn_batch_take(&owned.batch, B, N, &arena);
+    tn_batch_lay_out(&owned.batch, B, N, &arena);
     batch_spoil(&owned);
     return owned;
 }
@@ -24,12 +24,12 @@ struct owned_batch batch_of_task(const tarn_task *task, size_t B)
     struct owned_batch owned = {0};
     struct tn_arena arena = tn_arena_over(NULL);
 
-    tn_task_take(task, &owned.batch, B, &arena);
+    tn_task_lay_out(task, &owned.batch, B, &arena);
     owned.bytes = tn_arena_bytes(&arena);
     owned.memory = take(owned.bytes, 1);
     batch_spoil(&owned);
     arena = tn_arena_over(owned.memory);
-    tn_task_take(task, &owned.batch, B, &arena);
+    tn_task_lay_out(task, &owned.batch, B, &arena);
     return owned;
 }
 

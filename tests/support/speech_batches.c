@@ -43,12 +43,12 @@ struct owned_batch speech_batch_open(const struct tn_speech_set *set, size_t B)
     struct tn_arena arena = tn_arena_over(NULL);
     struct owned_batch owned;
 
-    tn_speech_batch_take(&owned.batch, set, B, &arena);
+    tn_speech_batch_lay_out(&owned.batch, set, B, &arena);
     owned.bytes = tn_arena_bytes(&arena);
     owned.memory = take(owned.bytes, 1);
     memset(owned.memory, 0xee, owned.bytes);
     arena = tn_arena_over(owned.memory);
-    tn_speech_batch_take(&owned.batch, set, B, &arena);
+    tn_speech_batch_lay_out(&owned.batch, set, B, &arena);
     return owned;
 }
 

@@ -32,7 +32,7 @@ def gelu():
     x = torch.linspace(-6.0, 6.0, 25).float().double().requires_grad_()
     y = F.gelu(x)
     y.sum().backward()
-    return dict(gelu_x=x, gelu_y=y, gelu_slope=x.grad)
+    return dict(gelu_x=x, gelu_y=y, gelu_backward=x.grad)
 
 
 def categorical():
