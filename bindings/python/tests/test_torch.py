@@ -341,7 +341,7 @@ def test_a_full_mask_of_a_tensor_is_that_tensor():
     for wrong, sentence in ((dict(mask=causal.float()), "mask is torch.float32; it must be"),
                             (dict(), "mask and N are both None"), (dict(mask="x"), "mask is str"),
                             (dict(mask=2, N=3, M=4), "mask and M are both given"),
-                            (dict(N=0), "N is 0")):
+                            (dict(N=-1), "N is -1")):
         with pytest.raises(tarn.InvalidArgument, match=sentence):
             tt.FullMask(**wrong)
 
