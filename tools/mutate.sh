@@ -219,17 +219,19 @@ mutations() {
         's/arch->inputs\[i\].parameter == parameters ?/true ?/' test_model_gradients
     lsh="test_lsh test_lsh_properties"
     mutate "lsh: no gradient of the division by the length" src/layer/attention_lsh.c \
-        's/-(c \* c \* c)/0.0f * -(c * c * c)/' $lsh
-    mutate "lsh: keys' gradients not divided" src/layer/attention_lsh.c \
-        's/axpy(dq, c, dk, D)/axpy(dq, 1.0f, dk, D)/' $lsh
-    mutate "lsh: no delta" src/layer/attention_lsh.c \
-        's/a->kernels->dot(dy, y, a->plan->M)/0.0f * *y/' $lsh
+        's/-c \* c \* (float)D/0.0f * c * (float)D/' $lsh
+    mutate "lsh: keys' gradients not divided" src/kernel/kernel_body_lsh.h \
+        's/store(ds + c, slope \* load(a->by + c));/store(ds + c, slope);/' $lsh
+    mutate "lsh: no delta" src/kernel/kernel_body_lsh.h \
+        's/(load(ds + c) - delta)/(load(ds + c) - 0.0f * delta)/' $lsh
+    mutate "lsh: queries' gradients as keys lost" src/layer/attention_lsh.c \
+        's/^    add_transpose(a, scores->ds + own/    if (false) &/' $lsh
     mutate "lsh: sums not rescaled between rounds" src/layer/attention_lsh.c \
-        's/if (scratch->factor\[i\] != 1.0f)/if (false)/' $lsh
-    mutate "lsh: a position sees itself" src/layer/lsh_tile.c \
-        's/s\[i\] = -INFINITY; \/\* itself \*\//(void)s;/' $lsh
-    mutate "lsh: sees equal positions only when not later" src/layer/lsh_tile.c \
-        's/keys->position\[j\] < position ?/keys->position[j] <= position + 1 ?/' $lsh
+        's/\*total \*= factor;/*total *= 0.0f * factor + 1.0f;/' $lsh
+    mutate "lsh: a position sees itself" src/kernel/kernel_body_lsh.h \
+        's/: position != q.position;/: position != -1;/' $lsh
+    mutate "lsh: sees the next position" src/kernel/kernel_body_lsh.h \
+        's/q.causal ? position < q.position/q.causal ? position <= q.position + 1/' $lsh
     mutate "lsh: a lonely position hands on no gradient" src/layer/attention_lsh.c \
         's/if (isinf(L\[n\]))/if (false)/' $lsh
 
@@ -257,7 +259,7 @@ mutations() {
         's/ || !CPU_EQUAL(&now, &cores.left)//' test_cores
     packed=src/kernel/kernel_body_packed.h
     mutate "packed: halves of a word exchanged" $packed \
-        's/narrow_bits(load(x)) | narrow_bits(load(x + LANES)) << 16/narrow_bits(load(x + LANES)) | narrow_bits(load(x)) << 16/' \
+        's/both |= narrow_bits(load(x + LANES)) << 16;/both = both << 16 | narrow_bits(load(x + LANES));/' \
         test_kernel_few
     mutate "packed: columns that a panel lacks are written" $packed \
         's/if (t->left >= width) {/if (true) {/' test_kernel_few
@@ -325,7 +327,7 @@ mutations() {
     mutate "AVX-512: tails of one float more" src/kernel/kernel_avx512.c \
         's/(1u << (n)) - 1/(2u << (n)) - 1/' test_kernel_widths
     mutate "AVX2: tails of one float more" src/kernel/kernel_avx2.c \
-        's/first_lanes + 8 - n/first_lanes + 7 - n/' test_kernel_widths
+        's/first_lanes + 8 - (n)/first_lanes + 7 - (n)/' test_kernel_widths
     mutate "sum_rows: tails without the rows past the fourth" src/kernel/kernel_body_layer.h \
         's/total\[j\] += fetch(x + j \* LANES, n);/(void)x;/' test_kernel_layer
 
