@@ -9,8 +9,10 @@
 #define TN_NAME "avx512"
 #define LANES 16
 #define NARROWER tn_kernels_avx512_half
+#define COMPARER tn_kernels_avx2 /* AVX-512 compares into masks, of which it makes vectors */
 #define CTC_NARROW                                                                             \
     128 /* labels are read one beside their place: across two lines of the cache */
+#define LSH_NARROW SIZE_MAX
 #define JOIN_QUADS(a, b) _mm256_insertf128_ps(_mm256_castps128_ps256(a), b, 1)
 #define PRODUCT_ROWS 8
 #define PANEL_ROWS 14

@@ -18,7 +18,8 @@
  *   JOIN_QUADS    optional: eight floats of two times four
  *   NARROWER      optional: a table of half as many lanes and as many PANEL_ROWS, for rows
  *                 that it has fewer empty lanes for (kernel_body_narrow.h)
- *   CTC_NARROW    optional: the most labels that go there, too
+ *   COMPARER      optional: another table for loops that compare numbers most of the time, and
+ *                 CTC_NARROW, LSH_NARROW: the most labels and hashes that go there
  *   ONLY_NARROW   optional: this is such a table; it has nothing but what they need
  *   MADD          optional: sums of pairs of products of 16-bit numbers
  *   QUAD_DOT, and QUAD_PUT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the
@@ -601,7 +602,7 @@ const struct tn_kernels TN_TABLE = {
     .scatter_rows = ANY(scatter_rows),
     .gather_rows = gather_rows,
     .add_rows = add_rows,
-    .lsh_buckets = lsh_buckets,
+    .lsh_buckets = ANY(lsh_buckets),
     .lsh_score = lsh_score,
     .lsh_weigh = lsh_weigh,
     .lsh_backward = lsh_backward,

@@ -8,10 +8,12 @@
 extern const struct tn_kernels NARROWER;
 
 #define BY_WIDTH(name, narrow, parameters, arguments)                                          \
+    BY_TABLE(NARROWER, name, narrow, parameters, arguments)
+#define BY_TABLE(table, name, narrow, parameters, arguments)                                   \
     static void name##_any parameters                                                          \
     {                                                                                          \
         if (narrow)                                                                            \
-            NARROWER.name arguments;                                                           \
+            table.name arguments;                                                              \
         else                                                                                   \
             name arguments;                                                                    \
     }
@@ -88,26 +90,35 @@ BY_WIDTH(scatter_rows, is_narrow(width),
           size_t n, size_t width),
          (table, ld, rows, x, ldx, n, width))
 
-#ifndef CTC_NARROW
+/* ---- loops that compare ------------------------------------------------- */
+
+#ifdef COMPARER
+extern const struct tn_kernels COMPARER;
+#else
+#define COMPARER NARROWER
 #define CTC_NARROW HALF
+#define LSH_NARROW 0
 #endif
 
-BY_WIDTH(ctc_emit, n <= CTC_NARROW,
+BY_TABLE(COMPARER, ctc_emit, n <= CTC_NARROW,
          (struct tn_wide y, const float *x, const int32_t *symbols, size_t n, float most,
           float by, int32_t least),
          (y, x, symbols, n, most, by, least))
-BY_WIDTH(ctc_forward, L <= CTC_NARROW,
+BY_TABLE(COMPARER, ctc_forward, L <= CTC_NARROW,
          (struct tn_ctc_states to, struct tn_ctc_states from, struct tn_wide y,
           const int32_t *skips, size_t L),
          (to, from, y, skips, L))
-BY_WIDTH(ctc_backward, L <= CTC_NARROW,
+BY_TABLE(COMPARER, ctc_backward, L <= CTC_NARROW,
          (struct tn_ctc_states after, struct tn_ctc_states met, struct tn_wide y,
           const int32_t *skips, size_t L),
          (after, met, y, skips, L))
-BY_WIDTH(ctc_posteriors, L <= CTC_NARROW,
-         (float *shares, float sums[2], struct tn_ctc_states before, struct tn_ctc_states after,
-          int32_t e, size_t L),
-         (shares, sums, before, after, e, L))
+BY_TABLE(COMPARER, ctc_posteriors, L <= CTC_NARROW,
+         (float *posteriors, float sums[2], struct tn_ctc_states before,
+          struct tn_ctc_states after, int32_t e, size_t L),
+         (posteriors, sums, before, after, e, L))
+BY_TABLE(COMPARER, lsh_buckets, n <= LSH_NARROW,
+         (int32_t * bucket, const float *x, ptrdiff_t ld, size_t half, size_t n),
+         (bucket, x, ld, half, n))
 
 /* ---- products with packed weights --------------------------------------- */
 
