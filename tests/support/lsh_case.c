@@ -126,7 +126,7 @@ static struct lsh_case case_draw(size_t i, size_t *lengths, struct tn_random *ra
         .buckets = ONE_OF(random, 2, 6, 16, 64),
         .chunk = ONE_OF(random, 1, 3, 8, 13, 32, 500),
         .same_bucket = ONE_OF(random, 0, 0, 1),
-        .scale = (const double[]){1.0, 1.0, 10.0, 1e-3}[below(random, 4)],
+        .scale = (const double[]){1.0, 1.0, 10.0, 50.0, 1e-3}[below(random, 5)],
         .heads_first = ONE_OF(random, 0, 1),
     };
     size_t tables = 0;
