@@ -94,6 +94,13 @@ if [ "$2" = tarn_mpi ]; then
     grep -o '"loss": [0-9.]*' "$out" >loss2
     same loss1 loss2
 
+    # Without --micro-batches, too: a batch of 4,096 positions is cut into parts of 1,024.
+    whole="--preset tiny --layers 1 --heads 2 --head-width 8 --feed 16 --length 128 --batch 32
+        --eval-every 3 --eval-batches 3 --threads 1"
+    expect 0 '3 updates' train copy $whole --steps 3 --out whole1
+    ranks 4 0 '3 updates' train copy $whole --steps 3 --out whole4
+    same_runs whole1 whole4 03
+
     # One sequence over several processes, which also share the batch; and another number of them.
     cut="--preset tiny --layers 2 --heads 2 --head-width 8 --feed 32 --length 48 --batch 4
         --eval-every 3 --eval-batches 3 --threads 1 --micro-batches 2 --dropout 0.1

@@ -29,8 +29,9 @@ struct tn_body_slices {
 
 struct tn_body {
     tarn_table_row about;
-    bool takes_frames; /* frames go in as they are, without a projection to the width */
-    bool takes_bf16;   /* its products can have elements TN_BF16 */
+    bool takes_frames;     /* frames go in as they are, without a projection to the width */
+    bool takes_bf16;       /* its products can have elements TN_BF16 */
+    bool row_per_position; /* in all products; else in some a row for each sequence only */
 
     /* Refuses what it cannot be beyond the ranges of the fields. NULL: nothing more. */
     tarn_status (*check)(const struct tn_arch *arch, tarn_error *err);

@@ -461,6 +461,7 @@ static double flops(const tarn_run *run)
 const struct tn_body tn_body_transformer = {
     .about = {"transformer", "blocks of attention and feed-forward layers", tn_no_options},
     .takes_bf16 = true,
+    .row_per_position = true,
     .tensors = tensors,
     .take = take,
     .plan = plan,

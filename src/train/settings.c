@@ -75,11 +75,12 @@ const struct tn_field tn_training_fields[] = {
     FIELD_SINCE(FLAG, carry, 0, 0, "false",
                 "truncated backpropagation through time: each sequence of a batch continues "
                 "where the batch before ended, from the state that it left"),
-    FIELD_SINCE(COUNT, micro_batches, 0, 1 << 20, "1",
-                "equal parts of each batch, a power of two, whose gradients are summed in a "
-                "fixed order: up to so many ranks give the same bits as one; 0: 1, or with "
-                "several ranks 8 if that divides the batch",
-                "N"),
+    FIELD_SINCE(
+        COUNT, micro_batches, 0, 1 << 20, "1",
+        "equal parts of each batch, a power of two, whose gradients are summed in a "
+        "fixed order: up to so many ranks give the same bits as one; 0: as many of 8 as "
+        "divide the batch and have 1,024 positions each, but at least one per rank",
+        "N"),
     FIELD_SINCE(FLAG, bf16_gradients, 0, 0, "false",
                 "round the gradients of micro-batches and their sums to bf16: ranks send half "
                 "as much"),

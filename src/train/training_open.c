@@ -180,24 +180,37 @@ static void choose_precision(tarn_settings *settings, const tarn_config *config)
         tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);
 }
 
-enum { USUAL_PARTS = 8 };
+enum { USUAL_PARTS = 8, LEAST_POSITIONS = 1024 };
 
-/* A run keeps the number it began with; so do its bits. One of several processes can be resumed
- * by up to 8 where the batch allows that. */
-static void choose_micro_batches(tarn_settings *settings, const tarn_comm *comm)
+/* A part of so many positions takes the time of its share of the batch; a smaller one takes
+ * longer. Products of an LSTM have a row for each sequence, and lose by every cut. */
+static bool can_halve(const tarn_settings *settings, size_t parts)
 {
-    const size_t size = tn_comm_size(comm) / tn_max(settings->sequence_parallel, 1);
+    const size_t sequences = settings->batch / parts;
+
+    return parts < USUAL_PARTS && sequences % 2 == 0 &&
+           sequences / 2 * settings->length >= LEAST_POSITIONS;
+}
+
+/* The same for any number of ranks, as far as the batch goes: so are the bits. A run keeps the
+ * number it began with. */
+static void choose_micro_batches(tarn_settings *settings, const tarn_config *config,
+                                 const tarn_comm *comm)
+{
+    const struct tn_body *const body =
+        tn_table_find(&tn_bodies, NULL, config->body, NULL, NULL);
+    const size_t ranks = tn_comm_size(comm) / tn_max(settings->sequence_parallel, 1);
+    const bool divisible = body && body->row_per_position;
     size_t parts = 1;
 
     if (settings->micro_batches > 0)
         return;
-    while (parts < size ||
-           (size > 1 && parts < USUAL_PARTS && settings->batch % (2 * parts) == 0))
+    while (parts < ranks || (divisible && can_halve(settings, parts)))
         parts *= 2;
     settings->micro_batches = parts;
 }
 
-/* Likewise, when the length is known. */
+/* Likewise. */
 static void choose_sequence_chunks(tarn_settings *settings)
 {
     size_t parts = settings->sequence_parallel;
@@ -216,12 +229,12 @@ tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *confi
     tarn_status status;
 
     choose_precision(&t->state.settings, config);
-    choose_micro_batches(&t->state.settings, t->desc->comm);
     if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
         (status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
+    choose_micro_batches(&t->state.settings, &filled, t->desc->comm);
     choose_sequence_chunks(&t->state.settings);
     return open_trainer(t, &filled, err);
 }
