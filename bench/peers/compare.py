@@ -40,8 +40,7 @@ class Worker:
         self.subject, self._log = subject, open(folder / "log", "ab")
         command = [sys.executable, str(HERE / "worker.py"), subject.name, work.name,
                    str(threads), str(folder)]
-        environment = dict(os.environ, OMP_NUM_THREADS=str(threads),
-                           TORCHINDUCTOR_CACHE_DIR=str(folder / "compiled"))
+        environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True,
                                          stdout=subprocess.PIPE, stderr=self._log,
                                          env=environment)

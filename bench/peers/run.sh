@@ -33,6 +33,7 @@ python=$made/venv/bin/python
 
 export TARN_LIBRARY="$root/build/release/libtarn.so" PYTHONPATH="$root/bindings/python"
 export PYTHONDONTWRITEBYTECODE=1
+export TORCHINDUCTOR_CACHE_DIR="$made/compiled" # what torch compiled once is not compiled again
 "$python" "$here/compare.py" --program "$root/build/release/tarn" \
     --installed "$made/installed.jsonl" --out "$made/results.jsonl" "$@"
 
