@@ -188,26 +188,22 @@ static void every_truncation_is_refused(void **state)
 
 static void put_example(struct tn_json_writer *w)
 {
-    tn_json_open(w, '{');
-    tn_json_key(w, "text \"\x01\"");
-    tn_json_put_text(w, "a\\b\n\t\r\b\f/\xc3\xa9\x7f");
-    tn_json_key(w, "numbers");
-    tn_json_open(w, '[');
-    tn_json_put_whole(w, INT64_MIN);
-    tn_json_put_number(w, 0.1, 0);
-    tn_json_put_number(w, 1.0 / 3.0, 9);
-    tn_json_put_number(w, -2.0, 9);
-    tn_json_put_number(w, 1e-7, 9);
-    tn_json_put_number(w, 1e20, 0);
-    tn_json_put_number(w, (double)INFINITY, 9);
+    tn_json_open(w, NULL, '{');
+    tn_json_put_text(w, "text \"\x01\"", "a\\b\n\t\r\b\f/\xc3\xa9\x7f");
+    tn_json_open(w, "numbers", '[');
+    tn_json_put_whole(w, NULL, INT64_MIN);
+    tn_json_put_number(w, NULL, 0.1, 0);
+    tn_json_put_number(w, NULL, 1.0 / 3.0, 9);
+    tn_json_put_number(w, NULL, -2.0, 9);
+    tn_json_put_number(w, NULL, 1e-7, 9);
+    tn_json_put_number(w, NULL, 1e20, 0);
+    tn_json_put_number(w, NULL, (double)INFINITY, 9);
     tn_json_close(w, ']');
-    tn_json_key(w, "empty");
-    tn_json_open(w, '{');
+    tn_json_open(w, "empty", '{');
     tn_json_close(w, '}');
-    tn_json_key(w, "flags");
-    tn_json_open(w, '[');
-    tn_json_put_bool(w, true);
-    tn_json_put_bool(w, false);
+    tn_json_open(w, "flags", '[');
+    tn_json_put_bool(w, NULL, true);
+    tn_json_put_bool(w, NULL, false);
     tn_json_close(w, ']');
     tn_json_close(w, '}');
 }
@@ -253,7 +249,7 @@ static void numbers_come_back_exactly(void **state)
             number = ((double[]){DBL_MAX, DBL_MIN, DBL_TRUE_MIN, -0.0})[i];
         if (!isfinite(number))
             continue;
-        tn_json_put_number(&w, number, 0);
+        tn_json_put_number(&w, NULL, number, 0);
         check_ok(tn_json_writer_end(&w, &text, "it", NULL), NULL);
         check_ok(parse(&json, text, strlen(text), NULL), NULL);
         assert_true(tn_json_number(json.root, &again));
@@ -270,14 +266,13 @@ static void text_that_is_not_utf8_is_refused(void **state)
     tarn_error err = {0};
 
     (void)state;
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "a\xff");
-    tn_json_put_whole(&w, 1);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "a\xff", 1);
     tn_json_close(&w, '}');
     assert_int_equal(tn_json_writer_end(&w, &text, "the note", &err), TARN_EINVAL);
     assert_null(text);
     assert_string_equal(err.text, "the note: contains text that is not UTF-8");
-    tn_json_writer_free(&w);
+    tn_text_free(&w.out);
 }
 
 /* ---- Without memory ----------------------------------------------------- */

@@ -44,19 +44,17 @@ void tn_speech_profile_apply(const struct tn_speech_profile *profile, float *fra
 /* Nine digits give a float again. */
 static void put_bands(struct tn_json_writer *w, const char *key, const float *values)
 {
-    tn_json_key(w, key);
-    tn_json_open(w, '[');
+    tn_json_open(w, key, '[');
     for (size_t b = 0; b < TN_MEL_BANDS; b++)
-        tn_json_put_number(w, (double)values[b], 9);
+        tn_json_put_number(w, NULL, (double)values[b], 9);
     tn_json_close(w, ']');
 }
 
 static void put_symbols(struct tn_json_writer *w, const struct tn_symbols *symbols)
 {
-    tn_json_key(w, "symbols");
-    tn_json_open(w, '[');
+    tn_json_open(w, "symbols", '[');
     for (size_t i = 1; i < symbols->count; i++)
-        tn_json_put_text(w, symbols->name[i]);
+        tn_json_put_text(w, NULL, symbols->name[i]);
     tn_json_close(w, ']');
 }
 
@@ -65,15 +63,11 @@ tarn_status tn_speech_profile_write(char **json, const struct tn_speech_profile 
 {
     struct tn_json_writer w = {0};
 
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "version");
-    tn_json_put_whole(&w, VERSION);
-    tn_json_key(&w, "features");
-    tn_json_put_text(&w, tn_features_version);
-    tn_json_key(&w, "kind");
-    tn_json_put_text(&w, tn_symbol_kinds[profile->kind]);
-    tn_json_key(&w, "normalise");
-    tn_json_put_text(&w, tn_normalisations[profile->normalise]);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "version", VERSION);
+    tn_json_put_text(&w, "features", tn_features_version);
+    tn_json_put_text(&w, "kind", tn_symbol_kinds[profile->kind]);
+    tn_json_put_text(&w, "normalise", tn_normalisations[profile->normalise]);
     put_bands(&w, "mean", profile->norm.mean);
     put_bands(&w, "scale", profile->norm.scale);
     put_symbols(&w, &profile->symbols);

@@ -15,24 +15,24 @@ enum { VERSION = 1 };
 static void put_field(struct tn_json_writer *w, const struct tn_field *field, const void *at)
 {
     const void *const place = (const char *)at + field->offset;
+    const char *const name = field->about.name;
 
-    tn_json_key(w, field->about.name);
     switch (field->type) {
     case TN_FIELD_TEXT:
     case TN_FIELD_PATH:
-        tn_json_put_text(w, place);
+        tn_json_put_text(w, name, place);
         break;
     case TN_FIELD_FLAG:
-        tn_json_put_bool(w, *(const bool *)place);
+        tn_json_put_bool(w, name, *(const bool *)place);
         break;
     case TN_FIELD_NUMBER:
-        tn_json_put_number(w, *(const double *)place, 0);
+        tn_json_put_number(w, name, *(const double *)place, 0);
         break;
     case TN_FIELD_SEED:
-        tn_json_put_whole(w, (int64_t) * (const uint64_t *)place);
+        tn_json_put_whole(w, name, (int64_t) * (const uint64_t *)place);
         break;
     case TN_FIELD_COUNT:
-        tn_json_put_whole(w, (int64_t) * (const size_t *)place);
+        tn_json_put_whole(w, name, (int64_t) * (const size_t *)place);
         break;
     }
 }
@@ -42,9 +42,8 @@ tarn_status tn_fields_write(char **json, const struct tn_field *fields, const vo
 {
     struct tn_json_writer w = {0};
 
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "version");
-    tn_json_put_whole(&w, VERSION);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "version", VERSION);
     for (const struct tn_field *field = fields; field->about.name; field++)
         put_field(&w, field, at);
     tn_json_close(&w, '}');

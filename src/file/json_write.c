@@ -4,52 +4,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "base/utf8.h"
-
-/* ---- Bytes -------------------------------------------------------------- */
-
-static bool make_room(struct tn_json_writer *w, size_t bytes)
-{
-    if (w->status != TARN_OK)
-        return false;
-    if (bytes < w->room - w->used) /* one is for the zero byte */
-        return true;
-    const size_t room = 2 * (w->used + bytes) + 64;
-    char *const text = realloc(w->text, room);
-
-    if (!text) {
-        w->status = TARN_ENOMEM;
-        return false;
-    }
-    w->text = text;
-    w->room = room;
-    return true;
-}
-
-static void put(struct tn_json_writer *w, const char *bytes, size_t count)
-{
-    if (!make_room(w, count))
-        return;
-    memcpy(w->text + w->used, bytes, count);
-    w->used += count;
-}
-
-static void begin_value(struct tn_json_writer *w)
-{
-    if (w->comma)
-        put(w, ",", 1);
-    w->comma = true;
-}
-
-static void put_word(struct tn_json_writer *w, const char *word)
-{
-    begin_value(w);
-    put(w, word, strlen(word));
-}
 
 /* ---- Texts -------------------------------------------------------------- */
 
@@ -63,134 +21,152 @@ static void put_escaped(struct tn_json_writer *w, char c)
         snprintf(escape, sizeof escape, "\\%c", letters[known - meanings]);
     else
         snprintf(escape, sizeof escape, "\\u%04X", (unsigned)c);
-    put(w, escape, strlen(escape));
+    tn_text_put(&w->out, escape, strlen(escape));
 }
 
 static void put_quoted(struct tn_json_writer *w, const char *text)
 {
     size_t length = strlen(text), bytes = 0;
 
-    put(w, "\"", 1);
+    tn_text_put(&w->out, "\"", 1);
     for (; length > 0; text += bytes, length -= bytes) {
         uint32_t point;
 
         if ((bytes = tn_utf8_read(&point, text, length)) == 0) {
-            w->status = w->status == TARN_OK ? TARN_EINVAL : w->status;
+            w->invalid = !w->out.failed;
+            w->out.failed = true;
             return;
         }
         if (point < ' ' || point == '"' || point == '\\')
             put_escaped(w, *text);
         else
-            put(w, text, bytes);
+            tn_text_put(&w->out, text, bytes);
     }
-    put(w, "\"", 1);
+    tn_text_put(&w->out, "\"", 1);
 }
 
-void tn_json_put_text(struct tn_json_writer *w, const char *text)
+/* What comes before every value. */
+static void put_key(struct tn_json_writer *w, const char *key)
 {
-    if (!text) {
-        put_word(w, "null");
-        return;
+    if (w->comma)
+        tn_text_put(&w->out, ",", 1);
+    w->comma = true;
+    if (key) {
+        put_quoted(w, key);
+        tn_text_put(&w->out, ":", 1);
     }
-    begin_value(w);
-    put_quoted(w, text);
 }
 
-void tn_json_key(struct tn_json_writer *w, const char *key)
+static void put_word(struct tn_json_writer *w, const char *key, const char *word)
 {
-    tn_json_put_text(w, key);
-    put(w, ":", 1);
-    w->comma = false;
+    put_key(w, key);
+    tn_text_put(&w->out, word, strlen(word));
+}
+
+void tn_json_put_text(struct tn_json_writer *w, const char *key, const char *text)
+{
+    put_word(w, key, text ? "" : "null");
+    if (text)
+        put_quoted(w, text);
+}
+
+/* A text whose bytes were made for it. */
+static void put_made(struct tn_json_writer *w, const char *key, struct tn_text *made)
+{
+    tn_json_put_text(w, key, tn_text_end(made));
+    w->out.failed |= made->failed;
+    tn_text_free(made);
+}
+
+void tn_json_put_bytes(struct tn_json_writer *w, const char *key, const char *bytes, size_t n)
+{
+    struct tn_text text = {0};
+
+    tn_text_utf8(&text, bytes, n);
+    put_made(w, key, &text);
+}
+
+void tn_json_put_base64(struct tn_json_writer *w, const char *key, const void *bytes, size_t n)
+{
+    struct tn_text text = {0};
+
+    tn_text_base64(&text, bytes, n);
+    put_made(w, key, &text);
 }
 
 /* ---- Numbers ------------------------------------------------------------ */
 
-void tn_json_put_whole(struct tn_json_writer *w, int64_t number)
+void tn_json_put_whole(struct tn_json_writer *w, const char *key, int64_t number)
 {
     char text[TN_NUMBER_TEXT];
 
     snprintf(text, sizeof text, "%" PRId64, number);
-    put_word(w, text);
+    put_word(w, key, text);
 }
 
 /* A number that has a fraction shows it, 2.0, and an exponent is as short as it can be: 1e-7.
  */
-static void put_real(struct tn_json_writer *w, const char *text)
+static void put_real(struct tn_text *out, const char *text)
 {
     const char *const exponent = strchr(text, 'e');
     const size_t mantissa = exponent ? (size_t)(exponent - text) : strlen(text);
 
-    begin_value(w);
-    put(w, text, mantissa);
+    tn_text_put(out, text, mantissa);
     if (!exponent && !strchr(text, '.'))
-        put(w, ".0", 2);
+        tn_text_put(out, ".0", 2);
     if (!exponent)
         return;
     const char *digits = exponent + 1;
-    const bool negative = *digits == '-';
 
+    tn_text_put(out, *digits == '-' ? "e-" : "e", *digits == '-' ? 2 : 1);
     digits += strspn(digits, "+-0");
-    put(w, negative ? "e-" : "e", negative ? 2 : 1);
-    put(w, digits, strlen(digits));
+    tn_text_put(out, digits, strlen(digits));
 }
 
-void tn_json_put_number(struct tn_json_writer *w, double number, int digits)
+void tn_json_put_number(struct tn_json_writer *w, const char *key, double number, int digits)
 {
     char text[TN_NUMBER_TEXT];
 
-    if (!isfinite(number)) {
-        put_word(w, "null");
+    put_word(w, key, isfinite(number) ? "" : "null");
+    if (!isfinite(number))
         return;
-    }
     if (digits > 0)
         tn_number_rounded(text, number, digits);
     else
         tn_number_text(text, number);
-    put_real(w, text);
+    put_real(&w->out, text);
 }
 
-void tn_json_put_bool(struct tn_json_writer *w, bool truth)
+void tn_json_put_bool(struct tn_json_writer *w, const char *key, bool truth)
 {
-    put_word(w, truth ? "true" : "false");
+    put_word(w, key, truth ? "true" : "false");
 }
 
 /* ---- Brackets ----------------------------------------------------------- */
 
-void tn_json_open(struct tn_json_writer *w, char bracket)
+void tn_json_open(struct tn_json_writer *w, const char *key, char bracket)
 {
-    begin_value(w);
-    put(w, &bracket, 1);
+    put_key(w, key);
+    tn_text_put(&w->out, &bracket, 1);
     w->comma = false;
 }
 
 void tn_json_close(struct tn_json_writer *w, char bracket)
 {
-    put(w, &bracket, 1);
+    tn_text_put(&w->out, &bracket, 1);
     w->comma = true;
-}
-
-void tn_json_writer_free(struct tn_json_writer *w)
-{
-    free(w->text);
-    *w = (struct tn_json_writer){0};
 }
 
 tarn_status tn_json_writer_end(struct tn_json_writer *w, char **text, const char *what,
                                tarn_error *err)
 {
     *text = NULL;
-    make_room(w, 0);
-    const tarn_status status = w->status;
-
-    if (status == TARN_OK) {
-        w->text[w->used] = '\0';
-        *text = w->text;
-        w->text = NULL;
+    if (tn_text_end(&w->out)) {
+        *text = w->out.data;
+        *w = (struct tn_json_writer){0};
+        return TARN_OK;
     }
-    tn_json_writer_free(w);
-    if (status == TARN_ENOMEM)
-        return tn_fail(err, status, "not enough memory for %s", what);
-    if (status != TARN_OK)
-        return tn_fail(err, status, "%s: contains text that is not UTF-8", what);
-    return TARN_OK;
+    tn_text_free(&w->out);
+    return w->invalid ? tn_fail(err, TARN_EINVAL, "%s: contains text that is not UTF-8", what)
+                      : tn_fail(err, TARN_ENOMEM, "not enough memory for %s", what);
 }

@@ -86,16 +86,14 @@ static tarn_status make_checksums(char **text, const struct place *places, size_
     *text = NULL;
     if (!tn_checksum_metadata(sum, metadata, entries))
         return tn_fail(err, TARN_ENOMEM, "not enough memory for checksums");
-    tn_json_open(&w, '{');
+    tn_json_open(&w, NULL, '{');
     for (size_t i = 0; i < n; i++) {
         char of_tensor[TN_CHECKSUM_TEXT];
 
         tn_checksum_tensor(of_tensor, places[i].tensor->data, has_data ? places[i].bytes : 0);
-        tn_json_key(&w, places[i].tensor->name);
-        tn_json_put_text(&w, of_tensor);
+        tn_json_put_text(&w, places[i].tensor->name, of_tensor);
     }
-    tn_json_key(&w, tn_metadata_key);
-    tn_json_put_text(&w, sum);
+    tn_json_put_text(&w, tn_metadata_key, sum);
     tn_json_close(&w, '}');
     return tn_json_writer_end(&w, text, "checksums of tensors", err);
 }
@@ -105,12 +103,9 @@ static tarn_status make_checksums(char **text, const struct place *places, size_
 static void put_metadata(struct tn_json_writer *w, const struct tn_safetensors_entry *metadata,
                          size_t entries)
 {
-    tn_json_key(w, tn_metadata_key);
-    tn_json_open(w, '{');
-    for (size_t i = 0; i < entries; i++) {
-        tn_json_key(w, metadata[i].key);
-        tn_json_put_text(w, metadata[i].value);
-    }
+    tn_json_open(w, tn_metadata_key, '{');
+    for (size_t i = 0; i < entries; i++)
+        tn_json_put_text(w, metadata[i].key, metadata[i].value);
     tn_json_close(w, '}');
 }
 
@@ -118,19 +113,15 @@ static void put_tensor(struct tn_json_writer *w, const struct place *place)
 {
     const struct tn_safetensor *const t = place->tensor;
 
-    tn_json_key(w, t->name);
-    tn_json_open(w, '{');
-    tn_json_key(w, "dtype");
-    tn_json_put_text(w, tn_dtype_name(t->dtype));
-    tn_json_key(w, "shape");
-    tn_json_open(w, '[');
+    tn_json_open(w, t->name, '{');
+    tn_json_put_text(w, "dtype", tn_dtype_name(t->dtype));
+    tn_json_open(w, "shape", '[');
     for (size_t d = 0; d < t->rank; d++)
-        tn_json_put_whole(w, (int64_t)t->shape[d]);
+        tn_json_put_whole(w, NULL, (int64_t)t->shape[d]);
     tn_json_close(w, ']');
-    tn_json_key(w, "data_offsets");
-    tn_json_open(w, '[');
-    tn_json_put_whole(w, (int64_t)place->begin);
-    tn_json_put_whole(w, (int64_t)(place->begin + place->bytes));
+    tn_json_open(w, "data_offsets", '[');
+    tn_json_put_whole(w, NULL, (int64_t)place->begin);
+    tn_json_put_whole(w, NULL, (int64_t)(place->begin + place->bytes));
     tn_json_close(w, ']');
     tn_json_close(w, '}');
 }
@@ -151,7 +142,7 @@ static tarn_status make_head(struct content *content,
     struct tn_json_writer w = {0};
     char *text;
 
-    tn_json_open(&w, '{');
+    tn_json_open(&w, NULL, '{');
     put_metadata(&w, metadata, entries);
     for (size_t i = 0; i < content->n; i++)
         put_tensor(&w, &content->places[i]);

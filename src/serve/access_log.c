@@ -19,8 +19,7 @@ static void put_time(struct tn_json_writer *w)
     gmtime_r(&now.tv_sec, &parts);
     strftime(whole, sizeof whole, "%Y-%m-%dT%H:%M:%S", &parts);
     snprintf(text, sizeof text, "%s.%03ldZ", whole, now.tv_nsec / 1000000);
-    tn_json_key(w, "time");
-    tn_json_put_text(w, text);
+    tn_json_put_text(w, "time", text);
 }
 
 static void put_client(struct tn_json_writer *w, const struct tn_request *request)
@@ -36,29 +35,20 @@ static void put_client(struct tn_json_writer *w, const struct tn_request *reques
     if (address && address->sa_family == AF_INET6)
         inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
                   text, sizeof text);
-    tn_json_key(w, "client");
-    tn_json_put_text(w, text);
+    tn_json_put_text(w, "client", text);
 }
 
 static void put_rest(struct tn_json_writer *w, const struct tn_request *request)
 {
-    tn_json_key(w, "method");
-    tn_json_put_text(w, request->method);
-    tn_json_key(w, "path");
-    tn_json_put_text(w, request->route ? request->route->pattern : NULL);
-    tn_json_key(w, "status");
-    tn_json_put_whole(w, request->status);
-    tn_json_key(w, "bytes");
-    tn_json_put_whole(w, (int64_t)request->sent_bytes);
-    tn_json_key(w, "seconds");
-    tn_json_put_number(w, tn_seconds() - request->begun, 6);
+    tn_json_put_text(w, "method", request->method);
+    tn_json_put_text(w, "path", request->route ? request->route->pattern : NULL);
+    tn_json_put_whole(w, "status", request->status);
+    tn_json_put_whole(w, "bytes", (int64_t)request->sent_bytes);
+    tn_json_put_number(w, "seconds", tn_seconds() - request->begun, 6);
     if (request->model) {
-        tn_json_key(w, "model");
-        tn_json_put_text(w, request->model);
-        tn_json_key(w, "prompt_tokens");
-        tn_json_put_whole(w, (int64_t)request->prompt_tokens);
-        tn_json_key(w, "tokens");
-        tn_json_put_whole(w, (int64_t)request->tokens);
+        tn_json_put_text(w, "model", request->model);
+        tn_json_put_whole(w, "prompt_tokens", (int64_t)request->prompt_tokens);
+        tn_json_put_whole(w, "tokens", (int64_t)request->tokens);
     }
 }
 
@@ -70,16 +60,16 @@ void tn_access_log(struct tn_request *request)
 
     if (!server->log)
         return;
-    tn_json_open(&w, '{');
+    tn_json_open(&w, NULL, '{');
     put_time(&w);
     put_client(&w, request);
     put_rest(&w, request);
     tn_json_close(&w, '}');
-    if (w.status == TARN_OK) {
+    if (!w.out.failed) {
         pthread_mutex_lock(&server->log_lock);
-        fprintf(server->log, "%.*s\n", (int)w.used, w.text);
+        fprintf(server->log, "%.*s\n", (int)w.out.used, w.out.data);
         fflush(server->log);
         pthread_mutex_unlock(&server->log_lock);
     }
-    tn_json_writer_free(&w);
+    tn_text_free(&w.out);
 }

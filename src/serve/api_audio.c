@@ -62,19 +62,16 @@ static bool read_form(struct form *form, struct tn_request *request, struct tn_r
 
 static void put_number(struct tn_json_writer *w, const char *key, double number)
 {
-    tn_json_key(w, key);
-    tn_json_put_number(w, number, 7);
+    tn_json_put_number(w, key, number, 7);
 }
 
 /* A symbol ends where the next one begins. */
 static void put_words(struct tn_json_writer *w, const tarn_transcript *t)
 {
-    tn_json_key(w, "words");
-    tn_json_open(w, '[');
+    tn_json_open(w, "words", '[');
     for (size_t i = 0; i < t->count; i++) {
-        tn_json_open(w, '{');
-        tn_json_key(w, "word");
-        tn_json_put_text(w, t->symbols[i].symbol);
+        tn_json_open(w, NULL, '{');
+        tn_json_put_text(w, "word", t->symbols[i].symbol);
         put_number(w, "start", t->symbols[i].begin);
         put_number(w, "end", i + 1 < t->count ? t->symbols[i + 1].begin : t->seconds);
         put_number(w, "confidence", t->symbols[i].confidence);
@@ -85,21 +82,16 @@ static void put_words(struct tn_json_writer *w, const tarn_transcript *t)
 
 static void put_verbose(struct tn_json_writer *w, const tarn_transcript *t)
 {
-    tn_json_key(w, "task");
-    tn_json_put_text(w, "transcribe");
-    tn_json_key(w, "language");
-    tn_json_put_text(w, "unknown");
+    tn_json_put_text(w, "task", "transcribe");
+    tn_json_put_text(w, "language", "unknown");
     put_number(w, "duration", t->seconds);
     put_words(w, t);
-    tn_json_key(w, "segments");
-    tn_json_open(w, '[');
-    tn_json_open(w, '{');
-    tn_json_key(w, "id");
-    tn_json_put_whole(w, 0);
+    tn_json_open(w, "segments", '[');
+    tn_json_open(w, NULL, '{');
+    tn_json_put_whole(w, "id", 0);
     put_number(w, "start", 0.0);
     put_number(w, "end", t->seconds);
-    tn_json_key(w, "text");
-    tn_json_put_text(w, t->text);
+    tn_json_put_text(w, "text", t->text);
     put_number(w, "avg_logprob",
                t->count > 0 ? t->log_probability / (double)t->count : t->log_probability);
     tn_json_close(w, '}');
@@ -116,9 +108,8 @@ static void reply(struct tn_request *request, const tarn_transcript *t, const ch
         tn_reply(request, 200, "text/plain; charset=utf-8", &text);
         return;
     }
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "text");
-    tn_json_put_text(&w, t->text);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "text", t->text);
     if (strcmp(format, "verbose_json") == 0)
         put_verbose(&w, t);
     tn_json_close(&w, '}');

@@ -30,12 +30,6 @@ static unsigned char *image_of(const struct tn_choice *choice)
     return own->pixels + choice->index * own->bytes;
 }
 
-static void put_key(struct tn_json_writer *w, const char *key, size_t count)
-{
-    tn_json_key(w, key);
-    tn_json_put_whole(w, (int64_t)count);
-}
-
 /* ---- The sink ----------------------------------------------------------- */
 
 /* {"index": i, "position": p, "pixels": [...]} */
@@ -47,13 +41,12 @@ static void emit(struct tn_choice *choice)
 
     if (choice->emitted == there)
         return;
-    tn_json_open(&w, '{');
-    put_key(&w, "index", choice->index);
-    put_key(&w, "position", choice->emitted);
-    tn_json_key(&w, "pixels");
-    tn_json_open(&w, '[');
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "index", (int64_t)choice->index);
+    tn_json_put_whole(&w, "position", (int64_t)choice->emitted);
+    tn_json_open(&w, "pixels", '[');
     for (; choice->emitted < there; choice->emitted++)
-        tn_json_put_whole(&w, image_of(choice)[choice->emitted]);
+        tn_json_put_whole(&w, NULL, image_of(choice)[choice->emitted]);
     tn_json_close(&w, ']');
     tn_json_close(&w, '}');
     tn_stream_event(choice->of->request, &w);
@@ -73,19 +66,12 @@ static void put(struct tn_choice *choice, int32_t symbol, const float *outputs)
 static void put_png(struct tn_json_writer *w, const struct tn_choice *choice)
 {
     struct tn_bytes png = {0};
-    struct tn_text text = {0};
 
-    if (tn_png_grid(&png, "image", image_of(choice), choice->of->model->size, 1, 1, NULL) ==
+    if (tn_png_grid(&png, "image", image_of(choice), choice->of->model->size, 1, 1, NULL) !=
         TARN_OK)
-        tn_text_base64(&text, png.data, png.size);
-    else
-        text.failed = true;
+        w->out.failed = true;
+    tn_json_put_base64(w, "b64_json", png.data, png.size);
     tn_bytes_free(&png);
-    tn_json_key(w, "b64_json");
-    tn_json_put_text(w, tn_text_end(&text));
-    if (text.failed)
-        w->status = TARN_ENOMEM;
-    tn_text_free(&text);
 }
 
 static void refuse_unfinished(struct tn_choice *choice)
@@ -107,8 +93,8 @@ static void end(struct tn_choice *choice)
         return;
     }
     emit(choice);
-    tn_json_open(&w, '{');
-    put_key(&w, "index", choice->index);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "index", (int64_t)choice->index);
     put_png(&w, choice);
     tn_json_close(&w, '}');
     tn_stream_event(choice->of->request, &w);
@@ -131,12 +117,11 @@ static void finish(struct tn_generation *g)
         tn_reply_refusal(g->request, refusal);
         return;
     }
-    tn_json_open(&w, '{');
-    put_key(&w, "created", (size_t)time(NULL));
-    tn_json_key(&w, "data");
-    tn_json_open(&w, '[');
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_whole(&w, "created", time(NULL));
+    tn_json_open(&w, "data", '[');
     for (size_t i = 0; i < g->n; i++) {
-        tn_json_open(&w, '{');
+        tn_json_open(&w, NULL, '{');
         put_png(&w, &g->choices[i]);
         tn_json_close(&w, '}');
     }

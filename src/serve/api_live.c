@@ -178,11 +178,9 @@ static void begin(struct tn_request *request, const struct tn_served *model, siz
                   SESSIONS_MOST);
         return;
     }
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "id");
-    tn_json_put_text(&w, id);
-    tn_json_key(&w, "model");
-    tn_json_put_text(&w, model->name);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "id", id);
+    tn_json_put_text(&w, "model", model->name);
     tn_json_close(&w, '}');
     tn_reply_json(request, &w);
 }
@@ -255,14 +253,11 @@ static void reply_text(struct tn_request *request, struct session *session, bool
     struct tn_json_writer w = {0};
     const char *const text = tn_text_end(&session->text);
 
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "text");
-    tn_json_put_text(&w, text);
-    tn_json_key(&w, "final");
-    tn_json_put_bool(&w, final);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "text", text);
+    tn_json_put_bool(&w, "final", final);
     tn_json_close(&w, '}');
-    if (!text)
-        w.status = TARN_ENOMEM;
+    w.out.failed |= !text;
     tn_reply_json(request, &w);
 }
 

@@ -13,51 +13,36 @@
 
 static const char *const tasks[] = {"text", "image", "speech"};
 
-static void put_text(struct tn_json_writer *w, const char *key, const char *text)
-{
-    tn_json_key(w, key);
-    tn_json_put_text(w, text);
-}
-
-static void put_count(struct tn_json_writer *w, const char *key, size_t count)
-{
-    tn_json_key(w, key);
-    tn_json_put_whole(w, (int64_t)count);
-}
-
 static void put_model(struct tn_json_writer *w, const struct tn_served *model)
 {
     const tarn_config *const config = tarn_model_config(model->model);
 
-    tn_json_open(w, '{');
-    put_text(w, "id", model->name);
-    put_text(w, "object", "model");
-    put_count(w, "created", 0);
-    put_text(w, "owned_by", "tarn");
-    put_text(w, "task", tasks[model->serves]);
-    put_text(w, "attention", config->attention);
-    put_count(w, "parameters", tarn_model_parameters(model->model));
-    put_count(w, "symbols", config->symbols);
+    tn_json_open(w, NULL, '{');
+    tn_json_put_text(w, "id", model->name);
+    tn_json_put_text(w, "object", "model");
+    tn_json_put_whole(w, "created", 0);
+    tn_json_put_text(w, "owned_by", "tarn");
+    tn_json_put_text(w, "task", tasks[model->serves]);
+    tn_json_put_text(w, "attention", config->attention);
+    tn_json_put_whole(w, "parameters", (int64_t)tarn_model_parameters(model->model));
+    tn_json_put_whole(w, "symbols", (int64_t)config->symbols);
     if (model->scheduler) {
         const tarn_engine *const engine = tn_scheduler_engine(model->scheduler);
         const size_t end = tn_engine_end(engine);
 
-        put_count(w, "state_bytes", tarn_stream_size(engine));
-        tn_json_key(w, "max_positions");
+        tn_json_put_whole(w, "state_bytes", (int64_t)tarn_stream_size(engine));
         if (end < SIZE_MAX)
-            tn_json_put_whole(w, (int64_t)end);
+            tn_json_put_whole(w, "max_positions", (int64_t)end);
         else
-            tn_json_put_text(w, NULL);
+            tn_json_put_text(w, "max_positions", NULL);
     }
     if (model->serves == TN_SERVES_IMAGE) {
-        put_count(w, "width", model->size.width);
-        put_count(w, "height", model->size.height);
-        put_count(w, "channels", model->size.channels);
+        tn_json_put_whole(w, "width", (int64_t)model->size.width);
+        tn_json_put_whole(w, "height", (int64_t)model->size.height);
+        tn_json_put_whole(w, "channels", (int64_t)model->size.channels);
     }
-    tn_json_key(w, "causal");
-    tn_json_put_bool(w, config->causal);
-    tn_json_key(w, "file");
-    tn_json_put_bool(w, model->path != NULL);
+    tn_json_put_bool(w, "causal", config->causal);
+    tn_json_put_bool(w, "file", model->path != NULL);
     tn_json_close(w, '}');
 }
 
@@ -66,10 +51,9 @@ void tn_api_models(struct tn_request *request)
     const tarn_server *const server = request->server;
     struct tn_json_writer w = {0};
 
-    tn_json_open(&w, '{');
-    put_text(&w, "object", "list");
-    tn_json_key(&w, "data");
-    tn_json_open(&w, '[');
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "object", "list");
+    tn_json_open(&w, "data", '[');
     for (size_t i = 0; i < server->model_count; i++)
         put_model(&w, &server->models[i]);
     tn_json_close(&w, ']');
@@ -149,12 +133,11 @@ void tn_api_health(struct tn_request *request)
     const bool draining = atomic_load(&server->draining);
     struct tn_json_writer w = {0};
 
-    tn_json_open(&w, '{');
-    put_text(&w, "status", draining ? "draining" : "ok");
-    put_text(&w, "version", tarn_version());
-    tn_json_key(&w, "uptime");
-    tn_json_put_number(&w, tn_seconds() - server->begun, 7);
-    put_count(&w, "models", server->model_count);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "status", draining ? "draining" : "ok");
+    tn_json_put_text(&w, "version", tarn_version());
+    tn_json_put_number(&w, "uptime", tn_seconds() - server->begun, 7);
+    tn_json_put_whole(&w, "models", (int64_t)server->model_count);
     tn_json_close(&w, '}');
     tn_reply_json(request, &w);
 }

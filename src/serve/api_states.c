@@ -33,19 +33,13 @@ static void reply_about(struct tn_request *request, const char *id,
     const struct tn_served *const model = model_of(request->server, about->model);
     struct tn_json_writer w = {0};
 
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "id");
-    tn_json_put_text(&w, id);
-    tn_json_key(&w, "object");
-    tn_json_put_text(&w, "state");
-    tn_json_key(&w, "model");
-    tn_json_put_text(&w, model ? model->name : NULL);
-    tn_json_key(&w, "bytes");
-    tn_json_put_whole(&w, (int64_t)bytes->size);
-    tn_json_key(&w, "position");
-    tn_json_put_whole(&w, (int64_t)about->position);
-    tn_json_key(&w, "created");
-    tn_json_put_whole(&w, (int64_t)created);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "id", id);
+    tn_json_put_text(&w, "object", "state");
+    tn_json_put_text(&w, "model", model ? model->name : NULL);
+    tn_json_put_whole(&w, "bytes", (int64_t)bytes->size);
+    tn_json_put_whole(&w, "position", (int64_t)about->position);
+    tn_json_put_whole(&w, "created", (int64_t)created);
     tn_json_close(&w, '}');
     tn_reply_json(request, &w);
 }
@@ -97,11 +91,9 @@ void tn_api_state_delete(struct tn_request *request)
         refuse(request, status, &err);
         return;
     }
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "id");
-    tn_json_put_text(&w, request->tail);
-    tn_json_key(&w, "deleted");
-    tn_json_put_bool(&w, true);
+    tn_json_open(&w, NULL, '{');
+    tn_json_put_text(&w, "id", request->tail);
+    tn_json_put_bool(&w, "deleted", true);
     tn_json_close(&w, '}');
     tn_reply_json(request, &w);
 }

@@ -96,19 +96,21 @@ bool tn_logprobs_keep(struct tn_choice *choice, int32_t symbol, const float *out
 
 /* ---- Writing ------------------------------------------------------------ */
 
+enum { SHOWN = 8 * TN_SYMBOL_TEXT };
+
 /* "a", or "bytes:\xc3" for a part of a character. */
-static void put_token(struct tn_json_writer *w, const tarn_task *task, int32_t symbol, bool key)
+static void show_token(char shown[SHOWN], const tarn_task *task, int32_t symbol)
 {
-    char text[TN_SYMBOL_TEXT + 1], shown[8 * TN_SYMBOL_TEXT] = "bytes:";
+    char text[TN_SYMBOL_TEXT + 1];
     const size_t length = tarn_task_decode(task, text, &symbol, 1);
 
     text[length] = '\0';
+    memcpy(shown, "bytes:", sizeof "bytes:");
     if (strlen(text) == length && tn_is_utf8(text))
         memcpy(shown, text, length + 1);
     else
         for (size_t i = 0; i < length; i++)
             snprintf(shown + 6 + 4 * i, 5, "\\x%02x", (unsigned)(unsigned char)text[i]);
-    (key ? tn_json_key : tn_json_put_text)(w, shown);
 }
 
 /* An array of the tokens, by what `put` writes of each. */
@@ -116,8 +118,7 @@ static void put_array(struct tn_json_writer *w, const char *key, const struct tn
                       void (*put)(struct tn_json_writer *w, const struct tn_choice *choice,
                                   const struct tn_token *token))
 {
-    tn_json_key(w, key);
-    tn_json_open(w, '[');
+    tn_json_open(w, key, '[');
     for (size_t i = 0; i < choice->token_count; i++)
         put(w, choice, &choice->tokens[i]);
     tn_json_close(w, ']');
@@ -126,14 +127,17 @@ static void put_array(struct tn_json_writer *w, const char *key, const struct tn
 static void put_symbol(struct tn_json_writer *w, const struct tn_choice *choice,
                        const struct tn_token *token)
 {
-    put_token(w, choice->of->model->task, token->symbol, false);
+    char shown[SHOWN];
+
+    show_token(shown, choice->of->model->task, token->symbol);
+    tn_json_put_text(w, NULL, shown);
 }
 
 static void put_logprob(struct tn_json_writer *w, const struct tn_choice *choice,
                         const struct tn_token *token)
 {
     (void)choice;
-    tn_json_put_number(w, (double)token->logprob, 7);
+    tn_json_put_number(w, NULL, (double)token->logprob, 7);
 }
 
 static void put_top(struct tn_json_writer *w, const struct tn_choice *choice,
@@ -142,10 +146,12 @@ static void put_top(struct tn_json_writer *w, const struct tn_choice *choice,
     const struct tn_completion_own *const own = choice->of->own;
     const tarn_task *const task = choice->of->model->task;
 
-    tn_json_open(w, '{');
+    tn_json_open(w, NULL, '{');
     for (size_t k = 0; k < tn_min(own->asked.logprobs, tarn_task_symbols(task)); k++) {
-        put_token(w, task, token->top[k], true);
-        tn_json_put_number(w, (double)token->top_logprob[k], 7);
+        char shown[SHOWN];
+
+        show_token(shown, task, token->top[k]);
+        tn_json_put_number(w, shown, (double)token->top_logprob[k], 7);
     }
     tn_json_close(w, '}');
 }
@@ -154,19 +160,18 @@ static void put_offset(struct tn_json_writer *w, const struct tn_choice *choice,
                        const struct tn_token *token)
 {
     (void)choice;
-    tn_json_put_whole(w, (int64_t)token->offset);
+    tn_json_put_whole(w, NULL, (int64_t)token->offset);
 }
 
 void tn_logprobs_write(struct tn_json_writer *w, struct tn_choice *choice)
 {
     const struct tn_completion_own *const own = choice->of->own;
 
-    tn_json_key(w, "logprobs");
     if (!own->asked.has_logprobs) {
-        tn_json_put_text(w, NULL);
+        tn_json_put_text(w, "logprobs", NULL);
         return;
     }
-    tn_json_open(w, '{');
+    tn_json_open(w, "logprobs", '{');
     put_array(w, "tokens", choice, put_symbol);
     put_array(w, "token_logprobs", choice, put_logprob);
     put_array(w, "top_logprobs", choice, put_top);

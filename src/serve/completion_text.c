@@ -21,41 +21,22 @@ static void open_object(struct tn_json_writer *w, const struct tn_generation *g)
     char id[TN_STATE_ID + 8];
 
     snprintf(id, sizeof id, "cmpl-%s", own->id);
-    tn_json_open(w, '{');
-    tn_json_key(w, "id");
-    tn_json_put_text(w, id);
-    tn_json_key(w, "object");
-    tn_json_put_text(w, "text_completion");
-    tn_json_key(w, "created");
-    tn_json_put_whole(w, own->created);
-    tn_json_key(w, "model");
-    tn_json_put_text(w, g->model->name);
-    tn_json_key(w, "choices");
-    tn_json_open(w, '[');
-}
-
-static void put_bytes(struct tn_json_writer *w, const char *bytes, size_t n)
-{
-    struct tn_text text = {0};
-
-    tn_text_utf8(&text, bytes, n);
-    tn_json_put_text(w, tn_text_end(&text));
-    if (text.failed)
-        w->status = TARN_ENOMEM;
-    tn_text_free(&text);
+    tn_json_open(w, NULL, '{');
+    tn_json_put_text(w, "id", id);
+    tn_json_put_text(w, "object", "text_completion");
+    tn_json_put_whole(w, "created", own->created);
+    tn_json_put_text(w, "model", g->model->name);
+    tn_json_open(w, "choices", '[');
 }
 
 static void put_choice(struct tn_json_writer *w, struct tn_choice *choice, const char *text,
                        size_t length, bool ended)
 {
-    tn_json_open(w, '{');
-    tn_json_key(w, "index");
-    tn_json_put_whole(w, (int64_t)choice->index);
-    tn_json_key(w, "text");
-    put_bytes(w, text, length);
+    tn_json_open(w, NULL, '{');
+    tn_json_put_whole(w, "index", (int64_t)choice->index);
+    tn_json_put_bytes(w, "text", text, length);
     tn_logprobs_write(w, choice);
-    tn_json_key(w, "finish_reason");
-    tn_json_put_text(w, ended ? choice->finish : NULL);
+    tn_json_put_text(w, "finish_reason", ended ? choice->finish : NULL);
     if (ended)
         tn_choice_put_state(choice, w);
     tn_json_close(w, '}');
@@ -68,14 +49,10 @@ static void put_usage(struct tn_json_writer *w, const struct tn_generation *g)
 
     for (size_t i = 0; i < g->choice_count; i++)
         drawn += g->choices[i].drawn;
-    tn_json_key(w, "usage");
-    tn_json_open(w, '{');
-    tn_json_key(w, "prompt_tokens");
-    tn_json_put_whole(w, (int64_t)own->prompt_tokens);
-    tn_json_key(w, "completion_tokens");
-    tn_json_put_whole(w, (int64_t)drawn);
-    tn_json_key(w, "total_tokens");
-    tn_json_put_whole(w, (int64_t)(own->prompt_tokens + drawn));
+    tn_json_open(w, "usage", '{');
+    tn_json_put_whole(w, "prompt_tokens", (int64_t)own->prompt_tokens);
+    tn_json_put_whole(w, "completion_tokens", (int64_t)drawn);
+    tn_json_put_whole(w, "total_tokens", (int64_t)(own->prompt_tokens + drawn));
     tn_json_close(w, '}');
 }
 

@@ -167,26 +167,14 @@ bool tn_choice_is_due(struct tn_choice *choice)
 
 void tn_choice_put_state(const struct tn_choice *choice, struct tn_json_writer *w)
 {
-    struct tn_text data = {0};
-
     if (choice->of->return_state == TN_STATE_NONE || !choice->state.data)
         return;
-    tn_json_key(w, "state");
-    tn_json_open(w, '{');
-    if (choice->of->return_state == TN_STATE_BY_ID) {
-        tn_json_key(w, "id");
-        tn_json_put_text(w, choice->state_id);
-    } else {
-        tn_text_base64(&data, choice->state.data, choice->state.size);
-        tn_json_key(w, "data");
-        tn_json_put_text(w, tn_text_end(&data));
-        if (data.failed)
-            w->status = TARN_ENOMEM;
-        tn_text_free(&data);
-    }
-    tn_json_key(w, "bytes");
-    tn_json_put_whole(w, (int64_t)choice->state.size);
-    tn_json_key(w, "position");
-    tn_json_put_whole(w, (int64_t)choice->position);
+    tn_json_open(w, "state", '{');
+    if (choice->of->return_state == TN_STATE_BY_ID)
+        tn_json_put_text(w, "id", choice->state_id);
+    else
+        tn_json_put_base64(w, "data", choice->state.data, choice->state.size);
+    tn_json_put_whole(w, "bytes", (int64_t)choice->state.size);
+    tn_json_put_whole(w, "position", (int64_t)choice->position);
     tn_json_close(w, '}');
 }

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "file/json_write.h"
-
 static const struct {
     unsigned status;
     const char *type, *code;
@@ -52,33 +50,22 @@ bool tn_refuse_status(struct tn_refusal *refusal, tarn_status status, const char
     return tn_refuse(refusal, answer, param, "%s", err->text);
 }
 
-void tn_refusal_write(const struct tn_refusal *refusal, struct tn_text *out)
+void tn_refusal_write(const struct tn_refusal *refusal, struct tn_json_writer *w)
 {
-    struct tn_json_writer w = {0};
     size_t i = 0;
 
     while (kinds[i].status != refusal->status && kinds[i].status != 500)
         i++;
     const char *const code = refusal->code ? refusal->code : kinds[i].code;
 
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "error");
-    tn_json_open(&w, '{');
-    tn_json_key(&w, "message");
-    tn_json_put_text(&w, refusal->text);
-    tn_json_key(&w, "type");
-    tn_json_put_text(&w, kinds[i].type);
-    tn_json_key(&w, "param");
-    tn_json_put_text(&w, *refusal->param ? refusal->param : NULL);
-    tn_json_key(&w, "code");
-    tn_json_put_text(&w, code);
-    tn_json_close(&w, '}');
-    tn_json_close(&w, '}');
-    if (w.status == TARN_OK)
-        tn_text_put(out, w.text, w.used);
-    else
-        out->failed = true;
-    tn_json_writer_free(&w);
+    tn_json_open(w, NULL, '{');
+    tn_json_open(w, "error", '{');
+    tn_json_put_text(w, "message", refusal->text);
+    tn_json_put_text(w, "type", kinds[i].type);
+    tn_json_put_text(w, "param", *refusal->param ? refusal->param : NULL);
+    tn_json_put_text(w, "code", code);
+    tn_json_close(w, '}');
+    tn_json_close(w, '}');
 }
 
 /* ---- Fields ------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 #define TN_REFUSAL_H
 
 #include "file/json_read.h"
-#include "serve/text_buffer.h"
+#include "file/json_write.h"
 
 /* Zeros: nothing is wrong. */
 struct tn_refusal {
@@ -26,7 +26,7 @@ bool tn_refuse(struct tn_refusal *refusal, unsigned status, const char *param,
 bool tn_refuse_status(struct tn_refusal *refusal, tarn_status status, const char *param,
                       const tarn_error *err);
 
-void tn_refusal_write(const struct tn_refusal *refusal, struct tn_text *out);
+void tn_refusal_write(const struct tn_refusal *refusal, struct tn_json_writer *w);
 
 /* ---- Fields of a body --------------------------------------------------- */
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "file/json_write.h"
-
 enum { BODIES_MOST = 16 }; /* bodies of the largest size that are kept at a time */
 
 /* ---- Life --------------------------------------------------------------- */
@@ -145,27 +143,25 @@ void tn_reply(struct tn_request *request, unsigned status, const char *type,
     tn_text_free(text);
 }
 
+static void reply_json(struct tn_request *request, unsigned status, struct tn_json_writer *w)
+{
+    tn_text_put(&w->out, "\n", 1);
+    tn_reply(request, status, "application/json", &w->out);
+}
+
 void tn_reply_refusal(struct tn_request *request, const struct tn_refusal *refusal)
 {
-    struct tn_text text = {0};
+    struct tn_json_writer w = {0};
 
-    tn_refusal_write(refusal, &text);
-    tn_text_put(&text, "\n", 1);
+    tn_refusal_write(refusal, &w);
     if (refusal->status == 429)
         tn_reply_header(request, "Retry-After", "1");
-    tn_reply(request, refusal->status, "application/json", &text);
+    reply_json(request, refusal->status, &w);
 }
 
 void tn_reply_json(struct tn_request *request, struct tn_json_writer *writer)
 {
-    struct tn_text text = {0};
-
-    text.failed = writer->status != TARN_OK;
-    if (!text.failed)
-        tn_text_put(&text, writer->text, writer->used);
-    tn_text_put(&text, "\n", 1);
-    tn_json_writer_free(writer);
-    tn_reply(request, 200, "application/json", &text);
+    reply_json(request, 200, writer);
 }
 
 void tn_reply_header(struct tn_request *request, const char *name, const char *format, ...)
@@ -205,35 +201,28 @@ void tn_stream_put(struct tn_request *request, const char *text, size_t n)
     pthread_mutex_unlock(&request->lock);
 }
 
+/* Without memory for it, the stream is cut off: it must not seem whole. */
 void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer)
 {
     pthread_mutex_lock(&request->lock);
-    if (writer->status != TARN_OK)
-        request->out.failed = true;
+    request->out.failed |= writer->out.failed;
     if (!request->gone) {
         tn_text_put(&request->out, "data: ", 6);
-        tn_text_put(&request->out, writer->text, writer->used);
+        tn_text_put(&request->out, writer->out.data, writer->out.used);
         tn_text_put(&request->out, "\n\n", 2);
     }
     tn_request_measure(request);
     wake(request);
     pthread_mutex_unlock(&request->lock);
-    tn_json_writer_free(writer);
+    tn_text_free(&writer->out);
 }
 
-/* Without memory to say why, the stream is cut off: it must not seem whole. */
 void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal)
 {
-    struct tn_text text = {0};
+    struct tn_json_writer w = {0};
 
-    tn_text_put(&text, "data: ", 6);
-    tn_refusal_write(refusal, &text);
-    tn_text_put(&text, "\n\n", 2);
-    pthread_mutex_lock(&request->lock);
-    request->out.failed |= text.failed;
-    pthread_mutex_unlock(&request->lock);
-    tn_stream_put(request, text.data, text.failed ? 0 : text.used);
-    tn_text_free(&text);
+    tn_refusal_write(refusal, &w);
+    tn_stream_event(request, &w);
 }
 
 void tn_stream_end(struct tn_request *request)

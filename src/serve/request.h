@@ -81,7 +81,6 @@ void tn_reply(struct tn_request *request, unsigned status, const char *type,
 void tn_reply_refusal(struct tn_request *request, const struct tn_refusal *refusal);
 
 /* Of the JSON writer, which is freed: status 200, or what went wrong. */
-struct tn_json_writer;
 void tn_reply_json(struct tn_request *request, struct tn_json_writer *writer);
 
 /* Before the reply. */

@@ -124,15 +124,13 @@ void tn_log_close(struct tn_log *log)
 
 static void put_number(struct tn_json_writer *w, const char *name, double value)
 {
-    tn_json_key(w, name);
-    tn_json_put_number(w, value, 9);
+    tn_json_put_number(w, name, value, 9);
 }
 
 static void begin(struct tn_json_writer *w, uint64_t update)
 {
-    tn_json_open(w, '{');
-    tn_json_key(w, "update");
-    tn_json_put_whole(w, (int64_t)update);
+    tn_json_open(w, NULL, '{');
+    tn_json_put_whole(w, "update", (int64_t)update);
 }
 
 /* What waits, as far as it can be written. */
@@ -191,10 +189,8 @@ tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double 
     put_number(&w, "accuracy", report->accuracy);
     put_number(&w, "lr", report->lr);
     put_number(&w, "norm", report->norm);
-    if (report->skipped) {
-        tn_json_key(&w, "skipped");
-        tn_json_put_bool(&w, true);
-    }
+    if (report->skipped)
+        tn_json_put_bool(&w, "skipped", true);
     put_number(&w, "tokens_per_s", tokens_per_s);
     return end(log, &w, err);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "serve/text_buffer.h"
+#include "file/text_buffer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static bool grow(struct tn_text *text, size_t n)
     }
     if (text->used + n + 1 <= text->room)
         return true;
-    const size_t room = tn_max(text->used + n + 1, text->room + text->room / 2);
+    const size_t room = tn_max(text->used + n + 1, text->room + text->room / 2 + 64);
     char *const data = realloc(text->data, room);
 
     text->failed = !data;
