@@ -178,7 +178,7 @@ static bool read_state(struct tn_generation *g, const struct tn_state_given *sta
 static bool reserve(const struct tn_generation *g, struct tn_refusal *refusal)
 {
     const struct tn_completion *const c = &((const struct tn_completion_own *)g->own)->asked;
-    const size_t bytes = c->stream ? 0 : tn_logprobs_bytes(c, g->choice_count);
+    const size_t bytes = g->streams ? 0 : tn_logprobs_bytes(c, g->choice_count);
 
     if (bytes > g->request->server->desc.max_body)
         return tn_refuse(refusal, 400, "logprobs",
@@ -201,14 +201,11 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
         return tn_refuse(refusal, 500, NULL, "%s", err.text);
     own->created = (long long)time(NULL);
     g->request->prompt_tokens = own->prompt_tokens;
-    g->sampling = c->sampling;
-    g->has_seed = c->has_seed;
     g->most = c->max_tokens;
-    g->streams = c->stream;
     g->return_state = c->return_id     ? TN_STATE_BY_ID
                       : c->return_data ? TN_STATE_AS_DATA
                                        : TN_STATE_NONE;
-    if (!c->has_seed && !g->continues)
+    if (!g->has_seed && !g->continues)
         g->sampling.seed = strtoull(own->id + 16, NULL, 16);
     atomic_fetch_add(&g->request->server->counts.prompt_tokens, own->prompt_tokens);
     return true;
@@ -219,23 +216,22 @@ static void submit(struct tn_request *request, struct tn_json *json,
                    const struct tn_completion *asked, struct tn_refusal *refusal)
 {
     struct tn_served *const model =
-        tn_request_model(request, asked->model, TN_SERVES_TEXT, refusal);
+        tn_request_model(request, asked->asked.model, TN_SERVES_TEXT, refusal);
 
     if (!model)
         return;
     struct tn_generation *const g =
-        tn_generation_new(request, model, &tn_completion_sink, asked->prompts, asked->n);
-    struct tn_completion_own *const own = g ? calloc(1, sizeof *own) : NULL;
+        tn_generation_new(request, model, &tn_completion_sink, &asked->asked, asked->prompts);
 
-    if (!own) {
-        tn_generation_free(g);
+    if (!g) {
         tn_refuse(refusal, 503, NULL, "not enough memory for a request");
         return;
     }
+    struct tn_completion_own *const own = g->own;
+
     own->json = *json;
     own->asked = *asked;
     *json = (struct tn_json){0};
-    g->own = own;
     if (!set_up(g, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal))
         tn_generation_free(g);
 }

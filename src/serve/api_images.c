@@ -102,14 +102,12 @@ static void end(struct tn_choice *choice)
 
 static void finish(struct tn_generation *g)
 {
-    static const char done[] = "data: [DONE]\n\n";
     const struct tn_refusal *const refusal = tn_generation_refusal(g);
     struct tn_json_writer w = {0};
 
     for (size_t i = 0; i < g->n; i++)
         tn_request_drew(g->request, g->choices[i].drawn);
     if (g->streams) {
-        tn_stream_put(g->request, done, sizeof done - 1);
         tn_stream_end(g->request);
         return;
     }
@@ -130,16 +128,12 @@ static void finish(struct tn_generation *g)
     tn_reply_json(g->request, &w);
 }
 
-static void free_own(struct tn_generation *g)
+static void close_own(struct tn_generation *g)
 {
-    struct drawing *const own = own_of(g);
-
-    if (own)
-        free(own->pixels);
-    free(own);
+    free(own_of(g)->pixels);
 }
 
-static const struct tn_sink sink = {put, end, finish, free_own};
+static const struct tn_sink sink = {put, end, finish, close_own, sizeof(struct drawing)};
 
 /* ---- The request -------------------------------------------------------- */
 
@@ -247,9 +241,6 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
     }
     prompt->count = g->request->prompt_tokens = own->given;
     g->most = own->bytes - own->given;
-    g->sampling = own->wish.sampling;
-    g->has_seed = own->wish.has_seed;
-    g->streams = own->wish.stream;
     if (!g->has_seed) {
         tarn_error err = {0};
 
@@ -263,16 +254,13 @@ static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
 static void draw(struct tn_request *request, struct tn_image_wish *wish,
                  struct tn_served *model, struct tn_refusal *refusal)
 {
-    struct tn_generation *const g = tn_generation_new(request, model, &sink, 1, wish->n);
-    struct drawing *const own = g ? calloc(1, sizeof *own) : NULL;
+    struct tn_generation *const g = tn_generation_new(request, model, &sink, &wish->asked, 1);
 
-    if (!own) {
-        tn_generation_free(g);
+    if (!g) {
         tn_refuse(refusal, 503, NULL, "not enough memory for a request");
         return;
     }
-    own->wish = *wish;
-    g->own = own;
+    own_of(g)->wish = *wish;
     if (!set_up(g, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal))
         tn_generation_free(g);
 }
@@ -287,7 +275,7 @@ static void answer(struct tn_request *request, bool completes)
 
     if (tn_body_parse(&body, &json, request->body.data, request->body.used) &&
         tn_image_wish_read(&wish, &body, completes) &&
-        (model = tn_request_model(request, wish.model, TN_SERVES_IMAGE, &refusal)))
+        (model = tn_request_model(request, wish.asked.model, TN_SERVES_IMAGE, &refusal)))
         draw(request, &wish, model, &refusal);
     tn_json_free(&json);
     if (refusal.status)

@@ -187,7 +187,6 @@ static void begin(struct tn_request *request, const struct tn_served *model, siz
 
 void tn_api_live_begin(struct tn_request *request)
 {
-    static const char *const known[] = {"model", "sample_rate", NULL};
     struct tn_refusal refusal = {0};
     struct tn_body body = {.refusal = &refusal};
     struct tn_json json = {0};
@@ -196,7 +195,7 @@ void tn_api_live_begin(struct tn_request *request)
     struct tn_served *model;
 
     if (tn_body_parse(&body, &json, request->body.data, request->body.used) &&
-        tn_body_known(&body, known) && tn_body_text(&body, "model", &name) &&
+        tn_body_known(&body, "model sample_rate") && tn_body_text(&body, "model", &name) &&
         tn_body_count(&body, "sample_rate", &rate, TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST) &&
         (model = tn_request_model(request, name, TN_SERVES_SPEECH, &refusal)))
         begin(request, model, rate, &refusal);

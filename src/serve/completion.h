@@ -5,7 +5,6 @@
 #define TN_COMPLETION_H
 
 #include "file/json_write.h"
-#include "serve/completion_body.h"
 #include "serve/scheduler.h"
 
 enum { TN_SYMBOL_TEXT = 16 }; /* bytes that a symbol may become */

@@ -3,21 +3,21 @@
 
 #include <string.h>
 
-/* ---- Sampling ----------------------------------------------------------- */
-
 /* Temperature 0 is the most probable symbol. */
-static bool read_sampling(tarn_sampling *sampling, bool *has_seed, const struct tn_body *body)
+static bool read_asked(struct tn_asked *asked, const struct tn_body *body)
 {
-    double top_p = 1.0;
+    tarn_sampling *const sampling = &asked->sampling;
 
-    sampling->temperature = 1.0;
-    if (!tn_body_number(body, "temperature", &sampling->temperature, 0.0, 100.0) ||
-        !tn_body_number(body, "top_p", &top_p, 0.0, 1.0) ||
+    *asked = (struct tn_asked){.n = 1, .sampling = {.temperature = 1.0, .top_p = 1.0}};
+    if (!tn_body_text(body, "model", &asked->model) ||
+        !tn_body_count(body, "n", &asked->n, 1, TN_CHOICES_MOST) ||
+        !tn_body_flag(body, "stream", &asked->stream) ||
+        !tn_body_number(body, "temperature", &sampling->temperature, 0.0, 100.0) ||
+        !tn_body_number(body, "top_p", &sampling->top_p, 0.0, 1.0) ||
         !tn_body_count(body, "top_k", &sampling->top_k, 0, INT32_MAX) ||
-        !tn_body_seed(body, "seed", &sampling->seed, has_seed))
+        !tn_body_seed(body, "seed", &sampling->seed, &asked->has_seed))
         return false;
-    sampling->greedy = sampling->temperature == 0.0 || top_p == 0.0;
-    sampling->top_p = top_p;
+    sampling->greedy = sampling->temperature == 0.0 || sampling->top_p == 0.0;
     return true;
 }
 
@@ -84,10 +84,10 @@ static bool read_prompt(struct tn_completion *c, const struct tn_body *body)
             return tn_refuse(body->refusal, 400, "prompt",
                              "prompt must be a string, an array of symbols, or an array of "
                              "these");
-    return c->prompts <= TN_CHOICES_MOST / c->n ||
+    return c->prompts <= TN_CHOICES_MOST / c->asked.n ||
            tn_refuse(body->refusal, 400, "prompt",
                      "%zu prompts with n = %zu are too many choices; at most %d are allowed",
-                     c->prompts, c->n, TN_CHOICES_MOST);
+                     c->prompts, c->asked.n, TN_CHOICES_MOST);
 }
 
 static bool read_state(struct tn_completion *c, const struct tn_body *body)
@@ -149,41 +149,22 @@ static bool refuse_others(const struct tn_completion *c, const struct tn_body *b
         return tn_refuse(body->refusal, 400, "suffix", "suffix is not supported");
     if (!tn_body_count(body, "best_of", &best_of, 1, TN_CHOICES_MOST))
         return false;
-    return best_of == 1 || best_of == c->n ||
+    return best_of == 1 || best_of == c->asked.n ||
            tn_refuse(body->refusal, 400, "best_of", "best_of is not supported; it must be n");
 }
 
 bool tn_completion_read(struct tn_completion *c, const struct tn_body *body, size_t max_tokens)
 {
-    static const char *const known[] = {"model",
-                                        "prompt",
-                                        "max_tokens",
-                                        "temperature",
-                                        "top_p",
-                                        "top_k",
-                                        "seed",
-                                        "stop",
-                                        "n",
-                                        "logprobs",
-                                        "stream",
-                                        "echo",
-                                        "state",
-                                        "return_state",
-                                        "stream_options",
-                                        "user",
-                                        "best_of",
-                                        "presence_penalty",
-                                        "frequency_penalty",
-                                        "logit_bias",
-                                        "suffix",
-                                        NULL};
+    static const char known[] = "model prompt max_tokens temperature top_p top_k seed stop n "
+                                "logprobs stream echo state "
+                                "return_state stream_options user best_of presence_penalty "
+                                "frequency_penalty logit_bias "
+                                "suffix";
 
-    *c = (struct tn_completion){.max_tokens = tn_min(16, max_tokens), .n = 1, .prompts = 1};
-    if (!tn_body_known(body, known) || !tn_body_text(body, "model", &c->model) ||
+    *c = (struct tn_completion){.max_tokens = tn_min(16, max_tokens), .prompts = 1};
+    if (!tn_body_known(body, known) || !read_asked(&c->asked, body) ||
         !tn_body_count(body, "max_tokens", &c->max_tokens, 0, max_tokens) ||
-        !tn_body_count(body, "n", &c->n, 1, TN_CHOICES_MOST) ||
-        !tn_body_flag(body, "stream", &c->stream) || !tn_body_flag(body, "echo", &c->echo) ||
-        !read_sampling(&c->sampling, &c->has_seed, body) || !read_prompt(c, body) ||
+        !tn_body_flag(body, "echo", &c->echo) || !read_prompt(c, body) ||
         !read_stops(c, body) || !read_state(c, body) || !read_return_state(c, body) ||
         !read_logprobs(c, body) || !refuse_others(c, body))
         return false;
@@ -218,17 +199,13 @@ static bool read_image(struct tn_image_wish *wish, const struct tn_body *body)
 
 bool tn_image_wish_read(struct tn_image_wish *wish, const struct tn_body *body, bool completes)
 {
-    static const char *const known[] = {
-        "model",  "n",    "seed", "temperature", "top_p", "top_k", "stream", "response_format",
-        "prompt", "size", "user", "image",       "keep",  "rows",  NULL};
+    static const char known[] = "model n seed temperature top_p top_k stream response_format "
+                                "prompt size user image keep rows";
     const char *format = "b64_json";
 
-    *wish = (struct tn_image_wish){.n = 1, .keep = SIZE_MAX, .rows = SIZE_MAX};
-    if (!tn_body_known(body, known) || !tn_body_text(body, "model", &wish->model) ||
-        !tn_body_count(body, "n", &wish->n, 1, TN_CHOICES_MOST) ||
-        !tn_body_flag(body, "stream", &wish->stream) ||
-        !tn_body_text(body, "response_format", &format) ||
-        !read_sampling(&wish->sampling, &wish->has_seed, body))
+    *wish = (struct tn_image_wish){.keep = SIZE_MAX, .rows = SIZE_MAX};
+    if (!tn_body_known(body, known) || !read_asked(&wish->asked, body) ||
+        !tn_body_text(body, "response_format", &format))
         return false;
     if (strcmp(format, "b64_json") != 0)
         return tn_refuse(body->refusal, 400, "response_format",

@@ -14,15 +14,22 @@ struct tn_state_given {
     size_t data_length;
 };
 
+/* What completions and images have in common. */
+struct tn_asked {
+    const char *model;
+    size_t n; /* choices of a prompt, images */
+    bool has_seed, stream;
+    tarn_sampling sampling;
+};
+
 /* Texts are the JSON's. */
 struct tn_completion {
-    const char *model;
+    struct tn_asked asked;
     const struct tn_json_value
         *prompt;    /* the first: a text, or an array of symbols; NULL: none */
     size_t prompts; /* from there on */
-    size_t max_tokens, n, logprobs;
-    bool has_logprobs, has_seed, stream, echo, include_usage;
-    tarn_sampling sampling;
+    size_t max_tokens, logprobs;
+    bool has_logprobs, echo, include_usage;
     struct {
         const char *text;
         size_t length;
@@ -37,13 +44,10 @@ bool tn_completion_read(struct tn_completion *completion, const struct tn_body *
 
 /* Generations, and completions of a partly drawn image. */
 struct tn_image_wish {
-    const char *model;
+    struct tn_asked asked;
     const char *image; /* base64 of a PNG file; NULL: a new image */
     size_t image_length;
     size_t keep, rows; /* pixels, or rows, that are given; SIZE_MAX: not said */
-    size_t n;
-    bool has_seed, stream;
-    tarn_sampling sampling;
 };
 
 bool tn_image_wish_read(struct tn_image_wish *wish, const struct tn_body *body, bool completes);

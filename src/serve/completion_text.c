@@ -158,7 +158,6 @@ static void end(struct tn_choice *choice)
 
 static void finish_stream(struct tn_generation *g)
 {
-    static const char done[] = "data: [DONE]\n\n";
     struct tn_json_writer w = {0};
 
     if (own_of(g)->asked.include_usage) {
@@ -168,7 +167,6 @@ static void finish_stream(struct tn_generation *g)
         tn_json_close(&w, '}');
         tn_stream_event(g->request, &w);
     }
-    tn_stream_put(g->request, done, sizeof done - 1);
     tn_stream_end(g->request);
 }
 
@@ -196,13 +194,10 @@ static void finish(struct tn_generation *g)
     tn_reply_json(g->request, &w);
 }
 
-static void free_own(struct tn_generation *g)
+static void close_own(struct tn_generation *g)
 {
-    struct tn_completion_own *const own = own_of(g);
-
-    if (own)
-        tn_json_free(&own->json);
-    free(own);
+    tn_json_free(&own_of(g)->json);
 }
 
-const struct tn_sink tn_completion_sink = {put, end, finish, free_own};
+const struct tn_sink tn_completion_sink = {put, end, finish, close_own,
+                                           sizeof(struct tn_completion_own)};

@@ -10,12 +10,15 @@
 #include "serve/scheduler.h"
 
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
-                                        const struct tn_sink *sink, size_t prompts, size_t n)
+                                        const struct tn_sink *sink,
+                                        const struct tn_asked *asked, size_t prompts)
 {
     struct tn_generation *const g = calloc(1, sizeof *g);
 
-    if (!g || !(g->choices = calloc(prompts * n, sizeof *g->choices)) ||
+    if (!g || !(g->own = calloc(1, sink->own)) ||
+        !(g->choices = calloc(prompts * asked->n, sizeof *g->choices)) ||
         !(g->prompts = calloc(prompts, sizeof *g->prompts))) {
+        free(g ? g->own : NULL);
         free(g ? g->choices : NULL);
         free(g);
         return NULL;
@@ -24,15 +27,18 @@ struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_se
     g->request = request;
     g->model = model;
     g->sink = sink;
-    g->n = n;
-    g->choice_count = prompts * n;
+    g->sampling = asked->sampling;
+    g->has_seed = asked->has_seed;
+    g->streams = asked->stream;
+    g->n = asked->n;
+    g->choice_count = prompts * g->n;
     g->prompt_count = g->waiting = prompts;
     g->deadline = request->begun + request->server->desc.max_seconds;
     atomic_init(&g->open, g->choice_count);
     for (size_t i = 0; i < g->choice_count; i++)
         g->choices[i] = (struct tn_choice){.of = g, .index = i};
     for (size_t i = 0; i < prompts; i++)
-        g->prompts[i] = (struct tn_prompt){.of = g, .choices = g->choices + i * n};
+        g->prompts[i] = (struct tn_prompt){.of = g, .choices = g->choices + i * g->n};
     return g;
 }
 
@@ -40,8 +46,7 @@ void tn_generation_free(struct tn_generation *g)
 {
     if (!g)
         return;
-    if (g->sink->free)
-        g->sink->free(g);
+    g->sink->close(g);
     for (size_t i = 0; i < g->choice_count; i++) {
         free(g->choices[i].stream);
         free(g->choices[i].tokens);
@@ -53,6 +58,7 @@ void tn_generation_free(struct tn_generation *g)
     free(g->choices);
     free(g->prompts);
     free(g->from);
+    free(g->own);
     tn_request_release(g->request);
     free(g);
 }

@@ -83,19 +83,23 @@ bool tn_body_parse(struct tn_body *body, struct tn_json *json, const char *text,
            tn_refuse(body->refusal, 400, NULL, "the body must be a JSON object");
 }
 
-bool tn_body_known(const struct tn_body *body, const char *const *names)
+static bool is_listed(const char *names, const char *name)
+{
+    for (size_t length; *names; names += length + strspn(names + length, " ")) {
+        length = strcspn(names, " ");
+        if (strlen(name) == length && memcmp(names, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool tn_body_known(const struct tn_body *body, const char *names)
 {
     const struct tn_json_value *key = body->root + 1;
 
-    for (size_t i = 0; i < body->root->size; i++) {
-        size_t k = 0;
-
-        while (names[k] && strcmp(names[k], key->text) != 0)
-            k++;
-        if (!names[k])
+    for (size_t i = 0; i < body->root->size; i++, key = tn_json_next(tn_json_next(key)))
+        if (!is_listed(names, key->text))
             return tn_refuse(body->refusal, 400, key->text, "unknown field '%.60s'", key->text);
-        key = tn_json_next(tn_json_next(key));
-    }
     return true;
 }
 

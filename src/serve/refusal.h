@@ -40,8 +40,8 @@ struct tn_body {
 /* Parses a JSON object; false: it is none. Free `json` in any case. */
 bool tn_body_parse(struct tn_body *body, struct tn_json *json, const char *text, size_t length);
 
-/* Refuses fields that are not in the list, which NULL ends. */
-bool tn_body_known(const struct tn_body *body, const char *const *names);
+/* Refuses fields that are not in the list, whose names are separated by blanks. */
+bool tn_body_known(const struct tn_body *body, const char *names);
 
 /* The value of a field; NULL: not there, or null. */
 const struct tn_json_value *tn_body_get(const struct tn_body *body, const char *name);

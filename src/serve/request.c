@@ -191,16 +191,6 @@ void tn_stream_begin(struct tn_request *request)
     pthread_mutex_unlock(&request->lock);
 }
 
-void tn_stream_put(struct tn_request *request, const char *text, size_t n)
-{
-    pthread_mutex_lock(&request->lock);
-    if (!request->gone)
-        tn_text_put(&request->out, text, n);
-    tn_request_measure(request);
-    wake(request);
-    pthread_mutex_unlock(&request->lock);
-}
-
 /* Without memory for it, the stream is cut off: it must not seem whole. */
 void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer)
 {
@@ -227,7 +217,12 @@ void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refu
 
 void tn_stream_end(struct tn_request *request)
 {
+    static const char done[] = "data: [DONE]\n\n";
+
     pthread_mutex_lock(&request->lock);
+    if (!request->gone)
+        tn_text_put(&request->out, done, sizeof done - 1);
+    tn_request_measure(request);
     request->done = true;
     wake(request);
     pthread_mutex_unlock(&request->lock);

@@ -92,7 +92,6 @@ void tn_request_defer(struct tn_request *request, enum tn_pool pool);
 
 /* Server-sent events. Once they have begun a refusal is one of them. */
 void tn_stream_begin(struct tn_request *request);
-void tn_stream_put(struct tn_request *request, const char *text, size_t n);
 void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer); /* frees it */
 void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal);
 void tn_stream_end(struct tn_request *request);

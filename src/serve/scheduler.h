@@ -8,6 +8,7 @@
 #ifndef TN_SCHEDULER_H
 #define TN_SCHEDULER_H
 
+#include "serve/completion_body.h"
 #include "serve/request.h"
 
 enum tn_return_state { TN_STATE_NONE, TN_STATE_BY_ID, TN_STATE_AS_DATA };
@@ -53,14 +54,15 @@ struct tn_sink {
     void (*end)(struct tn_choice *choice);
     /* All choices have. */
     void (*finish)(struct tn_generation *generation);
-    void (*free)(struct tn_generation *generation); /* its own part */
+    void (*close)(struct tn_generation *generation); /* frees what its own part has */
+    size_t own;                                      /* bytes of that part */
 };
 
 struct tn_generation {
     struct tn_request *request;
     struct tn_served *model;
     const struct tn_sink *sink;
-    void *own; /* the sink's */
+    void *own; /* the sink's, zeros at first */
 
     tarn_sampling sampling;
     bool has_seed; /* else, if it continues a state, that of the state */
@@ -118,9 +120,10 @@ struct tn_scheduler_counts tn_scheduler_count(struct tn_scheduler *scheduler);
 
 /* ---- generation.c ------------------------------------------------------- */
 
-/* For a request, with n choices of each prompt, and zeros else. NULL: not enough memory. */
+/* For a request, as it was asked for, and zeros else. NULL: not enough memory. */
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
-                                        const struct tn_sink *sink, size_t prompts, size_t n);
+                                        const struct tn_sink *sink,
+                                        const struct tn_asked *asked, size_t prompts);
 void tn_generation_free(struct tn_generation *generation); /* accepts NULL */
 
 /* A zeroed stream. */
