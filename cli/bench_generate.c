@@ -34,12 +34,8 @@ struct options {
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
-     "model preset, as in tarn bench train; its weights are random"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
-     "kind of attention, with options as in tarn train"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,
-     "feature map of the attention [the default of its kind]"},
+    BENCH_MODEL("mnist-paper", "as in tarn bench train"),
+    BENCH_FEATURE_MAP,
     {"method", "NAME", ARGS_TEXT, NULL, AT(method), 0, 0,
      "generation method, recurrent or recompute [recurrent, if the attention supports it]"},
     {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
@@ -56,14 +52,6 @@ static const struct args_option options[] = {
     BENCH_THREADS(THREADS_HELP),
     BENCH_JSON("position"),
     BENCH_FILES,
-    {0},
-};
-
-static const struct args_table tables[] = {
-    {NULL, tarn_preset, "preset"},
-    {NULL, tarn_attention_kind, "attention"},
-    {NULL, tarn_feature_map, "feature-map"},
-    {NULL, tarn_method, "method"},
     {0},
 };
 
@@ -292,7 +280,6 @@ const struct command bench_generate = {
         "multiplying at the machine's peak in f32, whichever takes longer; with weights in "
         "int8 or bf16-inputs reading alone, because processors multiply these faster.",
     .options = options,
-    .tables = tables,
     .examples = "tarn bench generate --preset mnist-paper --threads 1\n"
                 "tarn bench generate --attention softmax --from 100,10000\n",
     .values = sizeof(struct options),

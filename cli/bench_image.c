@@ -88,7 +88,6 @@ static const tarn_table_row *method_row(size_t index)
 }
 
 static const struct args_table tables[] = {
-    {NULL, tarn_preset, "preset"},
     {"methods", method_row, "method"},
     {0},
 };

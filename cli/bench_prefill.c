@@ -17,12 +17,8 @@ struct options {
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "small", AT(model.preset), 0, 0,
-     "model preset, as in tarn bench train; its weights are random"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
-     "kind of attention, with options as in tarn train"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,
-     "feature map of the attention [the default of its kind]"},
+    BENCH_MODEL("small", "as in tarn bench train"),
+    BENCH_FEATURE_MAP,
     {"precision", "f32|bf16", ARGS_TEXT, "f32", AT(precision), 0, 0,
      "precision of the weights of the prefill; the forward pass is f32"},
     {"length", "N,...", ARGS_COUNTS, "1024,65536", AT(length), 1, 1 << 24,
@@ -31,13 +27,6 @@ static const struct args_option options[] = {
     BENCH_THREADS(THREADS_HELP),
     BENCH_JSON("length"),
     BENCH_FILES,
-    {0},
-};
-
-static const struct args_table tables[] = {
-    {NULL, tarn_preset, "preset"},
-    {NULL, tarn_attention_kind, "attention"},
-    {NULL, tarn_feature_map, "feature-map"},
     {0},
 };
 
@@ -136,7 +125,6 @@ const struct command bench_prefill = {
         "Measure how fast a stream reads a prompt, many positions at a time, and compare it "
         "with the forward pass over whole sequences, by turns.",
     .options = options,
-    .tables = tables,
     .examples = "tarn bench prefill --length 65536\n"
                 "tarn bench prefill --preset mnist-paper --threads 1\n",
     .values = sizeof(struct options),

@@ -19,10 +19,7 @@ struct options {
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
-     "model preset, listed below; its weights are random"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
-     "kind of attention, with options as in tarn train"},
+    BENCH_MODEL("mnist-paper", "listed below"),
     {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28, "sequence length"},
     {"batch", "B", ARGS_COUNT, "8", AT(batch), 1, 1 << 20,
      "batch size of all ranks together; a multiple of their number, a power of two"},
@@ -31,12 +28,6 @@ static const struct args_option options[] = {
     BENCH_THREADS("threads of each rank; 0: what the launcher leaves it"),
     BENCH_JSON("number of ranks"),
     BENCH_FILES,
-    {0},
-};
-
-static const struct args_table tables[] = {
-    {"presets", tarn_preset, "preset"},
-    {NULL, tarn_attention_kind, "attention"},
     {0},
 };
 
@@ -283,7 +274,7 @@ const struct command bench_scale = {
             "batch that is shared (strong scaling), with one that grows with the ranks (weak), "
             "and by one process with as many threads. Started by mpirun.",
     .options = options,
-    .tables = tables,
+    .tables = (const struct args_table[]){{"presets", tarn_preset, "preset"}, {0}},
     .examples = "mpirun -n 2 tarn bench scale --preset mnist-paper --batch 10\n"
                 "mpirun -n 8 tarn bench scale --preset small --batch 64 --length 256 --json\n",
     .values = sizeof(struct options),

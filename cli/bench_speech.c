@@ -54,11 +54,6 @@ static const struct args_option options[] = {
     {0},
 };
 
-static const struct args_table tables[] = {
-    {NULL, tarn_preset, "preset"},
-    {0},
-};
-
 /* ---- Cases -------------------------------------------------------------- */
 
 /* A method at a length, with its own copy of the same random utterances. */
@@ -192,7 +187,6 @@ const struct command bench_speech = {
         "'of CTC', is an upper bound on the fraction of an update spent in the CTC loss: the "
         "time of a whole update of a model of width 4.",
     .options = options,
-    .tables = tables,
     .examples = "tarn bench speech\n"
                 "tarn bench speech --preset speech-small --lengths 800,1600\n",
     .values = sizeof(struct options),

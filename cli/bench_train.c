@@ -13,12 +13,8 @@ struct options {
 };
 
 static const struct args_option options[] = {
-    {"preset", "NAME", ARGS_TEXT, "mnist-paper", AT(model.preset), 0, 0,
-     "model preset, listed below; its weights are random"},
-    {"attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,
-     "kind of attention, with options as in tarn train"},
-    {"feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,
-     "feature map of the attention [the default of its kind]"},
+    BENCH_MODEL("mnist-paper", "listed below"),
+    BENCH_FEATURE_MAP,
     {"length", "N", ARGS_COUNT, "784", AT(length), 1, 1 << 28, "sequence length"},
     {"batch", "B", ARGS_COUNT, "10", AT(batch), 1, 1 << 20, "batch size"},
     {"optimizer", "SPEC", ARGS_TEXT, "radam", AT(optimizer), 0, 0,
@@ -31,14 +27,6 @@ static const struct args_option options[] = {
     BENCH_THREADS(THREADS_HELP),
     BENCH_JSON("model"),
     BENCH_FILES,
-    {0},
-};
-
-static const struct args_table tables[] = {
-    {"presets", tarn_preset, "preset"},
-    {NULL, tarn_attention_kind, "attention"},
-    {NULL, tarn_feature_map, "feature-map"},
-    {NULL, tarn_optimizer, "optimizer"},
     {0},
 };
 
@@ -106,7 +94,7 @@ const struct command bench_train = {
         "fraction of the machine's peak. An update is counted as 6 floating-point operations "
         "per parameter and position, plus those of attention.",
     .options = options,
-    .tables = tables,
+    .tables = (const struct args_table[]){{"presets", tarn_preset, "preset"}, {0}},
     .examples = "tarn bench train --preset mnist-paper --batch 10\n"
                 "tarn bench train --preset small --attention softmax --length 4096\n",
     .values = sizeof(struct options),

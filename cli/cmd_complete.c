@@ -218,7 +218,6 @@ const struct command cmd_complete = {
         "Complete partially shown images: the model is given the upper part of each image and "
         "generates the rest, several times.",
     .options = rows,
-    .tables = (const struct args_table[]){{NULL, tarn_method, "method"}, {0}},
     .notes = TERMINAL_RULE,
     .examples =
         "tarn complete models/mnist.safetensors --data data/mnist -o out.png\n"

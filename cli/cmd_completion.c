@@ -118,13 +118,27 @@ static bool is_choice(const char *text)
     return strchr(text, '|') && !strpbrk(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
 }
 
-/* The table of the values of an option; NULL: it has none. */
-static const struct args_table *table_of(const struct command *command, const char *option)
+/* Of options that take the same names wherever they are. */
+static const struct args_table common[] = {
+    {NULL, tarn_preset, "preset"},           {NULL, tarn_attention_kind, "attention"},
+    {NULL, tarn_feature_map, "feature-map"}, {NULL, tarn_method, "method"},
+    {NULL, tarn_optimizer, "optimizer"},     {0},
+};
+
+/* The table of the values of an option; NULL: there is none. */
+static const struct args_table *find_table(const struct args_table *table, const char *option)
 {
-    for (const struct args_table *table = command->tables; table && table->row; table++)
+    for (; table && table->row; table++)
         if (table->option && strcmp(table->option, option) == 0)
             return table;
     return NULL;
+}
+
+static const struct args_table *table_of(const struct command *command, const char *option)
+{
+    const struct args_table *const own = find_table(command->tables, option);
+
+    return own ? own : find_table(common, option);
 }
 
 /* The values of an option or operand: the names of a table, words, or files. */

@@ -13,53 +13,51 @@
 
 struct options {
     struct args_words models;
-    const char *address, *precision, *state_folder, *keys, *cors, *log;
-    size_t port, streams, queue, tokens, context, body, connections, states;
-    double seconds, drain, state_age;
-    tarn_host host;
+    tarn_server_desc desc;
+    const char *keys; /* file with them */
     bool best;
 };
 
 static const struct args_option rows[] = {
     {"MODEL", NULL, ARGS_OPERANDS, NULL, AT(models), 1, 0,
      MODEL_HELP ", served under its name without the ending; NAME=MODEL gives it another"},
-    {"host", "ADDRESS", ARGS_TEXT, "127.0.0.1", AT(address), 0, 0,
+    {"host", "ADDRESS", ARGS_TEXT, "127.0.0.1", AT(desc.address), 0, 0,
      "numeric address to listen on; 0.0.0.0 or :: for all, which lets other machines in"},
-    {"port", "PORT", ARGS_COUNT, "8080", AT(port), 0, 65535,
+    {"port", "PORT", ARGS_COUNT, "8080", AT(desc.port), 0, 65535,
      "port to listen on; 0: any free one, which is printed"},
-    {"state-dir", "FOLDER", ARGS_TEXT, NULL, AT(state_folder), 0, 0,
+    {"state-dir", "FOLDER", ARGS_TEXT, NULL, AT(desc.state_folder), 0, 0,
      "keep states of streams in a folder, also after a restart [in memory]"},
-    {"max-states", "N", ARGS_COUNT, "0", AT(states), 0, (size_t)1 << 32,
+    {"max-states", "N", ARGS_COUNT, "0", AT(desc.max_states), 0, (size_t)1 << 32,
      "states to keep; the oldest are removed; 0: 1000000 in a folder, 1000 in memory"},
-    {"state-age", "SECONDS", ARGS_NUMBER, "0", AT(state_age), 0, 1000000000,
+    {"state-age", "SECONDS", ARGS_NUMBER, "0", AT(desc.state_seconds), 0, 1000000000,
      "remove states that are older; 0: never"},
-    {"max-streams", "N", ARGS_COUNT, "1024", AT(streams), 1, 1 << 20,
+    {"max-streams", "N", ARGS_COUNT, "1024", AT(desc.max_streams), 1, 1 << 20,
      "streams of a model that run at the same time"},
-    {"max-queue", "N", ARGS_COUNT, "1024", AT(queue), 1, 1 << 20,
+    {"max-queue", "N", ARGS_COUNT, "1024", AT(desc.max_queue), 1, 1 << 20,
      "streams of a model that wait; further requests get status 429"},
-    {"max-tokens", "N", ARGS_COUNT, "65536", AT(tokens), 1, (size_t)1 << 40,
+    {"max-tokens", "N", ARGS_COUNT, "65536", AT(desc.max_tokens), 1, (size_t)1 << 40,
      "maximum of max_tokens in a request"},
-    {"max-context", "N", ARGS_COUNT, "4096", AT(context), 1, 1 << 28,
+    {"max-context", "N", ARGS_COUNT, "4096", AT(desc.max_context), 1, 1 << 28,
      "positions of a stream of models whose state grows, such as softmax attention; those of "
      "linear attention have no limit"},
-    {"max-body", "BYTES", ARGS_BYTES, "32M", AT(body), 1024, (size_t)1 << 40,
+    {"max-body", "BYTES", ARGS_BYTES, "32M", AT(desc.max_body), 1024, (size_t)1 << 40,
      "maximum size of a request"},
-    {"max-connections", "N", ARGS_COUNT, "16384", AT(connections), 1, 1 << 20,
+    {"max-connections", "N", ARGS_COUNT, "16384", AT(desc.max_connections), 1, 1 << 20,
      "maximum number of connections"},
-    {"max-seconds", "SECONDS", ARGS_SECONDS, "600", AT(seconds), 0, 0,
+    {"max-seconds", "SECONDS", ARGS_SECONDS, "600", AT(desc.max_seconds), 0, 0,
      "maximum duration of a request"},
-    {"drain", "SECONDS", ARGS_SECONDS, "10", AT(drain), 0, 0,
+    {"drain", "SECONDS", ARGS_SECONDS, "10", AT(desc.drain_seconds), 0, 0,
      "time for running streams to end after SIGTERM or Ctrl-C; then they are cut off"},
     {"api-key-file", "FILE", ARGS_TEXT, NULL, AT(keys), 0, 0,
      "file with a key per line, one of which requests must have: Authorization: Bearer KEY"},
-    {"cors", "ORIGIN", ARGS_TEXT, NULL, AT(cors), 0, 0,
+    {"cors", "ORIGIN", ARGS_TEXT, NULL, AT(desc.cors), 0, 0,
      "allow pages of another origin to use the server, such as https://example.org, or *"},
-    {"log", "FILE", ARGS_TEXT, NULL, AT(log), 0, 0,
+    {"log", "FILE", ARGS_TEXT, NULL, AT(desc.log), 0, 0,
      "append a JSON object per request to a file; - for standard error"},
-    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(desc.precision), 0, 0,
      "precision of the weights"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(desc.host), 0, 1024, THREADS_HELP},
     {0},
 };
 
@@ -189,18 +187,18 @@ static void allow_connections(size_t count)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void print_address(const struct options *o)
+static void print_address(const char *address)
 {
-    const char *const colon = strchr(o->address, ':');
+    const char *const colon = strchr(address, ':');
 
-    printf("listening on http://%s%s%s:%zu\n", colon ? "[" : "", o->address, colon ? "]" : "",
+    printf("listening on http://%s%s%s:%zu\n", colon ? "[" : "", address, colon ? "]" : "",
            tarn_server_port(running));
     fflush(stdout);
 }
 
 static void run(void *values)
 {
-    const struct options *const o = values;
+    struct options *const o = values;
     struct served *const served = allocate(o->models.count, sizeof *served, "the models");
     tarn_served_model *const models = allocate(o->models.count, sizeof *models, "the models");
     struct keys keys = {0};
@@ -209,34 +207,14 @@ static void run(void *values)
         fail("this build has no server; install libmicrohttpd and build again");
     read_keys(&keys, o->keys);
     open_models(served, models, o);
-    const tarn_server_desc desc = {
-        .models = models,
-        .model_count = o->models.count,
-        .address = o->address,
-        .port = o->port,
-        .precision = o->precision,
-        .host = o->host,
-        .max_streams = o->streams,
-        .max_queue = o->queue,
-        .max_tokens = o->tokens,
-        .max_context = o->context,
-        .max_body = o->body,
-        .max_connections = o->connections,
-        .max_seconds = o->seconds,
-        .drain_seconds = o->drain,
-        .state_folder = o->state_folder,
-        .max_states = o->states,
-        .state_seconds = o->state_age,
-        .keys = (const char *const *)keys.at,
-        .key_count = keys.count,
-        .cors = o->cors,
-        .log = o->log,
-    };
-
-    allow_connections(o->connections);
-    must(tarn_server_create(&running, &desc, &failure));
+    o->desc.models = models;
+    o->desc.model_count = o->models.count;
+    o->desc.keys = (const char *const *)keys.at;
+    o->desc.key_count = keys.count;
+    allow_connections(o->desc.max_connections);
+    must(tarn_server_create(&running, &o->desc, &failure));
     listen_to_signals();
-    print_address(o);
+    print_address(o->desc.address);
     tarn_server_run(running);
     tarn_server_free(running);
     for (size_t i = 0; i < keys.count; i++)
