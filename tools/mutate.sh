@@ -619,7 +619,7 @@ mutations() {
     mutate "png: only the first pass" $png 's/pass < passes/pass < 1/' test_png
     svg=src/file/svg_animation.c
     mutate "svg: still images are covered" $svg 's/!w->how.still\[i\]/true/' test_svg
-    mutate "svg: base64 without padding" $svg "s/digits\\[group \& 63\\] : '='/digits[group \& 63] : 'A'/" test_svg
+    mutate "svg: base64 without padding" src/file/text_buffer.c "s/ \& 63\\] : '='/ \& 63] : 'A'/" test_svg
     mutate "svg: labels as they are" $svg "s/if (\\*text == '<')/if (false)/" test_svg
     mutate "png list: sizes may differ" src/file/images.c \
         's/one->height == all->height \&\& //' test_image_set

@@ -40,4 +40,11 @@ static inline uint64_t tn_cursor_number(struct tn_cursor *cursor, size_t bytes)
     return number;
 }
 
+/* A number of 4 bytes in the order of IDX and PNG. */
+static inline uint32_t tn_big_endian(const unsigned char bytes[4])
+{
+    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 |
+           bytes[3];
+}
+
 #endif

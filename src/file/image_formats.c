@@ -6,6 +6,7 @@
  *     CIFAR-10    records of a label and 3 planes of 32 x 32 bytes: red, green, blue */
 #include <string.h>
 
+#include "file/cursor.h"
 #include "file/gzip.h"
 #include "file/images.h"
 
@@ -18,15 +19,6 @@ bool tn_is_idx(const struct tn_bytes *bytes)
 }
 
 /* ---- IDX: the header ---------------------------------------------------- */
-
-static size_t big_endian(const unsigned char *bytes)
-{
-    uint32_t value = 0;
-
-    for (size_t i = 0; i < 4; i++)
-        value = value << 8 | bytes[i];
-    return value;
-}
 
 static tarn_status check_magic(const unsigned char *magic, const char *path, tarn_error *err)
 {
@@ -61,9 +53,9 @@ static tarn_status read_header(struct tn_images *images, size_t *bytes,
 
     if (status != TARN_OK)
         return status;
-    images->count = big_endian(header + 4);
-    images->height = big_endian(header + 8);
-    images->width = big_endian(header + 12);
+    images->count = tn_big_endian(header + 4);
+    images->height = tn_big_endian(header + 8);
+    images->width = tn_big_endian(header + 12);
     images->channels = 1;
     if (!tn_size_product(bytes, (size_t[]){images->count, images->height, images->width}, 3) ||
         *bytes > PTRDIFF_MAX)

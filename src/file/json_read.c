@@ -389,6 +389,26 @@ const char *tn_json_text(const struct tn_json_value *object, const char *key)
     return value && value->kind == TN_JSON_TEXT ? value->text : NULL;
 }
 
+static bool is_listed(const char *names, const char *name)
+{
+    for (size_t length; *names; names += length + strspn(names + length, " ")) {
+        length = strcspn(names, " ");
+        if (strlen(name) == length && memcmp(names, name, length) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *tn_json_unknown(const struct tn_json_value *object, const char *names)
+{
+    const struct tn_json_value *key = object + 1;
+
+    for (size_t i = 0; i < object->size; i++, key = tn_json_next(key + 1))
+        if (!is_listed(names, key->text))
+            return key->text;
+    return NULL;
+}
+
 bool tn_json_whole(const struct tn_json_value *value, int64_t *number)
 {
     uint64_t sum = 0;

@@ -60,6 +60,10 @@ const struct tn_json_value *tn_json_get(const struct tn_json_value *object, cons
 /* The text under a key; NULL: there is none. */
 const char *tn_json_text(const struct tn_json_value *object, const char *key);
 
+/* The first key of an object that is not in a list of names, separated by blanks; NULL: there
+ * is none. */
+const char *tn_json_unknown(const struct tn_json_value *object, const char *names);
+
 /* Numbers; false: it is not one, or has a fraction. Accept NULL. */
 bool tn_json_whole(const struct tn_json_value *value, int64_t *number);
 bool tn_json_number(const struct tn_json_value *value, double *number);

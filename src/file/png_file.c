@@ -169,33 +169,20 @@ struct writing {
     struct job job;
     png_structp png;
     png_infop info;
-    struct tn_bytes bytes; /* room; the first `size` are written */
-    size_t size;
+    struct tn_text out;
 };
-
-static tarn_status make_room(struct writing *w, size_t more)
-{
-    struct tn_bytes larger;
-    const tarn_status status = tn_bytes_allocate(&larger, 2 * (w->size + more), w->job.err);
-
-    if (status != TARN_OK)
-        return status;
-    if (w->size > 0)
-        memcpy(larger.data, w->bytes.data, w->size);
-    tn_bytes_free(&w->bytes);
-    w->bytes = larger;
-    return TARN_OK;
-}
 
 TN_CALLED_BACK static void put_bytes(png_structp png, png_bytep data, size_t size)
 {
     struct writing *const w = png_get_io_ptr(png);
 
-    if (size > w->bytes.size - w->size && (w->job.status = make_room(w, size)) != TARN_OK)
+    tn_text_put(&w->out, data, size);
+    if (w->out.failed) {
+        w->job.status = tn_fail_path(w->job.err, TARN_ENOMEM, w->job.path,
+                                     "not enough memory for a PNG file");
         png_longjmp(png, 1);
-    memcpy(w->bytes.data + w->size, data, size);
-    TN_WRITTEN(w->bytes.data + w->size, size);
-    w->size += size;
+    }
+    TN_WRITTEN(w->out.data + w->out.used - size, size);
 }
 
 static void flush_nothing(png_structp png)
@@ -237,7 +224,7 @@ static tarn_status check_sizes(const char *path, size_t height, size_t width, si
     return TARN_OK;
 }
 
-static tarn_status encode(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+static tarn_status encode(struct tn_text *out, const char *path, const unsigned char *pixels,
                           size_t height, size_t width, size_t channels, tarn_error *err)
 {
     struct writing w = {.job = {.path = path, .err = err}};
@@ -247,9 +234,9 @@ static tarn_status encode(struct tn_bytes *out, const char *path, const unsigned
     if (!w.info)
         w.job.status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory for libpng");
     else if (write_all(&w, pixels, (png_uint_32)height, (png_uint_32)width, channels))
-        *out = (struct tn_bytes){.data = w.bytes.data, .size = w.size};
+        *out = w.out;
     if (w.job.status != TARN_OK)
-        tn_bytes_free(&w.bytes);
+        tn_text_free(&w.out);
     png_destroy_write_struct(&w.png, &w.info);
     return w.job.status;
 }
@@ -278,10 +265,10 @@ static void place(unsigned char *grid, size_t grid_width, const unsigned char *i
         memcpy(grid + ((y + i) * grid_width + x) * size.channels, image + i * line, line);
 }
 
-tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+tarn_status tn_png_grid(struct tn_text *out, const char *path, const unsigned char *pixels,
                         tarn_image_size size, size_t count, size_t columns, tarn_error *err)
 {
-    *out = (struct tn_bytes){0};
+    *out = (struct tn_text){0};
     if (!path || !pixels)
         return tn_fail(err, TARN_EINVAL, "path and pixels must not be NULL");
     if (count == 0 || columns == 0 || size.height == 0 || size.width == 0)
@@ -312,11 +299,11 @@ tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned c
 tarn_status tarn_png_write(const char *path, const unsigned char *pixels, tarn_image_size size,
                            size_t count, size_t columns, tarn_error *err)
 {
-    struct tn_bytes bytes;
-    tarn_status status = tn_png_grid(&bytes, path, pixels, size, count, columns, err);
+    struct tn_text png;
+    tarn_status status = tn_png_grid(&png, path, pixels, size, count, columns, err);
 
     if (status == TARN_OK)
-        status = tn_file_write(path, bytes.data, bytes.size, err);
-    tn_bytes_free(&bytes);
+        status = tn_file_write(path, png.data, png.used, err);
+    tn_text_free(&png);
     return status;
 }

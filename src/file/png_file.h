@@ -9,6 +9,7 @@
 #define TN_PNG_FILE_H
 
 #include "file/images.h"
+#include "file/text_buffer.h"
 #include "tarn/image.h"
 
 bool tn_is_png(const struct tn_bytes *bytes);
@@ -16,7 +17,7 @@ bool tn_is_png(const struct tn_bytes *bytes);
 tn_images_parser tn_png_parse; /* one image */
 
 /* The bytes of tarn_png_write()'s file; `path` is for messages. */
-tarn_status tn_png_grid(struct tn_bytes *out, const char *path, const unsigned char *pixels,
+tarn_status tn_png_grid(struct tn_text *out, const char *path, const unsigned char *pixels,
                         tarn_image_size size, size_t count, size_t columns, tarn_error *err);
 
 #endif

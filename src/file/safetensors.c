@@ -164,21 +164,13 @@ static tarn_status read_place(struct tn_safetensor *t, const struct tn_json_valu
 static tarn_status check_keys(const char *name, const struct tn_json_value *about,
                               const struct reading *r)
 {
-    static const char *const known[] = {"dtype", "shape", "data_offsets"};
-    const struct tn_json_value *key = about + 1;
-
     if (about->kind != TN_JSON_OBJECT)
         return refuse(r, name, "is not a JSON object");
-    for (size_t i = 0; i < about->size; i++, key = tn_json_next(key + 1)) {
-        size_t k = 0;
+    const char *const unknown = tn_json_unknown(about, "dtype shape data_offsets");
 
-        while (k < 3 && strcmp(known[k], key->text) != 0)
-            k++;
-        if (k == 3)
-            return tn_fail_path(r->err, TARN_EFORMAT, r->path,
-                                "tensor '%.60s': unknown key '%.40s'", name, key->text);
-    }
-    return TARN_OK;
+    return unknown ? tn_fail_path(r->err, TARN_EFORMAT, r->path,
+                                  "tensor '%.60s': unknown key '%.40s'", name, unknown)
+                   : TARN_OK;
 }
 
 static tarn_status read_tensor(struct tn_safetensor *t, const char *name,

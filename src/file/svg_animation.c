@@ -7,9 +7,6 @@
  * SMIL, which runs in every browser and also where a page shows the file as an image. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "file/file_writer.h"
 #include "file/png_file.h"
@@ -23,8 +20,7 @@ enum {
 static const double draw_seconds = 8.0, stand_seconds = 3.0;
 
 struct writing {
-    struct tn_file_writer file;
-    tarn_status status;
+    struct tn_text out;
     tarn_error *err;
     tarn_image_size size;
     size_t count, across;
@@ -33,59 +29,17 @@ struct writing {
 
 /* ---- Text --------------------------------------------------------------- */
 
-static void put(struct writing *w, const char *text, size_t bytes)
-{
-    if (w->status == TARN_OK)
-        w->status = tn_file_writer_put(&w->file, text, bytes, w->err);
-}
-
-/* Numbers here are counts, so that a host's decimal comma cannot enter. */
-__attribute__((format(printf, 2, 3))) static void print(struct writing *w, const char *format,
-                                                        ...)
-{
-    char line[512];
-    va_list arguments;
-
-    va_start(arguments, format);
-    const int length = vsnprintf(line, sizeof line, format, arguments);
-
-    va_end(arguments);
-    if (length > 0 && (size_t)length < sizeof line)
-        put(w, line, (size_t)length);
-    else if (w->status == TARN_OK)
-        w->status = tn_fail(w->err, TARN_EINVAL, "animation: a line is too long");
-}
-
 /* XML's special characters as entities; control characters, which XML 1.0 forbids, as spaces.
  */
 static void put_escaped(struct writing *w, const char *text)
 {
     for (; *text; text++) {
         if (*text == '<')
-            put(w, "&lt;", 4);
+            tn_text_put(&w->out, "&lt;", 4);
         else if (*text == '&')
-            put(w, "&amp;", 5);
+            tn_text_put(&w->out, "&amp;", 5);
         else
-            put(w, (unsigned char)*text < ' ' ? " " : text, 1);
-    }
-}
-
-/* RFC 4648, of whole groups of three bytes but for the last. */
-static void put_base64(struct writing *w, const struct tn_bytes *bytes)
-{
-    static const char digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < bytes->size; i += 3) {
-        const size_t there = tn_min(bytes->size - i, 3);
-        const uint32_t b = there > 1 ? bytes->data[i + 1] : 0;
-        const uint32_t c = there > 2 ? bytes->data[i + 2] : 0;
-        const uint32_t group = (uint32_t)bytes->data[i] << 16 | b << 8 | c;
-        const char text[] = {digits[group >> 18], digits[group >> 12 & 63],
-                             there > 1 ? digits[group >> 6 & 63] : '=',
-                             there > 2 ? digits[group & 63] : '='};
-
-        put(w, text, sizeof text);
+            tn_text_put(&w->out, (unsigned char)*text < ' ' ? " " : text, 1);
     }
 }
 
@@ -147,13 +101,14 @@ static void animate(struct writing *w, const char *attribute, value_at *value)
     const double each = w->how.seconds / (double)(all - first);
     const size_t stand = (size_t)ceil(stand_seconds / each);
 
-    print(w, "<animate attributeName=\"%s\" dur=\"%" PRIu64 "ms\" ", attribute, cycle(w));
-    print(w, "repeatCount=\"indefinite\" calcMode=\"discrete\" values=\"");
+    tn_text_print(&w->out, "<animate attributeName=\"%s\" dur=\"%" PRIu64 "ms\" ", attribute,
+                  cycle(w));
+    tn_text_print(&w->out, "repeatCount=\"indefinite\" calcMode=\"discrete\" values=\"");
     for (size_t done = first; done < all; done++)
-        print(w, "%zu;", value(w, done));
+        tn_text_print(&w->out, "%zu;", value(w, done));
     for (size_t i = 0; i < stand; i++)
-        print(w, "%zu%s", value(w, all), i + 1 < stand ? ";" : "");
-    print(w, "\"/>\n");
+        tn_text_print(&w->out, "%zu%s", value(w, all), i + 1 < stand ? ";" : "");
+    tn_text_print(&w->out, "\"/>\n");
 }
 
 /* ---- The images --------------------------------------------------------- */
@@ -162,15 +117,17 @@ static void define_cover(struct writing *w)
 {
     const size_t scale = w->how.scale;
 
-    print(w, "<defs><g id=\"cover\" fill=\"#808080\" transform=\"scale(%zu)\">\n", scale);
-    print(w, "<rect x=\"0\" width=\"%zu\" y=\"0\" height=\"0\">\n", w->size.width);
+    tn_text_print(&w->out, "<defs><g id=\"cover\" fill=\"#808080\" transform=\"scale(%zu)\">\n",
+                  scale);
+    tn_text_print(&w->out, "<rect x=\"0\" width=\"%zu\" y=\"0\" height=\"0\">\n",
+                  w->size.width);
     animate(w, "y", rows_top);
     animate(w, "height", rows_height);
-    print(w, "</rect>\n<rect height=\"1\" x=\"0\" width=\"0\" y=\"0\">\n");
+    tn_text_print(&w->out, "</rect>\n<rect height=\"1\" x=\"0\" width=\"0\" y=\"0\">\n");
     animate(w, "y", row_top);
     animate(w, "x", row_left);
     animate(w, "width", row_width);
-    print(w, "</rect>\n</g></defs>\n");
+    tn_text_print(&w->out, "</rect>\n</g></defs>\n");
 }
 
 static size_t extent(size_t cells, size_t pixels)
@@ -188,21 +145,22 @@ static size_t grid_height(const struct writing *w)
     return w->how.scale * extent(tn_blocks(w->count, w->across), w->size.height);
 }
 
-static void put_images(struct writing *w, const struct tn_bytes *png)
+static void put_images(struct writing *w, const struct tn_text *png)
 {
     const size_t right = w->how.scale * (w->size.width + TARN_PNG_GAP),
                  down = w->how.scale * (w->size.height + TARN_PNG_GAP);
 
-    print(w, "<image width=\"%zu\" height=\"%zu\" style=\"image-rendering:pixelated\" ",
-          grid_width(w), grid_height(w));
-    print(w, "href=\"data:image/png;base64,");
-    put_base64(w, png);
-    print(w, "\"/>\n<g shape-rendering=\"crispEdges\">\n");
+    tn_text_print(&w->out,
+                  "<image width=\"%zu\" height=\"%zu\" style=\"image-rendering:pixelated\" ",
+                  grid_width(w), grid_height(w));
+    tn_text_print(&w->out, "href=\"data:image/png;base64,");
+    tn_text_base64(&w->out, png->data, png->used);
+    tn_text_print(&w->out, "\"/>\n<g shape-rendering=\"crispEdges\">\n");
     for (size_t i = 0; i < w->count; i++)
         if (!w->how.still || !w->how.still[i])
-            print(w, "<use href=\"#cover\" x=\"%zu\" y=\"%zu\"/>\n", i % w->across * right,
-                  i / w->across * down);
-    print(w, "</g>\n");
+            tn_text_print(&w->out, "<use href=\"#cover\" x=\"%zu\" y=\"%zu\"/>\n",
+                          i % w->across * right, i / w->across * down);
+    tn_text_print(&w->out, "</g>\n");
 }
 
 /* ---- The bars ----------------------------------------------------------- */
@@ -226,9 +184,9 @@ static size_t bar_width(const struct writing *w, double value)
 
 static void put_text(struct writing *w, size_t y, const char *text)
 {
-    print(w, "<text x=\"0\" y=\"%zu\">", y);
+    tn_text_print(&w->out, "<text x=\"0\" y=\"%zu\">", y);
     put_escaped(w, text);
-    print(w, "</text>\n");
+    tn_text_print(&w->out, "</text>\n");
 }
 
 static void put_bar(struct writing *w, size_t y, const tarn_animation_bar *bar)
@@ -238,15 +196,15 @@ static void put_bar(struct writing *w, size_t y, const tarn_animation_bar *bar)
                  to = bar_width(w, bar->last);
     const uint64_t share = 1000 * milliseconds(w->how.seconds) / cycle(w);
 
-    print(w, "<rect x=\"0\" y=\"%zu\" height=\"%d\" width=\"%zu\" fill=\"%s\">", y, BAR, to,
-          colours[i % (sizeof colours / sizeof colours[0])]);
+    tn_text_print(&w->out, "<rect x=\"0\" y=\"%zu\" height=\"%d\" width=\"%zu\" fill=\"%s\">",
+                  y, BAR, to, colours[i % (sizeof colours / sizeof colours[0])]);
     if (from != to)
-        print(w,
-              "<animate attributeName=\"width\" dur=\"%" PRIu64 "ms\" "
-              "repeatCount=\"indefinite\" keyTimes=\"0;0.%03" PRIu64 ";1\" "
-              "values=\"%zu;%zu;%zu\"/>",
-              cycle(w), share, from, to, to);
-    print(w, "</rect>\n");
+        tn_text_print(&w->out,
+                      "<animate attributeName=\"width\" dur=\"%" PRIu64 "ms\" "
+                      "repeatCount=\"indefinite\" keyTimes=\"0;0.%03" PRIu64 ";1\" "
+                      "values=\"%zu;%zu;%zu\"/>",
+                      cycle(w), share, from, to, to);
+    tn_text_print(&w->out, "</rect>\n");
 }
 
 static size_t lines(const struct writing *w)
@@ -274,26 +232,29 @@ static void put_head(struct writing *w)
 {
     const size_t width = grid_width(w), height = grid_height(w) + LINE * lines(w);
 
-    print(w,
-          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
-          "viewBox=\"0 0 %zu %zu\" role=\"img\">\n",
-          width, height, width, height);
-    print(w, "<title>Images drawn pixel by pixel</title>\n");
-    print(w, "<style>text{font:15px system-ui,sans-serif;fill:#57606a}"
-             "@media(prefers-color-scheme:dark){text{fill:#9da7b1}}</style>\n");
+    tn_text_print(&w->out,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "
+                  "viewBox=\"0 0 %zu %zu\" role=\"img\">\n",
+                  width, height, width, height);
+    tn_text_print(&w->out, "<title>Images drawn pixel by pixel</title>\n");
+    tn_text_print(&w->out, "<style>text{font:15px system-ui,sans-serif;fill:#57606a}"
+                           "@media(prefers-color-scheme:dark){text{fill:#9da7b1}}</style>\n");
 }
 
-static tarn_status write_all(struct writing *w, const struct tn_bytes *png)
+static tarn_status write_all(struct writing *w, const struct tn_text *png, const char *path)
 {
     put_head(w);
     define_cover(w);
     put_images(w, png);
     put_bars(w);
-    print(w, "</svg>\n");
-    if (w->status == TARN_OK)
-        return tn_file_writer_commit(&w->file, w->err);
-    tn_file_writer_discard(&w->file);
-    return w->status;
+    tn_text_print(&w->out, "</svg>\n");
+    const tarn_status status =
+        w->out.failed
+            ? tn_fail_path(w->err, TARN_ENOMEM, path, "not enough memory for the animation")
+            : tn_file_write(path, w->out.data, w->out.used, w->err);
+
+    tn_text_free(&w->out);
+    return status;
 }
 
 static tarn_status check_bars(const tarn_animation *how, tarn_error *err)
@@ -336,14 +297,13 @@ tarn_status tarn_svg_write(const char *path, const unsigned char *pixels, tarn_i
         .across = tn_min(count, columns),
         .how = animation ? *animation : plain,
     };
-    struct tn_bytes png;
+    struct tn_text png;
     tarn_status status = tn_png_grid(&png, path, pixels, size, count, columns, err);
 
     w.how.scale = w.how.scale ? w.how.scale : SCALE;
     w.how.seconds = w.how.seconds != 0.0 ? w.how.seconds : draw_seconds;
-    if (status == TARN_OK && (status = check(&w)) == TARN_OK &&
-        (status = tn_file_writer_open(&w.file, path, err)) == TARN_OK)
-        status = write_all(&w, &png);
-    tn_bytes_free(&png);
+    if (status == TARN_OK && (status = check(&w)) == TARN_OK)
+        status = write_all(&w, &png, path);
+    tn_text_free(&png);
     return status;
 }

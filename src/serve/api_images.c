@@ -6,9 +6,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "file/cursor.h"
 #include "file/json_write.h"
 #include "file/png_file.h"
-#include "serve/completion_body.h"
 #include "serve/scheduler.h"
 
 /* The sink's own. */
@@ -65,13 +65,13 @@ static void put(struct tn_choice *choice, int32_t symbol, const float *outputs)
 /* "b64_json": the image as a PNG file. */
 static void put_png(struct tn_json_writer *w, const struct tn_choice *choice)
 {
-    struct tn_bytes png = {0};
+    struct tn_text png;
 
     if (tn_png_grid(&png, "image", image_of(choice), choice->of->model->size, 1, 1, NULL) !=
         TARN_OK)
         w->out.failed = true;
-    tn_json_put_base64(w, "b64_json", png.data, png.size);
-    tn_bytes_free(&png);
+    tn_json_put_base64(w, "b64_json", png.data, png.used);
+    tn_text_free(&png);
 }
 
 static void refuse_unfinished(struct tn_choice *choice)
@@ -137,17 +137,12 @@ static const struct tn_sink sink = {put, end, finish, close_own, sizeof(struct d
 
 /* ---- The request -------------------------------------------------------- */
 
-static size_t big_endian(const unsigned char *bytes)
-{
-    return (size_t)bytes[0] << 24 | (size_t)bytes[1] << 16 | (size_t)bytes[2] << 8 | bytes[3];
-}
-
 /* By the header of the PNG file, before it is unpacked to a thousand times its bytes. */
 static bool has_size(const struct tn_bytes *png, tarn_image_size size,
                      struct tn_refusal *refusal)
 {
-    const size_t width = png->size < 24 ? 0 : big_endian(png->data + 16);
-    const size_t height = png->size < 24 ? 0 : big_endian(png->data + 20);
+    const size_t width = png->size < 24 ? 0 : tn_big_endian(png->data + 16);
+    const size_t height = png->size < 24 ? 0 : tn_big_endian(png->data + 20);
 
     return (width == size.width && height == size.height) ||
            tn_refuse(refusal, 400, "image",

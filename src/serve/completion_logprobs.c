@@ -65,15 +65,12 @@ static void find_top(struct tn_token *token, size_t count, const float *logits, 
 
 static struct tn_token *add_token(struct tn_choice *choice)
 {
-    if (choice->token_count == choice->token_room) {
-        const size_t room = 2 * choice->token_room + 64;
-        struct tn_token *const tokens = realloc(choice->tokens, room * sizeof *tokens);
+    struct tn_token *const tokens =
+        tn_grow(choice->tokens, &choice->token_room, choice->token_count, sizeof *tokens);
 
-        if (!tokens)
-            return NULL;
-        choice->tokens = tokens;
-        choice->token_room = room;
-    }
+    if (!tokens)
+        return NULL;
+    choice->tokens = tokens;
     return &choice->tokens[choice->token_count++];
 }
 

@@ -83,24 +83,11 @@ bool tn_body_parse(struct tn_body *body, struct tn_json *json, const char *text,
            tn_refuse(body->refusal, 400, NULL, "the body must be a JSON object");
 }
 
-static bool is_listed(const char *names, const char *name)
-{
-    for (size_t length; *names; names += length + strspn(names + length, " ")) {
-        length = strcspn(names, " ");
-        if (strlen(name) == length && memcmp(names, name, length) == 0)
-            return true;
-    }
-    return false;
-}
-
 bool tn_body_known(const struct tn_body *body, const char *names)
 {
-    const struct tn_json_value *key = body->root + 1;
+    const char *const unknown = tn_json_unknown(body->root, names);
 
-    for (size_t i = 0; i < body->root->size; i++, key = tn_json_next(tn_json_next(key)))
-        if (!is_listed(names, key->text))
-            return tn_refuse(body->refusal, 400, key->text, "unknown field '%.60s'", key->text);
-    return true;
+    return !unknown || tn_refuse(body->refusal, 400, unknown, "unknown field '%.60s'", unknown);
 }
 
 const struct tn_json_value *tn_body_get(const struct tn_body *body, const char *name)
