@@ -17,163 +17,86 @@ enum {
 
 /* ---- rows, one call each ------------------------------------------------ */
 
-static void run_dot(const struct tn_loop_arrays *a)
+/* The arrays from row i on. */
+static inline struct tn_loop_arrays row_of(const struct tn_loop_arrays *a, size_t i)
 {
-    for (size_t i = 0; i < a->rows; i++)
-        a->w[i] = a->kernels->dot(a->x + i * a->ld, a->z + i * a->ld, a->width);
+    struct tn_loop_arrays row = *a;
+
+    row.x += i * a->ld;
+    row.z += i * a->ld;
+    row.y += i * a->ld;
+    row.u += i * a->ld;
+    row.v += i * a->ld;
+    return row;
 }
 
-static void run_max(const struct tn_loop_arrays *a)
+#define EACH_ROW(name, call)                                                                   \
+    static void run_##name(const struct tn_loop_arrays *a)                                     \
+    {                                                                                          \
+        for (size_t i = 0; i < a->rows; i++) {                                                 \
+            const struct tn_loop_arrays r = row_of(a, i);                                      \
+            call;                                                                              \
+        }                                                                                      \
+    }
+
+/* The four gates of a row lie behind each other: a quarter of the width each. */
+static inline size_t cells(const struct tn_loop_arrays *a)
 {
-    for (size_t i = 0; i < a->rows; i++)
-        a->w[i] = a->kernels->max(a->x + i * a->ld, a->width);
+    return tn_blocks(a->width, 4);
 }
 
-static void run_scale(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->scale(a->y + i * a->ld, a->x + i * a->ld, 0.7f, a->width);
-}
+static const struct tn_dropout_keys keys = {{1, 2, 3}, 1u << 30, 1.25f};
+static const struct tn_update moves = {0.1f, 0.01f, 0.001f, 0.0f, 0.001f, 1.0f, 1e-6f};
 
-static void run_axpy(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->axpy(a->y + i * a->ld, 0.7f, a->x + i * a->ld, a->width);
-}
-
-static void run_exp_sum(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->w[i] = a->kernels->exp_sum(a->y + i * a->ld, a->x + i * a->ld, 1.5f, a->width);
-}
-
-static void run_softmax_backward(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->softmax_backward(a->y + i * a->ld, a->u + i * a->ld, 1.5f, 0.1f, a->width);
-}
-
-static void run_add(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->add(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld, a->width);
-}
-
-static void run_relu(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->relu(a->y + i * a->ld, a->x + i * a->ld, a->width);
-}
-
-static void run_relu_backward(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->relu_backward(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld,
-                                  a->width);
-}
-
-static void run_gelu(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->gelu(a->y + i * a->ld, a->x + i * a->ld, a->width);
-}
-
-static void run_gelu_backward(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->gelu_backward(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld,
-                                  a->width);
-}
-
-static void run_dropout(const struct tn_loop_arrays *a)
-{
-    const struct tn_dropout_keys keys = {{1, 2, 3}, 1u << 30, 1.25f};
-
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->dropout(a->y + i * a->ld, a->x + i * a->ld, a->z + i * a->ld, &keys,
-                            (uint32_t)(i * a->width), a->width);
-}
-
-static void run_update(const struct tn_loop_arrays *a)
-{
-    const struct tn_update by = {0.1f, 0.01f, 0.001f, 0.0f, 0.001f, 1.0f, 1e-6f};
-
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->update(a->y + i * a->ld, a->u + i * a->ld, a->v + i * a->ld,
-                           a->x + i * a->ld, 0.9f, &by, a->width);
-}
+EACH_ROW(dot, r.w[i] = r.kernels->dot(r.x, r.z, r.width))
+EACH_ROW(max, r.w[i] = r.kernels->max(r.x, r.width))
+EACH_ROW(scale, r.kernels->scale(r.y, r.x, 0.7f, r.width))
+EACH_ROW(axpy, r.kernels->axpy(r.y, 0.7f, r.x, r.width))
+EACH_ROW(exp_sum, r.w[i] = r.kernels->exp_sum(r.y, r.x, 1.5f, r.width))
+EACH_ROW(softmax_backward, r.kernels->softmax_backward(r.y, r.u, 1.5f, 0.1f, r.width))
+EACH_ROW(add, r.kernels->add(r.y, r.x, r.z, r.width))
+EACH_ROW(relu, r.kernels->relu(r.y, r.x, r.width))
+EACH_ROW(relu_backward, r.kernels->relu_backward(r.y, r.x, r.z, r.width))
+EACH_ROW(gelu, r.kernels->gelu(r.y, r.x, r.width))
+EACH_ROW(gelu_backward, r.kernels->gelu_backward(r.y, r.x, r.z, r.width))
+EACH_ROW(dropout, r.kernels->dropout(r.y, r.x, r.z, &keys, (uint32_t)i, r.width))
+EACH_ROW(update, r.kernels->update(r.y, r.u, r.v, r.x, 0.9f, &moves, r.width))
+EACH_ROW(lstm, r.kernels->lstm(r.y, r.u, r.v, r.x, r.z, cells(&r)))
+EACH_ROW(lstm_backward, r.kernels->lstm_backward(r.y, r.u, r.x, r.z, r.x, r.v, cells(&r)))
 
 /* ---- rows together ------------------------------------------------------ */
 
-static void run_scale_rows(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
+#define ALL_ROWS(name, call)                                                                   \
+    static void run_##name(const struct tn_loop_arrays *a)                                     \
+    {                                                                                          \
+        const ptrdiff_t ld = (ptrdiff_t)a->ld;                                                 \
+        call;                                                                                  \
+    }
 
-    a->kernels->scale_rows(a->y, ld, a->x, ld, (struct tn_column){a->w, 1}, a->rows, a->width,
-                           false);
+static inline struct tn_column column(float *at)
+{
+    return (struct tn_column){at, 1};
 }
 
-static void run_scale_dot_rows(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
+static const struct tn_norm_stats stats[ROWS_MAX] = {{0.1f, 0.9f}};
 
-    a->kernels->scale_dot_rows(a->y, ld, a->x, ld, (struct tn_column){a->w, 1},
-                               (struct tn_column){a->v, 1}, a->z, ld, a->rows, a->width);
-}
-
-static void run_elu1(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->elu1(a->y, ld, a->x, ld, a->rows, a->width);
-}
-
-static void run_elu1_backward(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->elu1_backward(a->y, ld, a->x, ld, a->z, ld, a->rows, a->width, false);
-}
-
-static void run_narrow(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->narrow(a->halves, ld, a->x, ld, a->rows, a->width);
-}
-
-static void run_widen(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->widen(a->y, ld, a->halves, ld, a->rows, a->width);
-}
-
-static void run_sum_rows(const struct tn_loop_arrays *a)
-{
-    a->kernels->sum_rows(a->w, a->x, (ptrdiff_t)a->ld, a->rows, a->width);
-}
-
-static void run_scatter_rows(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->scatter_rows(a->y, ld, a->symbols, a->x, ld, a->rows, a->width);
-}
-
-static void run_gather_rows(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->gather_rows(a->y, ld, a->x, ld, a->symbols, a->rows, a->width);
-}
-
-static void run_add_rows(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->add_rows(a->y, ld, a->x, ld, a->rows, a->width);
-}
+ALL_ROWS(scale_rows,
+         a->kernels->scale_rows(a->y, ld, a->x, ld, column(a->w), a->rows, a->width, false))
+ALL_ROWS(scale_dot_rows, a->kernels->scale_dot_rows(a->y, ld, a->x, ld, column(a->w),
+                                                    column(a->v), a->z, ld, a->rows, a->width))
+ALL_ROWS(elu1, a->kernels->elu1(a->y, ld, a->x, ld, a->rows, a->width))
+ALL_ROWS(elu1_backward,
+         a->kernels->elu1_backward(a->y, ld, a->x, ld, a->z, ld, a->rows, a->width, false))
+ALL_ROWS(narrow, a->kernels->narrow(a->halves, ld, a->x, ld, a->rows, a->width))
+ALL_ROWS(widen, a->kernels->widen(a->y, ld, a->halves, ld, a->rows, a->width))
+ALL_ROWS(sum_rows, a->kernels->sum_rows(a->w, a->x, ld, a->rows, a->width))
+ALL_ROWS(scatter_rows,
+         a->kernels->scatter_rows(a->y, ld, a->symbols, a->x, ld, a->rows, a->width))
+ALL_ROWS(gather_rows,
+         a->kernels->gather_rows(a->y, ld, a->x, ld, a->symbols, a->rows, a->width))
+ALL_ROWS(add_rows, a->kernels->add_rows(a->y, ld, a->x, ld, a->rows, a->width))
+ALL_ROWS(transpose,
+         a->kernels->transpose(a->y, (ptrdiff_t)a->rows, a->x, ld, a->rows, a->width))
 
 static void run_norm(const struct tn_loop_arrays *a)
 {
@@ -182,31 +105,8 @@ static void run_norm(const struct tn_loop_arrays *a)
 
 static void run_norm_backward(const struct tn_loop_arrays *a)
 {
-    const struct tn_norm_stats stats[ROWS_MAX] = {{0.1f, 0.9f}};
-
     a->kernels->norm_backward(a->y, false, a->w, a->v, a->x, a->z, stats, a->u, a->rows,
                               a->width);
-}
-
-/* The four gates of a row lie behind each other: a quarter of the width each. */
-static size_t cells(const struct tn_loop_arrays *a)
-{
-    return tn_blocks(a->width, 4);
-}
-
-static void run_lstm(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->lstm(a->y + i * a->ld, a->u + i * a->ld, a->v + i * a->ld, a->x + i * a->ld,
-                         a->z + i * a->ld, cells(a));
-}
-
-static void run_lstm_backward(const struct tn_loop_arrays *a)
-{
-    for (size_t i = 0; i < a->rows; i++)
-        a->kernels->lstm_backward(a->y + i * a->ld, a->u + i * a->ld, a->x + i * a->ld,
-                                  a->z + i * a->ld, a->x + i * a->ld, a->v + i * a->ld,
-                                  cells(a));
 }
 
 /* ---- rows in whole vectors ---------------------------------------------- */
@@ -216,18 +116,9 @@ static size_t whole(const struct tn_loop_arrays *a)
     return tn_padded(a->kernels, a->width);
 }
 
-static void run_recur_sum(const struct tn_loop_arrays *a)
-{
-    const ptrdiff_t ld = (ptrdiff_t)a->ld;
-
-    a->kernels->recur_sum(a->v, a->w, a->x, ld, a->z, ld, a->rows, whole(a));
-}
-
-static void run_product(const struct tn_loop_arrays *a)
-{
-    a->kernels->product(a->y, (ptrdiff_t)a->ld, a->z, DEPTH, 1, a->x, 0, a->rows, whole(a),
-                        DEPTH, false);
-}
+ALL_ROWS(recur_sum, a->kernels->recur_sum(a->v, a->w, a->x, ld, a->z, ld, a->rows, whole(a)))
+ALL_ROWS(product, a->kernels->product(a->y, ld, a->z, DEPTH, 1, a->x, 0, a->rows, whole(a),
+                                      DEPTH, false))
 
 static void run_recur(const struct tn_loop_arrays *a)
 {
@@ -275,26 +166,16 @@ static struct tn_lsh_scores scores(const struct tn_loop_arrays *a, bool causal)
                                   .bounded = true};
 }
 
-static void run_lsh_score(const struct tn_loop_arrays *a)
-{
-    const struct tn_lsh_scores of = scores(a, false);
+#define OF_SCORES(name, causal)                                                                \
+    static void run_##name(const struct tn_loop_arrays *a)                                     \
+    {                                                                                          \
+        const struct tn_lsh_scores of = scores(a, causal);                                     \
+        a->kernels->name(&of);                                                                 \
+    }
 
-    a->kernels->lsh_score(&of);
-}
-
-static void run_lsh_weigh(const struct tn_loop_arrays *a)
-{
-    const struct tn_lsh_scores of = scores(a, false);
-
-    a->kernels->lsh_weigh(&of);
-}
-
-static void run_lsh_backward(const struct tn_loop_arrays *a)
-{
-    const struct tn_lsh_scores of = scores(a, true);
-
-    a->kernels->lsh_backward(&of);
-}
+OF_SCORES(lsh_score, false)
+OF_SCORES(lsh_weigh, false)
+OF_SCORES(lsh_backward, true)
 
 /* Of `width` labels and the blanks around them. */
 static struct tn_ctc_states states(const struct tn_loop_arrays *a, float *m, int32_t *e)
@@ -340,11 +221,6 @@ static void run_ctc_posteriors(const struct tn_loop_arrays *a)
 }
 
 /* ---- matrices ----------------------------------------------------------- */
-
-static void run_transpose(const struct tn_loop_arrays *a)
-{
-    a->kernels->transpose(a->y, (ptrdiff_t)a->rows, a->x, (ptrdiff_t)a->ld, a->rows, a->width);
-}
 
 static void run_logistics(const struct tn_loop_arrays *a)
 {
@@ -404,51 +280,56 @@ static void run_product_few(const struct tn_loop_arrays *a)
 
 /* ---- the list ----------------------------------------------------------- */
 
+#define LOOP(name, any_width)                                                                  \
+    {                                                                                          \
+#name, any_width, run_##name                                                           \
+    }
+
 static const struct tn_loop loops[] = {
-    {"dot", true, run_dot},
-    {"max", true, run_max},
-    {"scale", true, run_scale},
-    {"axpy", true, run_axpy},
-    {"exp_sum", true, run_exp_sum},
-    {"softmax_backward", true, run_softmax_backward},
-    {"scale_rows", true, run_scale_rows},
-    {"scale_dot_rows", true, run_scale_dot_rows},
-    {"elu1", true, run_elu1},
-    {"elu1_backward", true, run_elu1_backward},
-    {"narrow", true, run_narrow},
-    {"widen", true, run_widen},
-    {"add", true, run_add},
-    {"sum_rows", true, run_sum_rows},
-    {"scatter_rows", true, run_scatter_rows},
-    {"gather_rows", true, run_gather_rows},
-    {"add_rows", true, run_add_rows},
-    {"norm", true, run_norm},
-    {"norm_backward", true, run_norm_backward},
-    {"relu", true, run_relu},
-    {"relu_backward", true, run_relu_backward},
-    {"gelu", true, run_gelu},
-    {"gelu_backward", true, run_gelu_backward},
-    {"dropout", true, run_dropout},
-    {"lstm", true, run_lstm},
-    {"lstm_backward", true, run_lstm_backward},
-    {"update", true, run_update},
-    {"recur_sum", false, run_recur_sum},
-    {"product", false, run_product},
-    {"recur", false, run_recur},
-    {"lsh_buckets", false, run_lsh_buckets},
-    {"lsh_score", false, run_lsh_score},
-    {"lsh_weigh", false, run_lsh_weigh},
-    {"lsh_backward", false, run_lsh_backward},
-    {"ctc_emit", false, run_ctc_emit},
-    {"ctc_forward", false, run_ctc_forward},
-    {"ctc_backward", false, run_ctc_backward},
-    {"ctc_posteriors", false, run_ctc_posteriors},
-    {"logistics", false, run_logistics},
-    {"transpose", true, run_transpose},
-    {"pack_across", false, run_pack_across},
-    {"pack_along", false, run_pack_along},
-    {"product_packed", false, run_product_packed},
-    {"product_few", false, run_product_few},
+    LOOP(dot, true),
+    LOOP(max, true),
+    LOOP(scale, true),
+    LOOP(axpy, true),
+    LOOP(exp_sum, true),
+    LOOP(softmax_backward, true),
+    LOOP(scale_rows, true),
+    LOOP(scale_dot_rows, true),
+    LOOP(elu1, true),
+    LOOP(elu1_backward, true),
+    LOOP(narrow, true),
+    LOOP(widen, true),
+    LOOP(add, true),
+    LOOP(sum_rows, true),
+    LOOP(scatter_rows, true),
+    LOOP(gather_rows, true),
+    LOOP(add_rows, true),
+    LOOP(norm, true),
+    LOOP(norm_backward, true),
+    LOOP(relu, true),
+    LOOP(relu_backward, true),
+    LOOP(gelu, true),
+    LOOP(gelu_backward, true),
+    LOOP(dropout, true),
+    LOOP(lstm, true),
+    LOOP(lstm_backward, true),
+    LOOP(update, true),
+    LOOP(recur_sum, false),
+    LOOP(product, false),
+    LOOP(recur, false),
+    LOOP(lsh_buckets, false),
+    LOOP(lsh_score, false),
+    LOOP(lsh_weigh, false),
+    LOOP(lsh_backward, false),
+    LOOP(ctc_emit, false),
+    LOOP(ctc_forward, false),
+    LOOP(ctc_backward, false),
+    LOOP(ctc_posteriors, false),
+    LOOP(logistics, false),
+    LOOP(transpose, true),
+    LOOP(pack_across, false),
+    LOOP(pack_along, false),
+    LOOP(product_packed, false),
+    LOOP(product_few, false),
 };
 
 const struct tn_loop *tn_loop_row(size_t index)
