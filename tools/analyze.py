@@ -18,7 +18,7 @@ import sys
 BUILD = pathlib.Path("build/analyze")
 DEFINE_FAILURES = ("src/base/status.c", "src/file/file_bytes.c")
 TOO_LONG_FOR_GCC = ("src/kernel/kernel_portable.c",)  # minutes; it has neither memory nor files of its own
-LEFT_OUT = re.compile(r"/(kernel_(avx|neon|wasm)|peak_bf16)[^/]*$")
+LEFT_OUT = re.compile(r"/(kernel_(avx|neon|wasm))[^/]*$")
 
 
 def compile_commands():

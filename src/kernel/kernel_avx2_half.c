@@ -9,6 +9,7 @@
 #define TN_TABLE tn_kernels_avx2_half
 #define TN_NAME "avx2 half"
 #define ONLY_NARROW
+#define COMPARES
 #define LANES 4
 #define PRODUCT_ROWS 4
 #define PANEL_ROWS 6

@@ -20,7 +20,8 @@
  *                 that it has fewer empty lanes for (kernel_body_narrow.h)
  *   COMPARER      optional: another table for loops that compare numbers most of the time, and
  *                 CTC_NARROW, LSH_NARROW: the most labels and hashes that go there
- *   ONLY_NARROW   optional: this is such a table; it has nothing but what they need
+ *   ONLY_NARROW   optional: this is such a table; it has nothing but what they need, and loops
+ *                 of CTC if COMPARES is defined
  *   MADD          optional: sums of pairs of products of 16-bit numbers
  *   QUAD_DOT, and QUAD_PUT, QUAD_TARGET, QUAD_OFFSET, HAS_QUAD_DOT  optional: adds the
  *                 products of four bytes; stores the low bytes of a vector; the attribute of
@@ -43,7 +44,7 @@ typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), ma
 /* Small inner loops over constant counts must unroll, or their arrays are not registers. */
 #define FORCE_INLINE static inline __attribute__((always_inline))
 
-enum { PAIR = 2 }; /* vectors side by side in the register tiles */
+enum { PAIR = 2, FOUR = 4 }; /* vectors side by side: in the register tiles, in other loops */
 
 FORCE_INLINE vec load(const float *p)
 {
@@ -215,6 +216,50 @@ FORCE_INLINE void keep(float *p, vec v, size_t n)
         store_tail(p, v, n);
 }
 
+/* `call` for each vector of a row of n floats, or for four, two and one of them side by side:
+ * COUNT vectors from AT on, of which LEFT floats belong to the row. COUNT is a constant, and so
+ * is LEFT but for the last vector, if that is not full. */
+#define AT_ONCE(n, count, call)                                                                \
+    if (AT + (count)*LANES <= (n)) {                                                           \
+        enum { COUNT = count, LEFT = LANES };                                                  \
+        call;                                                                                  \
+        AT += (count)*LANES;                                                                   \
+    }
+#define AT_ALL(n, count, call)                                                                 \
+    for (; AT + (count)*LANES <= (n); AT += (count)*LANES) {                                   \
+        enum { COUNT = count, LEFT = LANES };                                                  \
+        call;                                                                                  \
+    }
+#define AT_REST(n, call)                                                                       \
+    if (AT < (n)) {                                                                            \
+        enum { COUNT = 1 };                                                                    \
+        const size_t LEFT = (n)-AT;                                                            \
+        call;                                                                                  \
+    }
+#define BY_VECTORS(n, call)                                                                    \
+    do {                                                                                       \
+        size_t AT = 0;                                                                         \
+        AT_ALL(n, 1, call)                                                                     \
+        AT_REST(n, call)                                                                       \
+    } while (0)
+#define BY_PAIRS(n, call)                                                                      \
+    do {                                                                                       \
+        size_t AT = 0;                                                                         \
+        AT_ALL(n, PAIR, call)                                                                  \
+        AT_ONCE(n, 1, call)                                                                    \
+        AT_REST(n, call)                                                                       \
+    } while (0)
+#define BY_WHOLE_FOURS(n, call) BY_FOURS_AND(n, call, )
+#define BY_FOURS(n, call) BY_FOURS_AND(n, call, AT_REST(n, call))
+#define BY_FOURS_AND(n, call, rest)                                                            \
+    do {                                                                                       \
+        size_t AT = 0;                                                                         \
+        AT_ALL(n, FOUR, call)                                                                  \
+        AT_ONCE(n, PAIR, call)                                                                 \
+        AT_ONCE(n, 1, call)                                                                    \
+        rest                                                                                   \
+    } while (0)
+
 FORCE_INLINE vec choose(ivec mask, vec yes, vec no)
 {
     return (vec)(((ivec)yes & mask) | ((ivec)no & ~mask));
@@ -310,8 +355,6 @@ FORCE_INLINE float max_lanes(vec v)
     v = larger(v, SWAP_ONES(v));
     return v[0];
 }
-
-enum { FOUR = 4 };
 
 static const float exp_shift = 12582912.0f; /* 1.5 * 2^23 */
 
@@ -423,12 +466,14 @@ static float read(const float *x, size_t n)
 #include "kernel/kernel_body_rows.h"
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_logistic.h"
-#include "kernel/kernel_body_ctc.h"
 #include "kernel/kernel_body_lstm.h"
-#include "kernel/kernel_body_lsh.h"
 #include "kernel/kernel_body_update.h"
 #include "kernel/kernel_body_packed.h"
+#if !defined(ONLY_NARROW) || defined(COMPARES)
+#include "kernel/kernel_body_ctc.h"
+#endif
 #ifndef ONLY_NARROW
+#include "kernel/kernel_body_lsh.h"
 
 /* ---- int8 --------------------------------------------------------------- */
 
@@ -500,13 +545,14 @@ FORCE_INLINE ivec madd(uvec a, uvec b)
 }
 #endif
 
-#define INT8(name) int8_##name##_by_words
+#define NARROW(name) int8_##name##_by_words
 #include "kernel/kernel_body_int8.h"
+#undef NARROW
 #ifdef QUAD_DOT
-#undef INT8
-#define INT8(name) int8_##name##_by_quads
+#define NARROW(name) int8_##name##_by_quads
 #define INT8_QUADS
 #include "kernel/kernel_body_int8.h"
+#undef NARROW
 #else
 #define HAS_QUAD_DOT() false
 #define int8_quantise_by_quads int8_quantise_by_words
@@ -531,16 +577,18 @@ static void product_int8(const struct tn_panels *p)
 
 /* ---- bf16, inputs too --------------------------------------------------- */
 
-#define BF16(name) bf16_##name##_by_halves
+#define NARROW(name) bf16_##name##_by_halves
 #include "kernel/kernel_body_bf16.h"
+#undef NARROW
 #ifdef PAIR_DOT
-#undef BF16
-#define BF16(name) bf16_##name##_by_pairs
+#define NARROW(name) bf16_##name##_by_pairs
 #define BF16_PAIRS
 #include "kernel/kernel_body_bf16.h"
+#undef NARROW
 #else
 #define HAS_PAIR_DOT() false
 #define bf16_product_by_pairs bf16_product_by_halves
+#define bf16_burn_by_pairs burn
 #endif
 
 static void product_bf16(const struct tn_panels *p)
@@ -549,6 +597,11 @@ static void product_bf16(const struct tn_panels *p)
         bf16_product_by_pairs(p);
     else
         bf16_product_by_halves(p);
+}
+
+static double burn_bf16(size_t rounds)
+{
+    return HAS_PAIR_DOT() ? bf16_burn_by_pairs(rounds) : 0.0;
 }
 
 #endif
@@ -573,52 +626,55 @@ const struct tn_kernels TN_TABLE = {
     .pack = ANY(pack),
     .narrow_panels = ANY(narrow_panels),
     .product_packed = ANY(product_packed),
+    .product = ANY(product),
+    .recur = ANY(recur),
+    .recur_sum = ANY(recur_sum),
+    .elu1 = ANY(elu1),
+    .elu1_backward = ANY(elu1_backward),
+    .scale_rows = ANY(scale_rows),
+    .scale_dot_rows = ANY(scale_dot_rows),
+    .narrow = ANY(narrow),
+    .widen = ANY(widen),
+    .sum_rows = ANY(sum_rows),
+    .scatter_rows = ANY(scatter_rows),
+    .norm = ANY(norm),
+    .norm_backward = ANY(norm_backward),
+    .dropout = ANY(dropout),
+    .logistics = ANY(logistics),
+    .lstm = ANY(lstm),
+    .lstm_backward = ANY(lstm_backward),
+    .update = ANY(update),
+#if !defined(ONLY_NARROW) || defined(COMPARES)
+    .ctc_emit = ANY(ctc_emit),
+    .ctc_forward = ANY(ctc_forward),
+    .ctc_backward = ANY(ctc_backward),
+    .ctc_posteriors = ANY(ctc_posteriors),
+#endif
 #ifndef ONLY_NARROW
     .quantise = quantise,
     .product_int8 = product_int8,
     .product_bf16 = product_bf16,
     .burn = burn,
+    .burn_bf16 = burn_bf16,
     .read = read,
-#endif
-    .product = ANY(product),
-    .recur = ANY(recur),
-    .recur_sum = ANY(recur_sum),
     .transpose = transpose,
     .dot = dot,
     .max = max,
     .scale = scale,
     .axpy = axpy,
     .exp_sum = exp_sum,
-    .elu1 = ANY(elu1),
-    .elu1_backward = ANY(elu1_backward),
     .softmax_backward = softmax_backward,
-    .scale_rows = ANY(scale_rows),
-    .scale_dot_rows = ANY(scale_dot_rows),
     .settle = settle,
-    .narrow = ANY(narrow),
-    .widen = ANY(widen),
     .add = add,
-    .sum_rows = ANY(sum_rows),
-    .scatter_rows = ANY(scatter_rows),
     .gather_rows = gather_rows,
     .add_rows = add_rows,
     .lsh_buckets = ANY(lsh_buckets),
     .lsh_score = lsh_score,
     .lsh_weigh = lsh_weigh,
     .lsh_backward = lsh_backward,
-    .norm = ANY(norm),
-    .norm_backward = ANY(norm_backward),
     .relu = relu,
     .relu_backward = relu_backward,
     .gelu = gelu,
     .gelu_backward = gelu_backward,
-    .dropout = ANY(dropout),
-    .logistics = ANY(logistics),
-    .lstm = ANY(lstm),
-    .lstm_backward = ANY(lstm_backward),
-    .ctc_emit = ANY(ctc_emit),
-    .ctc_forward = ANY(ctc_forward),
-    .ctc_backward = ANY(ctc_backward),
-    .ctc_posteriors = ANY(ctc_posteriors),
-    .update = ANY(update),
+#endif
 };

@@ -6,18 +6,38 @@
  * products of a word of inputs and a word of weights. Without it a shift and a mask make floats
  * of the halves. Whatever the tile, an element of c is one sum from zero, word after word.
  *
- * kernel_body.h defines BF16(name), how functions are called, and BF16_PAIRS where there is the
- * instruction. */
+ * kernel_body.h defines NARROW(name), how functions are called, and BF16_PAIRS where there is
+ * the instruction. */
 
 #ifdef BF16_PAIRS
-#define BF16_TARGET PAIR_TARGET
-#define BF16_INLINE static inline __attribute__((always_inline)) PAIR_TARGET
+#define NARROW_TARGET PAIR_TARGET
+#define NARROW_INLINE static inline __attribute__((always_inline)) PAIR_TARGET
 #else
-#define BF16_TARGET
-#define BF16_INLINE FORCE_INLINE
+#define NARROW_TARGET
+#define NARROW_INLINE FORCE_INLINE
 #endif
 
-BF16_INLINE vec BF16(dot)(vec sum, uvec w, const char *a)
+#ifdef BF16_PAIRS
+/* As burn() does, of ones. */
+NARROW_TARGET static double NARROW(burn)(size_t rounds)
+{
+    volatile float unknown = 0.0f;
+    const uvec ones = (uvec){0} + 0x3f803f80;
+    vec x[CHAINS], sum = splat(0.0f);
+
+    for (int i = 0; i < CHAINS; i++)
+        x[i] = splat(unknown);
+    for (size_t n = 0; n < rounds; n++)
+        for (int i = 0; i < CHAINS; i++)
+            x[i] = (vec)PAIR_DOT(x[i], ones, ones);
+    for (int i = 0; i < CHAINS; i++)
+        sum += x[i];
+    unknown = sum_lanes(sum);
+    return 4.0 * CHAINS * LANES * (double)rounds;
+}
+#endif
+
+NARROW_INLINE vec NARROW(dot)(vec sum, uvec w, const char *a)
 {
     uint32_t pair;
 
@@ -34,8 +54,8 @@ BF16_INLINE vec BF16(dot)(vec sum, uvec w, const char *a)
 #endif
 }
 
-BF16_INLINE void BF16(tile)(const struct tn_panels *p, size_t row, size_t col, int rows,
-                            int panels)
+NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, size_t row, size_t col, int rows,
+                                int panels)
 {
     const size_t words = tn_blocks(p->k, 2), size = words * B_WIDTH * sizeof(uint32_t);
     const int vecs = panels * PAIR;
@@ -58,48 +78,13 @@ BF16_INLINE void BF16(tile)(const struct tn_panels *p, size_t row, size_t col, i
 
             for (int i = 0; i < rows; i++)
                 for (int v = 0; v < PAIR; v++)
-                    sum[i * vecs + j + v] = BF16(dot)(sum[i * vecs + j + v], w[v], a + i * lda);
+                    sum[i * vecs + j + v] =
+                        NARROW(dot)(sum[i * vecs + j + v], w[v], a + i * lda);
         }
     finish_tile(p, &t, sum, (struct tile_shape){rows, panels, false, false, PAIR});
 }
 
-/* Rows of c from `row` on, columns from .. to - 1, `panels` panels at a time. */
-BF16_INLINE void BF16(strip)(const struct tn_panels *p, size_t row, size_t from, size_t to,
-                             int rows, int panels)
-{
-    const size_t wide = (size_t)panels * B_WIDTH;
-    size_t col = from;
-
-    for (; col + wide <= to; col += wide)
-        BF16(tile)(p, row, col, rows, panels);
-    for (; col < to; col += B_WIDTH)
-        BF16(tile)(p, row, col, rows, 1);
-}
-
-/* One or two rows take several panels side by side, so that sums do not wait for themselves. */
-#define BF16_STRIP(rows)                                                                       \
-    BF16_TARGET static void BF16(strip_##rows)(const struct tn_panels *p, size_t row,          \
-                                               size_t from, size_t to)                         \
-    {                                                                                          \
-        BF16(strip)(p, row, from, to, rows, (rows) == 1 ? 4 : (rows) == 2 ? 2 : 1);            \
-    }
-#define BF16_NAME(rows) BF16(strip_##rows),
-EACH_ROWS(BF16_STRIP)
-
-BF16_TARGET static void BF16(product)(const struct tn_panels *p)
-{
-    static void (*const strips[])(const struct tn_panels *p, size_t row, size_t from,
-                                  size_t to) = {EACH_ROWS(BF16_NAME)};
-    const struct panel_cut down = cut_a(p->m, sizeof strips / sizeof strips[0]);
-    const size_t wide = 4 * B_WIDTH;
-
-    for (size_t col = 0; col < p->n; col += wide)
-        for (size_t i = 0; i < down.panels; i++)
-            strips[down.size + (i < down.larger) - 1](p, panel_first(down, i), col,
-                                                      p->n - col < wide ? p->n : col + wide);
-}
-
-#undef BF16_TARGET
-#undef BF16_INLINE
-#undef BF16_STRIP
-#undef BF16_NAME
+#define NARROW_ROWS EACH_ROWS
+#define NARROW_PANELS(rows) ((rows) == 1 ? 4 : (rows) == 2 ? 2 : 1)
+#define NARROW_PANELS_MOST 4
+#include "kernel/kernel_body_strips.h"

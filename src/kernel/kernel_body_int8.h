@@ -8,16 +8,16 @@
  *
  * By quads: one instruction for the products of four bytes, and their sum.
  *
- * kernel_body.h defines INT8(name), how functions are called, and for quads INT8_QUADS. */
+ * kernel_body.h defines NARROW(name), how functions are called, and for quads INT8_QUADS. */
 
 #ifdef INT8_QUADS
-#define INT8_TARGET QUAD_TARGET
-#define INT8_INLINE static inline __attribute__((always_inline)) QUAD_TARGET
+#define NARROW_TARGET QUAD_TARGET
+#define NARROW_INLINE static inline __attribute__((always_inline)) QUAD_TARGET
 #define INT8_BYTES 4 /* of four inputs */
 #define INT8_OFFSET QUAD_OFFSET
 #else
-#define INT8_TARGET
-#define INT8_INLINE FORCE_INLINE
+#define NARROW_TARGET
+#define NARROW_INLINE FORCE_INLINE
 #define INT8_BYTES 8
 #define INT8_OFFSET 128
 #endif
@@ -25,7 +25,7 @@
 /* ---- inputs ------------------------------------------------------------- */
 
 /* A vector of them. */
-INT8_INLINE void INT8(put)(char *to, uvec q)
+NARROW_INLINE void NARROW(put)(char *to, uvec q)
 {
 #ifdef INT8_QUADS
     QUAD_PUT(to, q);
@@ -41,7 +41,7 @@ INT8_INLINE void INT8(put)(char *to, uvec q)
 }
 
 /* n inputs, at most a block. */
-INT8_INLINE struct tn_int8_input INT8(quantise_block)(char *to, const float *x, size_t n)
+NARROW_INLINE struct tn_int8_input NARROW(quantise_block)(char *to, const float *x, size_t n)
 {
     const struct int8_scale scale = int8_scale_of(int8_most_bits(x, n));
     uvec sum = {0};
@@ -52,14 +52,14 @@ INT8_INLINE struct tn_int8_input INT8(quantise_block)(char *to, const float *x, 
         if (scale.inverse > 0.0f) /* else numbers may not be finite */
             q = (uvec)(fetch(x + i, n - i) * scale.inverse + splat(exp_shift)) -
                 (uvec)splat(exp_shift);
-        INT8(put)(to + i / 4 * INT8_BYTES, q);
+        NARROW(put)(to + i / 4 * INT8_BYTES, q);
         sum += q;
     }
     return (struct tn_int8_input){scale.scale, -(int32_t)int8_sum_lanes(sum) * INT8_OFFSET};
 }
 
-INT8_TARGET static void INT8(quantise)(void *rows, const float *x, ptrdiff_t ldx, size_t m,
-                                       size_t k)
+NARROW_TARGET static void NARROW(quantise)(void *rows, const float *x, ptrdiff_t ldx, size_t m,
+                                           size_t k)
 {
     const size_t size = tn_int8_row_size(k), values = tn_int8_inputs_at(k);
 
@@ -68,15 +68,15 @@ INT8_TARGET static void INT8(quantise)(void *rows, const float *x, ptrdiff_t ldx
         struct tn_int8_input *block = (void *)row;
 
         for (size_t p = 0; p < k; p += TN_INT8_BLOCK)
-            *block++ = INT8(quantise_block)(row + values + p / 4 * INT8_BYTES, x + p,
-                                            k - p < TN_INT8_BLOCK ? k - p : TN_INT8_BLOCK);
+            *block++ = NARROW(quantise_block)(row + values + p / 4 * INT8_BYTES, x + p,
+                                              k - p < TN_INT8_BLOCK ? k - p : TN_INT8_BLOCK);
     }
 }
 
 /* ---- sums --------------------------------------------------------------- */
 
 /* Adds the products of four inputs of a row and one vector of columns. */
-INT8_INLINE ivec INT8(dot)(ivec sum, uvec w, const char *a)
+NARROW_INLINE ivec NARROW(dot)(ivec sum, uvec w, const char *a)
 {
 #ifdef INT8_QUADS
     uint32_t four;
@@ -93,8 +93,8 @@ INT8_INLINE ivec INT8(dot)(ivec sum, uvec w, const char *a)
 }
 
 /* A tile of c: some rows, and `panels` panels of b side by side. */
-INT8_INLINE void INT8(sums)(vec *total, const struct tn_panels *p, const char *a, const char *b,
-                            int rows, int panels)
+NARROW_INLINE void NARROW(sums)(vec *total, const struct tn_panels *p, const char *a,
+                                const char *b, int rows, int panels)
 {
     const size_t blocks = tn_int8_blocks(p->k), quads = tn_blocks(p->k, 4);
     const size_t size = tn_int8_panel_size(B_WIDTH, p->k);
@@ -122,7 +122,7 @@ INT8_INLINE void INT8(sums)(vec *total, const struct tn_panels *p, const char *a
                                              (size_t)(j % PAIR) * sizeof(uvec));
 
                 for (int i = 0; i < rows; i++)
-                    sum[i * vecs + j] = INT8(dot)(sum[i * vecs + j], weights, v + i * p->lda);
+                    sum[i * vecs + j] = NARROW(dot)(sum[i * vecs + j], weights, v + i * p->lda);
             }
         for (int j = 0; j < vecs; j++) {
             const vec scale =
@@ -139,8 +139,8 @@ INT8_INLINE void INT8(sums)(vec *total, const struct tn_panels *p, const char *a
 
 /* ---- tiles -------------------------------------------------------------- */
 
-INT8_INLINE void INT8(tile)(const struct tn_panels *p, size_t row, size_t col, int rows,
-                            int panels)
+NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, size_t row, size_t col, int rows,
+                                int panels)
 {
     const struct tile t = {
         .c = p->c + (ptrdiff_t)row * p->ldc + (ptrdiff_t)col,
@@ -150,64 +150,20 @@ INT8_INLINE void INT8(tile)(const struct tn_panels *p, size_t row, size_t col, i
     const size_t size = tn_int8_panel_size(B_WIDTH, p->k);
     vec total[TILE_SUMS];
 
-    INT8(sums)
+    NARROW(sums)
     (total, p, (const char *)p->a + (ptrdiff_t)row * p->lda,
      (const char *)p->b + col / B_WIDTH * size, rows, panels);
     finish_tile(p, &t, total, (struct tile_shape){rows, panels, false, false, PAIR});
 }
 
-/* Rows of c from `row` on, columns from .. to - 1, `panels` panels at a time. */
-INT8_INLINE void INT8(strip)(const struct tn_panels *p, size_t row, size_t from, size_t to,
-                             int rows, int panels)
-{
-    const size_t wide = (size_t)panels * B_WIDTH;
-    size_t col = from;
-
-    for (; col + wide <= to; col += wide)
-        INT8(tile)(p, row, col, rows, panels);
-    for (; col < to; col += B_WIDTH)
-        INT8(tile)(p, row, col, rows, 1);
-}
-
-#define INT8_STRIP(rows, panels)                                                               \
-    INT8_TARGET static void INT8(strip_##rows)(const struct tn_panels *p, size_t row,          \
-                                               size_t from, size_t to)                         \
-    {                                                                                          \
-        INT8(strip)(p, row, from, to, rows, panels);                                           \
-    }
-INT8_STRIP(1, 2)
-INT8_STRIP(2, 1)
-INT8_STRIP(3, 1)
 #if LANES == 16
-INT8_STRIP(4, 1)
-INT8_STRIP(5, 1)
-INT8_STRIP(6, 1)
+#define NARROW_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#else
+#define NARROW_ROWS(X) X(1) X(2) X(3)
 #endif
-#undef INT8_STRIP
+#define NARROW_PANELS(rows) ((rows) == 1 ? 2 : 1)
+#define NARROW_PANELS_MOST 2
+#include "kernel/kernel_body_strips.h"
 
-INT8_TARGET static void INT8(product)(const struct tn_panels *p)
-{
-    static void (*const strips[])(const struct tn_panels *p, size_t row, size_t from,
-                                  size_t to) = {
-        INT8(strip_1),
-        INT8(strip_2),
-        INT8(strip_3),
-#if LANES == 16
-        INT8(strip_4),
-        INT8(strip_5),
-        INT8(strip_6)
-#endif
-    };
-    const struct panel_cut down = cut_a(p->m, sizeof strips / sizeof strips[0]);
-    const size_t wide = 2 * B_WIDTH;
-
-    for (size_t col = 0; col < p->n; col += wide)
-        for (size_t i = 0; i < down.panels; i++)
-            strips[down.size + (i < down.larger) - 1](p, panel_first(down, i), col,
-                                                      p->n - col < wide ? p->n : col + wide);
-}
-
-#undef INT8_TARGET
-#undef INT8_INLINE
 #undef INT8_BYTES
 #undef INT8_OFFSET

@@ -96,19 +96,9 @@ static void widen(float *y, ptrdiff_t ldy, const uint16_t *x, ptrdiff_t ldx, siz
 
 /* ---- sums --------------------------------------------------------------- */
 
-FORCE_INLINE void add_at(float *y, const float *x, const float *z, size_t n)
-{
-    keep(y, fetch(x, n) + fetch(z, n), n);
-}
-
 static void add(float *y, const float *x, const float *z, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        add_at(y + i, x + i, z + i, LANES);
-    if (i < n)
-        add_at(y + i, x + i, z + i, n - i);
+    BY_VECTORS(n, keep(y + AT, fetch(x + AT, LEFT) + fetch(z + AT, LEFT), LEFT));
 }
 
 /* The sum of four rows. */
@@ -316,22 +306,13 @@ static void norm_backward(float *dx, bool add_dx, float *dgain, float *dbias, co
                                       width - REST, REST));
 }
 
+#ifndef ONLY_NARROW
 /* ---- activations -------------------------------------------------------- */
 
 /* NaN stays NaN. */
-FORCE_INLINE void relu_at(float *y, const float *x, size_t n)
-{
-    keep(y, larger(splat(0.0f), fetch(x, n)), n);
-}
-
 static void relu(float *y, const float *x, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        relu_at(y + i, x + i, LANES);
-    if (i < n)
-        relu_at(y + i, x + i, n - i);
+    BY_VECTORS(n, keep(y + AT, larger(splat(0.0f), fetch(x + AT, LEFT)), LEFT));
 }
 
 FORCE_INLINE void relu_backward_at(float *dx, const float *dy, const float *y, size_t n)
@@ -343,12 +324,7 @@ FORCE_INLINE void relu_backward_at(float *dx, const float *dy, const float *y, s
 
 static void relu_backward(float *dx, const float *dy, const float *y, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        relu_backward_at(dx + i, dy + i, y + i, LANES);
-    if (i < n)
-        relu_backward_at(dx + i, dy + i, y + i, n - i);
+    BY_VECTORS(n, relu_backward_at(dx + AT, dy + AT, y + AT, LEFT));
 }
 
 /* Phi(x), and e = exp(-x^2 / 2) on the way. For z = |x|
@@ -401,16 +377,7 @@ FORCE_INLINE void gelu_some(float *y, const float *x, size_t n, int count)
 
 static void gelu(float *y, const float *x, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + PAIR * LANES <= n; i += PAIR * LANES)
-        gelu_some(y + i, x + i, LANES, PAIR);
-    if (i + LANES <= n) {
-        gelu_some(y + i, x + i, LANES, 1);
-        i += LANES;
-    }
-    if (i < n)
-        gelu_some(y + i, x + i, n - i, 1);
+    BY_PAIRS(n, gelu_some(y + AT, x + AT, LEFT, COUNT));
 }
 
 /* dx = dy (Phi(x) + x e / sqrt(2 pi)) */
@@ -429,17 +396,10 @@ FORCE_INLINE void gelu_backward_some(float *dx, const float *dy, const float *x,
 
 static void gelu_backward(float *dx, const float *dy, const float *x, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + PAIR * LANES <= n; i += PAIR * LANES)
-        gelu_backward_some(dx + i, dy + i, x + i, LANES, PAIR);
-    if (i + LANES <= n) {
-        gelu_backward_some(dx + i, dy + i, x + i, LANES, 1);
-        i += LANES;
-    }
-    if (i < n)
-        gelu_backward_some(dx + i, dy + i, x + i, n - i, 1);
+    BY_PAIRS(n, gelu_backward_some(dx + AT, dy + AT, x + AT, LEFT, COUNT));
 }
+
+#endif
 
 /* ---- dropout ------------------------------------------------------------ */
 

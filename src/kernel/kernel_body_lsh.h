@@ -150,35 +150,16 @@ FORCE_INLINE void lsh_backward_some(const struct tn_lsh_scores *a, struct lsh_qu
     }
 }
 
-/* All vectors of a row: fours, and what is left of them. */
-#define LSH_ROW(width, call)                                                                   \
-    do {                                                                                       \
-        size_t AT = 0;                                                                         \
-        for (; AT + FOUR * LANES <= (width); AT += FOUR * LANES) {                             \
-            enum { COUNT = FOUR };                                                             \
-            call;                                                                              \
-        }                                                                                      \
-        if (AT + PAIR * LANES <= (width)) {                                                    \
-            enum { COUNT = PAIR };                                                             \
-            call;                                                                              \
-            AT += PAIR * LANES;                                                                \
-        }                                                                                      \
-        if (AT < (width)) {                                                                    \
-            enum { COUNT = 1 };                                                                \
-            call;                                                                              \
-        }                                                                                      \
-    } while (0)
-
 FORCE_INLINE void lsh_score_row(const struct tn_lsh_scores *a, struct lsh_query q, ptrdiff_t at)
 {
-    LSH_ROW(a->columns, lsh_score_some(a, q, a->s + at, AT, COUNT));
+    BY_WHOLE_FOURS(a->columns, lsh_score_some(a, q, a->s + at, AT, COUNT));
 }
 
 FORCE_INLINE void lsh_weigh_row(const struct tn_lsh_scores *a, struct lsh_query q, ptrdiff_t at)
 {
     vec sum = splat(0.0f);
 
-    LSH_ROW(a->columns, lsh_weigh_some(a, q, &sum, a->s + at, AT, COUNT));
+    BY_WHOLE_FOURS(a->columns, lsh_weigh_some(a, q, &sum, a->s + at, AT, COUNT));
     a->total[q.position] += sum_lanes(sum);
 }
 
@@ -187,7 +168,8 @@ FORCE_INLINE void lsh_backward_row(const struct tn_lsh_scores *a, struct lsh_que
 {
     const float lse = a->lse[q.position], delta = a->delta[q.position];
 
-    LSH_ROW(a->columns, lsh_backward_some(a, q, lse, delta, a->s + at, a->ds + at, AT, COUNT));
+    BY_WHOLE_FOURS(a->columns,
+                   lsh_backward_some(a, q, lse, delta, a->s + at, a->ds + at, AT, COUNT));
 }
 
 /* The rules are the same for all rows: a loop for each of them that is common. */

@@ -57,12 +57,7 @@ FORCE_INLINE void lstm_at(float *z, float *c, float *h, const float *more,
 static void lstm(float *z, float *c, float *h, const float *more, const float *c_before,
                  size_t H)
 {
-    size_t k = 0;
-
-    for (; k + LANES <= H; k += LANES)
-        lstm_at(z + k, c + k, h + k, more + k, c_before + k, H, LANES);
-    if (k < H)
-        lstm_at(z + k, c + k, h + k, more + k, c_before + k, H, H - k);
+    BY_VECTORS(H, lstm_at(z + AT, c + AT, h + AT, more + AT, c_before + AT, H, LEFT));
 }
 
 FORCE_INLINE void lstm_backward_at(float *dz, float *dc, const float *dh, const float *gates,
@@ -84,10 +79,6 @@ FORCE_INLINE void lstm_backward_at(float *dz, float *dc, const float *dh, const 
 static void lstm_backward(float *dz, float *dc, const float *dh, const float *gates,
                           const float *c, const float *c_before, size_t H)
 {
-    size_t k = 0;
-
-    for (; k + LANES <= H; k += LANES)
-        lstm_backward_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, LANES);
-    if (k < H)
-        lstm_backward_at(dz + k, dc + k, dh + k, gates + k, c + k, c_before + k, H, H - k);
+    BY_VECTORS(H, lstm_backward_at(dz + AT, dc + AT, dh + AT, gates + AT, c + AT, c_before + AT,
+                                   H, LEFT));
 }

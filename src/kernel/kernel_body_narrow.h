@@ -90,6 +90,7 @@ BY_WIDTH(scatter_rows, is_narrow(width),
           size_t n, size_t width),
          (table, ld, rows, x, ldx, n, width))
 
+#ifndef ONLY_NARROW
 /* ---- loops that compare ------------------------------------------------- */
 
 #ifdef COMPARER
@@ -119,6 +120,8 @@ BY_TABLE(COMPARER, ctc_posteriors, L <= CTC_NARROW,
 BY_TABLE(COMPARER, lsh_buckets, n <= LSH_NARROW,
          (int32_t * bucket, const float *x, ptrdiff_t ld, size_t half, size_t n),
          (bucket, x, ld, half, n))
+
+#endif
 
 /* ---- products with packed weights --------------------------------------- */
 

@@ -2,6 +2,7 @@
 /* kernel_body_rows.h - a row at a time, or many of them: sums, scales, exponentials and the
  * feature map elu + 1. The part of kernel_body.h for attention's rows, and included by it. */
 
+#ifndef ONLY_NARROW
 /* ---- rows --------------------------------------------------------------- */
 
 /* Four sums at once: one chain of additions would wait for each. */
@@ -39,27 +40,12 @@ static float max(const float *x, size_t n)
 
 static void scale(float *y, const float *x, float a, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        store(y + i, a * load(x + i));
-    if (i < n)
-        store_tail(y + i, a * load_tail(x + i, n - i, 0.0f), n - i);
-}
-
-FORCE_INLINE void axpy_at(float *y, float a, const float *x, size_t n)
-{
-    keep(y, fetch(y, n) + a * fetch(x, n), n);
+    BY_VECTORS(n, keep(y + AT, a * fetch(x + AT, LEFT), LEFT));
 }
 
 static void axpy(float *y, float a, const float *x, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        axpy_at(y + i, a, x + i, LANES);
-    if (i < n)
-        axpy_at(y + i, a, x + i, n - i);
+    BY_VECTORS(n, keep(y + AT, fetch(y + AT, LEFT) + a * fetch(x + AT, LEFT), LEFT));
 }
 
 /* `count` vectors, or the n < LANES floats that are left of a row. Sums take up one vector
@@ -80,20 +66,8 @@ FORCE_INLINE void exp_sum_some(vec *sum, float *y, const float *x, float c, size
 static float exp_sum(float *y, const float *x, float c, size_t n)
 {
     vec sum = splat(0.0f);
-    size_t i = 0;
 
-    for (; i + FOUR * LANES <= n; i += FOUR * LANES)
-        exp_sum_some(&sum, y + i, x + i, c, LANES, FOUR);
-    if (i + PAIR * LANES <= n) {
-        exp_sum_some(&sum, y + i, x + i, c, LANES, PAIR);
-        i += PAIR * LANES;
-    }
-    if (i + LANES <= n) {
-        exp_sum_some(&sum, y + i, x + i, c, LANES, 1);
-        i += LANES;
-    }
-    if (i < n)
-        exp_sum_some(&sum, y + i, x + i, c, n - i, 1);
+    BY_FOURS(n, exp_sum_some(&sum, y + AT, x + AT, c, LEFT, COUNT));
     return sum_lanes(sum);
 }
 
@@ -113,21 +87,14 @@ FORCE_INLINE void softmax_backward_some(float *s, float *dp, float lse, float de
 
 static void softmax_backward(float *s, float *dp, float lse, float delta, size_t n)
 {
-    size_t i = 0;
-
-    for (; i + FOUR * LANES <= n; i += FOUR * LANES)
-        softmax_backward_some(s + i, dp + i, lse, delta, LANES, FOUR);
-    if (i + PAIR * LANES <= n) {
-        softmax_backward_some(s + i, dp + i, lse, delta, LANES, PAIR);
-        i += PAIR * LANES;
-    }
-    if (i + LANES <= n) {
-        softmax_backward_some(s + i, dp + i, lse, delta, LANES, 1);
-        i += LANES;
-    }
-    if (i < n)
-        softmax_backward_some(s + i, dp + i, lse, delta, n - i, 1);
+    BY_FOURS(n, softmax_backward_some(s + AT, dp + AT, lse, delta, LEFT, COUNT));
 }
+
+static void settle(void)
+{
+    STREAMED();
+}
+#endif
 
 /* ---- rows in numbers ---------------------------------------------------- */
 
@@ -279,9 +246,4 @@ static void elu1_backward(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t 
     else
         BY_REST(width,
                 elu1_backward_of(dx, lddx, dy, lddy, y, ldy, n, width - REST, REST, false));
-}
-
-static void settle(void)
-{
-    STREAMED();
 }

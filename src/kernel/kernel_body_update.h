@@ -51,10 +51,6 @@ static void update(float *w, float *m, float *v, const float *g, float scale,
                    const struct tn_update *by, size_t n)
 {
     const struct tn_update all = *by; /* a copy: stores to w cannot change it */
-    size_t i = 0;
 
-    for (; i + LANES <= n; i += LANES)
-        update_at(w + i, m + i, v + i, g + i, scale, all, LANES);
-    if (i < n)
-        update_at(w + i, m + i, v + i, g + i, scale, all, n - i);
+    BY_VECTORS(n, update_at(w + AT, m + AT, v + AT, g + AT, scale, all, LEFT));
 }

@@ -312,6 +312,10 @@ struct tn_kernels {
     /* Fused multiply-adds in registers; returns how many flops that was. */
     double (*burn)(size_t rounds);
 
+    /* The same with products of pairs of bf16; 0: the processor, or the compiler, has no
+     * instruction for them. */
+    double (*burn_bf16)(size_t rounds);
+
     /* Reads n floats (whole cache lines) once; the sum keeps the reads alive. */
     float (*read)(const float *x, size_t n);
 };

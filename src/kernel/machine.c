@@ -8,7 +8,6 @@
 
 #include "kernel/host.h"
 #include "kernel/matmul.h"
-#include "kernel/peak.h"
 
 enum { RUNS = 16, TRIES = 3, BYTES_MIN = 1 << 16, SHARE_MIN = 1 << 12 };
 
@@ -98,38 +97,16 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
     return status;
 }
 
-#ifdef TN_HAVE_BF16
-
 bool tn_has_bf16(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512bf16");
+    return tn_kernels_pick(NULL)->burn_bf16(1) > 0.0;
 }
 
 static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
 {
-    (void)load;
     (void)share;
-    return tn_burn_bf16(rounds);
+    return load->host.kernels->burn_bf16(rounds);
 }
-
-#else
-
-bool tn_has_bf16(void)
-{
-    return false;
-}
-
-static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
-{
-    (void)load;
-    (void)share;
-    (void)rounds;
-    return 0.0;
-}
-
-#endif
 
 tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *err)
 {
