@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* test_ranks.c - training by several processes, here threads: the same bits for any number of
  * them, for every model and optimizer. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/course.h"
 #include "support/folder.h"
-#include "support/model_case.h"
-#include "support/thread_comm.h"
-#include "support/speech_folder.h"
 #include "train/trainer.h"
 
-enum { B = 8, N = 11, UPDATES = 3, ACCUMULATED = 2, LABELS = 2 };
+enum { B = 8, N = 11, UPDATES = 3, LABELS = 2 };
 
 /* Batches by number, as training has them. Frames are of less than N positions at times. */
 struct lesson {
@@ -40,10 +37,9 @@ static tarn_batch spoken(struct lesson *lesson, uint64_t number)
                         .counts = lesson->counts};
 }
 
-static tarn_batch lesson_of(struct lesson *lesson, const tarn_model *model, uint64_t number,
-                            bool carry)
+static tarn_batch lesson_of(struct lesson *lesson, const struct course *course, uint64_t number)
 {
-    const tarn_config *const config = tarn_model_config(model);
+    const tarn_config config = config_of(course->variant);
     struct tn_random random;
 
     tn_random_seed(&random, number);
@@ -57,12 +53,12 @@ static tarn_batch lesson_of(struct lesson *lesson, const tarn_model *model, uint
     tarn_batch batch = {.inputs = lesson->inputs,
                         .targets = lesson->targets,
                         .weights = lesson->weights,
-                        .frames = config->frames > 0 ? lesson->frames : NULL,
-                        .position = carry ? number % 5 * N : 0};
+                        .frames = config.frames > 0 ? lesson->frames : NULL,
+                        .position = course->desc.carry ? number % 5 * N : 0};
 
-    if (strcmp(config->head, "ctc") == 0) {
+    if (strcmp(config.head, "ctc") == 0) {
         batch = spoken(lesson, number);
-        if (config->frames == 0)
+        if (config.frames == 0)
             batch.frames = NULL;
         else
             batch.length = N - number % 3;
@@ -70,99 +66,27 @@ static tarn_batch lesson_of(struct lesson *lesson, const tarn_model *model, uint
     return batch;
 }
 
-/* What is trained, and what came of it. */
-struct course {
-    const struct model_variant *variant;
-    const char *optimizer, *clip;
-    bool carry, bf16, shards, drops;
-    const char *path;   /* of the checkpoint */
-    const char *resume; /* NULL: from the start */
-
-    tarn_status status;
-    char text[256];
-    double losses[UPDATES];
-    float *weights;
-    size_t count;
-};
-
-static tarn_status train(const struct course *c, tarn_trainer *trainer, const tarn_model *model,
-                         double *losses, tarn_error *err)
+static tarn_batch batch_of(const struct course *course, size_t place, uint64_t number)
 {
-    tarn_status status = TARN_OK;
+    static _Thread_local struct lesson lessons[COURSE_BATCHES];
 
-    while (tarn_trainer_updates(trainer) < UPDATES && status == TARN_OK) {
-        static _Thread_local struct lesson lessons[ACCUMULATED];
-        const uint64_t update = tarn_trainer_updates(trainer);
-        tarn_batch batches[ACCUMULATED];
-        tarn_report report = {0};
-
-        for (size_t i = 0; i < ACCUMULATED; i++)
-            batches[i] = lesson_of(&lessons[i], model, update * ACCUMULATED + i, c->carry);
-        status = tarn_trainer_update(trainer, &report, batches, ACCUMULATED, err);
-        losses[update] = report.loss;
-    }
-    return status;
+    return lesson_of(&lessons[place], course, number);
 }
 
-static void take_course(void *arg, const tarn_comm *comm)
+static struct course course_on(const struct model_variant *variant)
 {
-    struct course *const c = arg;
-    tarn_config config = config_of(c->variant);
-    const tarn_trainer_desc desc = {
-        .batch = B,
-        .length = N,
-        .optimizer = c->optimizer,
-        .clip = c->clip,
-        .lr = 0.01,
-        .carry = c->carry,
-        .varies = config.frames > 0,
-        .seed = 3,
-        .micro_batches = 4,
-        .bf16_gradients = c->bf16,
-        .shard_optimizer = c->shards,
-        .comm = comm,
-        .host = {.threads = 1 + comm->rank % 2, .cpu = forced_cpu()},
-    };
-    double losses[UPDATES] = {0};
-    tarn_model *model = NULL;
-    tarn_trainer *trainer = NULL;
-    tarn_error err = {0};
-    tarn_status status;
-
-    config.dropout = c->drops ? 0.2 : 0.0;
-    if ((status = tarn_model_create(&model, &config, NULL, &err)) == TARN_OK &&
-        (status = tarn_trainer_create(&trainer, model, &desc, &err)) == TARN_OK &&
-        (!c->resume || (status = tarn_trainer_load(trainer, c->resume, &err)) == TARN_OK) &&
-        (status = train(c, trainer, model, losses, &err)) == TARN_OK && c->path)
-        status = tarn_trainer_save(trainer, c->path, &err);
-    if (comm->rank + 1 == comm->size) { /* not the one that writes */
-        c->status = status;
-        memcpy(c->text, err.text, sizeof c->text);
-        memcpy(c->losses, losses, sizeof losses);
-        c->count = model ? model->count : 0;
-        c->weights = take(c->count, sizeof *c->weights);
-        if (model)
-            memcpy(c->weights, model->values, c->count * sizeof *c->weights);
-    }
-    tarn_trainer_free(trainer);
-    tarn_model_free(model);
+    return (struct course){.variant = variant,
+                           .desc = {.batch = B,
+                                    .length = N,
+                                    .lr = 0.01,
+                                    .varies = config_of(variant).frames > 0,
+                                    .seed = 3,
+                                    .micro_batches = 4},
+                           .batch = batch_of,
+                           .updates = UPDATES};
 }
 
-static struct course attend(struct course course, size_t processes)
-{
-    run_processes(processes, 0, take_course, &course);
-    return course;
-}
-
-static void check_same(const struct course *a, const struct course *b)
-{
-    if (a->status != TARN_OK)
-        fail_msg("%s: %s", a->variant->name, a->text);
-    assert_int_equal(b->status, TARN_OK);
-    assert_memory_equal(a->losses, b->losses, sizeof a->losses);
-    assert_int_equal(a->count, b->count);
-    assert_memory_equal(a->weights, b->weights, a->count * sizeof *a->weights);
-}
+/* ---- The same bits ------------------------------------------------------ */
 
 static void check_file(const char *a, const char *b)
 {
@@ -185,13 +109,13 @@ static void check_course(struct course course)
                                                              folder_file(&folder, "n");
 
     course.path = first;
-    struct course one = attend(course, 1);
+    struct course one = course_take(course, 1);
 
     course.path = second;
     for (size_t processes = 2; processes <= 4; processes *= 2) {
-        struct course many = attend(course, processes);
+        struct course many = course_take(course, processes);
 
-        check_same(&one, &many);
+        course_check_same(&one, &many);
         check_file(first, second);
         free(many.weights);
     }
@@ -202,36 +126,41 @@ static void check_course(struct course course)
 static void every_model_is_trained_to_the_same_bits(void **state)
 {
     (void)state;
-    for (size_t i = 0; model_variant_at(i); i++)
-        check_course((struct course){.variant = model_variant_at(i), .drops = true});
+    for (size_t i = 0; model_variant_at(i); i++) {
+        struct course course = course_on(model_variant_at(i));
+
+        course.drops = true;
+        check_course(course);
+    }
     for (size_t i = 0; frame_variant_at(i); i++)
-        check_course((struct course){.variant = frame_variant_at(i)});
+        check_course(course_on(frame_variant_at(i)));
 }
 
 static void every_optimizer_moves_by_the_same_bits(void **state)
 {
-    (void)state;
-    for (size_t i = 0; tarn_optimizer(i); i++) {
-        struct course course = {.variant = model_variant_at(0),
-                                .optimizer = tarn_optimizer(i)->name,
-                                .clip = i % 2 ? "global:norm=0.5" : NULL,
-                                .drops = true};
+    struct course course = course_on(model_variant_at(0));
 
-        check_course(course);
-        course.shards = true;
-        check_course(course);
+    (void)state;
+    course.drops = true;
+    for (size_t i = 0; tarn_optimizer(i); i++) {
+        course.desc.optimizer = tarn_optimizer(i)->name;
+        course.desc.clip = i % 2 ? "global:norm=0.5" : NULL;
+        for (int shards = 0; shards < 2; shards++) {
+            course.desc.shard_optimizer = shards;
+            check_course(course);
+        }
     }
 }
 
 static void rounded_gradients_have_the_same_bits(void **state)
 {
-    struct course course = {.variant = model_variant_at(0)};
-    struct course exact = attend(course, 2);
+    struct course course = course_on(model_variant_at(0));
+    struct course exact = course_take(course, 2);
 
     (void)state;
-    course.bf16 = true;
+    course.desc.bf16_gradients = true;
     check_course(course);
-    struct course rounded = attend(course, 2);
+    struct course rounded = course_take(course, 2);
 
     assert_memory_not_equal(exact.weights, rounded.weights,
                             exact.count * sizeof *exact.weights);
@@ -241,76 +170,44 @@ static void rounded_gradients_have_the_same_bits(void **state)
 
 static void carried_states_are_the_same_to_the_bit(void **state)
 {
+    struct course course = course_on(model_variant_at(0));
+
     (void)state;
-    check_course((struct course){.variant = model_variant_at(0), .carry = true});
+    course.desc.carry = true;
+    check_course(course);
 }
 
 /* ---- Micro-batches ------------------------------------------------------ */
-
-/* Weights after an update by this many, from the same start, with an optimizer that only
- * subtracts the gradient. */
-static void update_by(float *weights, double *loss, const struct model_variant *variant,
-                      size_t micro_batches)
-{
-    const tarn_trainer_desc desc = {
-        .batch = B,
-        .length = N,
-        .optimizer = "sgd",
-        .clip = "none",
-        .lr = 1.0,
-        .micro_batches = micro_batches,
-        .host = {.threads = 1, .cpu = forced_cpu()},
-    };
-    static struct lesson lesson;
-    tarn_model *const model = model_of(variant);
-    const tarn_batch batch = lesson_of(&lesson, model, 1, false);
-    tarn_trainer *trainer;
-    tarn_report report;
-    tarn_error err;
-
-    check_ok(tarn_trainer_create(&trainer, model, &desc, &err), &err);
-    check_ok(tarn_trainer_update(trainer, &report, &batch, 1, &err), &err);
-    memcpy(weights, model->values, model->count * sizeof *weights);
-    *loss = report.loss;
-    tarn_trainer_free(trainer);
-    tarn_model_free(model);
-}
 
 static void gradients_of_micro_batches_are_those_of_the_batch(void **state)
 {
     (void)state;
     for (size_t i = 0; model_variant_at(i); i++) {
-        tarn_model *const model = model_of(model_variant_at(i));
-        float *const whole = take(model->count, sizeof *whole);
-        float *const parts = take(model->count, sizeof *parts);
-        double losses[2];
+        struct course course = course_on(model_variant_at(i));
 
-        update_by(whole, &losses[0], model_variant_at(i), 1);
-        update_by(parts, &losses[1], model_variant_at(i), B);
-        assert_true(fabs(losses[0] - losses[1]) < 1e-5);
-        for (size_t k = 0; k < model->count; k++)
-            assert_true(fabsf(whole[k] - parts[k]) < 1e-4f);
-        free(whole);
-        free(parts);
-        tarn_model_free(model);
+        course.desc.micro_batches = 1;
+        struct course whole = course_gradients(course);
+
+        course.desc.micro_batches = B;
+        struct course parts = course_gradients(course);
+
+        course_check_close(&whole, &parts);
+        free(whole.weights);
+        free(parts.weights);
     }
 }
 
 static void check_refused(size_t micro_batches, size_t ranks, const char *why)
 {
     const tarn_comm comm = {.size = ranks};
-    const tarn_trainer_desc desc = {.batch = B,
-                                    .length = N,
-                                    .micro_batches = micro_batches,
-                                    .comm = &comm,
-                                    .host = {.threads = 1}};
-    tarn_model *const model = model_of(model_variant_at(0));
-    tarn_trainer *trainer;
-    tarn_error err;
 
-    assert_int_equal(tarn_trainer_create(&trainer, model, &desc, &err), TARN_EINVAL);
-    assert_string_equal(err.text, why);
-    tarn_model_free(model);
+    check_trainer_refused(model_variant_at(0),
+                          &(tarn_trainer_desc){.batch = B,
+                                               .length = N,
+                                               .micro_batches = micro_batches,
+                                               .comm = &comm,
+                                               .host = {.threads = 1}},
+                          why);
 }
 
 static void micro_batches_that_do_not_fit_are_refused(void **state)
@@ -326,213 +223,60 @@ static void micro_batches_that_do_not_fit_are_refused(void **state)
 
 /* ---- Failures ----------------------------------------------------------- */
 
-/* What process 1 of two makes of its batch. */
-enum fault { SYMBOL_UNKNOWN, OTHER_SYMBOLS, NO_BATCH };
-
-struct failing {
-    enum fault fault;
-    tarn_status status[2];
-    tarn_error err[2];
-};
-
-static void fail_in_one(void *arg, const tarn_comm *comm)
+/* Process 1 reads another symbol than process 0. */
+static tarn_status read_symbol(int32_t symbol, tarn_trainer *trainer,
+                               const struct course *course, tarn_error *err)
 {
-    struct failing *const f = arg;
-    const tarn_trainer_desc desc = {.batch = B,
-                                    .length = N,
-                                    .micro_batches = 2,
-                                    .comm = comm,
-                                    .host = {.threads = 1, .cpu = forced_cpu()}};
-    static _Thread_local struct lesson lesson;
-    tarn_model *const model = model_of(model_variant_at(0));
-    const tarn_batch batch = lesson_of(&lesson, model, 1, false);
-    tarn_trainer *trainer;
+    static struct lesson lesson;
+    const tarn_batch batch = lesson_of(&lesson, course, 1);
     tarn_report report;
-    tarn_error *const err = &f->err[comm->rank];
-    tarn_status status = tarn_trainer_create(&trainer, model, &desc, err);
 
-    if (comm->rank == 1 && f->fault != NO_BATCH)
-        lesson.inputs[3] = f->fault == SYMBOL_UNKNOWN ? -1 : (lesson.inputs[3] + 1) % 3;
-    if (status == TARN_OK && comm->rank == 1 && f->fault == NO_BATCH)
-        status = tn_trainer_fail(trainer, tn_fail(err, TARN_EIO, "a.wav: is damaged"), err);
-    else if (status == TARN_OK)
-        status = tarn_trainer_update(trainer, &report, &batch, 1, err);
-    f->status[comm->rank] = status;
-    tarn_trainer_free(trainer);
-    tarn_model_free(model);
+    lesson.inputs[3] = symbol < 0 ? symbol : (lesson.inputs[3] + symbol) % MODEL_SYMBOLS;
+    return tarn_trainer_update(trainer, &report, &batch, 1, err);
+}
+
+static tarn_status read_unknown(tarn_trainer *trainer, const struct course *course,
+                                tarn_error *err)
+{
+    return read_symbol(-1, trainer, course, err);
+}
+
+static tarn_status read_another(tarn_trainer *trainer, const struct course *course,
+                                tarn_error *err)
+{
+    return read_symbol(1, trainer, course, err);
+}
+
+static tarn_status read_nothing(tarn_trainer *trainer, const struct course *course,
+                                tarn_error *err)
+{
+    (void)course;
+    return tn_trainer_fail(trainer, tn_fail(err, TARN_EIO, "a.wav: is damaged"), err);
 }
 
 static void what_one_process_cannot_learn_from_none_does(void **state)
 {
     static const struct {
-        enum fault fault;
+        second_process *second;
         tarn_status status;
         const char *text;
     } rows[] = {
-        {SYMBOL_UNKNOWN, TARN_EINVAL, "rank 1: inputs[3] is -1; it must be from 0 to 6"},
-        {OTHER_SYMBOLS, TARN_EINVAL,
+        {read_unknown, TARN_EINVAL, "rank 1: inputs[3] is -1; it must be from 0 to 6"},
+        {read_another, TARN_EINVAL,
          "rank 1 read other data than rank 0 for update 1; all must have the same files"},
-        {NO_BATCH, TARN_EIO, "rank 1: a.wav: is damaged"},
+        {read_nothing, TARN_EIO, "rank 1: a.wav: is damaged"},
     };
+    const struct course course = course_on(model_variant_at(0));
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct failing f = {.fault = rows[i].fault};
+        const struct pair pair = pair_run(&course, rows[i].second, 0);
 
-        run_processes(2, 0, fail_in_one, &f);
         for (size_t rank = 0; rank < 2; rank++) {
-            assert_int_equal(f.status[rank], rows[i].status);
-            assert_string_equal(f.err[rank].text, rows[i].text);
+            assert_int_equal(pair.status[rank], rows[i].status);
+            assert_string_equal(pair.err[rank].text, rows[i].text);
         }
     }
-}
-
-/* ---- Runs --------------------------------------------------------------- */
-
-/* What process 1 of two has otherwise. */
-enum difference { NO_MEMORY, OTHER_SETTINGS, OTHER_CONFIG };
-
-struct evaluation {
-    enum difference difference;
-    tarn_status status[2];
-    tarn_error err[2];
-};
-
-static void *no_memory(void *context, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    return NULL;
-}
-
-static void nothing_to_release(void *context, void *memory)
-{
-    (void)context;
-    (void)memory;
-}
-
-static tarn_config copy_config(void)
-{
-    tarn_config config = config_of(model_variant_at(0));
-
-    config.symbols = 11;
-    return config;
-}
-
-static tarn_status copy_settings(tarn_settings *settings, tarn_error *err)
-{
-    const tarn_status status = tarn_settings_start(settings, "copy", err);
-
-    settings->batch = 2;
-    settings->length = N;
-    settings->steps = 1;
-    settings->eval_batches = 2;
-    return status;
-}
-
-/* Data is opened without the caller's allocator; only to compute there is no memory. */
-static void evaluate_in_two(void *arg, const tarn_comm *comm)
-{
-    static const tarn_allocator none = {no_memory, nothing_to_release, NULL};
-    struct evaluation *const e = arg;
-    const bool differs = comm->rank == 1;
-    const tarn_evaluate_desc desc = {
-        .host = {.threads = 1,
-                 .cpu = forced_cpu(),
-                 .allocator = differs && e->difference == NO_MEMORY ? &none : NULL},
-        .comm = comm};
-    tarn_error *const err = &e->err[comm->rank];
-    tarn_config config = copy_config();
-    tarn_settings settings;
-    tarn_validation validation;
-    tarn_model *model = NULL;
-    tarn_status status = copy_settings(&settings, err);
-
-    if (differs && e->difference == OTHER_SETTINGS)
-        settings.eval_batches++;
-    if (differs && e->difference == OTHER_CONFIG)
-        config.dropout = 0.1;
-    if (status == TARN_OK &&
-        (status = tarn_model_create(&model, &config, NULL, err)) == TARN_OK)
-        status = tarn_evaluate(&validation, model, &settings, &desc, err);
-    e->status[comm->rank] = status;
-    tarn_model_free(model);
-}
-
-static void processes_that_differ_do_not_evaluate(void **state)
-{
-    static const struct {
-        enum difference difference;
-        tarn_status status;
-        const char *text;
-    } rows[] = {
-        {NO_MEMORY, TARN_ENOMEM, "rank 1: not enough memory"},
-        {OTHER_SETTINGS, TARN_EINVAL, "rank 1 has other settings than rank 0"},
-        {OTHER_CONFIG, TARN_EINVAL, "rank 1 has another model configuration than rank 0"},
-    };
-
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct evaluation e = {.difference = rows[i].difference};
-
-        run_processes(2, 10.0, evaluate_in_two, &e);
-        for (size_t rank = 0; rank < 2; rank++) {
-            assert_int_equal(e.status[rank], rows[i].status);
-            assert_ptr_equal(strstr(e.err[rank].text, rows[i].text), e.err[rank].text);
-        }
-    }
-}
-
-/* A folder for each of two processes, as on disks that they do not share. */
-struct folders {
-    char runs[2][FOLDER_PATH];
-    tarn_status status[2];
-    tarn_error err[2];
-};
-
-static tarn_status train_copy(const char *run, const char *start, const tarn_comm *comm,
-                              tarn_error *err)
-{
-    const tarn_config config = copy_config();
-    const tarn_train_desc desc = {.out = run,
-                                  .start = start,
-                                  .resume = comm != NULL,
-                                  .host = {.threads = 1, .cpu = forced_cpu()},
-                                  .comm = comm};
-    tarn_settings settings;
-    const tarn_status status = copy_settings(&settings, err);
-
-    settings.micro_batches = 2;
-    return status == TARN_OK ? tarn_train(&config, &settings, &desc, err) : status;
-}
-
-static void resume_own(void *arg, const tarn_comm *comm)
-{
-    struct folders *const f = arg;
-
-    f->status[comm->rank] = train_copy(f->runs[comm->rank], NULL, comm, &f->err[comm->rank]);
-}
-
-static void checkpoints_of_two_runs_are_not_resumed_as_one(void **state)
-{
-    struct folder folder = folder_open();
-    struct folders f;
-    char first[FOLDER_PATH + 32];
-    tarn_error err;
-
-    (void)state;
-    strcpy(f.runs[0], folder_file(&folder, "a"));
-    strcpy(f.runs[1], folder_file(&folder, "b"));
-    snprintf(first, sizeof first, "%s/model.safetensors", f.runs[0]);
-    check_ok(train_copy(f.runs[0], NULL, NULL, &err), &err);
-    check_ok(train_copy(f.runs[1], first, NULL, &err), &err);
-    run_processes(2, 10.0, resume_own, &f);
-    for (size_t rank = 0; rank < 2; rank++) {
-        assert_int_equal(f.status[rank], TARN_EINVAL);
-        assert_string_equal(f.err[rank].text, "rank 1 has another checkpoint of the same "
-                                              "number of updates than rank 0");
-    }
-    tree_close(&folder);
 }
 
 int main(void)
@@ -545,8 +289,6 @@ int main(void)
         cmocka_unit_test(gradients_of_micro_batches_are_those_of_the_batch),
         cmocka_unit_test(micro_batches_that_do_not_fit_are_refused),
         cmocka_unit_test(what_one_process_cannot_learn_from_none_does),
-        cmocka_unit_test(processes_that_differ_do_not_evaluate),
-        cmocka_unit_test(checkpoints_of_two_runs_are_not_resumed_as_one),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
