@@ -7,20 +7,8 @@
 #include <string.h>
 
 #include "kernel/int8.h"
-#include "kernel/matmul.h"
 #include "support/kernel_list.h"
-#include "support/testing.h"
-
-struct problem {
-    struct tn_matmul_desc desc;
-    float *a, *b, *bias, *old, *want;
-};
-
-static void draw(float *x, size_t n, double size, struct tn_random *random)
-{
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(size * tn_random_normal(random));
-}
+#include "support/packed_product.h"
 
 /* ---- the definition ----------------------------------------------------- */
 
@@ -41,7 +29,8 @@ static float input_scale(const float *x, size_t n)
 }
 
 /* Of one output and one row, over one block. */
-static float block_sum(const struct problem *p, size_t i, size_t j, size_t from, size_t n)
+static float block_sum(const struct packed_product *p, size_t i, size_t j, size_t from,
+                       size_t n)
 {
     const struct tn_matmul_desc *const d = &p->desc;
     const float *const x = p->a + i * d->lda + from;
@@ -59,10 +48,13 @@ static float block_sum(const struct problem *p, size_t i, size_t j, size_t from,
     return scaled * scale; /* exact: a power of two */
 }
 
-static void define(const struct problem *p)
+/* c, to be freed. */
+static float *define(const struct packed_product *p)
 {
     const struct tn_matmul_desc *const d = &p->desc;
+    float *const want = take(d->m * d->ldc, sizeof *want);
 
+    memcpy(want, p->old, d->m * d->ldc * sizeof *want);
     for (size_t i = 0; i < d->m; i++)
         for (size_t j = 0; j < d->n; j++) {
             float sum = 0.0f;
@@ -73,80 +65,31 @@ static void define(const struct problem *p)
                 sum = p->old[i * d->ldc + j] + sum;
             if (d->bias)
                 sum += p->bias[j];
-            p->want[i * d->ldc + j] = d->activation == TN_RELU && sum < 0.0f ? 0.0f : sum;
+            want[i * d->ldc + j] = d->activation == TN_RELU && sum < 0.0f ? 0.0f : sum;
         }
+    return want;
 }
 
-/* ---- problems ----------------------------------------------------------- */
+/* ---- products ----------------------------------------------------------- */
 
-static struct problem problem_of(struct tn_matmul_desc desc, struct tn_random *random)
+/* By the backend: all rows at once, or some at a time. */
+static float *multiply(const struct packed_product *p, const struct tn_host *host, size_t rows)
 {
-    desc.lda = tn_max(desc.lda, desc.k);
-    desc.ldb = tn_max(desc.ldb, desc.transpose_b ? desc.k : desc.n);
-    desc.ldc = tn_max(desc.ldc, desc.n);
-    desc.packed = true;
-    desc.elements = TN_INT8;
-    struct problem p = {.desc = desc};
-    const size_t b = (desc.transpose_b ? desc.n : desc.k) * desc.ldb;
-
-    p.a = take(desc.m * desc.lda, sizeof(float));
-    p.b = take(b, sizeof(float));
-    p.bias = take(desc.n, sizeof(float));
-    p.old = take(desc.m * desc.ldc, sizeof(float));
-    p.want = take(desc.m * desc.ldc, sizeof(float));
-    draw(p.a, desc.m * desc.lda, 3.0, random);
-    draw(p.b, b, 0.1, random);
-    draw(p.bias, desc.n, 1.0, random);
-    draw(p.old, desc.m * desc.ldc, 1.0, random);
-    memcpy(p.want, p.old, desc.m * desc.ldc * sizeof(float));
-    return p;
+    return packed_product_multiply(p, "int8", host, rows);
 }
 
-static void problem_free(struct problem *p)
-{
-    free(p->a);
-    free(p->b);
-    free(p->bias);
-    free(p->old);
-    free(p->want);
-}
-
-/* c by the backend: all rows at once, or some at a time. */
-static float *multiply(const struct problem *p, const struct tn_host *host, size_t rows)
-{
-    const struct tn_matmul_desc *const d = &p->desc;
-    float *const c = take(d->m * d->ldc, sizeof *c);
-    struct tn_matmul *plan;
-    tarn_error err;
-
-    check_ok(tn_matmul_create(&plan, d, host, &err), &err);
-    assert_string_equal(tn_matmul_name(plan), "int8");
-    void *const packed = take(tn_matmul_packed_size(plan) + TN_ALIGN, 1);
-    void *const aligned = (void *)tn_round_up((size_t)packed, TN_ALIGN);
-    void *const scratch = take(tn_matmul_scratch_size(plan) + 1, 1);
-
-    memcpy(c, p->old, d->m * d->ldc * sizeof *c);
-    tn_matmul_pack(plan, aligned, p->b);
-    for (size_t i = 0; i < d->m; i += rows)
-        tn_matmul_run_rows(plan, c + i * d->ldc, p->a + i * d->lda, aligned,
-                           d->bias ? p->bias : NULL, tn_min(rows, d->m - i), scratch);
-    free(scratch);
-    free(packed);
-    tn_matmul_free(plan);
-    return c;
-}
-
-static void check_problem(const struct problem *p, const struct tn_host *host, size_t rows)
+static void check_product(const struct packed_product *p, const float *want,
+                          const struct tn_host *host, size_t rows)
 {
     const struct tn_matmul_desc *const d = &p->desc;
     float *const c = multiply(p, host, rows);
 
     for (size_t i = 0; i < d->m * d->ldc; i++)
-        if (memcmp(c + i, p->want + i, sizeof *c) != 0)
+        if (memcmp(c + i, want + i, sizeof *c) != 0)
             fail_msg("%s, %zu threads, %zu x %zu x %zu, %zu rows at a time: element %zu is "
                      "%.9g; expected %.9g",
                      host->kernels->name, host->threads, d->m, d->n, d->k, rows, i,
-                     (double)c[i], (double)p->want[i]);
+                     (double)c[i], (double)want[i]);
     free(c);
 }
 
@@ -157,26 +100,15 @@ static void products_are_the_definition(void **state)
     (void)state;
     tn_random_seed(&random, 3);
     for (int trial = 0; trial < 40; trial++) {
-        struct tn_matmul_desc desc = {
-            .m = ONE_OF(&random, 1, 2, 3, 4, 5, 6, 7, 13, 100),
-            .n = ONE_OF(&random, 1, 7, 16, 30, 32, 33, 64, 65, 200),
-            .k = ONE_OF(&random, 1, 3, 4, 27, 63, 64, 65, 127, 256, 300),
-            .transpose_b = below(&random, 4) > 0,
-            .bias = below(&random, 2) > 0,
-            .add = below(&random, 2) > 0,
-            .activation = below(&random, 2) > 0 ? TN_RELU : TN_IDENTITY,
-        };
+        struct packed_product p = packed_product_draw(TN_INT8, &random);
+        float *const want = define(&p);
 
-        desc.lda = desc.k + below(&random, 3);
-        desc.ldc = desc.n + below(&random, 3);
-        struct problem p = problem_of(desc, &random);
-
-        define(&p);
         for (size_t i = 0; kernels_at(i); i++) {
-            check_problem(&p, host_of(kernels_at(i), 1 + below(&random, 3)), desc.m);
-            check_problem(&p, host_of(kernels_at(i), 1), 1 + below(&random, desc.m));
+            check_product(&p, want, host_of(kernels_at(i), 1 + below(&random, 3)), p.desc.m);
+            check_product(&p, want, host_of(kernels_at(i), 1), 1 + below(&random, p.desc.m));
         }
-        problem_free(&p);
+        free(want);
+        packed_product_clear(&p);
     }
 }
 
@@ -188,8 +120,8 @@ static void products_are_close_to_those_of_floats(void **state)
 
     (void)state;
     tn_random_seed(&random, 4);
-    struct problem p = problem_of(
-        (struct tn_matmul_desc){.m = M, .n = N, .k = K, .transpose_b = true}, &random);
+    struct packed_product p = packed_product_of(
+        (struct tn_matmul_desc){.m = M, .n = N, .k = K, .transpose_b = true}, TN_INT8, &random);
     float *const c = multiply(&p, forced_host(1), M);
     double error = 0.0, size = 0.0;
 
@@ -204,7 +136,7 @@ static void products_are_close_to_those_of_floats(void **state)
         }
     assert_true(error > 0.0 && error < 2e-4 * size);
     free(c);
-    problem_free(&p);
+    packed_product_clear(&p);
 }
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -220,7 +152,7 @@ static void quantising_again_changes_nothing(void **state)
         float w[TN_INT8_BLOCK], again[TN_INT8_BLOCK];
         int8_t q[TN_INT8_BLOCK], r[TN_INT8_BLOCK];
 
-        draw(w, n, exp(60.0 * (tn_random_uniform(&random) - 0.5)), &random);
+        draw_normal(w, n, exp(60.0 * (tn_random_uniform(&random) - 0.5)), &random);
         const float scale = tn_int8_quantise(q, w, 1, n);
 
         for (size_t i = 0; i < n; i++) {
@@ -255,9 +187,9 @@ static void inputs_that_are_not_finite_spoil_their_row_alone(void **state)
     tn_random_seed(&random, 6);
     for (size_t v = 0; v < 3; v++)
         for (size_t i = 0; kernels_at(i); i++) {
-            struct problem p = problem_of(
+            struct packed_product p = packed_product_of(
                 (struct tn_matmul_desc){.m = 3, .n = 20, .k = 100, .transpose_b = true},
-                &random);
+                TN_INT8, &random);
             const struct tn_host *const host = host_of(kernels_at(i), 1);
             float *const before = multiply(&p, host, 3);
 
@@ -271,23 +203,14 @@ static void inputs_that_are_not_finite_spoil_their_row_alone(void **state)
             }
             free(before);
             free(after);
-            problem_free(&p);
+            packed_product_clear(&p);
         }
 }
 
 static void only_packed_weights_can_be_int8(void **state)
 {
-    struct tn_matmul *plan;
-    tarn_error err;
-
     (void)state;
-    assert_int_equal(
-        tn_matmul_create(&plan,
-                         &(struct tn_matmul_desc){.m = 1, .n = 1, .k = 1, .elements = TN_INT8},
-                         forced_host(1), &err),
-        TARN_EINVAL);
-    assert_null(plan);
-    assert_non_null(strstr(err.text, "packed"));
+    check_must_be_packed(TN_INT8);
 }
 
 int main(void)
