@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* test_stream_file.c - streams in files and bytes: they continue in other engines, and nothing
- * else than what was saved gets in. */
+/* test_stream_file.c - streams in files and bytes: they continue in other engines. */
 #include <stdio.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "file/file_bytes.h"
-#include "model/model_data.h"
 #include "support/folder.h"
 #include "support/streams.h"
 
 enum { B = 2, SHORT = 9, LONG = 30 };
-
-/* Outputs after `n` symbols of B streams, (n, B). */
-static const float *feed(struct streams *s, const int32_t *symbols, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        streams_step(s, symbols + i * B);
-    return s->outputs;
-}
 
 static void check_equal(const struct streams *a, const struct streams *b)
 {
@@ -28,32 +17,27 @@ static void check_equal(const struct streams *a, const struct streams *b)
         assert_memory_equal(a->at[i], b->at[i], a->size);
 }
 
-static struct streams open_streams(const tarn_model *model, const char *method, size_t longest)
-{
-    return streams_open(model, (tarn_engine_desc){.longest = longest, .method = method}, B);
-}
-
 /* ---- Continuing --------------------------------------------------------- */
 
 /* However long it may become, a stream is the same to the last bit. */
 static void check_variant(const tarn_model *model, const char *method, const char *path)
 {
-    struct streams first = open_streams(model, method, SHORT);
-    struct streams whole = open_streams(model, method, LONG);
-    struct streams rest = open_streams(model, method, LONG);
-    struct streams narrow = open_streams(model, method, SHORT - 1);
+    struct streams first = streams_by(model, method, SHORT, B);
+    struct streams whole = streams_by(model, method, LONG, B);
+    struct streams rest = streams_by(model, method, LONG, B);
+    struct streams narrow = streams_by(model, method, SHORT - 1, B);
     int32_t symbols[LONG * B];
     struct tn_random random;
     tarn_error err;
 
     tn_random_seed(&random, 5);
     draw_symbols(symbols, LONG * B, &random);
-    feed(&first, symbols, SHORT);
+    streams_feed(&first, symbols, SHORT);
     check_ok(tarn_streams_save(first.engine, first.at, B, path, &err), &err);
     check_ok(tarn_streams_load(rest.engine, rest.at, B, path, &err), &err);
     assert_int_equal(tarn_stream_position(rest.at[1]), SHORT);
-    assert_memory_equal(feed(&rest, symbols + SHORT * B, LONG - SHORT),
-                        feed(&whole, symbols, LONG), B * whole.O * sizeof(float));
+    assert_memory_equal(streams_feed(&rest, symbols + SHORT * B, LONG - SHORT),
+                        streams_feed(&whole, symbols, LONG), B * whole.O * sizeof(float));
     check_equal(&rest, &whole);
     assert_int_equal(tarn_streams_load(narrow.engine, narrow.at, B, path, &err), TARN_EFORMAT);
     assert_non_null(strstr(err.text, "position 9"));
@@ -93,9 +77,9 @@ static void short_and_unlimited_streams_are_one_in_a_file(void **unused)
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "streams");
     tarn_model *const model = model_of(model_variant_at(0));
-    struct streams brief = open_streams(model, NULL, FED + REST);
-    struct streams endless = open_streams(model, NULL, 0);
-    struct streams other = open_streams(model, NULL, 0);
+    struct streams brief = streams_by(model, NULL, FED + REST, B);
+    struct streams endless = streams_by(model, NULL, 0, B);
+    struct streams other = streams_by(model, NULL, 0, B);
     const size_t bytes = B * brief.O * sizeof(float);
     int32_t *const symbols = take((FED + MORE) * B, sizeof *symbols);
     struct tn_random random;
@@ -105,17 +89,18 @@ static void short_and_unlimited_streams_are_one_in_a_file(void **unused)
     tn_random_seed(&random, 8);
     draw_symbols(symbols, (FED + MORE) * B, &random);
     assert_true(brief.size < endless.size);
-    assert_memory_equal(feed(&brief, symbols, FED), feed(&endless, symbols, FED), bytes);
+    assert_memory_equal(streams_feed(&brief, symbols, FED),
+                        streams_feed(&endless, symbols, FED), bytes);
     check_ok(tarn_streams_save(brief.engine, brief.at, B, path, &err), &err);
     check_ok(tarn_streams_load(other.engine, other.at, B, path, &err), &err);
     check_equal(&other, &endless);
     check_ok(tarn_streams_save(endless.engine, endless.at, B, path, &err), &err);
-    assert_memory_equal(feed(&other, symbols + FED * B, MORE),
-                        feed(&endless, symbols + FED * B, MORE), bytes);
+    assert_memory_equal(streams_feed(&other, symbols + FED * B, MORE),
+                        streams_feed(&endless, symbols + FED * B, MORE), bytes);
     check_ok(tarn_streams_load(brief.engine, brief.at, B, path, &err), &err);
     check_ok(tarn_streams_load(other.engine, other.at, B, path, &err), &err);
-    assert_memory_equal(feed(&brief, symbols + FED * B, REST),
-                        feed(&other, symbols + FED * B, REST), bytes);
+    assert_memory_equal(streams_feed(&brief, symbols + FED * B, REST),
+                        streams_feed(&other, symbols + FED * B, REST), bytes);
     free(symbols);
     streams_close(&brief);
     streams_close(&endless);
@@ -181,24 +166,12 @@ static void streams_are_saved_together_and_one_by_one(void **unused)
 
 /* ---- Bytes -------------------------------------------------------------- */
 
-static unsigned char *pack(const struct streams *s, size_t *size)
-{
-    tarn_error err;
-
-    *size = 0;
-    check_ok(tarn_streams_pack(s->engine, NULL, size, s->at, s->n, &err), &err);
-    unsigned char *const bytes = take(*size, 1);
-
-    check_ok(tarn_streams_pack(s->engine, bytes, size, s->at, s->n, &err), &err);
-    return bytes;
-}
-
 static void bytes_in_memory_are_those_of_a_file(void **unused)
 {
     struct folder folder = folder_open();
     const char *const path = folder_file(&folder, "streams");
     tarn_model *const model = model_of(model_variant_at(0));
-    struct streams s = open_streams(model, NULL, 0), t = open_streams(model, NULL, 0);
+    struct streams s = streams_by(model, NULL, 0, B), t = streams_by(model, NULL, 0, B);
     const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
     struct tn_bytes file;
     size_t size, less;
@@ -206,10 +179,10 @@ static void bytes_in_memory_are_those_of_a_file(void **unused)
     tarn_error err;
 
     (void)unused;
-    feed(&s, symbols, 3);
+    streams_feed(&s, symbols, 3);
     check_ok(tarn_streams_save(s.engine, s.at, B, path, &err), &err);
     check_ok(tn_bytes_read(&file, path, 1 << 20, &err), &err);
-    unsigned char *const bytes = pack(&s, &size);
+    unsigned char *const bytes = streams_pack(&s, &size);
 
     assert_int_equal(size, file.size);
     assert_memory_equal(bytes, file.data, size);
@@ -229,242 +202,6 @@ static void bytes_in_memory_are_those_of_a_file(void **unused)
     streams_close(&t);
     tarn_model_free(model);
     folder_close(&folder);
-}
-
-/* Symbols that the context reaches back to choose rows of a table. They are the last bytes. */
-static void recent_symbols_that_are_none_are_refused(void **unused)
-{
-    const struct model_variant variant = {"context", {{"context", "2"}, {0}}};
-    tarn_model *const model = model_of(&variant);
-    struct streams s = open_streams(model, "recurrent", 0);
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
-    size_t size;
-    tarn_error err;
-
-    (void)unused;
-    feed(&s, symbols, 3);
-    unsigned char *const bytes = pack(&s, &size);
-
-    check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
-    bytes[size - 1] = 0x7f;
-    assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "is damaged: tensor"));
-    drop_checksums(bytes, size);
-    assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "it must be from 0 to 6"));
-    free(bytes);
-    streams_close(&s);
-    tarn_model_free(model);
-}
-
-/* ---- Refusals ----------------------------------------------------------- */
-
-static void a_file_says_whose_streams_it_has(void **unused)
-{
-    struct folder folder = folder_open();
-    const char *const path = folder_file(&folder, "streams");
-    tarn_config config = config_of(model_variant_at(0));
-    tarn_model *model, *another;
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
-    tarn_streams_about about;
-    tarn_error err;
-
-    (void)unused;
-    check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
-    config.seed = 99; /* the same shape, other weights */
-    check_ok(tarn_model_create(&another, &config, NULL, &err), &err);
-    struct streams s = open_streams(model, NULL, 0), foreign = open_streams(another, NULL, 0);
-    struct streams recomputed = open_streams(model, "recompute", LONG);
-
-    feed(&s, symbols, 3);
-    check_ok(tarn_streams_save(s.engine, s.at, B, path, &err), &err);
-    check_ok(tarn_streams_inspect(&about, path, &err), &err);
-    assert_true(about.model == tarn_model_fingerprint(model));
-    assert_string_equal(about.method, "recurrent");
-    assert_int_equal(tarn_streams_load(s.engine, s.at, 1, path, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "2 streams; expected 1"));
-    assert_int_equal(tarn_streams_load(recomputed.engine, recomputed.at, B, path, &err),
-                     TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "method 'recurrent'"));
-    assert_int_equal(tarn_streams_load(foreign.engine, foreign.at, B, path, &err),
-                     TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "model"));
-    assert_int_equal(tarn_streams_save(foreign.engine, s.at, B, path, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "streams[0]: is of another model"));
-    check_ok(tarn_model_save(model, path, &err), &err);
-    assert_int_equal(tarn_streams_inspect(&about, path, &err), TARN_EFORMAT);
-    assert_int_equal(tarn_streams_inspect(&about, folder_file(&folder, "none"), &err),
-                     TARN_EIO);
-    streams_close(&s);
-    streams_close(&foreign);
-    streams_close(&recomputed);
-    tarn_model_free(model);
-    tarn_model_free(another);
-    folder_close(&folder);
-}
-
-/* What tarn_streams_inspect() says holds for every file that loads. */
-static void metadata_that_disagrees_with_the_streams_is_refused(void **unused)
-{
-    static const char *const edits[][3] = {
-        {"position\\\":3", "position\\\":4", "says position 4; its streams are at 3"},
-        {"next\\\":false", "next\\\":true ", "one has not"}};
-    tarn_model *const model = model_of(model_variant_at(0));
-    struct streams s = open_streams(model, "recurrent", 0);
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
-    size_t size;
-    tarn_error err;
-
-    (void)unused;
-    feed(&s, symbols, 3);
-    for (size_t i = 0; i < 2; i++) {
-        unsigned char *const bytes = pack(&s, &size);
-
-        drop_checksums(bytes, size);
-        edit_bytes(bytes, size, edits[i][0], edits[i][1]);
-        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
-                         TARN_EFORMAT);
-        assert_non_null(strstr(err.text, edits[i][2]));
-        free(bytes);
-    }
-    streams_close(&s);
-    tarn_model_free(model);
-}
-
-/* Either refused, with all streams as they were, or streams that continue. */
-static void check_hostile(struct streams *s, const void *bytes, size_t size, bool must_fail)
-{
-    unsigned char *const before = take(B, s->size);
-    tarn_streams_about about;
-    tarn_error err;
-
-    for (size_t i = 0; i < B; i++)
-        memcpy(before + i * s->size, s->at[i], s->size);
-    tarn_streams_inspect_packed(&about, bytes, size, &err);
-    if (tarn_streams_unpack(s->engine, s->at, B, bytes, size, &err) == TARN_OK) {
-        assert_false(must_fail);
-        check_ok(tarn_engine_draw(s->engine, s->at, NULL, s->outputs, B, &err), &err);
-        if (tarn_stream_position(s->at[0]) < LONG && tarn_stream_position(s->at[1]) < LONG) {
-            const tarn_status status =
-                tarn_engine_step(s->engine, s->at, s->outputs, NULL, B, &err);
-
-            assert_true(status == TARN_OK || status == TARN_ENUMBER);
-        }
-        for (size_t i = 0; i < B; i++)
-            memcpy(s->at[i], before + i * s->size, s->size);
-    }
-    for (size_t i = 0; i < B; i++)
-        assert_memory_equal(s->at[i], before + i * s->size, s->size);
-    free(before);
-}
-
-/* `bytes` may become any; they are allocated to their size, so that sanitizers see more. With
- * checksums no edit loads, unless it is of the `key_length` bytes of their key. */
-static void check_bytes(struct streams *s, const unsigned char *bytes, size_t size, size_t key,
-                        size_t key_length)
-{
-    for (size_t cut = 0; cut < size; cut += cut < 600 ? 1 : 97) {
-        unsigned char *const less = take(cut + !cut, 1);
-
-        memcpy(less, bytes, cut);
-        check_hostile(s, less, cut, true);
-        free(less);
-    }
-    unsigned char *const edited = take(size, 1);
-
-    memcpy(edited, bytes, size);
-    for (size_t i = 0; i < size; i += i < 600 ? 1 : 41)
-        for (int bit = 0; bit < 8; bit += 3) {
-            edited[i] ^= (unsigned char)(1 << bit);
-            check_hostile(s, edited, size, key > 0 && (i < key || i >= key + key_length));
-            edited[i] = bytes[i];
-        }
-    free(edited);
-}
-
-static void truncated_and_edited_bytes_do_no_harm(void **unused)
-{
-    static const size_t variants[] = {0, 3, 9}; /* linear, softmax, softmax and context */
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
-
-    (void)unused;
-    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        tarn_model *const model = model_of(model_variant_at(variants[i]));
-
-        for (size_t m = 0; tarn_method(m); m++) {
-            struct streams s = open_streams(model, tarn_method(m)->name, LONG);
-            size_t size;
-            tarn_error err;
-
-            feed(&s, symbols, 3);
-            check_ok(tarn_engine_draw(s.engine, s.at, NULL, s.outputs, B, &err), &err);
-            unsigned char *const bytes = pack(&s, &size);
-
-            unsigned char *const sealed = take(size, 1);
-
-            memcpy(sealed, bytes, size);
-            const size_t key = drop_checksums(bytes, size);
-
-            check_bytes(&s, sealed, size, key, sizeof "\"tarn_crc32\"" - 1);
-            check_bytes(&s, bytes, size, 0, 0);
-            free(sealed);
-            free(bytes);
-            streams_close(&s);
-        }
-        tarn_model_free(model);
-    }
-}
-
-/* ---- Numbers that are not finite ---------------------------------------- */
-
-static void outputs_that_are_not_finite_are_an_error(void **unused)
-{
-    const int32_t symbols[B] = {1, 2};
-
-    (void)unused;
-    for (size_t m = 0; tarn_method(m); m++) {
-        tarn_model *const model = model_of(model_variant_at(0));
-        tarn_error err;
-
-        for (size_t i = 0; i < model->count; i++)
-            model->values[i] = i % 2 ? 3e38f : -3e38f;
-        struct streams s = open_streams(model, tarn_method(m)->name, LONG);
-
-        assert_int_equal(tarn_engine_step(s.engine, s.at, s.outputs, symbols, B, &err),
-                         TARN_ENUMBER);
-        assert_non_null(strstr(err.text, "outputs of the model are not finite"));
-        streams_close(&s);
-        tarn_model_free(model);
-    }
-}
-
-/* The first float of the first layer: after the head of the stream and that of the state. */
-static void a_state_that_is_not_finite_is_refused(void **unused)
-{
-    static const float wrong[] = {NAN, INFINITY, -INFINITY};
-    const int32_t symbols[B] = {1, 2};
-    tarn_model *const model = model_of(model_variant_at(0));
-    struct streams s = open_streams(model, "recurrent", LONG);
-    size_t size, length = 0;
-    tarn_error err;
-
-    (void)unused;
-    feed(&s, symbols, 1);
-    unsigned char *const bytes = pack(&s, &size);
-
-    drop_checksums(bytes, size);
-    for (size_t i = 8; i-- > 0;)
-        length = length << 8 | bytes[i];
-    check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        memcpy(bytes + 8 + length + 56 + 64, &wrong[i], sizeof wrong[i]);
-        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
-                         TARN_EFORMAT);
-        assert_non_null(strstr(err.text, "a state that is not finite"));
-    }
-    free(bytes);
-    streams_close(&s);
-    tarn_model_free(model);
 }
 
 /* ---- Version 0.1 -------------------------------------------------------- */
@@ -508,7 +245,7 @@ static void check_old(const struct old *old)
     check_ok(tarn_model_load(&model, path[0], NULL, &err), &err);
     check_ok(tarn_streams_inspect(&about, path[1], &err), &err);
     assert_true(about.count == B && about.has_next && about.position == old->position);
-    struct streams s = open_streams(model, about.method, old->position + 24);
+    struct streams s = streams_by(model, about.method, old->position + 24, B);
 
     check_ok(tarn_streams_load(s.engine, s.at, B, path[1], &err), &err);
     streams_sampling(&s, (tarn_sampling){.seed = 5});
@@ -549,12 +286,6 @@ int main(void)
         cmocka_unit_test(short_and_unlimited_streams_are_one_in_a_file),
         cmocka_unit_test(streams_are_saved_together_and_one_by_one),
         cmocka_unit_test(bytes_in_memory_are_those_of_a_file),
-        cmocka_unit_test(recent_symbols_that_are_none_are_refused),
-        cmocka_unit_test(a_file_says_whose_streams_it_has),
-        cmocka_unit_test(metadata_that_disagrees_with_the_streams_is_refused),
-        cmocka_unit_test(outputs_that_are_not_finite_are_an_error),
-        cmocka_unit_test(a_state_that_is_not_finite_is_refused),
-        cmocka_unit_test(truncated_and_edited_bytes_do_no_harm),
         cmocka_unit_test(files_of_version_0_1_continue),
     };
 

@@ -292,11 +292,11 @@ mutations() {
     mutate "streams: one may appear twice" $engine \
         's/marked < n \&\& !streams\[marked\]->marked/marked < n/' test_streams
     mutate "streams: any form will do" $engine \
-        's/stream->form != e->form \&\& /false \&\& /' test_streams test_stream_file
+        's/stream->form != e->form \&\& /false \&\& /' test_streams test_stream_file test_stream_refusals
     mutate "streams: an engine is freed under them" $engine 's/e \&\& e->streams > 0/false/' \
         test_streams
     mutate "stream file: settings of a hostile file" src/generate/stream_file.c \
-        's/(status = tn_sampling_refuse(&stream->head, err)) != TARN_OK ||/false ||/' test_stream_file
+        's/(status = tn_sampling_refuse(&stream->head, err)) != TARN_OK ||/false ||/' test_stream_refusals
     mutate "stream file: old batches are the first stream" src/generate/stream_file.c \
         's/common ? batch : batch + b \* bytes/batch/' test_stream_file
     mutate "linear: all sequences at the position of the first" src/layer/linear_state.c \
@@ -546,7 +546,7 @@ mutations() {
     mutate "safetensors: halves without the leading one" src/file/safetensor.c \
         's/0x1p-24f/0x1p-25f/' test_safetensors
     mutate "safetensors: checksums are not compared" src/file/safetensors_check.c \
-        's/if (strcmp(expected, found) == 0)/if (true)/' test_stream_file
+        's/if (strcmp(expected, found) == 0)/if (true)/' test_stream_refusals
     mutate "safetensors: tensors without checksums" src/file/safetensors_check.c \
         's/ || sums->size != s->count + 1)/)/' test_safetensors
     mutate "unpack: the checksum of gzip is not read" src/file/unpack.c \
@@ -556,11 +556,11 @@ mutations() {
     mutate "audio: no memory is damage" src/data/features.c \
         's/attempt < 2/attempt < 1/' test_no_memory
     mutate "streams: states that are not finite" src/generate/stream_file.c \
-        's/if (!is_finite(e, head->position, packed))/if (false)/' test_stream_file
+        's/if (!is_finite(e, head->position, packed))/if (false)/' test_stream_refusals
     mutate "streams: another position than the metadata says" src/generate/stream_file.c \
-        's/if (position != origin->position)/if (false)/' test_stream_file
+        's/if (position != origin->position)/if (false)/' test_stream_refusals
     mutate "streams: fewer next symbols than the metadata says" src/generate/stream_file.c \
-        's/if (origin->next \&\& !next)/if (false)/' test_stream_file
+        's/if (origin->next \&\& !next)/if (false)/' test_stream_refusals
     mutate "training: a best that is not in its file" src/train/training.c \
         's/^    if (status == TARN_OK) {$/    if (status != TARN_ENUMBER) {/' test_io_errors
     mutate "training: a validation that failed is not due" src/train/training.c \
@@ -575,7 +575,7 @@ mutations() {
     mutate "wav: 8 bits are signed" src/file/wav_stream.c \
         's/top ^ UINT32_C(0x80000000)/top/' test_audio
     mutate "engine: outputs that are not finite" src/generate/engine.c \
-        's/feed->outputs \&\& !tn_all_finite/false \&\& !tn_all_finite/' test_stream_file
+        's/feed->outputs \&\& !tn_all_finite/false \&\& !tn_all_finite/' test_stream_refusals
     mutate "safetensors: data not aligned" src/file/safetensors_write.c \
         's/tn_round_up(LENGTH_BYTES + length, TN_ALIGN)/tn_round_up(LENGTH_BYTES + length, 8)/' test_safetensors
 

@@ -35,6 +35,11 @@ struct streams streams_open(const tarn_model *model, tarn_engine_desc desc, size
     return s;
 }
 
+struct streams streams_by(const tarn_model *model, const char *method, size_t longest, size_t n)
+{
+    return streams_open(model, (tarn_engine_desc){.longest = longest, .method = method}, n);
+}
+
 void streams_close(struct streams *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -75,4 +80,23 @@ void streams_sampling(struct streams *s, tarn_sampling sampling)
 
     for (size_t i = 0; i < s->n; i++, sampling.number++)
         check_ok(tarn_stream_sampling(s->at[i], &sampling, &err), &err);
+}
+
+const float *streams_feed(struct streams *s, const int32_t *symbols, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        streams_step(s, symbols + i * s->n);
+    return s->outputs;
+}
+
+unsigned char *streams_pack(const struct streams *s, size_t *size)
+{
+    tarn_error err;
+
+    *size = 0;
+    check_ok(tarn_streams_pack(s->engine, NULL, size, s->at, s->n, &err), &err);
+    unsigned char *const bytes = take(*size, 1);
+
+    check_ok(tarn_streams_pack(s->engine, bytes, size, s->at, s->n, &err), &err);
+    return bytes;
 }
