@@ -220,7 +220,7 @@ class AttentionState:
 
     def _sizes(self, positions: int) -> Sizes:
         d = self._plan.desc
-        return Sizes(d.batch, d.heads, positions, positions, d.query_width, d.value_width)
+        return Sizes(len(self), d.heads, positions, positions, d.query_width, d.value_width)
 
     def step(self, q: Any, k: Any, v: Any, **inputs: Any) -> Floats:
         """Processes the next position: q, k (B, H, D) and v (B, H, M) give y (B, H, M)."""
@@ -238,7 +238,7 @@ class AttentionState:
         sizes = self._sizes(floats("q", q, "BHND").shape[2])
         given = checked(kind, dict(query=q, key=k, value=v, **inputs), sizes, _SEQUENCES, floats)
         y = empty(sizes.shape("BHNM"))
-        if sizes.N == 0:
+        if sizes.N == 0 or sizes.B == 0:
             return y
         keys = max(d.keys, sizes.N) if self._endless else d.keys
         plan = plan_of(d._replace(queries=sizes.N, keys=keys))
@@ -268,8 +268,6 @@ class AttentionState:
             except (IndexError, TypeError) as error:
                 raise IndexError(f"sequences: {error}") from None
             memory = memory.reshape(-1, self._plan.state_size).copy()
-        if len(memory) == 0:
-            raise IndexError("sequences must select at least one of the state's")
         other = object.__new__(AttentionState)
         other.__setstate__(dict(self.__getstate__(), _memory=memory))
         return other
@@ -283,7 +281,7 @@ class AttentionState:
         self._hold(state["_memory"])
         self._endless = state["_endless"]
         self._feature_map = state["_feature_map"]
-        self._plan = plan_of(state["_desc"]._replace(batch=len(self._memory)))
+        self._plan = plan_of(state["_desc"]._replace(batch=max(len(self._memory), 1)))
         self._lock = threading.Lock()
 
     def to_bytes(self) -> bytes:

@@ -82,6 +82,8 @@ class Plan:
 
     def step(self, states: Any, y: Strided, inputs: Sequence[Strided]) -> None:
         """The next position of each state; states: an array of their addresses."""
+        if len(states) == 0:
+            return
         work = scratch(self._work_size)
         call("tarn_attention_step", self._pointer, _arrays(inputs, y, None), states, len(states),
              address(work))

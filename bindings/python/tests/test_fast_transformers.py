@@ -4,9 +4,12 @@ checkpoints and defaults are the same."""
 import copy
 import importlib
 import inspect
+import importlib.metadata
 import io
+import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -529,6 +532,41 @@ def test_mirrors_share_parameters():
     two = ours.builders.RecurrentEncoderBuilder.from_kwargs(**SMALL).get()
     ours.utils.make_mirror(one, two)
     assert all(a is b for a, b in zip(one.parameters(), two.parameters()))
+
+
+CPU_FOR_CUDA = '''
+import time, torch, tarn.fast_transformers
+tarn.fast_transformers.install()
+torch.Tensor.cuda = torch.nn.Module.cuda = lambda self: self
+torch.cuda.synchronize = lambda: None
+
+class Event:
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.at = time.perf_counter()
+
+    def elapsed_time(self, other):
+        return 1e3 * (other.at - self.at)
+
+torch.cuda.Event = Event
+'''
+
+
+def test_the_examples_of_their_readme_run_unchanged():
+    """Every one in the installed package's; a clock and the CPU stand in for a graphics card."""
+    about = importlib.metadata.metadata("pytorch-fast-transformers")
+    readme = about["Description"] or about.get_payload()
+    examples = re.findall(r"(?m)^\.\. code:: python\n\n((?:(?: {4}.*)?\n)+)", readme)
+    assert examples
+    for example in map(textwrap.dedent, examples):
+        check = "\nimport tarn.fast_transformers as ours\nassert builder.get().__class__.__module__" \
+                ".startswith(ours.__name__) and y.shape == X.shape\n"
+        done = subprocess.run([sys.executable, "-c", CPU_FOR_CUDA + example + check],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert re.fullmatch(r"Softmax:  .* ms\nLinear:  .* ms\n", done.stdout), done.stdout
 
 
 def test_the_original_stays_unless_install_is_called():

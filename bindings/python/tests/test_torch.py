@@ -2,6 +2,7 @@
 """torch: values and gradients are those of plain definitions in f64, however tensors lie."""
 import copy
 import io
+import pickle
 
 import numpy as np
 import pytest
@@ -464,6 +465,71 @@ def test_random_maps_are_drawn_once_for_each_sequence():
     wanted = parallel(q, k, v)
     assert phi.draws == 3
     torch.testing.assert_close(wanted, parallel_by(phi.omega, q, k, v))
+
+
+RECURRENT = [tt.RecurrentLinearAttention(E), tt.RecurrentLinearAttention(E, torch.exp, 0.1),
+             tt.RecurrentFullAttention(0.5, max_length=L)]
+
+
+@pytest.mark.parametrize("recurrent", RECURRENT)
+def test_f64_steps_are_computed_in_f64_and_have_gradients(recurrent):
+    def steps(given, state=None):
+        found = []
+        for i in range(L):
+            y, state = recurrent(*(x[:, i] for x in given), state)
+            found.append(y)
+        return torch.stack(found, 1), state
+
+    parallel = tt.FullAttention(0.5) if isinstance(recurrent, tt.RecurrentFullAttention) else (
+        tt.CausalLinearAttention(E, recurrent.feature_map, float(recurrent.kind.split("=")[1])))
+    given = [t.detach().double().requires_grad_() for t in tensors()]
+    y, state = steps(given)
+    wanted = parallel(*given, tt.TriangularCausalMask(L))
+    assert y.dtype == torch.float64
+    for a, b in zip([y, *torch.autograd.grad(y.square().sum(), given)],
+                    [wanted, *torch.autograd.grad(wanted.square().sum(), given)]):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+    with torch.no_grad():
+        narrow, _ = steps([t.detach().float() for t in given])
+        torch.testing.assert_close(narrow.double(), y, rtol=1e-4, atol=1e-5)
+        one = [t[:, 0] for t in given]
+        _, state = recurrent(*one)
+        again = pickle.loads(pickle.dumps(copy.deepcopy(state)))[[1, 0]]
+        assert len(again) == N and len(state[1]) == len(state[:1]) == 1
+        second, _ = recurrent(*(t.flip(0) for t in one), again)
+        torch.testing.assert_close(second.flip(0), recurrent(*one, state.copy())[0], rtol=1e-12,
+                                   atol=1e-12)
+        for wrong in ([t[:1] for t in one], [one[0], one[1], one[2][:, :1]]):
+            with pytest.raises(tarn.InvalidArgument, match="has shape"):
+                recurrent(*wrong, state)
+        with pytest.raises(tarn.InvalidArgument, match="with such tensors"):
+            recurrent(*(t.float() for t in one), state)
+        with pytest.raises(tarn.InvalidArgument, match="another kind of attention"):
+            tt.RecurrentLinearAttention(E, eps=0.3)(*one, state)
+
+
+def test_f64_steps_end_where_f32_steps_do():
+    one = [t.detach().double()[:, 0] for t in tensors()]
+    full = tt.RecurrentFullAttention(max_length=1)
+    _, state = full(*one)
+    with pytest.raises(tarn.InvalidArgument, match="is full: it has 1 positions"):
+        full(*one, state)
+    with pytest.raises(tarn.InvalidArgument, match="'positive' is not available"):
+        tt.RecurrentLinearAttention(E, "positive")(*one)
+
+
+@pytest.mark.parametrize("recurrent", RECURRENT)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_steps_of_no_sequences_are_empty(recurrent, dtype):
+    none = [torch.zeros(0, H, width, dtype=dtype) for width in (E, E, D)]
+    state = None
+    for _ in range(2):
+        y, state = recurrent(*none, state)
+        assert y.shape == (0, H, D) and y.dtype == dtype and len(state) == 0
+        state = pickle.loads(pickle.dumps(state.copy()))
+    one = [torch.zeros(1, H, width, dtype=dtype) for width in (E, E, D)]
+    with pytest.raises(tarn.InvalidArgument, match="query: has shape"):
+        recurrent(*one, state)
 
 
 def test_recurrent_modules_refuse_what_they_cannot_do():

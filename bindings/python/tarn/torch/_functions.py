@@ -82,10 +82,7 @@ def _in_f64(kind: str, causal: bool, feature_map: Optional[str], lengths: Any,
     found = _lengths(lengths, sizes.B)
     if name == "softmax":
         return _exact.softmax(q, k, v, causal, found, options.get("scale") or None)
-    phi = _exact.FEATURE_MAPS.get(feature_map or "elu")
-    if phi is None:
-        raise InvalidArgument(f"feature_map: '{feature_map}' is not available for torch.float64; "
-                              f"available: {', '.join(_exact.FEATURE_MAPS)}")
+    phi = _exact.feature_map_of(feature_map)
     return _exact.linear(phi(q), phi(k), v, causal, found, options.get("eps", 1e-6))
 
 

@@ -14,11 +14,16 @@ from torch import nn
 from .._attention import AttentionState
 from .._errors import InvalidArgument
 from .._library import Alone, number, text
+from ._exact import ExactState
 from ._functions import attention
 from ._masks import Seen, lengths_of, seen_by
 from ._operators import threads_now
-from ._tensors import doubles, floats, one_position, placed, wants_grad
+from ._tensors import check_all, floats, one_position, placed, wants_grad
 
+_SEQUENCES = (("queries", "NLHE"), ("keys", "NSHE"), ("values", "NSHD"))
+_POSITION = (("query", "NHE"), ("key", "NHE"), ("value", "NHD"))
+
+State = Union[AttentionState, ExactState]
 FeatureMap = Union[None, str, Callable[[torch.Tensor], torch.Tensor], Any]
 
 
@@ -71,14 +76,6 @@ class _Base(nn.Module):
     def extra_repr(self) -> str:
         return self.kind
 
-    @staticmethod
-    def _checked(queries: Any, keys: Any, values: Any) -> None:
-        """Checks the tensors before a mask is compared with their shapes."""
-        check = doubles if getattr(queries, "dtype", None) == torch.float64 else floats
-        for name, tensor, letters in (("queries", queries, "NLHE"), ("keys", keys, "NSHE"),
-                                      ("values", values, "NSHD")):
-            check(name, tensor, letters)
-
 
 class _Linear(_Base):
     """feature_map: a name such as "elu" or "positive:features=64"; a torch function on (..., E)
@@ -117,7 +114,7 @@ class LinearAttention(_Linear):
                 attn_mask: Any = None, query_lengths: Any = None,
                 key_lengths: Any = None) -> torch.Tensor:
         """Returns (N, L, H, D). query_lengths are ignored: outputs past them are undefined."""
-        self._checked(queries, keys, values)
+        check_all(_SEQUENCES, queries, keys, values)
         if not seen_by(attn_mask, queries.shape[1], keys.shape[1]).full:
             raise InvalidArgument("attn_mask masks keys; it must be full or None: use "
                                   "CausalLinearAttention for a causal mask")
@@ -131,7 +128,7 @@ class CausalLinearAttention(_Linear):
                 attn_mask: Any = None, query_lengths: Any = None,
                 key_lengths: Any = None) -> torch.Tensor:
         """As LinearAttention; attn_mask None means a causal mask."""
-        self._checked(queries, keys, values)
+        check_all(_SEQUENCES, queries, keys, values)
         seen = Seen(False, True) if attn_mask is None else seen_by(
             attn_mask, queries.shape[1], keys.shape[1])
         if not seen.causal:
@@ -165,7 +162,7 @@ class FullAttention(_Base):
                 attn_mask: Any = None, query_lengths: Any = None,
                 key_lengths: Any = None) -> torch.Tensor:
         """As LinearAttention; causal if attn_mask is lower triangular."""
-        self._checked(queries, keys, values)
+        check_all(_SEQUENCES, queries, keys, values)
         seen = seen_by(attn_mask, queries.shape[1], keys.shape[1])
         return self._run(queries, keys, values, not seen.full, key_lengths)
 
@@ -176,9 +173,9 @@ class FullAttention(_Base):
 def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
           v: torch.Tensor) -> torch.Tensor:
     d = state._plan.desc
-    q = placed(floats("query", q, "NHE", (d.batch, d.heads, d.query_width)))
+    q = placed(floats("query", q, "NHE", (len(state), d.heads, d.query_width)))
     k = placed(floats("key", k, "NHE", tuple(q.shape)))
-    v = placed(floats("value", v, "NHD", (d.batch, d.heads, d.value_width)))
+    v = placed(floats("value", v, "NHD", (len(state), d.heads, d.value_width)))
     y = torch.empty(v.shape)
     with Alone(state._lock):
         state._plan.step(state._rows, one_position(y),
@@ -186,11 +183,18 @@ def _step(state: AttentionState, q: torch.Tensor, k: torch.Tensor,
     return y
 
 
+def _made_by(state: State) -> Tuple[bytes, Optional[bytes]]:
+    """Kind and feature map."""
+    if isinstance(state, AttentionState):
+        return state._plan.desc[:2]
+    return state.kind.encode(), text("feature_map", state.feature_map)
+
+
 class _Recurrent:
     """What both recurrent modules share."""
 
     @staticmethod
-    def _map_for(module: _Base, state: Optional[AttentionState], device: torch.device) -> Any:
+    def _map_for(module: _Base, state: Optional[State], device: torch.device) -> Any:
         """The feature map of a sequence. A random one is drawn at the start and copied into the
         state, because the module may draw another for a new sequence before this one ends."""
         phi = _map_of(module)
@@ -202,42 +206,48 @@ class _Recurrent:
         return copy.deepcopy(phi)
 
     def _advance(self, module: _Base, query: torch.Tensor, key: torch.Tensor,
-                 value: torch.Tensor, state: Optional[AttentionState], memory: Any,
-                 longest: int) -> Tuple[torch.Tensor, AttentionState]:
+                 value: torch.Tensor, state: Optional[State], memory: Any,
+                 longest: int) -> Tuple[torch.Tensor, State]:
         if memory is not None:  # what fast_transformers called a state before
             if state is not None:
                 raise InvalidArgument("state and memory are both given; give only one of them")
             state = memory
-        for name, tensor, letters in (("query", query, "NHE"), ("key", key, "NHE"),
-                                      ("value", value, "NHD")):
-            floats(name, tensor, letters)
-        if state is not None and not isinstance(state, AttentionState):
+        exact = check_all(_POSITION, query, key, value)
+        if state is not None and not isinstance(state, ExactState if exact else AttentionState):
             raise InvalidArgument(f"state is {type(state).__name__}; it must be None or what an "
-                                  "earlier call returned")
+                                  "earlier call with such tensors returned")
         phi = self._map_for(module, state, query.device)
         q, k, feature_map = module._mapped(query, key, phi)
-        if wants_grad(query, key, value, q, k):  # a feature map may have parameters
+        if not exact and wants_grad(query, key, value, q, k):  # a feature map may have parameters
             raise InvalidArgument("query, key and value must not require gradients: a step has "
-                                  "none; use torch.no_grad(), or the parallel form")
+                                  "none; use torch.no_grad(), the parallel form, or float64")
         if state is None:
-            state = AttentionState(q.shape[0], q.shape[1], q.shape[2], value.shape[2],
-                                   module.kind, feature_map, longest=longest,
-                                   threads=threads_now(-1))
+            state = self._begun(module.kind, feature_map, longest, exact, q, value)
             state._feature_map = phi if _is_random(phi) else None
-        elif (state._plan.desc[:2] != (module.kind.encode(), text("feature_map", feature_map))
+        elif (_made_by(state) != (module.kind.encode(), text("feature_map", feature_map))
               or _is_random(state._feature_map) != _is_random(_map_of(module))):
             raise InvalidArgument("state was created by another kind of attention; it must be "
                                   "one of this module")
-        y = _step(state, q, k, value)
+        y = (state.step(q, k, value) if isinstance(state, ExactState)
+             else _step(state, q, k, value))
         return (y if y.dtype == query.dtype else y.to(query.dtype)), state
+
+    @staticmethod
+    def _begun(kind: str, feature_map: Optional[str], longest: int, exact: bool, q: torch.Tensor,
+               value: torch.Tensor) -> State:
+        if exact:
+            return ExactState(kind, feature_map, longest)
+        state = AttentionState(max(len(q), 1), q.shape[1], q.shape[2], value.shape[2], kind,
+                               feature_map, longest=longest, threads=threads_now(-1))
+        return state if len(q) else state[:0]
 
 
 class RecurrentLinearAttention(_Linear, _Recurrent):
     """Linear attention as a recurrent network, (16)-(20), with a state of constant size."""
 
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                state: Optional[AttentionState] = None,
-                memory: Any = None) -> Tuple[torch.Tensor, AttentionState]:
+                state: Optional[State] = None,
+                memory: Any = None) -> Tuple[torch.Tensor, State]:
         """Processes one position: query and key (N, H, E), value (N, H, D). Returns the outputs
         (N, H, D) and the state, which is updated in place; state.copy() takes a snapshot. None
         starts a new sequence."""
@@ -254,7 +264,7 @@ class RecurrentFullAttention(_Base, _Recurrent):
         self.max_length = max_length
 
     def forward(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
-                state: Optional[AttentionState] = None,
-                memory: Any = None) -> Tuple[torch.Tensor, AttentionState]:
+                state: Optional[State] = None,
+                memory: Any = None) -> Tuple[torch.Tensor, State]:
         """As RecurrentLinearAttention."""
         return self._advance(self, query, key, value, state, memory, self.max_length)

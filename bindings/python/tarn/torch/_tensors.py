@@ -26,8 +26,18 @@ def doubles(name: str, given: Any, letters: Sequence[str],
     """An f64 tensor, beside others of that type."""
     value = _checked(name, given, letters, shape)
     if value.dtype != torch.float64:
-        raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float64, as queries is")
+        raise InvalidArgument(f"{name}: is {value.dtype}; it must be torch.float64, like the "
+                              "queries")
     return value
+
+
+def check_all(names: Sequence[Tuple[str, str]], *tensors: Any) -> bool:
+    """Checks tensors by their names and letters. The first says whether all must be f64, which is
+    returned, or of types that are computed in f32."""
+    exact = getattr(tensors[0], "dtype", None) == torch.float64
+    for (name, letters), tensor in zip(names, tensors):
+        (doubles if exact else floats)(name, tensor, letters)
+    return exact
 
 
 def _checked(name: str, value: Any, letters: Sequence[str],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import List, Optional, Tuple
 
-import torch
 from torch import Tensor
 
+from .....torch._exact import linear_step
 from ....attention.linear_attention import LINEAR_PARAMETERS, FeatureMapAttention
 from ....attention_registry import RecurrentAttentionRegistry
 from ..._utils import check_state
@@ -25,12 +25,9 @@ class RecurrentLinearAttention(FeatureMapAttention):
         if state is None:
             self.feature_map.new_feature_map(query.device)
         q, k = self.feature_map.forward_queries(query), self.feature_map.forward_keys(key)
-        product = k.unsqueeze(-1) * value.unsqueeze(-2)
         if state is not None and len(state[0]) != len(query):
             raise ValueError(f"state is of {len(state[0])} sequences; query has {len(query)}")
-        S, Z = (product, k) if state is None else (state[0] + product, state[1] + k)
-        y = torch.einsum("nhe,nhed->nhd", q, S)
-        return y / ((q * Z).sum(-1, keepdim=True) + self.eps), [S, Z]
+        return linear_step(q, k, value, state, self.eps)
 
 
 for _name in ("linear", "causal-linear"):
