@@ -717,6 +717,17 @@ class Requests(Case):
         with concurrent.futures.ThreadPoolExecutor(36) as pool:
             self.assertEqual(list(pool.map(one, [seed for seed in range(12)] * 6)), alone * 6)
 
+    def test_first_symbol_comes_within_three_steps(self):
+        with Server("--max-tokens", LONG, models=("linear",)) as server:
+            with server.occupy("linear", n=8):
+                server.wait_for("first_tokens_total", 8, "linear")
+                for joined in range(1, 21):
+                    steps = server.metric("first_token_steps_total", "linear")
+                    server.complete(seed=joined)
+                    steps = server.metric("first_token_steps_total", "linear") - steps
+                    self.assertEqual(server.metric("first_tokens_total", "linear"), 8 + joined)
+                    self.assertTrue(1 <= steps <= 3, steps)
+
     def test_client_that_leaves_frees_its_stream(self):
         left = self.server.metric("clients_left_total")
         for streams in (True, False):

@@ -163,6 +163,8 @@ static const struct {
     {"step_seconds_total", "counter", "seconds of these steps"},
     {"generated_tokens_total", "counter", "symbols drawn"},
     {"tokens_per_second", "gauge", "symbols drawn per second of late"},
+    {"first_tokens_total", "counter", "streams that have a first symbol"},
+    {"first_token_steps_total", "counter", "steps from their requests to first symbols"},
     {"bytes_per_user", "gauge", "bytes of a stream"},
 };
 
@@ -176,6 +178,8 @@ static double model_metric(const struct tn_served *model,
         counts->step_seconds,
         (double)counts->tokens,
         counts->tokens_per_s,
+        (double)counts->firsts,
+        (double)counts->first_steps,
         (double)tarn_stream_size(tn_scheduler_engine(model->scheduler)),
     };
 

@@ -49,6 +49,7 @@ bool tn_scheduler_submit(struct tn_scheduler *s, struct tn_generation *g,
         for (size_t i = 0; i < g->prompt_count; i++)
             tn_prompts_add(&s->queue, &g->prompts[i]);
         s->queued += g->choice_count;
+        g->came_at = s->counts.steps;
         if (g->streams)
             tn_stream_begin(g->request);
         pthread_cond_signal(&s->changed);

@@ -45,6 +45,15 @@ static void fail_batch(struct tn_scheduler *s, size_t n, const tarn_error *err)
     }
 }
 
+/* The step is not counted yet. */
+static void count_first(struct tn_scheduler *s, const struct tn_generation *g)
+{
+    pthread_mutex_lock(&s->lock);
+    s->counts.firsts++;
+    s->counts.first_steps += s->counts.steps + 1 - g->came_at;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static void deliver(struct tn_scheduler *s, size_t n)
 {
     const size_t width = tarn_model_outputs(s->model->model);
@@ -52,7 +61,8 @@ static void deliver(struct tn_scheduler *s, size_t n)
     for (size_t i = 0; i < n; i++) {
         struct tn_choice *const choice = s->batch[i];
 
-        choice->drawn++;
+        if (choice->drawn++ == 0)
+            count_first(s, choice->of);
         choice->of->sink->put(choice, tarn_stream_next(choice->stream), s->outputs + i * width);
         if (!choice->finish && (choice->drawn == choice->of->most ||
                                 tarn_stream_position(choice->stream) >= s->end))

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve/http_loop.h"
+
 enum { BODIES_MOST = 16 }; /* bodies of the largest size that are kept at a time */
 
 /* ---- Life --------------------------------------------------------------- */
@@ -65,7 +67,7 @@ static void wake(struct tn_request *request)
     if (!request->asleep)
         return;
     request->asleep = false;
-    MHD_resume_connection(request->connection);
+    tn_http_loop_wake(request->server->loop, request);
 }
 
 bool tn_request_gone(const struct tn_request *request)

@@ -48,7 +48,8 @@ struct tn_request {
 
     pthread_mutex_t lock; /* of all below, and to set these two */
     unsigned references;
-    bool asleep; /* the connection is suspended */
+    bool asleep; /* the connection is suspended, and nobody has woken it up */
+    struct tn_request *next_waking; /* the loop's */
     bool done, failed, streams;
     unsigned status;
     size_t tokens;    /* for the log */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "serve/http_loop.h"
 #include "serve/stream_batch.h"
 
 static const double watch_every = 0.05, rate_every = 1.0, nap = 0.005;
@@ -124,6 +125,7 @@ static void *run(void *arg)
     struct tn_scheduler *const s = arg;
     double watched = 0.0;
 
+    tn_http_loop_hold();
     while (wait_for_work(s)) {
         tn_batch_admit(s);
         tn_batch_read(s);
@@ -137,6 +139,7 @@ static void *run(void *arg)
             watched = now;
             tn_batch_sweep_queue(s, now);
         }
+        tn_http_loop_send(s->model->server->loop);
         if (stepped == 0 && !s->reading.first && s->seats > 0)
             sleep_for(nap); /* all clients are slow */
     }

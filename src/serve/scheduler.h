@@ -79,7 +79,8 @@ struct tn_generation {
     bool continues;         /* there was one */
     size_t waiting;         /* prompts that have no streams yet */
 
-    atomic_size_t open; /* choices that have not ended */
+    unsigned long long came_at; /* a step of the batch */
+    atomic_size_t open;         /* choices that have not ended */
 };
 
 struct tn_scheduler;
@@ -113,8 +114,9 @@ const float *tn_scheduler_logits(struct tn_scheduler *scheduler, const float *ou
 struct tn_scheduler_counts {
     size_t streams, queued;
     unsigned long long steps, tokens;
-    double tokens_per_s; /* of the last seconds */
-    double step_seconds; /* in all */
+    double tokens_per_s;                    /* of the last seconds */
+    double step_seconds;                    /* in all */
+    unsigned long long firsts, first_steps; /* streams that have symbols; from when they came */
 };
 struct tn_scheduler_counts tn_scheduler_count(struct tn_scheduler *scheduler);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "serve/http_loop.h"
 #include "serve/request.h"
 #include "serve/scheduler.h"
 
@@ -257,15 +258,16 @@ static tarn_status start_http(tarn_server *server, tarn_error *err)
 
     if (s < 0)
         return TARN_EIO;
-    server->daemon = MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, tn_http_access,
-        server, MHD_OPTION_LISTEN_SOCKET, s, MHD_OPTION_NOTIFY_COMPLETED, tn_http_completed,
-        server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->desc.max_connections,
+    struct MHD_Daemon *const daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, tn_http_access, server,
+        MHD_OPTION_LISTEN_SOCKET, s, MHD_OPTION_NOTIFY_COMPLETED, tn_http_completed, server,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->desc.max_connections,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_STEP, MHD_OPTION_END);
-    if (server->daemon)
-        return TARN_OK;
+
+    if (daemon)
+        return tn_http_loop_start(&server->loop, daemon, err);
     close(s);
     return tn_fail(err, TARN_EIO, "libmicrohttpd cannot start a server");
 }
@@ -355,10 +357,7 @@ static void drain(tarn_server *server)
     const double deadline = tn_seconds() + server->desc.drain_seconds;
 
     atomic_store(&server->draining, true);
-    const MHD_socket s = MHD_quiesce_daemon(server->daemon);
-
-    if (s >= 0)
-        close(s);
+    tn_http_loop_quiesce(server->loop);
     for (size_t i = 0; i < server->model_count; i++)
         if (server->models[i].scheduler)
             tn_scheduler_drain(server->models[i].scheduler, deadline);
@@ -384,8 +383,7 @@ void tarn_server_free(tarn_server *server)
     for (size_t i = TN_POOLS; i-- > 0;)
         if (server->workers[i])
             tn_workers_stop(server->workers[i]);
-    if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+    tn_http_loop_stop(server->loop);
     for (size_t i = 0; i < TN_POOLS; i++)
         tn_workers_free(server->workers[i]);
     for (size_t i = 0; i < server->model_count; i++) {

@@ -48,7 +48,7 @@ struct tarn_server {
     tarn_server_desc desc; /* with its defaults filled in; texts are copies */
     struct tn_served *models;
     size_t model_count;
-    struct MHD_Daemon *daemon;
+    struct tn_http_loop *loop;
     size_t port;
     bool is_local; /* only this machine can connect */
     struct tn_store *store;
