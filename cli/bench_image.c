@@ -222,9 +222,9 @@ static void open_one(struct bench_run *run, void *one)
         *model = bench_model_new(&which);
     image->timing = (struct image_timing){
         .model = *model,
-        .method = method->method,
-        .precision = recurrent ? v->precision : "f32",
-        .host = v->common.host,
+        .engine = {.method = method->method,
+                   .precision = recurrent ? v->precision : "f32",
+                   .host = v->common.host},
         .batch = image->batch,
         .length = s->length,
         .budget = v->budget,
@@ -295,7 +295,7 @@ static void report(const struct bench_run *run, const void *one)
     bench_text(&r, "method", "method", method->about.name);
     bench_text(&r, "attention", NULL, method->attention);
     bench_text(&r, "generator", NULL, method->method);
-    bench_text(&r, "precision", NULL, t->precision);
+    bench_text(&r, "precision", NULL, t->engine.precision);
     bench_count(&r, "batch", "batch", image->batch);
     bench_count(&r, "image_bytes", NULL, s->length);
     bench_text(&r, "processor", NULL, run->processor);

@@ -16,10 +16,10 @@
 #include "terminal.h"
 
 struct options {
-    const char *model, *data, *out, *precision, *method;
+    const char *model, *data, *out;
     size_t images, samples, first, scale;
     struct sampling_options sampling;
-    tarn_host host;
+    tarn_engine_desc how; /* longest is filled in */
     double keep;
     bool best, json;
 };
@@ -38,12 +38,12 @@ static const struct args_option rows[] = {
     {"samples", "S", ARGS_COUNT, "3", AT(samples), 1, 1 << 20, "completions per image"},
     {"first", "I", ARGS_COUNT, "0", AT(first), 0, SIZE_MAX, "index of the first image"},
     SAMPLING_OPTIONS(struct options),
-    {"method", "METHOD", ARGS_TEXT, NULL, AT(method), 0, 0,
+    {"method", "METHOD", ARGS_TEXT, NULL, AT(how.method), 0, 0,
      "generation method, as in tarn generate"},
-    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", AT(how.precision), 0, 0,
      "precision of the weights"},
     {"best", NULL, ARGS_FLAG, NULL, AT(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_HOST, "0", AT(host), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", AT(how.host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, AT(json), 0, 0,
      "print one JSON object: images, samples, kept_bytes, seconds, ..."},
     {0},
@@ -123,7 +123,7 @@ static void draw(struct job *j)
         .model = j->model,
         .size = j->size,
         .sampling = sampling_of(&o->sampling),
-        .how = {.method = o->method, .precision = o->precision, .host = o->host},
+        .how = o->how,
         .pixels = j->drawn,
         .count = j->count * o->samples,
         .given = j->kept,

@@ -36,9 +36,9 @@ static const struct args_option options[] = {
      "sequences to generate at the same time, each with its own random numbers; 0: one, or "
      "as many as in --load-state, or up to 256 images"},
     SAMPLING_OPTIONS(struct generate_options),
-    {"method", "METHOD", ARGS_TEXT, NULL, GIVEN(method), 0, 0,
+    {"method", "METHOD", ARGS_TEXT, NULL, GIVEN(how.method), 0, 0,
      "generation method, listed below [recurrent, if the attention supports it]"},
-    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", GIVEN(precision), 0, 0,
+    {"precision", "f32|bf16|int8|bf16-inputs", ARGS_TEXT, "f32", GIVEN(how.precision), 0, 0,
      "precision of the weights; bf16 halves the memory traffic and int8 halves it again, and "
      "both are slightly less accurate. bf16-inputs also rounds what is multiplied with them, "
      "which is faster for many streams on processors with instructions for bf16; only for "
@@ -54,7 +54,7 @@ static const struct args_option options[] = {
     {"scale", "K", ARGS_COUNT, "0", GIVEN(scale), 0, PICTURE_SCALE_MOST,
      "images: " PICTURE_SCALE_HELP},
     {"best", NULL, ARGS_FLAG, NULL, GIVEN(best), 0, 0, BEST_HELP},
-    {"threads", "N", ARGS_HOST, "0", GIVEN(host), 0, 1024, THREADS_HELP},
+    {"threads", "N", ARGS_HOST, "0", GIVEN(how.host), 0, 1024, THREADS_HELP},
     {"json", NULL, ARGS_FLAG, NULL, GIVEN(json), 0, 0,
      "print one JSON object per stream at the end: text, symbols, seconds, steps_per_s; for "
      "images one in all: images, height, width, channels, seconds, images_per_s"},
@@ -157,8 +157,8 @@ static void read_about(struct session *s)
         fail("--load-state: %s", failure.text);
     if (o->load && !s->from.has_next)
         fail("%s: is not a state saved by --save-state: it has no next symbols", o->load);
-    if (o->load && !o->method)
-        o->method = s->from.method;
+    if (o->load && !o->how.method)
+        o->how.method = s->from.method;
     if (o->streams == 0)
         o->streams = o->load ? s->from.count : 1;
 }
@@ -176,17 +176,12 @@ static void check_length(const struct session *s, size_t longest)
 
 static void make_streams(struct session *s)
 {
-    const struct generate_options *const o = &s->o;
+    struct generate_options *const o = &s->o;
     struct stream_block *const streams = &s->streams;
-    const tarn_engine_desc desc = {
-        .longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count,
-        .method = o->method,
-        .precision = o->precision,
-        .host = o->host,
-    };
 
-    check_length(s, desc.longest);
-    *streams = stream_block_open(s->model, &desc, o->streams);
+    o->how.longest = (size_t)s->from.position + (o->load ? 1 : 0) + s->prompt_count + o->count;
+    check_length(s, o->how.longest);
+    *streams = stream_block_open(s->model, &o->how, o->streams);
     s->chosen = allocate(o->streams, sizeof *s->chosen, "the streams");
     if (o->load && tarn_streams_load(streams->engine, streams->at, streams->n, o->load,
                                      &failure) != TARN_OK)

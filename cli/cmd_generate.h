@@ -8,10 +8,10 @@
 #include "stream_block.h"
 
 struct generate_options {
-    const char *model, *prompt, *prompt_file, *method, *precision, *save, *load, *out;
+    const char *model, *prompt, *prompt_file, *save, *load, *out;
     size_t count, streams, scale; /* 0: not given */
     struct sampling_options sampling;
-    tarn_host host;
+    tarn_engine_desc how; /* longest is filled in */
     bool best, json;
 };
 

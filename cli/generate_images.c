@@ -105,7 +105,7 @@ void generate_images(const struct generate_options *o, const tarn_model *model,
         .size = image_size(o->model, model),
         .sampling = sampling_of(&o->sampling),
         .at_once = o->streams,
-        .how = {.method = o->method, .precision = o->precision, .host = o->host},
+        .how = o->how,
         .count = o->count ? o->count : USUAL,
         .given = prompt_count,
     };

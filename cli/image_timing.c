@@ -136,12 +136,9 @@ static void find_first_state(struct image_timing *t, tarn_engine_desc desc)
 
 void image_timing_open(struct image_timing *t)
 {
-    t->steps = t->length - 1;
-    const tarn_engine_desc desc = {
-        .longest = t->steps, .method = t->method, .precision = t->precision, .host = t->host};
-
-    t->streams = stream_block_open(t->model, &desc, t->batch);
-    find_first_state(t, desc);
+    t->steps = t->engine.longest = t->length - 1;
+    t->streams = stream_block_open(t->model, &t->engine, t->batch);
+    find_first_state(t, t->engine);
     t->first = allocate(t->batch, sizeof *t->first, "%zu images at a time", t->batch);
     t->skipped = allocate(t->steps, sizeof *t->skipped, "an image");
     choose_pieces(t, probe(t));

@@ -21,8 +21,7 @@ struct image_piece {
 struct image_timing {
     /* what to run */
     const tarn_model *model;
-    const char *method, *precision;
-    tarn_host host;
+    tarn_engine_desc engine; /* longest is filled in */
     size_t batch;
     size_t length; /* bytes of an image, 2 at least */
     double budget; /* seconds for one pass over it */
