@@ -123,7 +123,7 @@ void tn_batch_sweep_queue(struct tn_scheduler *s, double now)
     pthread_mutex_unlock(&s->lock);
     for (struct tn_prompt *prompt; (prompt = tn_prompts_take(&left));) {
         s->seats += prompt->of->n;
-        tn_batch_fail(s, prompt, tn_request_gone(prompt->of->request) ? 0 : 503,
+        tn_batch_fail(s, prompt, prompt->of->request->gone ? 0 : 503,
                       "there was no room in the batch in time; try again later");
     }
 }

@@ -75,7 +75,7 @@ static size_t gather(struct tn_scheduler *s)
     size_t n = 0;
 
     for (size_t i = 0; i < s->active_count; i++)
-        if (!tn_request_is_slow(s->active[i]->of->request)) {
+        if (!s->active[i]->of->request->slow) {
             s->batch[n] = s->active[i];
             s->streams[n++] = s->active[i]->stream;
         }

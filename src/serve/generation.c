@@ -138,7 +138,7 @@ void tn_choice_end(struct tn_choice *choice)
 {
     struct tn_generation *const g = choice->of;
     const bool wants = g->return_state != TN_STATE_NONE && !choice->refusal.status &&
-                       choice->stream && !tn_request_gone(g->request);
+                       choice->stream && !g->request->gone;
     tarn_error err = {0};
     tarn_status status = TARN_OK;
 

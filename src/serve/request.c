@@ -70,16 +70,6 @@ static void wake(struct tn_request *request)
     tn_http_loop_wake(request->server->loop, request);
 }
 
-bool tn_request_gone(const struct tn_request *request)
-{
-    return request->gone;
-}
-
-bool tn_request_is_slow(const struct tn_request *request)
-{
-    return request->slow;
-}
-
 void tn_request_measure(struct tn_request *request)
 {
     request->slow = request->out.used - request->sent > TN_REQUEST_BACKLOG;

@@ -97,9 +97,6 @@ void tn_stream_event(struct tn_request *request, struct tn_json_writer *writer);
 void tn_stream_refusal(struct tn_request *request, const struct tn_refusal *refusal);
 void tn_stream_end(struct tn_request *request);
 
-bool tn_request_gone(const struct tn_request *request);
-bool tn_request_is_slow(const struct tn_request *request);
-
 /* After `out` or `sent` has changed; the lock is held. */
 void tn_request_measure(struct tn_request *request);
 

@@ -63,7 +63,7 @@ void tn_batch_fail(struct tn_scheduler *s, struct tn_prompt *prompt, unsigned st
 const char *tn_batch_must_end(const struct tn_scheduler *s, const struct tn_generation *g,
                               double now)
 {
-    if (tn_request_gone(g->request))
+    if (g->request->gone)
         return "cancelled";
     if (now >= g->deadline)
         return "time";

@@ -98,31 +98,24 @@ static tarn_status check(const tarn_server_desc *desc, tarn_error *err)
     return status;
 }
 
-/* Texts are the server's own. */
+/* Texts are the server's own. False: not enough memory. */
 static bool copy_text(tarn_server *server, const char **text)
 {
-    if (!*text)
-        return true;
-    char *const copy = strdup(*text);
-
-    if (!copy)
-        return false;
-    server->copies[server->copy_count++] = copy;
-    *text = copy;
-    return true;
+    *text = tn_texts_copy(&server->texts, *text, strlen(*text));
+    return *text != NULL;
 }
 
 static tarn_status copy_texts(tarn_server *server, tarn_error *err)
 {
     tarn_server_desc *const desc = &server->desc;
+    const char **const all[] = {&desc->address, &desc->precision, &desc->state_folder,
+                                &desc->cors, &desc->log};
     const char **const keys = calloc(desc->key_count + 1, sizeof *keys);
     bool copied = keys != NULL;
 
-    server->copies = calloc(desc->key_count + 8, sizeof *server->copies);
     server->keys = keys;
-    copied = copied && server->copies && copy_text(server, &desc->address) &&
-             copy_text(server, &desc->precision) && copy_text(server, &desc->state_folder) &&
-             copy_text(server, &desc->cors) && copy_text(server, &desc->log);
+    for (size_t i = 0; i < sizeof all / sizeof all[0] && copied; i++)
+        copied = !*all[i] || copy_text(server, all[i]);
     for (size_t i = 0; i < desc->key_count && copied; i++) {
         keys[i] = desc->keys[i];
         copied = copy_text(server, &keys[i]);
@@ -163,12 +156,12 @@ static tarn_status open_model(tarn_server *server, struct tn_served *model,
     *model = (struct tn_served){
         .server = server,
         .model = given->model,
-        .name = strdup(given->name),
-        .path = given->path ? strdup(given->path) : NULL,
+        .name = given->name,
+        .path = given->path,
         .fingerprint = tarn_model_fingerprint(given->model),
     };
     server->model_count++;
-    if (!model->name || (given->path && !model->path))
+    if (!copy_text(server, &model->name) || (given->path && !copy_text(server, &model->path)))
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a model");
     if ((status = open_task(model, err)) != TARN_OK)
         return status;
@@ -387,21 +380,15 @@ void tarn_server_free(tarn_server *server)
     for (size_t i = 0; i < TN_POOLS; i++)
         tn_workers_free(server->workers[i]);
     for (size_t i = 0; i < server->model_count; i++) {
-        struct tn_served *const model = &server->models[i];
-
-        tn_scheduler_free(model->scheduler);
-        tarn_task_free(model->task);
-        free((void *)(uintptr_t)model->name);
-        free((void *)(uintptr_t)model->path);
+        tn_scheduler_free(server->models[i].scheduler);
+        tarn_task_free(server->models[i].task);
     }
     tn_live_free(server->live);
     tn_store_close(server->store);
     tn_pages_close(server->pages);
     if (server->log && server->log != stderr)
         fclose(server->log);
-    for (size_t i = 0; i < server->copy_count; i++)
-        free(server->copies[i]);
-    free(server->copies);
+    tn_texts_free(&server->texts);
     free(server->keys);
     free(server->models);
     pthread_mutex_destroy(&server->log_lock);

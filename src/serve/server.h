@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
+#include "base/texts.h"
 #include "generate/engine.h"
 #include "serve/state_store.h"
 #include "serve/workers.h"
@@ -59,9 +60,8 @@ struct tarn_server {
     pthread_mutex_t log_lock;
     sem_t stop;
     atomic_bool draining;
-    double begun;  /* tn_seconds() */
-    char **copies; /* of texts of the desc */
-    size_t copy_count;
+    double begun;          /* tn_seconds() */
+    struct tn_texts texts; /* of the desc and its models */
     const char **keys;
     struct tn_counts counts;
 };
