@@ -113,8 +113,3 @@ void tn_tree_scan_add(const struct tn_tree_scan *scan, float *sum, size_t i)
         join(scan, sum, branch(scan, level, from_left));
     }
 }
-
-void tn_tree_scan_add_all(const struct tn_tree_scan *scan, float *sum)
-{
-    join(scan, sum, branch(scan, top_level(scan), 0));
-}

@@ -34,8 +34,7 @@ void tn_tree_scan_lay_out(struct tn_tree_scan *scan, struct tn_arena *arena);
 float *tn_tree_scan_leaf(const struct tn_tree_scan *scan, size_t i);
 tarn_status tn_tree_scan_exchange(struct tn_tree_scan *scan, tarn_error *err);
 
-/* sum += what is before own leaf i, or behind it; and of all leaves. */
+/* sum += what is before own leaf i, or behind it. */
 void tn_tree_scan_add(const struct tn_tree_scan *scan, float *sum, size_t i);
-void tn_tree_scan_add_all(const struct tn_tree_scan *scan, float *sum);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "model/run.h"
 
-struct tn_leaf_sums;
+struct tn_gradient_sums;
 
 /* Of sequences in slices (slices.h). */
 struct tn_body_slices {
@@ -22,7 +22,7 @@ struct tn_body_slices {
     /* All layers of all slices, and back; and what is behind the layers, of the selected slice
      * alone: run->y, and run->d from the gradient of y on. */
     void (*forward)(tarn_run *run);
-    void (*backward)(tarn_run *run, struct tn_leaf_sums *sums);
+    void (*backward)(tarn_run *run, struct tn_gradient_sums *sums);
     void (*finish)(tarn_run *run);
     void (*finish_backward)(tarn_run *run, const struct tn_weights *gradients);
 };

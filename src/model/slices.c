@@ -123,7 +123,7 @@ void tn_slices_keep(tarn_run *run, tarn_status status, const tarn_error *err)
 
 /* From its last layer to its loss and, with sums, back. */
 static void finish(tarn_run *run, size_t i, const struct tn_slices_batch *batch, float scale,
-                   struct tn_leaf_sums *sums)
+                   struct tn_gradient_sums *sums)
 {
     struct tn_slices *const s = run->slices;
     const struct tn_body_slices *const body = run->model->arch.body->slices;
@@ -138,33 +138,33 @@ static void finish(tarn_run *run, size_t i, const struct tn_slices_batch *batch,
                 sums ? scale : 0.0f);
     if (!sums)
         return;
-    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_weights *const leaf = tn_gradient_sums_leaf(sums);
     const struct tn_span span = {leaf->norm_gain,
                                  tn_branches_leaf(&sums->branches) + sums->branches.floats};
 
-    tn_leaf_sums_clear(sums, span);
+    tn_gradient_sums_clear(sums, span);
     tn_run_predict_backward(run, leaf);
     body->finish_backward(run, leaf);
-    tn_leaf_sums_add(sums, span);
-    tn_leaf_sums_end_leaf(sums);
+    tn_gradient_sums_add(sums, span);
+    tn_branches_end_leaf(&sums->branches);
 }
 
-static void embed_backward(tarn_run *run, size_t i, struct tn_leaf_sums *sums)
+static void embed_backward(tarn_run *run, size_t i, struct tn_gradient_sums *sums)
 {
-    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_weights *const leaf = tn_gradient_sums_leaf(sums);
     const struct tn_span span = {tn_branches_leaf(&sums->branches), leaf->blocks[0].in[0]};
 
     select_symbols(run, i);
-    tn_leaf_sums_clear(sums, span);
+    tn_gradient_sums_clear(sums, span);
     tn_run_embed_backward(run, leaf, run->slices->inputs);
-    tn_leaf_sums_add(sums, span);
-    tn_leaf_sums_end_leaf(sums);
+    tn_gradient_sums_add(sums, span);
+    tn_branches_end_leaf(&sums->branches);
 }
 
-static void backward(tarn_run *run, struct tn_leaf_sums *sums)
+static void backward(tarn_run *run, struct tn_gradient_sums *sums)
 {
     run->model->arch.body->slices->backward(run, sums);
-    tn_leaf_sums_walk(sums);
+    tn_gradient_sums_walk(sums);
     for (size_t i = 0; i < run->slices->own; i++)
         embed_backward(run, i, sums);
 }
@@ -193,7 +193,7 @@ static void share_losses(tarn_run *run)
 
 tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
                           const struct tn_slices_batch *batch, float scale,
-                          struct tn_leaf_sums *sums, tarn_error *err)
+                          struct tn_gradient_sums *sums, tarn_error *err)
 {
     tarn_run *const run = whole->slice;
     struct tn_slices *const s = run->slices;
@@ -210,17 +210,17 @@ tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
     }
     run->model->arch.body->slices->forward(run);
     if (sums)
-        tn_leaf_sums_begin(sums);
+        tn_gradient_sums_begin(sums);
     for (size_t i = 0; i < s->own; i++)
         finish(run, i, batch, scale, sums);
     if (sums) {
-        tn_leaf_sums_complete(sums, sums->weights[0].norm_gain);
+        tn_gradient_sums_complete(sums, sums->weights[0].norm_gain);
         backward(run, sums);
     }
     if (s->status == TARN_OK)
         share_losses(run);
     if (sums && s->status == TARN_OK)
-        tn_slices_keep(run, tn_leaf_sums_finish(sums, &failure), &failure);
+        tn_slices_keep(run, tn_gradient_sums_finish(sums, &failure), &failure);
     *loss = sum_losses(s->losses, tn_comm_size(s->comm));
     return s->status == TARN_OK ? TARN_OK : tn_fail(err, s->status, "%s", s->err.text);
 }

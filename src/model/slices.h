@@ -13,7 +13,7 @@
 #ifndef TN_SLICES_H
 #define TN_SLICES_H
 
-#include "model/leaf_sums.h"
+#include "model/gradient_sums.h"
 #include "model/run.h"
 
 struct tn_slices {
@@ -44,11 +44,11 @@ struct tn_slices_batch {
 };
 
 /* Forward and loss of whole sequences, by all processes that have slices of them; with sums,
- * gradients of scale times the loss, of this process alone until tn_leaf_sums_finish(). Fails
- * if another process does not answer. */
+ * gradients of scale times the loss, of this process alone until tn_gradient_sums_finish().
+ * Fails if another process does not answer. */
 tarn_status tn_slices_run(tarn_run *run, struct tn_loss *loss,
                           const struct tn_slices_batch *batch, float scale,
-                          struct tn_leaf_sums *sums, tarn_error *err);
+                          struct tn_gradient_sums *sums, tarn_error *err);
 
 /* ---- For bodies, with run->slice ---------------------------------------- */
 

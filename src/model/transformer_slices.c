@@ -292,10 +292,10 @@ static struct tn_span span_of_norm(const struct place *p, const struct tn_weight
                             p->run->model->arch.norm_first ? b->feed_in : b->norm_gain[0]};
 }
 
-static void end_backward(const struct place *p, struct tn_leaf_sums *sums)
+static void end_backward(const struct place *p, struct tn_gradient_sums *sums)
 {
     struct tn_transformer *const own = p->run->body;
-    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_weights *const leaf = tn_gradient_sums_leaf(sums);
     const struct tn_span span = span_behind(p, leaf);
 
     tn_slices_select(p->run, p->i);
@@ -309,11 +309,11 @@ static void end_backward(const struct place *p, struct tn_leaf_sums *sums)
     const struct tn_block_gradients g = gradients_of(p);
     const struct tn_slice_call call = back_call_of(p, &block, &g);
 
-    tn_leaf_sums_clear(sums, span);
+    tn_gradient_sums_clear(sums, span);
     tn_block_end_backward(&block, p->run->d, &g, &leaf->blocks[p->layer]);
     own->slices.way->note_back(&own->slices, &call);
-    tn_leaf_sums_add(sums, span);
-    tn_leaf_sums_end_leaf(sums);
+    tn_gradient_sums_add(sums, span);
+    tn_branches_end_leaf(&sums->branches);
 }
 
 /* What this half needs of a tape that others had since; and the input. */
@@ -335,38 +335,38 @@ static const float *begin_again(const struct place *p)
     return x;
 }
 
-static void begin_backward(const struct place *p, struct tn_leaf_sums *sums)
+static void begin_backward(const struct place *p, struct tn_gradient_sums *sums)
 {
     struct tn_transformer *const own = p->run->body;
-    const struct tn_weights *const leaf = tn_leaf_sums_leaf(sums);
+    const struct tn_weights *const leaf = tn_gradient_sums_leaf(sums);
     const struct tn_span span = span_before(p, leaf), norm = span_of_norm(p, leaf);
     const float *const x = begin_again(p);
     const struct tn_block block = block_of(p);
     const struct tn_block_gradients g = gradients_of(p);
     const struct tn_slice_call call = back_call_of(p, &block, &g);
 
-    tn_leaf_sums_clear(sums, span);
-    tn_leaf_sums_clear(sums, norm);
+    tn_gradient_sums_clear(sums, span);
+    tn_gradient_sums_clear(sums, norm);
     own->slices.way->backward(&own->slices, &call);
     tn_block_begin_backward(&block, p->run->d, &g, &leaf->blocks[p->layer], x);
-    tn_leaf_sums_add(sums, span);
-    tn_leaf_sums_add(sums, norm);
-    tn_leaf_sums_end_leaf(sums);
+    tn_gradient_sums_add(sums, span);
+    tn_gradient_sums_add(sums, norm);
+    tn_branches_end_leaf(&sums->branches);
 }
 
-static void backward(tarn_run *run, struct tn_leaf_sums *sums)
+static void backward(tarn_run *run, struct tn_gradient_sums *sums)
 {
     struct tn_transformer *const own = run->body;
 
     for (size_t layer = layers_of(run); layer-- > 0;) {
-        tn_leaf_sums_walk(sums);
+        tn_gradient_sums_walk(sums);
         for (size_t i = run->slices->own; i-- > 0;)
             end_backward(&(struct place){run, layer, i}, sums);
         own->slices.way->exchange_back(&own->slices, &own->attentions[layer]);
-        tn_leaf_sums_walk(sums);
+        tn_gradient_sums_walk(sums);
         for (size_t i = 0; i < run->slices->own; i++)
             begin_backward(&(struct place){run, layer, i}, sums);
-        tn_leaf_sums_complete(sums, sums->weights[0].blocks[layer].in[0]);
+        tn_gradient_sums_complete(sums, sums->weights[0].blocks[layer].in[0]);
     }
 }
 

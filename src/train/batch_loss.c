@@ -190,7 +190,7 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
 }
 
 tarn_status tn_batch_slices(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
-                            float scale, struct tn_leaf_sums *sums, tarn_error *err)
+                            float scale, struct tn_gradient_sums *sums, tarn_error *err)
 {
     const struct tn_slices_batch cut = {batch->inputs, batch->targets, batch->weights,
                                         batch->lengths};

@@ -228,7 +228,7 @@ static tarn_status find_states(const void **states, const tarn_trainer *t,
                        "%s: '%s' has %zu bytes; expected %zu: it was trained with another "
                        "batch size",
                        path, states_name, found->bytes, t->carry.bytes);
-    for (size_t i = 0; i < t->tree.leaves; i++)
+    for (size_t i = 0; i < t->micro_batches; i++)
         if (!tn_run_states_fit(t->run, (const char *)found->data + i * t->carry.part_bytes,
                                p->position))
             return tn_fail(err, TARN_EFORMAT, "%s: '%s' is damaged", path, states_name);

@@ -16,14 +16,12 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     const tarn_model *const model = t->model;
     const size_t tensors = model->tensor_count;
 
-    t->gradients.blocks =
-        tn_arena_alloc(arena, model->arch.config.layers, sizeof *t->gradients.blocks);
     t->scales = tn_arena_floats(arena, tensors);
     t->scratch = tn_arena_alloc(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
-    tn_gradient_tree_lay_out(&t->tree, arena);
+    tn_gradient_sums_lay_out(&t->sums, &model->arch, arena);
     if (t->run->slice)
-        tn_leaf_sums_lay_out(&t->slices, &model->arch, arena);
-    t->g = t->tree.branches.sums[0];
+        tn_gradient_sums_lay_out(&t->slices, &model->arch, arena);
+    t->g = t->sums.branches.sums[0];
     t->records = tn_arena_alloc(arena, tn_trainer_records_size(t), 1);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         t->moments[i] = tn_arena_floats(arena, t->shard.floats);
@@ -50,8 +48,6 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         memset(t->moments[i], 0, t->shard.floats * sizeof(float));
     memset(t->records, 0, tn_trainer_records_size(t));
-    if (t->run->slice)
-        tn_leaf_sums_carve(&t->slices, &t->model->arch);
     if (t->carry.bytes > 0)
         tn_carry_reset(&t->carry);
     return TARN_OK;
@@ -79,21 +75,10 @@ static bool is_shared(const tarn_trainer_desc *desc)
     return desc->sequence_parallel > 1;
 }
 
-static void plan_slices(tarn_trainer *t)
-{
-    const struct tn_slices *const slices = t->run->slice->slices;
-    const struct tn_tree_sum *const like = &t->tree.sum;
-
-    t->slices.branches = (struct tn_branches){
-        .host = like->host, .bf16 = like->bf16, .leaves = slices->own, .floats = like->count};
-    t->slices.across = (struct tn_tree_sum){
-        .comm = slices->comm, .host = like->host, .bf16 = like->bf16, .count = like->count};
-}
-
 static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
     struct tn_run_desc run = {
-        .B = desc->batch / t->tree.leaves,
+        .B = desc->batch / t->micro_batches,
         .N = desc->length,
         .trains = true,
         .recompute = desc->recompute,
@@ -111,7 +96,8 @@ static tarn_status make_run(tarn_trainer *t, const tarn_trainer_desc *desc, tarn
         (status = tn_run_create(&t->run, t->model, &run, &t->host, err)) != TARN_OK)
         return status;
     if (t->run->slice)
-        plan_slices(t);
+        tn_gradient_sums_init(&t->slices, t->run->slice->slices->own, t->model->count,
+                              desc->bf16_gradients, t->run->slice->slices->comm, &t->host);
     return tn_sequence_score_create(&t->sequences, t->run, 0, err);
 }
 
@@ -149,20 +135,42 @@ static tarn_status split_processes(tarn_trainer *t, const tarn_trainer_desc *des
     return tn_comm_check(desc->comm, err);
 }
 
+static tarn_status check_micro_batches(size_t count, size_t batch, size_t size, tarn_error *err)
+{
+    if (!tn_is_power_of_two(count) || count >= (size_t)1 << TN_TREE_DEPTH)
+        return tn_fail(err, TARN_EINVAL, "micro_batches is %zu; it must be a power of two",
+                       count);
+    if (batch % count != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "micro_batches is %zu; it must divide batch, which is %zu", count,
+                       batch);
+    if (count % size != 0)
+        return tn_fail(err, TARN_EINVAL,
+                       "%zu ranks cannot share %zu micro-batches evenly; run a number of ranks "
+                       "that divides micro_batches, or set that to a power of two that divides "
+                       "batch and is a multiple of the ranks",
+                       size, count);
+    return TARN_OK;
+}
+
 static tarn_status plan_gradients(tarn_trainer *t, const tarn_trainer_desc *desc,
                                   tarn_error *err)
 {
-    const size_t leaves = desc->micro_batches ? desc->micro_batches : 1;
-    const tarn_status status = split_processes(t, desc, err);
+    const tarn_comm *const comm = is_shared(desc) ? &t->data.comm : desc->comm;
+    tarn_status status = split_processes(t, desc, err);
 
     if (status != TARN_OK)
         return status;
     plan_shard(t, desc->shard_optimizer);
-    t->tree.sum.host = &t->host;
-    t->tree.sum.bf16 = desc->bf16_gradients;
-    t->tree.sum.count = t->model->count;
-    return tn_gradient_tree_init(&t->tree, leaves, desc->batch,
-                                 is_shared(desc) ? &t->data.comm : desc->comm, err);
+    t->micro_batches = desc->micro_batches ? desc->micro_batches : 1;
+    if ((status = check_micro_batches(t->micro_batches, desc->batch, tn_comm_size(comm),
+                                      err)) != TARN_OK)
+        return status;
+    t->own = t->micro_batches / tn_comm_size(comm);
+    t->first = t->own * tn_comm_rank(comm);
+    tn_gradient_sums_init(&t->sums, t->own, t->model->count, desc->bf16_gradients, comm,
+                          &t->host);
+    return tn_comm_check(comm, err);
 }
 
 /* The trainer, and the ranges that its plan is measured with. */
@@ -205,7 +213,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
         (status = plan_gradients(t, desc, err)) != TARN_OK ||
         (status = make_run(t, desc, err)) != TARN_OK ||
         (desc->carry &&
-         (status = tn_carry_init(&t->carry, t->run, t->tree.leaves, err)) != TARN_OK) ||
+         (status = tn_carry_init(&t->carry, t->run, t->micro_batches, err)) != TARN_OK) ||
         (status = allocate(t, err)) != TARN_OK)
         tarn_trainer_free(t);
     else
@@ -234,9 +242,9 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
     tarn_status status = tn_carry_check(&t->carry, batches, count, err);
 
     *weight = 0.0;
-    for (size_t i = 0; i < count * t->tree.leaves && status == TARN_OK; i++) {
+    for (size_t i = 0; i < count * t->micro_batches && status == TARN_OK; i++) {
         const tarn_batch part =
-            tn_batch_part(t->run, &batches[i / t->tree.leaves], i % t->tree.leaves);
+            tn_batch_part(t->run, &batches[i / t->micro_batches], i % t->micro_batches);
         double more = 0.0;
 
         status = tn_batch_check(t->run, &part, &more, err);
@@ -260,7 +268,7 @@ static tarn_status add_slices(tarn_trainer *t, struct tn_loss *total, const tarn
     const tarn_status status =
         tn_batch_slices(t->run, &loss, part, (float)(1.0 / weight), &t->slices, err);
 
-    tn_tree_add(&t->host, leaf, tn_leaf_sums_total(&t->slices), t->model->count, false);
+    tn_tree_add(&t->host, leaf, t->slices.branches.sums[0], t->model->count, false);
     *total = tn_loss_add(*total, loss);
     return status;
 }
@@ -282,7 +290,7 @@ static void add_gradients(tarn_trainer *t, struct tn_loss *total, const tarn_bat
     run->complete = t->run->complete;
     run->complete_arg = t;
     tn_batch_loss(run, &loss, part, (float)(1.0 / weight));
-    tn_run_backward(run, &t->gradients, part->inputs);
+    tn_run_backward(run, tn_gradient_sums_leaf(&t->sums), part->inputs);
     run->states = NULL;
     run->complete = NULL;
     *total = tn_loss_add(*total, loss);
@@ -293,7 +301,7 @@ static void complete(void *arg, const float *from)
 {
     tarn_trainer *const t = arg;
 
-    tn_gradient_tree_complete(&t->tree, (size_t)(from - tn_branches_leaf(&t->tree.branches)));
+    tn_gradient_sums_complete_last(&t->sums, from);
 }
 
 /* Gradients of the mean loss over all batches, of the micro-batches of this process: each over
@@ -302,20 +310,19 @@ static tarn_status sum_gradients(tarn_trainer *t, struct tn_loss *losses,
                                  const tarn_batch *batches, size_t count, double weight,
                                  tarn_error *err)
 {
-    const struct tn_gradient_tree *const tree = &t->tree;
     tarn_status status = TARN_OK;
 
-    for (size_t k = 0; k < tree->own && status == TARN_OK; k++) {
-        const size_t leaf = tree->first + k;
-        float *const sum = tn_gradient_tree_leaf(&t->tree);
+    for (size_t k = 0; k < t->own && status == TARN_OK; k++) {
+        const size_t leaf = t->first + k;
+        float *const sum = tn_branches_leaf(&t->sums.branches);
 
-        tn_weights_carve(&t->gradients, &t->model->arch, sum);
+        tn_gradient_sums_begin_leaf(&t->sums);
         tn_carry_begin(&t->carry);
         losses[k] = (struct tn_loss){0};
         for (size_t i = 0; i < count && status == TARN_OK; i++) {
             const tarn_batch part = tn_batch_part(t->run, &batches[i], leaf);
-            const bool last = i + 1 == count && tn_gradient_tree_is_last(tree);
-            const uint64_t place = i * tree->leaves + leaf;
+            const bool last = i + 1 == count && tn_gradient_sums_is_last(&t->sums);
+            const uint64_t place = i * t->micro_batches + leaf;
 
             t->run->complete = last && tn_comm_size(t->comm) > 1 ? complete : NULL;
             if (t->run->slice)
@@ -325,7 +332,7 @@ static tarn_status sum_gradients(tarn_trainer *t, struct tn_loss *losses,
         }
         t->run->complete = NULL;
         if (status == TARN_OK)
-            tn_gradient_tree_end_leaf(&t->tree);
+            tn_gradient_sums_end_leaf(&t->sums);
     }
     return status;
 }
@@ -334,9 +341,9 @@ static size_t count_tokens(const tarn_trainer *t, const tarn_batch *batches, siz
 {
     size_t tokens = 0;
 
-    for (size_t i = 0; i < count * t->tree.leaves; i++) {
+    for (size_t i = 0; i < count * t->micro_batches; i++) {
         const tarn_batch part =
-            tn_batch_part(t->run, &batches[i / t->tree.leaves], i % t->tree.leaves);
+            tn_batch_part(t->run, &batches[i / t->micro_batches], i % t->micro_batches);
 
         tokens += tn_batch_tokens(t->run, &part);
     }
@@ -356,7 +363,7 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                        "trainer, gradients and batches must not be NULL, and there must be at "
                        "least 1 batch");
     t->weight = 0.0;
-    tn_gradient_tree_begin(&t->tree);
+    tn_gradient_sums_begin(&t->sums);
     status = check_batches(t, batches, count, &weight, err);
     if (tn_trainer_sharing(t) > 1 && (status = tn_trainer_agree(t, status, err)) != TARN_OK)
         return status;
@@ -466,10 +473,10 @@ tarn_status tarn_trainer_score(tarn_trainer *t, tarn_score *score, const tarn_ba
     if (!t || !score || !batch)
         return tn_fail(err, TARN_EINVAL, "trainer, score and batch must not be NULL");
     const tarn_status status =
-        tn_trainer_agree(t, tn_batch_check_parts(t->run, batch, t->tree.leaves, err), err);
+        tn_trainer_agree(t, tn_batch_check_parts(t->run, batch, t->micro_batches, err), err);
 
     return status == TARN_OK
-               ? tn_batch_score(t->run, &t->sequences, score, batch, t->tree.leaves, err)
+               ? tn_batch_score(t->run, &t->sequences, score, batch, t->micro_batches, err)
                : status;
 }
 
@@ -501,7 +508,7 @@ double tarn_trainer_flops(const tarn_trainer *t)
     const size_t slices = t->run->slice ? t->run->slice->slices->count : 1;
     const size_t looked_up = embedded + arch->config.positions * arch->config.width;
 
-    return (double)t->tree.leaves *
+    return (double)t->micro_batches *
            (6.0 * (double)(t->model->count - looked_up) * (double)t->run->R +
             (arch->body->flops ? (double)slices * arch->body->flops(t->run) : 0.0));
 }

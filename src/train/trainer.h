@@ -10,7 +10,6 @@
 #include "train/batch_loss.h"
 #include "train/carry.h"
 #include "train/clip.h"
-#include "train/gradient_tree.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 #include "train/shard.h"
@@ -43,18 +42,19 @@ struct tarn_trainer {
     struct tn_shard shard;           /* of this process; all, if they are not */
     struct tn_range *owned;          /* its tensors, ranges of it */
 
-    struct tn_gradient_tree tree; /* of gradients, likewise */
-    float *g;                     /* its sum */
+    size_t micro_batches;         /* of a batch, a power of two */
+    size_t first, own;            /* those of this process, likewise */
+    struct tn_gradient_sums sums; /* of their gradients */
+    float *g;                     /* the sum of all */
     double weight; /* of the gradients that wait for tarn_trainer_apply(); 0: none do */
-    struct tn_weights gradients; /* of the micro-batch under way */
-    struct tn_range *tensors;    /* as many as the model has */
+    struct tn_range *tensors; /* as many as the model has */
     float *scales;
     double *scratch;
 
     const tarn_comm *comm;              /* NULL: one process */
     struct tn_comm_part sequence, data; /* those that share its sequences; and its place in
                                            these, in the others'. Only if they are shared */
-    struct tn_leaf_sums slices;         /* of sequences that are cut */
+    struct tn_gradient_sums slices;     /* of sequences that are cut */
     char *records;                      /* one of each process */
     bool wants_stop; /* this process, at the next update; and whether any did */
     bool stops;

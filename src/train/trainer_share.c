@@ -18,7 +18,7 @@ struct header {
 
 static size_t record_size(const tarn_trainer *t)
 {
-    return sizeof(struct header) + t->tree.own * sizeof(struct tn_loss);
+    return sizeof(struct header) + t->own * sizeof(struct tn_loss);
 }
 
 static struct header *header_of(const tarn_trainer *t, size_t rank)
@@ -71,9 +71,9 @@ static uint64_t hash_batches(const tarn_trainer *t, const tarn_batch *batches, s
 {
     uint64_t hash = count;
 
-    for (size_t i = 0; i < count * t->tree.leaves; i++) {
+    for (size_t i = 0; i < count * t->micro_batches; i++) {
         const tarn_batch part =
-            tn_batch_part(t->run, &batches[i / t->tree.leaves], i % t->tree.leaves);
+            tn_batch_part(t->run, &batches[i / t->micro_batches], i % t->micro_batches);
 
         hash = hash_batch(hash + part.position, t, &part);
     }
@@ -97,7 +97,7 @@ static tarn_status compare_data(const tarn_trainer *t, tarn_error *err)
 static struct tn_loss sum_losses(const tarn_trainer *t, size_t lo, size_t hi)
 {
     if (hi - lo == 1)
-        return losses_of(t, lo / t->tree.own * tn_trainer_sharing(t))[lo % t->tree.own];
+        return losses_of(t, lo / t->own * tn_trainer_sharing(t))[lo % t->own];
     const struct tn_loss left = sum_losses(t, lo, lo + (hi - lo) / 2);
 
     return tn_loss_add(left, sum_losses(t, lo + (hi - lo) / 2, hi));
@@ -124,14 +124,14 @@ tarn_status tn_trainer_share(tarn_trainer *t, struct tn_loss *total, const tarn_
         own->data = status == TARN_OK ? hash_batches(t, batches, count) : 0;
         status = tn_comm_gather_start(t->comm, t->records, record_size(t), err);
         if (status == TARN_OK)
-            status = tn_gradient_tree_finish(&t->tree, err);
+            status = tn_gradient_sums_finish(&t->sums, err);
         if (status == TARN_OK)
             status = tn_comm_wait(t->comm, TN_TAG_RECORDS, TN_SHORT, err);
         if (status == TARN_OK)
             status = agree(t, err);
     }
     if (status == TARN_OK)
-        *total = sum_losses(t, 0, t->tree.leaves);
+        *total = sum_losses(t, 0, t->micro_batches);
     return status;
 }
 
@@ -151,7 +151,7 @@ tarn_status tn_trainer_fail(tarn_trainer *t, tarn_status status, tarn_error *err
 
     if (tn_comm_size(t->comm) == 1 || tn_trainer_sharing(t) > 1)
         return tn_trainer_agree(t, status, err);
-    tn_gradient_tree_begin(&t->tree);
+    tn_gradient_sums_begin(&t->sums);
     return tn_trainer_share(t, &total, NULL, 0, status, err);
 }
 
@@ -179,7 +179,7 @@ tarn_status tn_trainer_collect(tarn_trainer *t, float **moments, tarn_error *err
     if ((status = tn_comm_agree(t->comm, status, TN_SHORT, err)) == TARN_OK && t->shards)
         status = collect_moments(t, *moments, err);
     if (status == TARN_OK && t->carry.bytes > 0)
-        status = tn_comm_gather(t->comm, t->carry.blocks[0], t->tree.own * t->carry.part_bytes,
+        status = tn_comm_gather(t->comm, t->carry.blocks[0], t->own * t->carry.part_bytes,
                                 TN_SHORT, err);
     return status;
 }
