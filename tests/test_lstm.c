@@ -280,14 +280,14 @@ static void gradients_of_weights_are_added(void **state)
     lstm_carve(w, &d, c.weights.at);
     lstm_carve(dw, &d, c.dweights.at);
     lstm_forward(&c);
-    tn_lstm_backward(&c.lstm, &c.tape, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
+    tn_lstm_backward(&c.lstm, &c.acts, NULL, dw, c.dy.at, c.y.at, c.x.at, w, c.lengths,
                      c.scratch);
     check_floats("dweights", c.dweights.at, twice, c.dweights.n, 1e-5);
     free(twice);
     lstm_close(&c);
 }
 
-/* A plan that does not train has no tape. */
+/* A plan that does not train keeps no activations. */
 static void without_training_outputs_are_the_same(void **state)
 {
     struct tn_random random;
@@ -306,11 +306,11 @@ static void without_training_outputs_are_the_same(void **state)
 
     check_ok(tn_lstm_init(&plain, &d, forced_host(0), &err), &err);
     void *const scratch = take(tn_lstm_scratch_size(&plain), 1);
-    const struct tn_lstm_tape tape = tn_lstm_tape_take(&plain, &arena);
+    const struct tn_lstm_activations acts = tn_lstm_activations_lay_out(&plain, &arena);
 
     assert_int_equal(arena.used, 0);
     lstm_carve(w, &d, c.weights.at);
-    tn_lstm_forward(&plain, &tape, c.y.at, c.x.at, w, c.lengths, scratch);
+    tn_lstm_forward(&plain, &acts, c.y.at, c.x.at, w, c.lengths, scratch);
     check_floats("y", c.y.at, y, c.y.n, 1e-6);
     tn_lstm_clear(&plain);
     free(scratch);

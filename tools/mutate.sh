@@ -211,9 +211,9 @@ mutations() {
     mutate "block: gates have no activation" src/model/block.c \
         's/^    activate(b);//' test_model_gradients test_generate
     mutate "block: no derivative of an input's activation" src/model/block.c \
-        's/\*= activation_derivative(input->activation, b->tape->inputs\[at\])/*= 1.0f/' test_model_gradients
+        's/\*= activation_derivative(input->activation, b->acts->inputs\[at\])/*= 1.0f/' test_model_gradients
     mutate "block: no derivative of a parameter's activation" src/model/block.c \
-        's/activation_derivative(input->activation, b->tape->parameters\[from + e\]);/1.0f;/' \
+        's/activation_derivative(input->activation, b->acts->parameters\[from + e\]);/1.0f;/' \
         test_model_gradients
     mutate "inputs: parameters lie among projections" src/model/config.c \
         's/arch->inputs\[i\].parameter == parameters ?/true ?/' test_model_gradients

@@ -111,12 +111,13 @@ struct chunk {
 };
 
 struct work {
-    struct tn_lstm_tape tape; /* the caller's, or scratch in a plan that does not train */
-    struct chunk *chunks;     /* ways x chunks */
-    float *bias, *zeros;      /* 4H: the sum of both; H */
-    void *U[TN_LSTM_WAYS];    /* packed; backward: its transpose */
-    float *before;            /* B N x H: h before each frame */
-    void *scratch;            /* of the products of all frames */
+    struct tn_lstm_activations
+        acts;              /* the caller's, or scratch in a plan that does not train */
+    struct chunk *chunks;  /* ways x chunks */
+    float *bias, *zeros;   /* 4H: the sum of both; H */
+    void *U[TN_LSTM_WAYS]; /* packed; backward: its transpose */
+    float *before;         /* B N x H: h before each frame */
+    void *scratch;         /* of the products of all frames */
 };
 
 static size_t shared_scratch(const struct tn_lstm *lstm)
@@ -146,21 +147,24 @@ static struct chunk take_chunk(const struct tn_lstm *lstm, struct tn_arena *aren
     return chunk;
 }
 
-static struct tn_lstm_tape take_tape(const struct tn_lstm *lstm, struct tn_arena *arena)
+static struct tn_lstm_activations lay_out_activations(const struct tn_lstm *lstm,
+                                                      struct tn_arena *arena)
 {
     const size_t rows = lstm->desc.B * lstm->desc.N, H = lstm->desc.units;
-    struct tn_lstm_tape tape = {0};
+    struct tn_lstm_activations acts = {0};
 
     for (size_t way = 0; way < lstm->ways; way++) {
-        tape.gates[way] = tn_arena_floats(arena, rows * 4 * H);
-        tape.cells[way] = tn_arena_floats(arena, rows * H);
+        acts.gates[way] = tn_arena_floats(arena, rows * 4 * H);
+        acts.cells[way] = tn_arena_floats(arena, rows * H);
     }
-    return tape;
+    return acts;
 }
 
-struct tn_lstm_tape tn_lstm_tape_take(const struct tn_lstm *lstm, struct tn_arena *arena)
+struct tn_lstm_activations tn_lstm_activations_lay_out(const struct tn_lstm *lstm,
+                                                       struct tn_arena *arena)
 {
-    return lstm->desc.trains ? take_tape(lstm, arena) : (struct tn_lstm_tape){0};
+    return lstm->desc.trains ? lay_out_activations(lstm, arena)
+                             : (struct tn_lstm_activations){0};
 }
 
 static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
@@ -181,19 +185,19 @@ static struct work lay_out(const struct tn_lstm *lstm, struct tn_arena *arena)
     if (lstm->desc.trains)
         work.before = tn_arena_floats(arena, lstm->desc.B * lstm->desc.N * H);
     else
-        work.tape = take_tape(lstm, arena);
+        work.acts = lay_out_activations(lstm, arena);
     work.scratch = tn_arena_alloc(arena, 1, shared_scratch(lstm));
     return work;
 }
 
-static struct work work_open(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape,
+static struct work work_open(const struct tn_lstm *lstm, const struct tn_lstm_activations *acts,
                              void *scratch)
 {
     struct tn_arena arena = tn_arena_over(scratch);
     struct work work = lay_out(lstm, &arena);
 
     if (lstm->desc.trains)
-        work.tape = *tape;
+        work.acts = *acts;
     memset(work.zeros, 0, lstm->desc.units * sizeof(float));
     return work;
 }
@@ -258,7 +262,7 @@ static const float *cell_before(const struct run *run, size_t b, size_t step)
     const struct call *const call = run->call;
 
     return step == 0 ? call->work->zeros
-                     : call->work->tape.cells[run->way] +
+                     : call->work->acts.cells[run->way] +
                            row_at(run, b, step - 1) * call->lstm->desc.units;
 }
 
@@ -277,8 +281,8 @@ static void forward_row(const struct run *run, size_t b, size_t step)
     const size_t H = call->lstm->desc.units, row = row_at(run, b, step);
     float *const h = run->chunk->h + (b - run->from) * H;
 
-    call->lstm->host->kernels->lstm(call->work->tape.gates[run->way] + row * 4 * H,
-                                    call->work->tape.cells[run->way] + row * H, h,
+    call->lstm->host->kernels->lstm(call->work->acts.gates[run->way] + row * 4 * H,
+                                    call->work->acts.cells[run->way] + row * H, h,
                                     run->chunk->z + (b - run->from) * 4 * H,
                                     cell_before(run, b, step), H);
     memcpy(call->y + (row * call->lstm->ways + run->way) * H, h, H * sizeof *h);
@@ -305,12 +309,12 @@ static void forward_run(void *arg, size_t index, size_t thread)
                    H * sizeof(float));
 }
 
-void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *y,
-                     const float *x, const struct tn_lstm_weights *weights,
+void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_activations *acts,
+                     float *y, const float *x, const struct tn_lstm_weights *weights,
                      const size_t *lengths, void *scratch)
 {
     const size_t H = lstm->desc.units;
-    const struct work work = work_open(lstm, tape, scratch);
+    const struct work work = work_open(lstm, acts, scratch);
     struct call call = {
         .lstm = lstm, .weights = weights, .work = &work, .y = y, .lengths = lengths};
 
@@ -318,7 +322,7 @@ void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape
         const struct tn_lstm_weights *const w = &weights[way];
 
         lstm->host->kernels->add(work.bias, w->in_bias, w->hidden_bias, 4 * H);
-        tn_dense_forward(&lstm->project[way], work.tape.gates[way], x, w->in, work.bias,
+        tn_dense_forward(&lstm->project[way], work.acts.gates[way], x, w->in, work.bias,
                          work.scratch);
         tn_matmul_pack(lstm->forward, work.U[way], w->hidden);
     }
@@ -333,12 +337,12 @@ static void backward_row(const struct run *run, size_t b, size_t step)
     const struct call *const call = run->call;
     const struct tn_kernels *const kernels = call->lstm->host->kernels;
     const size_t H = call->lstm->desc.units, row = row_at(run, b, step), i = b - run->from;
-    float *const gates = call->work->tape.gates[run->way] + row * 4 * H;
+    float *const gates = call->work->acts.gates[run->way] + row * 4 * H;
     float *const dh = run->chunk->h + i * H, *const dz = run->chunk->z + i * 4 * H;
 
     kernels->add(dh, dh, call->dy + (row * call->lstm->ways + run->way) * H, H);
     kernels->lstm_backward(gates, run->chunk->c + i * H, dh, gates,
-                           call->work->tape.cells[run->way] + row * H,
+                           call->work->acts.cells[run->way] + row * H,
                            cell_before(run, b, step), H);
     memcpy(dz, gates, 4 * H * sizeof *dz);
 }
@@ -361,7 +365,7 @@ static void backward_run(void *arg, size_t index, size_t thread)
     for (size_t b = run.from; b < run.to; b++) {
         const size_t length = length_of(call, b);
 
-        memset(call->work->tape.gates[run.way] + (b * N + length) * 4 * H, 0,
+        memset(call->work->acts.gates[run.way] + (b * N + length) * 4 * H, 0,
                (N - length) * 4 * H * sizeof(float));
     }
 }
@@ -401,7 +405,7 @@ static void weight_gradients(const struct call *call, float *dx,
 {
     const struct tn_lstm *const lstm = call->lstm;
     const struct tn_lstm_weights *const dw = &dweights[way];
-    const float *const dz = call->work->tape.gates[way];
+    const float *const dz = call->work->acts.gates[way];
     const size_t H = lstm->desc.units;
     float *const db = call->work->bias;
 
@@ -415,12 +419,12 @@ static void weight_gradients(const struct call *call, float *dx,
     lstm->host->kernels->add(dw->hidden_bias, dw->hidden_bias, db, 4 * H);
 }
 
-void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *dx,
-                      const struct tn_lstm_weights *dweights, const float *dy, const float *y,
-                      const float *x, const struct tn_lstm_weights *weights,
+void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_activations *acts,
+                      float *dx, const struct tn_lstm_weights *dweights, const float *dy,
+                      const float *y, const float *x, const struct tn_lstm_weights *weights,
                       const size_t *lengths, void *scratch)
 {
-    const struct work work = work_open(lstm, tape, scratch);
+    const struct work work = work_open(lstm, acts, scratch);
     struct call call = {
         .lstm = lstm, .weights = weights, .work = &work, .dy = dy, .lengths = lengths};
 

@@ -32,7 +32,7 @@ struct tn_lstm_weights {
 };
 
 /* What forward leaves for backward, which uses it up. */
-struct tn_lstm_tape {
+struct tn_lstm_activations {
     float *gates[TN_LSTM_WAYS]; /* B N x 4H */
     float *cells[TN_LSTM_WAYS]; /* B N x H */
 };
@@ -56,18 +56,19 @@ void tn_lstm_clear(struct tn_lstm *lstm); /* accepts zeros */
 size_t tn_lstm_scratch_size(const struct tn_lstm *lstm); /* bytes, of any alignment */
 
 /* Empty in a plan that does not train. */
-struct tn_lstm_tape tn_lstm_tape_take(const struct tn_lstm *lstm, struct tn_arena *arena);
+struct tn_lstm_activations tn_lstm_activations_lay_out(const struct tn_lstm *lstm,
+                                                       struct tn_arena *arena);
 
 /* x (B, N, in), finite also beyond lengths, -> y (B, N, ways H). lengths: B, or NULL: all N. */
-void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *y,
-                     const float *x, const struct tn_lstm_weights *weights,
+void tn_lstm_forward(const struct tn_lstm *lstm, const struct tn_lstm_activations *acts,
+                     float *y, const float *x, const struct tn_lstm_weights *weights,
                      const size_t *lengths, void *scratch);
 
 /* dx (B, N, in) is 0 beyond lengths, where dy is not looked at; NULL: not wanted. Gradients of
  * the weights are added. */
-void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_tape *tape, float *dx,
-                      const struct tn_lstm_weights *dweights, const float *dy, const float *y,
-                      const float *x, const struct tn_lstm_weights *weights,
+void tn_lstm_backward(const struct tn_lstm *lstm, const struct tn_lstm_activations *acts,
+                      float *dx, const struct tn_lstm_weights *dweights, const float *dy,
+                      const float *y, const float *x, const struct tn_lstm_weights *weights,
                       const size_t *lengths, void *scratch);
 
 #endif

@@ -110,28 +110,28 @@ struct tn_block_weights tn_block_pack(const struct tn_block_plan *plan,
     return packed;
 }
 
-struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
-                                        struct tn_arena *arena)
+struct tn_block_activations tn_block_activations_lay_out(const struct tn_block_plan *plan,
+                                                         struct tn_arena *arena)
 {
     const size_t R = plan->rows.rows, F = plan->rows.width, feed = plan->inner.width;
-    struct tn_block_tape tape = {0};
+    struct tn_block_activations acts = {0};
 
     if (plan->arch->norm_first)
-        tape.first = tn_arena_floats(arena, R * F);
+        acts.first = tn_arena_floats(arena, R * F);
     else if (plan->trains)
-        tape.t = tn_arena_floats(arena, R * F);
-    tape.inputs = tn_arena_floats(arena, R * plan->projected);
-    tape.parameters = tn_arena_floats(arena, tn_arch_parameters(plan->arch));
-    tape.mixed = tn_arena_floats(arena, R * F);
+        acts.t = tn_arena_floats(arena, R * F);
+    acts.inputs = tn_arena_floats(arena, R * plan->projected);
+    acts.parameters = tn_arena_floats(arena, tn_arch_parameters(plan->arch));
+    acts.mixed = tn_arena_floats(arena, R * F);
     if (plan->trains)
-        tape.s = tn_arena_floats(arena, R * F);
-    tape.z = tn_arena_floats(arena, R * F);
-    tape.hidden = tn_arena_floats(arena, R * feed);
+        acts.s = tn_arena_floats(arena, R * F);
+    acts.z = tn_arena_floats(arena, R * F);
+    acts.hidden = tn_arena_floats(arena, R * feed);
     if (keeps_before(plan))
-        tape.before = tn_arena_floats(arena, R * feed);
+        acts.before = tn_arena_floats(arena, R * feed);
     for (size_t i = 0; i < 2 && plan->trains; i++)
-        tape.norm[i] = tn_arena_alloc(arena, R, sizeof *tape.norm[i]);
-    return tape;
+        acts.norm[i] = tn_arena_alloc(arena, R, sizeof *acts.norm[i]);
+    return acts;
 }
 
 struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *plan,
@@ -163,15 +163,15 @@ tarn_attention_arrays tn_block_arrays(const struct tn_block *b, size_t N)
     const struct tn_arch *const arch = b->plan->arch;
     const ptrdiff_t n = (ptrdiff_t)N, F = (ptrdiff_t)b->plan->rows.width;
     const ptrdiff_t wide = (ptrdiff_t)b->plan->projected;
-    tarn_attention_arrays arrays = {.y = {b->tape->mixed, n * F, F, (ptrdiff_t)arch->D}};
+    tarn_attention_arrays arrays = {.y = {b->acts->mixed, n * F, F, (ptrdiff_t)arch->D}};
 
     for (size_t i = 0; arch->inputs[i].name; i++) {
         const size_t from = tn_arch_input_from(arch, i);
 
         arrays.in[i] =
             arch->inputs[i].parameter
-                ? (tarn_input){b->tape->parameters + from, 0, 0, head_width(arch, i)}
-                : (tarn_input){b->tape->inputs + from, n * wide, wide, head_width(arch, i)};
+                ? (tarn_input){b->acts->parameters + from, 0, 0, head_width(arch, i)}
+                : (tarn_input){b->acts->inputs + from, n * wide, wide, head_width(arch, i)};
     }
     return arrays;
 }
@@ -214,12 +214,12 @@ static void activate(const struct tn_block *b)
         const size_t width = tn_arch_input_width(arch, i), from = tn_arch_input_from(arch, i);
 
         for (size_t e = 0; e < width && input->parameter; e++)
-            b->tape->parameters[from + e] = activated(input->activation, b->weights->in[i][e]);
+            b->acts->parameters[from + e] = activated(input->activation, b->weights->in[i][e]);
         if (input->parameter || input->activation == TARN_INPUT_IDENTITY)
             continue;
         for (size_t r = 0; r < b->plan->rows.rows; r++)
             for (size_t e = from; e < from + width; e++) {
-                float *const x = &b->tape->inputs[r * b->plan->projected + e];
+                float *const x = &b->acts->inputs[r * b->plan->projected + e];
 
                 *x = activated(input->activation, *x);
             }
@@ -239,14 +239,14 @@ static void activate_backward(const struct tn_block *b, const struct tn_block_gr
         for (size_t e = 0; e < width && input->parameter; e++)
             dw->in[i][e] +=
                 g->dparameters[from + e] *
-                activation_derivative(input->activation, b->tape->parameters[from + e]);
+                activation_derivative(input->activation, b->acts->parameters[from + e]);
         if (input->parameter || input->activation == TARN_INPUT_IDENTITY)
             continue;
         for (size_t r = 0; r < b->plan->rows.rows; r++)
             for (size_t e = from; e < from + width; e++) {
                 const size_t at = r * b->plan->projected + e;
 
-                g->dinputs[at] *= activation_derivative(input->activation, b->tape->inputs[at]);
+                g->dinputs[at] *= activation_derivative(input->activation, b->acts->inputs[at]);
             }
     }
 }
@@ -271,13 +271,13 @@ static void feed_forward(const struct tn_block *b, float *y, const float *residu
 {
     const struct tn_block_plan *const plan = b->plan;
     const struct tn_block_weights *const w = b->weights;
-    const struct tn_block_tape *const tape = b->tape;
-    float *const first = tape->before ? tape->before : tape->hidden;
+    const struct tn_block_activations *const acts = b->acts;
+    float *const first = acts->before ? acts->before : acts->hidden;
 
-    tn_dense_forward(&plan->in, first, tape->z, w->feed_in, w->feed_in_bias, plan->scratch);
-    if (tape->before)
-        tn_activation_forward(&plan->inner, plan->arch->activation, tape->hidden, tape->before);
-    tn_dense_forward(&plan->back, y, tape->hidden, w->feed_out, w->feed_out_bias,
+    tn_dense_forward(&plan->in, first, acts->z, w->feed_in, w->feed_in_bias, plan->scratch);
+    if (acts->before)
+        tn_activation_forward(&plan->inner, plan->arch->activation, acts->hidden, acts->before);
+    tn_dense_forward(&plan->back, y, acts->hidden, w->feed_out, w->feed_out_bias,
                      plan->scratch);
     add_branch(b, y, residual, b->feed_seed);
 }
@@ -286,18 +286,18 @@ enum { NORM1, NORM2 };
 
 static void norm(const struct tn_block *b, size_t i, float *y, const float *x)
 {
-    tn_norm_forward(&b->plan->rows, y, b->tape->norm[i], x, b->weights->norm_gain[i],
+    tn_norm_forward(&b->plan->rows, y, b->acts->norm[i], x, b->weights->norm_gain[i],
                     b->weights->norm_bias[i], TN_NORM_EPS);
 }
 
 void tn_block_begin(const struct tn_block *b, const float *x)
 {
     const struct tn_block_plan *const plan = b->plan;
-    const struct tn_block_tape *const tape = b->tape;
+    const struct tn_block_activations *const acts = b->acts;
 
     if (plan->arch->norm_first)
-        norm(b, NORM1, tape->first, x);
-    tn_dense_forward(&plan->project, tape->inputs, plan->arch->norm_first ? tape->first : x,
+        norm(b, NORM1, acts->first, x);
+    tn_dense_forward(&plan->project, acts->inputs, plan->arch->norm_first ? acts->first : x,
                      b->weights->in[0], b->weights->in_bias[0], plan->scratch);
     activate(b);
 }
@@ -305,18 +305,18 @@ void tn_block_begin(const struct tn_block *b, const float *x)
 void tn_block_end(const struct tn_block *b, float *y, const float *x)
 {
     const struct tn_block_plan *const plan = b->plan;
-    const struct tn_block_tape *const tape = b->tape;
-    float *const s = plan->trains ? tape->s : y, *const t = tape->t ? tape->t : tape->z;
+    const struct tn_block_activations *const acts = b->acts;
+    float *const s = plan->trains ? acts->s : y, *const t = acts->t ? acts->t : acts->z;
 
-    tn_dense_forward(&plan->out, s, tape->mixed, b->weights->out, b->weights->out_bias,
+    tn_dense_forward(&plan->out, s, acts->mixed, b->weights->out, b->weights->out_bias,
                      plan->scratch);
     add_branch(b, s, x, b->attention_seed);
     if (plan->arch->norm_first) {
-        norm(b, NORM2, tape->z, s);
+        norm(b, NORM2, acts->z, s);
         feed_forward(b, y, s);
     } else {
-        norm(b, NORM1, tape->z, s);
-        feed_forward(b, t, tape->z);
+        norm(b, NORM1, acts->z, s);
+        feed_forward(b, t, acts->z);
         norm(b, NORM2, y, t);
     }
 }
@@ -349,14 +349,14 @@ static void feed_backward(const struct tn_block *b, float *dz, const float *d,
 {
     const struct tn_block_plan *const plan = b->plan;
     const struct tn_block_weights *const w = b->weights;
-    const struct tn_block_tape *const tape = b->tape;
+    const struct tn_block_activations *const acts = b->acts;
     const float *const given = branch_gradient(b, g, d, b->feed_seed);
 
     tn_dense_backward(&plan->back, g->dhidden, dw->feed_out, dw->feed_out_bias, given,
-                      tape->hidden, w->feed_out, plan->scratch);
+                      acts->hidden, w->feed_out, plan->scratch);
     tn_activation_backward(&plan->inner, plan->arch->activation, g->dhidden, g->dhidden,
-                           tape->before ? tape->before : tape->hidden);
-    tn_dense_backward(&plan->in, dz, dw->feed_in, dw->feed_in_bias, g->dhidden, tape->z,
+                           acts->before ? acts->before : acts->hidden);
+    tn_dense_backward(&plan->in, dz, dw->feed_in, dw->feed_in_bias, g->dhidden, acts->z,
                       w->feed_in, plan->scratch);
 }
 
@@ -364,25 +364,25 @@ static void norm_backward(const struct tn_block *b, size_t i, float *dx, bool ad
                           const float *dy, const float *x, const struct tn_block_weights *dw)
 {
     tn_norm_backward(&b->plan->rows, dx, add, dw->norm_gain[i], dw->norm_bias[i], dy, x,
-                     b->tape->norm[i], b->weights->norm_gain[i], b->plan->scratch);
+                     b->acts->norm[i], b->weights->norm_gain[i], b->plan->scratch);
 }
 
 void tn_block_end_backward(const struct tn_block *b, float *d,
                            const struct tn_block_gradients *g,
                            const struct tn_block_weights *dw)
 {
-    const struct tn_block_tape *const tape = b->tape;
+    const struct tn_block_activations *const acts = b->acts;
 
     if (b->plan->arch->norm_first) {
         feed_backward(b, g->branch, d, g, dw);
-        norm_backward(b, NORM2, d, true, g->branch, tape->s, dw);
+        norm_backward(b, NORM2, d, true, g->branch, acts->s, dw);
     } else {
-        norm_backward(b, NORM2, d, false, d, tape->t, dw);
+        norm_backward(b, NORM2, d, false, d, acts->t, dw);
         feed_backward(b, d, d, g, dw);
-        norm_backward(b, NORM1, d, false, d, tape->s, dw);
+        norm_backward(b, NORM1, d, false, d, acts->s, dw);
     }
     tn_dense_backward(&b->plan->out, g->dmixed, dw->out, dw->out_bias,
-                      branch_gradient(b, g, d, b->attention_seed), tape->mixed, b->weights->out,
+                      branch_gradient(b, g, d, b->attention_seed), acts->mixed, b->weights->out,
                       b->plan->scratch);
 }
 
@@ -395,7 +395,7 @@ void tn_block_begin_backward(const struct tn_block *b, float *d,
 
     activate_backward(b, g, dw);
     tn_dense_backward(&plan->project, first ? g->branch : d, dw->in[0], dw->in_bias[0],
-                      g->dinputs, first ? b->tape->first : x, b->weights->in[0], plan->scratch);
+                      g->dinputs, first ? b->acts->first : x, b->weights->in[0], plan->scratch);
     if (first)
         norm_backward(b, NORM1, d, true, g->branch, x, dw);
 }

@@ -51,7 +51,7 @@ struct tn_block_weights tn_block_pack(const struct tn_block_plan *plan,
                                       struct tn_arena *arena);
 
 /* What forward leaves for backward. */
-struct tn_block_tape {
+struct tn_block_activations {
     float *first;          /* norm1(x), pre-norm only */
     float *inputs, *mixed; /* of attention: R x projected, R x F */
     float *parameters;     /* of attention, after their activations */
@@ -61,8 +61,8 @@ struct tn_block_tape {
     struct tn_norm_stats *norm[2];
 };
 
-struct tn_block_tape tn_block_tape_take(const struct tn_block_plan *plan,
-                                        struct tn_arena *arena);
+struct tn_block_activations tn_block_activations_lay_out(const struct tn_block_plan *plan,
+                                                         struct tn_arena *arena);
 
 /* Backward's own arrays, for all blocks. */
 struct tn_block_gradients {
@@ -78,19 +78,19 @@ struct tn_block_gradients tn_block_gradients_take(const struct tn_block_plan *pl
 struct tn_block {
     const struct tn_block_plan *plan;
     const struct tn_block_weights *weights;
-    const struct tn_block_tape *tape;
+    const struct tn_block_activations *acts;
     float dropout; /* 0 outside of training */
     uint64_t attention_seed, feed_seed;
 
-    /* tape->mixed from tape->inputs, and dinputs from dmixed. */
+    /* acts->mixed from acts->inputs, and dinputs from dmixed. */
     void (*mix)(void *arg, const struct tn_block *block);
     void (*mix_backward)(void *arg, const struct tn_block *block,
                          const struct tn_block_gradients *gradients);
     void *arg;
 };
 
-/* The arrays of attention, with rows (., N): slices of tape->inputs, side by side in its rows,
- * parameters, and tape->mixed; and of the gradients. */
+/* The arrays of attention, with rows (., N): slices of acts->inputs, side by side in its rows,
+ * parameters, and acts->mixed; and of the gradients. */
 tarn_attention_arrays tn_block_arrays(const struct tn_block *block, size_t N);
 void tn_block_gradient_arrays(tarn_attention_arrays *arrays, const struct tn_block *block,
                               const struct tn_block_gradients *gradients);
@@ -103,8 +103,8 @@ void tn_block_backward(const struct tn_block *block, float *d,
                        const struct tn_block_gradients *gradients,
                        const struct tn_block_weights *dweights, const float *x);
 
-/* The same without mix and mix_backward, for who mixes many blocks at once: up to tape->inputs,
- * and from tape->mixed on; back to dmixed, and from dinputs on. Only d stays between these. */
+/* The same without mix and mix_backward, for who mixes many blocks at once: up to acts->inputs,
+ * and from acts->mixed on; back to dmixed, and from dinputs on. Only d stays between these. */
 void tn_block_begin(const struct tn_block *block, const float *x);
 void tn_block_end(const struct tn_block *block, float *y, const float *x);
 void tn_block_end_backward(const struct tn_block *block, float *d,

@@ -13,7 +13,7 @@ struct lstm {
     struct tn_lstm
         plans[2];   /* of the first layer, which may read another width; of the others */
     float **inputs; /* of each layer, then the last one's output */
-    struct tn_lstm_tape *tapes;
+    struct tn_lstm_activations *activations;
     float *d; /* another run->d: they change places with each layer */
 };
 
@@ -90,10 +90,11 @@ static void *take(const struct tn_arch *arch, struct tn_arena *arena)
     const size_t layers = arch->config.layers;
     struct lstm *const own = tn_arena_alloc(arena, 1, sizeof *own);
     float **const inputs = tn_arena_alloc(arena, layers + 1, sizeof *inputs);
-    struct tn_lstm_tape *const tapes = tn_arena_alloc(arena, layers, sizeof *tapes);
+    struct tn_lstm_activations *const activations =
+        tn_arena_alloc(arena, layers, sizeof *activations);
 
     if (own)
-        *own = (struct lstm){.inputs = inputs, .tapes = tapes};
+        *own = (struct lstm){.inputs = inputs, .activations = activations};
     return own;
 }
 
@@ -142,7 +143,7 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
         own->inputs[i] =
             i < 2 || run->trains ? tn_arena_floats(arena, floats) : own->inputs[i - 2];
     for (size_t i = 0; i < layers; i++)
-        own->tapes[i] = tn_lstm_tape_take(plan_of(run, i), arena);
+        own->activations[i] = tn_lstm_activations_lay_out(plan_of(run, i), arena);
     if (run->trains)
         own->d = tn_arena_floats(arena, floats);
     run->x = own->inputs[0];
@@ -171,8 +172,9 @@ static void forward(tarn_run *run)
     const struct lstm *const own = run->body;
 
     for (size_t i = 0; i < run->model->arch.config.layers; i++)
-        tn_lstm_forward(plan_of(run, i), &own->tapes[i], own->inputs[i + 1], input_of(run, i),
-                        run->weights->blocks[i].lstm, run->lengths, run->scratch);
+        tn_lstm_forward(plan_of(run, i), &own->activations[i], own->inputs[i + 1],
+                        input_of(run, i), run->weights->blocks[i].lstm, run->lengths,
+                        run->scratch);
 }
 
 static void backward(tarn_run *run, const struct tn_weights *gradients)
@@ -182,9 +184,9 @@ static void backward(tarn_run *run, const struct tn_weights *gradients)
     for (size_t i = run->model->arch.config.layers; i-- > 0;) {
         float *const dx = i == 0 && run->stacked ? NULL : own->d;
 
-        tn_lstm_backward(plan_of(run, i), &own->tapes[i], dx, gradients->blocks[i].lstm, run->d,
-                         own->inputs[i + 1], input_of(run, i), run->weights->blocks[i].lstm,
-                         run->lengths, run->scratch);
+        tn_lstm_backward(plan_of(run, i), &own->activations[i], dx, gradients->blocks[i].lstm,
+                         run->d, own->inputs[i + 1], input_of(run, i),
+                         run->weights->blocks[i].lstm, run->lengths, run->scratch);
         tn_run_complete(run, gradients->blocks[i].lstm[0].in);
         if (dx) {
             own->d = run->d;

@@ -101,13 +101,16 @@ static void *take(const struct tn_arch *arch, struct tn_arena *arena)
     struct tn_transformer *const own = tn_arena_alloc(arena, 1, sizeof *own);
     tarn_attention *const attentions = tn_arena_alloc(arena, layers, sizeof *attentions);
     float **const inputs = tn_arena_alloc(arena, layers + 1, sizeof *inputs);
-    struct tn_block_tape *const tapes = tn_arena_alloc(arena, layers, sizeof *tapes);
+    struct tn_block_activations *const activations =
+        tn_arena_alloc(arena, layers, sizeof *activations);
     float **const saved = tn_arena_alloc(arena, layers, sizeof *saved);
 
     if (own) {
         memset(attentions, 0, layers * sizeof *attentions);
-        *own = (struct tn_transformer){
-            .attentions = attentions, .inputs = inputs, .tapes = tapes, .saved = saved};
+        *own = (struct tn_transformer){.attentions = attentions,
+                                       .inputs = inputs,
+                                       .activations = activations,
+                                       .saved = saved};
     }
     return own;
 }
@@ -184,7 +187,7 @@ static void lay_out_inputs(tarn_run *run, struct tn_arena *arena)
                              : own->inputs[0];
 }
 
-static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
+static void lay_out_activations(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_transformer *const own = run->body;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
@@ -192,7 +195,8 @@ static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
     for (size_t i = 0; i < layers_of(run); i++) {
         const bool apart = i == 0 || (run->trains && !run->recompute);
 
-        own->tapes[i] = apart ? tn_block_tape_take(&own->block, arena) : own->tapes[0];
+        own->activations[i] =
+            apart ? tn_block_activations_lay_out(&own->block, arena) : own->activations[0];
         own->saved[i] = !run->trains ? NULL
                         : apart      ? tn_arena_alloc(arena, saved, 1)
                                      : own->saved[0];
@@ -225,7 +229,7 @@ static void lay_out(tarn_run *run, struct tn_arena *arena)
         return;
     }
     lay_out_inputs(run, arena);
-    lay_out_tapes(run, arena);
+    lay_out_activations(run, arena);
     run->x = own->inputs[0];
     run->y = tn_arena_floats(arena, run->R * run->rows.width);
     if (run->trains) {
@@ -328,7 +332,7 @@ static struct tn_block block_of(struct layer *layer)
     return (struct tn_block){
         .plan = &own->block,
         .weights = &run->weights->blocks[layer->index],
-        .tape = &own->tapes[layer->index],
+        .acts = &own->activations[layer->index],
         .dropout = (float)run->dropout,
         .attention_seed = tn_dropout_seed(run->dropout_seed, 0, place),
         .feed_seed = tn_dropout_seed(run->dropout_seed, 0, place + 1),
@@ -435,7 +439,7 @@ static void step(tarn_run *run, const struct tn_step *step)
         const struct tn_block block = {
             .plan = &plan,
             .weights = &run->weights->blocks[i],
-            .tape = &own->tapes[i],
+            .acts = &own->activations[i],
             .mix = step_mix,
             .arg = &(struct layer){run, i, step},
         };

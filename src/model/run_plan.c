@@ -170,7 +170,7 @@ static tarn_status check(const tarn_model *model, const struct tn_run_desc *desc
         return tn_fail(err, TARN_EINVAL, "precision is %s; it must be f32 with body %s",
                        tn_element_name(desc->elements), config->body);
 
-    /* The widest array of a tape; sums of these are checked as they are laid out. */
+    /* The widest array of activations; sums of these are checked as they are laid out. */
     const size_t wide =
         tn_max(tn_max(tn_arch_projected(&model->arch), config->frames * config->stack),
                tn_max(config->feed, model->arch.head.outputs));

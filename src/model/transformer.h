@@ -12,16 +12,16 @@ struct tn_transformer {
     struct tn_block_plan block;
     tarn_attention *attentions; /* one per layer: random features and hashes are its own */
 
-    float **inputs;              /* of each layer, then the last one's output */
-    struct tn_block_tape *tapes; /* of each layer, or one for all */
-    float **saved;               /* attention's, likewise */
+    float **inputs;                           /* of each layer, then the last one's output */
+    struct tn_block_activations *activations; /* of each layer, or one for all */
+    float **saved;                            /* attention's, likewise */
     struct tn_block_gradients gradients;
     struct tn_norm_stats *stats; /* of the last norm */
     void *attention_work;
     void **states; /* of a layer of streams that step */
 
-    /* Of slices. Inputs are those of all own slices, one after the other; tapes and saved those
-     * of layer 0, slice 0, 1, ..., then of the next layer, or one for all. */
+    /* Of slices. Inputs are those of all own slices, one after the other; activations and saved
+     * those of layer 0, slice 0, 1, ..., then of the next layer, or one for all. */
     struct tn_slice_states slices;
     float *d, *dmixed, *dinputs; /* R x F, R x F, R x projected; of each slice, but for dinputs
                                     or dmixed, as slices.way says. d is also where inputs are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* transformer_slices.c - blocks of sequences in slices (slices.h). All slices go through a
- * block up to its attention, then on from it; what one tape has to hold for all of them is
+ * block up to its attention, then on from it; activations that all of them share are
  * formed again, half a block at a time.
  *
  * With `recompute`, only every k-th layer's inputs are kept, k about the root of the number of
@@ -36,12 +36,12 @@ static float *input_of(const struct place *p, size_t layer)
     return of_slice(p->run, own->inputs[layer], p->i, p->run->rows.width);
 }
 
-static bool has_one_tape(const tarn_run *run)
+static bool shares_activations(const tarn_run *run)
 {
     return run->recompute && run->slices->own > 1;
 }
 
-static size_t tape_index(const struct place *p)
+static size_t activations_index(const struct place *p)
 {
     return p->run->recompute ? 0 : p->layer * p->run->slices->own + p->i;
 }
@@ -55,20 +55,21 @@ static bool keeps_input(const tarn_run *run, size_t layer)
 
 /* ---- Memory ------------------------------------------------------------- */
 
-static void lay_out_tapes(tarn_run *run, struct tn_arena *arena)
+static void lay_out_activations(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_transformer *const own = run->body;
     const size_t count = run->recompute ? 1 : layers_of(run) * run->slices->own;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
 
-    own->tapes = tn_arena_alloc(arena, count, sizeof *own->tapes);
+    own->activations = tn_arena_alloc(arena, count, sizeof *own->activations);
     own->saved = tn_arena_alloc(arena, count, sizeof *own->saved);
     for (size_t i = 0; i < count; i++) {
-        const struct tn_block_tape tape = tn_block_tape_take(&own->block, arena);
+        const struct tn_block_activations acts =
+            tn_block_activations_lay_out(&own->block, arena);
         float *const kept = tn_arena_alloc(arena, saved, 1);
 
-        if (own->tapes && own->saved) {
-            own->tapes[i] = tape;
+        if (own->activations && own->saved) {
+            own->activations[i] = acts;
             own->saved[i] = kept;
         }
     }
@@ -86,7 +87,7 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
     own->d = tn_arena_floats(arena, all * F);
     for (size_t i = 0; i <= layers_of(run); i++)
         own->inputs[i] = keeps_input(run, i) ? tn_arena_floats(arena, all * F) : own->d;
-    lay_out_tapes(run, arena);
+    lay_out_activations(run, arena);
     run->y = tn_arena_floats(arena, run->R * F);
     own->stats = tn_arena_alloc(arena, run->R, sizeof *own->stats);
     own->spare = tn_arena_floats(arena, run->R * F);
@@ -130,7 +131,7 @@ static struct tn_block block_of(const struct place *p)
     return (struct tn_block){
         .plan = &own->block,
         .weights = &run->weights->blocks[p->layer],
-        .tape = &own->tapes[tape_index(p)],
+        .acts = &own->activations[activations_index(p)],
         .dropout = (float)run->dropout,
         .attention_seed = tn_dropout_seed(run->dropout_seed, number, at),
         .feed_seed = tn_dropout_seed(run->dropout_seed, number, at + 1),
@@ -156,7 +157,7 @@ static struct tn_slice_call call_of(const struct place *p, const struct tn_block
         .layer = p->layer,
         .i = p->i,
         .arrays = tn_block_arrays(block, p->run->N),
-        .saved = own->saved[tape_index(p)],
+        .saved = own->saved[activations_index(p)],
         .work = own->attention_work,
     };
 
@@ -221,7 +222,7 @@ static void forward(tarn_run *run)
             const struct place p = {run, layer, i};
             float *const x = input_of(&p, layer);
 
-            attend(&p, has_one_tape(run) ? x : NULL);
+            attend(&p, shares_activations(run) ? x : NULL);
             end(&p, input_of(&p, layer + 1), x);
         }
     }
@@ -316,13 +317,13 @@ static void end_backward(const struct place *p, struct tn_gradient_sums *sums)
     tn_branches_end_leaf(&sums->branches);
 }
 
-/* What this half needs of a tape that others had since; and the input. */
+/* What this half needs of activations that others had since; and the input. */
 static const float *begin_again(const struct place *p)
 {
     const struct tn_transformer *const own = p->run->body;
 
     tn_slices_select(p->run, p->i);
-    if (!has_one_tape(p->run))
+    if (!shares_activations(p->run))
         return keeps_input(p->run, p->layer) ? input_of(p, p->layer) : own->spare;
     const float *const x = restore(p);
 

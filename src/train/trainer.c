@@ -365,7 +365,8 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
     t->weight = 0.0;
     tn_gradient_sums_begin(&t->sums);
     status = check_batches(t, batches, count, &weight, err);
-    if (tn_trainer_sharing(t) > 1 && (status = tn_trainer_agree(t, status, err)) != TARN_OK)
+    if (tn_trainer_sequence_ranks(t) > 1 &&
+        (status = tn_trainer_agree(t, status, err)) != TARN_OK)
         return status;
     if (status == TARN_OK)
         status = sum_gradients(t, tn_trainer_losses(t), batches, count, weight, err);
@@ -373,7 +374,7 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
         return status;
     if (status == TARN_OK)
         status = tn_matmul_check(lost, err);
-    if ((status = tn_trainer_share(t, &total, batches, count, status, err)) != TARN_OK)
+    if ((status = tn_trainer_exchange(t, &total, batches, count, status, err)) != TARN_OK)
         return status;
     t->weight = weight;
     *gradients = (tarn_gradients){

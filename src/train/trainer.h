@@ -63,7 +63,7 @@ struct tarn_trainer {
     void *memory;
 };
 
-/* ---- trainer_share.c: of several processes ------------------------------ */
+/* ---- trainer_ranks.c: of several processes ------------------------------ */
 
 /* Losses of the micro-batches of this process, for the next exchange. */
 struct tn_loss *tn_trainer_losses(const tarn_trainer *trainer);
@@ -71,16 +71,16 @@ size_t tn_trainer_records_size(const tarn_trainer *trainer);
 
 /* After the gradients of this process were computed, or failed to be: all sum them, or none
  * does. *total is the sum of all losses, as a tree. */
-tarn_status tn_trainer_share(tarn_trainer *trainer, struct tn_loss *total,
-                             const tarn_batch *batches, size_t count, tarn_status status,
-                             tarn_error *err);
+tarn_status tn_trainer_exchange(tarn_trainer *trainer, struct tn_loss *total,
+                                const tarn_batch *batches, size_t count, tarn_status status,
+                                tarn_error *err);
 
 /* To process 0, before it writes a checkpoint: carried states, and in *moments, arrays that are
  * to be freed, what is spread over processes; NULL there: nothing is. */
 tarn_status tn_trainer_collect(tarn_trainer *trainer, float **moments, tarn_error *err);
 
 /* Processes that share each sequence. */
-size_t tn_trainer_sharing(const tarn_trainer *trainer);
+size_t tn_trainer_sequence_ranks(const tarn_trainer *trainer);
 
 /* Where these exchange states, none may begin that another does not begin, too. */
 tarn_status tn_trainer_agree(const tarn_trainer *trainer, tarn_status status, tarn_error *err);

@@ -55,10 +55,10 @@ struct lstm_case lstm_open(struct tn_lstm_desc d, const struct tn_host *host,
     c.lengths = take(d.B, sizeof *c.lengths);
     for (size_t b = 0; b < d.B; b++)
         c.lengths[b] = b == 0 ? d.N : below(random, d.N + 1);
-    tn_lstm_tape_take(&c.lstm, &arena);
-    c.tape_memory = take(tn_arena_bytes(&arena), 1);
-    arena = tn_arena_over(c.tape_memory);
-    c.tape = tn_lstm_tape_take(&c.lstm, &arena);
+    tn_lstm_activations_lay_out(&c.lstm, &arena);
+    c.acts_memory = take(tn_arena_bytes(&arena), 1);
+    arena = tn_arena_over(c.acts_memory);
+    c.acts = tn_lstm_activations_lay_out(&c.lstm, &arena);
     c.scratch = take(tn_lstm_scratch_size(&c.lstm), 1);
     return c;
 }
@@ -73,7 +73,7 @@ void lstm_close(struct lstm_case *c)
     floats_close(&c->weights);
     floats_close(&c->dweights);
     free(c->lengths);
-    free(c->tape_memory);
+    free(c->acts_memory);
     free(c->scratch);
 }
 
@@ -82,7 +82,7 @@ void lstm_forward(struct lstm_case *c)
     struct tn_lstm_weights w[TN_LSTM_WAYS];
 
     lstm_carve(w, &c->lstm.desc, c->weights.at);
-    tn_lstm_forward(&c->lstm, &c->tape, c->y.at, c->x.at, w, c->lengths, c->scratch);
+    tn_lstm_forward(&c->lstm, &c->acts, c->y.at, c->x.at, w, c->lengths, c->scratch);
 }
 
 /* Gradients of the weights from zero. */
@@ -94,6 +94,6 @@ void lstm_run(struct lstm_case *c)
     lstm_carve(dw, &c->lstm.desc, c->dweights.at);
     memset(c->dweights.at, 0, c->dweights.n * sizeof(float));
     lstm_forward(c);
-    tn_lstm_backward(&c->lstm, &c->tape, c->dx.at, dw, c->dy.at, c->y.at, c->x.at, w,
+    tn_lstm_backward(&c->lstm, &c->acts, c->dx.at, dw, c->dy.at, c->y.at, c->x.at, w,
                      c->lengths, c->scratch);
 }

@@ -10,8 +10,8 @@ struct lstm_case {
     struct tn_lstm lstm;
     struct floats x, y, dx, dy, weights, dweights;
     size_t *lengths;
-    void *tape_memory, *scratch;
-    struct tn_lstm_tape tape;
+    void *acts_memory, *scratch;
+    struct tn_lstm_activations acts;
 };
 
 /* Random inputs, weights, gradients and lengths; the first sequence is whole. */

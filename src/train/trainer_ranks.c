@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trainer_share.c - updates of several processes. With its gradients each sends one record: how
+/* trainer_ranks.c - updates of several processes. With its gradients each sends one record: how
  * it fared, what it read, whether it was asked to stop, and the losses of its micro-batches. So
  * all apply the same update, or stop with the same sentence. */
 #include <inttypes.h>
@@ -97,7 +97,7 @@ static tarn_status compare_data(const tarn_trainer *t, tarn_error *err)
 static struct tn_loss sum_losses(const tarn_trainer *t, size_t lo, size_t hi)
 {
     if (hi - lo == 1)
-        return losses_of(t, lo / t->own * tn_trainer_sharing(t))[lo % t->own];
+        return losses_of(t, lo / t->own * tn_trainer_sequence_ranks(t))[lo % t->own];
     const struct tn_loss left = sum_losses(t, lo, lo + (hi - lo) / 2);
 
     return tn_loss_add(left, sum_losses(t, lo + (hi - lo) / 2, hi));
@@ -113,8 +113,9 @@ static tarn_status agree(tarn_trainer *t, tarn_error *err)
     return status == TARN_OK ? compare_data(t, err) : status;
 }
 
-tarn_status tn_trainer_share(tarn_trainer *t, struct tn_loss *total, const tarn_batch *batches,
-                             size_t count, tarn_status status, tarn_error *err)
+tarn_status tn_trainer_exchange(tarn_trainer *t, struct tn_loss *total,
+                                const tarn_batch *batches, size_t count, tarn_status status,
+                                tarn_error *err)
 {
     if (tn_comm_size(t->comm) > 1) {
         struct header *const own = header_of(t, t->comm->rank);
@@ -135,24 +136,25 @@ tarn_status tn_trainer_share(tarn_trainer *t, struct tn_loss *total, const tarn_
     return status;
 }
 
-size_t tn_trainer_sharing(const tarn_trainer *t)
+size_t tn_trainer_sequence_ranks(const tarn_trainer *t)
 {
     return t->run->slice ? tn_comm_size(t->run->slice->slices->comm) : 1;
 }
 
 tarn_status tn_trainer_agree(const tarn_trainer *t, tarn_status status, tarn_error *err)
 {
-    return tn_trainer_sharing(t) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err) : status;
+    return tn_trainer_sequence_ranks(t) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err)
+                                            : status;
 }
 
 tarn_status tn_trainer_fail(tarn_trainer *t, tarn_status status, tarn_error *err)
 {
     struct tn_loss total;
 
-    if (tn_comm_size(t->comm) == 1 || tn_trainer_sharing(t) > 1)
+    if (tn_comm_size(t->comm) == 1 || tn_trainer_sequence_ranks(t) > 1)
         return tn_trainer_agree(t, status, err);
     tn_gradient_sums_begin(&t->sums);
-    return tn_trainer_share(t, &total, NULL, 0, status, err);
+    return tn_trainer_exchange(t, &total, NULL, 0, status, err);
 }
 
 /* ---- Checkpoints -------------------------------------------------------- */
