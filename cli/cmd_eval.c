@@ -198,7 +198,8 @@ static void run(void *values)
         desc.scored = NULL;
     }
     progress_begin();
-    must(tarn_evaluate(&validation, model, &settings, &desc, &failure));
+    ranks_lost();
+    must(ranks_found(tarn_evaluate(&validation, model, &settings, &desc, &failure)));
     const double seconds = progress_seconds();
 
     progress_erase();

@@ -106,7 +106,7 @@ enum { VALIDATIONS = 8 }; /* of a run that is fitted to a time */
 static void train_silently(const struct train_options *o, tarn_train_desc desc)
 {
     desc.events = (tarn_events){.stop = must_stop, .context = desc.events.context};
-    must(tarn_train(&o->config, &o->settings, &desc, &failure));
+    must(ranks_found(tarn_train(&o->config, &o->settings, &desc, &failure)));
 }
 
 static void train(const struct train_options *o)
@@ -128,12 +128,14 @@ static void train(const struct train_options *o)
     };
 
     progress_listen();
+    ranks_lost();
     if (!ranks_prints()) {
         train_silently(o, desc);
         return;
     }
     desc.events.stop = must_stop;
-    const tarn_status status = tarn_train(&o->config, &o->settings, &desc, &failure);
+    const tarn_status status =
+        ranks_found(tarn_train(&o->config, &o->settings, &desc, &failure));
 
     progress_keep();
     const bool drawn = !progress.started || train_curve_write(o);

@@ -11,7 +11,7 @@
 static struct {
     tarn_comm comm;
     bool joined; /* with the others */
-    bool lost;   /* one of them does not answer */
+    bool lost;   /* one of them does not answer, or would wait for this one */
 } ranks = {.comm = {.size = 1}};
 
 /* ---- Launchers ---------------------------------------------------------- */
@@ -128,4 +128,10 @@ bool ranks_complains(char name[32])
 void ranks_lost(void)
 {
     ranks.lost = ranks.joined;
+}
+
+tarn_status ranks_found(tarn_status status)
+{
+    ranks.lost = ranks.joined && status == TARN_ERANK;
+    return status;
 }

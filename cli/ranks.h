@@ -16,9 +16,14 @@ const tarn_comm *ranks_open(tarn_host *host);
 bool ranks_prints(void);
 
 /* Before a message of failure, which the others have too or not: false if it is theirs to
- * print. `lost`: one of them does not answer. */
+ * print. */
 bool ranks_complains(char name[32]);
+
+/* From ranks_lost() on, a process that ends ends all: before a call in which they wait for each
+ * other, and where one does not answer. Until ranks_found(), by what that call returned, unless
+ * it is TARN_ERANK. */
 void ranks_lost(void);
+tarn_status ranks_found(tarn_status status);
 
 #define RANKS_NOTE                                                                             \
     "Processes started by mpirun share the work (docs/scale.md); TARN_COMM=self makes each "   \
