@@ -8,22 +8,21 @@
  * FAULT_FILES=1 - only reads and writes of regular files count and fail, not those of sockets,
  * pipes and events.
  *
- * FAULT_UNDER=PATH - only calls about files whose names begin with PATH, and none for memory.
+ * FAULT_UNDER=PATH - only calls about files whose names begin with PATH, and for memory only
+ * those of the program itself, not of libraries.
  *
  * FAULT_COUNTS=FILE - becomes, per call of `enum call`, how often it was made, and then how
  * often one failed: 64-bit numbers.
  *
  * FAULT_RECORD=FILE - becomes the record that tests/power_loss.py reads: a line per call that
- * succeeded, and after that of a write its bytes.
- *
- * Streams of the C library would call the system past this library. They are made here as
- * streams with functions of their own, which call it through this library. */
+ * succeeded, and after that of a write its bytes. */
 #define _GNU_SOURCE
 #undef _FORTIFY_SOURCE /* its checked calls are inline functions of the same names */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -107,13 +106,10 @@ static void choose(const char *text)
             fault = (struct fault){(enum call)call, from, length, error};
 }
 
-static void replace_streams(void);
-
 /* What loading the program needed is not counted, and programs it starts are left alone. */
 __attribute__((constructor)) static void start(void)
 {
     unsetenv("LD_PRELOAD");
-    replace_streams();
     share_counts();
     record = open_own("FAULT_RECORD", O_TRUNC | O_APPEND);
     files_only = getenv("FAULT_FILES") != NULL;
@@ -195,9 +191,34 @@ __attribute__((format(printf, 3, 4))) static void note(const void *data, size_t 
 
 #ifndef FAULTS_NOT_OF_MEMORY /* which is a sanitizer's */
 
-static bool no_memory(void)
+static uintptr_t code, code_end; /* of the program itself */
+
+/* The program is the first. */
+static int find_code(struct dl_phdr_info *about, size_t size, void *unused)
 {
-    if (under || !fails(MALLOC))
+    (void)size;
+    (void)unused;
+    for (int i = 0; i < about->dlpi_phnum; i++)
+        if (about->dlpi_phdr[i].p_type == PT_LOAD && about->dlpi_phdr[i].p_flags & PF_X) {
+            code = about->dlpi_addr + about->dlpi_phdr[i].p_vaddr;
+            code_end = code + about->dlpi_phdr[i].p_memsz;
+        }
+    return 1;
+}
+
+__attribute__((constructor)) static void find_program(void)
+{
+    dl_iterate_phdr(find_code, NULL);
+}
+
+static bool is_own(const void *caller)
+{
+    return (uintptr_t)caller >= code && (uintptr_t)caller < code_end;
+}
+
+static bool no_memory(const void *caller)
+{
+    if ((under && !is_own(caller)) || !fails(MALLOC))
         return false;
     errno = ENOMEM;
     return true;
@@ -205,27 +226,32 @@ static bool no_memory(void)
 
 void *malloc(size_t bytes)
 {
-    return no_memory() ? NULL : __libc_malloc(bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return no_memory() ? NULL : __libc_calloc(count, bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
 }
 
 void *realloc(void *memory, size_t bytes)
 {
-    return no_memory() ? NULL : __libc_realloc(memory, bytes);
+    return no_memory(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
+}
+
+static void *aligned_for(const void *caller, size_t alignment, size_t bytes)
+{
+    return no_memory(caller) ? NULL : __libc_memalign(alignment, bytes);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
-    return no_memory() ? NULL : __libc_memalign(alignment, bytes);
+    return aligned_for(__builtin_return_address(0), alignment, bytes);
 }
 
 int posix_memalign(void **memory, size_t alignment, size_t bytes)
 {
-    void *const made_here = no_memory() ? NULL : __libc_memalign(alignment, bytes);
+    void *const made_here = aligned_for(__builtin_return_address(0), alignment, bytes);
 
     if (made_here)
         *memory = made_here;
@@ -355,38 +381,17 @@ int mkdir(const char *path, mode_t mode)
 
 /* Their names with offsets of 64 bits, and those that check their arguments. */
 int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
+int __open64_2(const char *path, int flags) __attribute__((alias("__open_2")));
 ssize_t __read_chk(int file, void *data, size_t count, size_t room);
 ssize_t __pread_chk(int file, void *data, size_t count, off_t at, size_t room);
-ssize_t __pread64_chk(int file, void *data, size_t count, off_t at, size_t room);
+ssize_t __pread64_chk(int file, void *data, size_t count, off_t at, size_t room)
+    __attribute__((alias("__pread_chk")));
 
-ssize_t pread64(int file, void *data, size_t count, off_t at)
-{
-    return pread(file, data, count, at);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, flags);
-    const unsigned mode = flags & O_CREAT ? va_arg(arguments, unsigned) : 0;
-
-    va_end(arguments);
-    return open_any(path, flags, mode);
-}
-
-int ftruncate64(int file, off_t size)
-{
-    return ftruncate(file, size);
-}
+ssize_t pread64(int file, void *data, size_t count, off_t at) __attribute__((alias("pread")));
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+int ftruncate64(int file, off_t size) __attribute__((alias("ftruncate")));
 
 int __open_2(const char *path, int flags)
-{
-    return open_any(path, flags, 0);
-}
-
-int __open64_2(const char *path, int flags)
 {
     return open_any(path, flags, 0);
 }
@@ -399,11 +404,6 @@ ssize_t __read_chk(int file, void *data, size_t count, size_t room)
 ssize_t __pread_chk(int file, void *data, size_t count, off_t at, size_t room)
 {
     return count > room ? (abort(), -1) : pread(file, data, count, at);
-}
-
-ssize_t __pread64_chk(int file, void *data, size_t count, off_t at, size_t room)
-{
-    return __pread_chk(file, data, count, at, room);
 }
 
 /* ---- Folders ------------------------------------------------------------ */
@@ -434,84 +434,4 @@ struct dirent *readdir(DIR *folder)
 struct dirent64 *readdir64(DIR *folder)
 {
     return (struct dirent64 *)(void *)readdir(folder); /* the same where off_t has 64 bits */
-}
-
-/* ---- Streams ------------------------------------------------------------ */
-
-static ssize_t stream_read(void *cookie, char *data, size_t count)
-{
-    return read((int)(intptr_t)cookie, data, count);
-}
-
-/* As the C library: all of it, but for errors. */
-static ssize_t stream_write(void *cookie, const char *data, size_t count)
-{
-    size_t done = 0;
-
-    while (done < count) {
-        const ssize_t put = write((int)(intptr_t)cookie, data + done, count - done);
-
-        if (put < 0)
-            break;
-        done += (size_t)put;
-    }
-    return (ssize_t)done;
-}
-
-static int stream_seek(void *cookie, off64_t *at, int whence)
-{
-    const off_t place = lseek((int)(intptr_t)cookie, *at, whence);
-
-    if (place < 0)
-        return -1;
-    *at = place;
-    return 0;
-}
-
-static int stream_close(void *cookie)
-{
-    return close((int)(intptr_t)cookie);
-}
-
-FILE *fdopen(int file, const char *mode)
-{
-    const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek,
-                                             stream_close};
-
-    return fopencookie((void *)(intptr_t)file, mode, functions);
-}
-
-static int flags_of(const char *mode)
-{
-    const int both = strchr(mode, '+') ? O_RDWR : -1;
-
-    if (*mode == 'r')
-        return both < 0 ? O_RDONLY : both;
-    return (both < 0 ? O_WRONLY : both) | O_CREAT | (*mode == 'w' ? O_TRUNC : O_APPEND);
-}
-
-FILE *fopen(const char *path, const char *mode)
-{
-    const int file = open_any(path, flags_of(mode), 0666);
-    FILE *const stream = file >= 0 ? fdopen(file, mode) : NULL;
-
-    if (file >= 0 && !stream)
-        syscall(SYS_close, file);
-    return stream;
-}
-
-FILE *fopen64(const char *path, const char *mode)
-{
-    return fopen(path, mode);
-}
-
-static void replace_streams(void)
-{
-    FILE *const output = fdopen(STDOUT_FILENO, "w"), *const errors = fdopen(STDERR_FILENO, "w");
-
-    if (!output || !errors)
-        abort();
-    setvbuf(errors, NULL, _IONBF, 0);
-    stdout = output;
-    stderr = errors;
 }
