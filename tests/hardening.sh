@@ -20,7 +20,7 @@ for file in "$@"; do
     has "$file" 'BIND_NOW' 'BIND_NOW|FLAGS_1.*NOW' --dynamic
     has "$file" 'stack without execution' 'GNU_STACK.* RW +0x' --program-headers
     has "$file" 'stack protector' '__stack_chk_fail' --dyn-syms
-    has "$file" 'FORTIFY_SOURCE' '__[a-z]+_chk' --dyn-syms
+    has "$file" 'FORTIFY_SOURCE' '__[a-z]+_chk(@|$)' --dyn-syms
     has "$file" 'position-independent code' 'Type: +DYN' --file-header
 done
 exit $failed
