@@ -934,6 +934,8 @@ class Restarts(Case):
             while server.get(f"/v1/states/{id_}")[0] == 200:
                 self.assertLess(time.time(), end)
                 time.sleep(0.1)
+            for _ in range(3):  # each removes one that is too old
+                self.assertEqual(server.get(f"/v1/states/{id_}")[0], 404)
             self.assertEqual([n for n in os.listdir(states) if n.endswith(".state")], [])
 
     def test_folder_that_fails(self):

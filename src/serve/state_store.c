@@ -20,7 +20,7 @@
 #include "file/paths.h"
 
 enum { BUCKETS_LEAST = 1024, PATH_ROOM = 4096 };
-enum { READER_EXPIRES = 16 }; /* a reader does not wait for more; savers remove the rest */
+enum { READER_EXPIRES = 1 }; /* a reader waits for one file at most; savers remove the rest */
 
 static const char ending[] = ".state";
 
