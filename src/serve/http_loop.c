@@ -114,12 +114,12 @@ tarn_status tn_http_loop_start(struct tn_http_loop **out, struct MHD_Daemon *dae
     if (number == 0) {
         *loop = (struct tn_http_loop){.daemon = daemon, .signal = signal};
         pthread_mutex_init(&loop->lock, NULL);
+        *out = loop; /* requests come as soon as the thread runs */
         number = pthread_create(&loop->thread, NULL, run, loop);
     }
-    if (number == 0) {
-        *out = loop;
+    if (number == 0)
         return TARN_OK;
-    }
+    *out = NULL;
     MHD_stop_daemon(daemon);
     if (signal >= 0)
         close(signal);
