@@ -132,10 +132,11 @@ static void linear_needs_two_floats_per_position_and_sums(void **state)
 }
 
 /* Floats that are kept of each position and head: the inverse of its denominator and sums, of
- * which causal heads wider than 32 have up to a 32nd of their rows of q, k, v and y. */
+ * which heads have up to a 32nd of their rows of q, k, v and y, but causal ones of width 32 and
+ * less one float. */
 static double kept_floats(bool causal, size_t width)
 {
-    return 1.0 + fmax(1.0, causal && width > 32 ? (double)(4 * width) / 32.0 : 0.0);
+    return 1.0 + fmax(1.0, !causal || width > 32 ? (double)(4 * width) / 32.0 : 0.0);
 }
 
 /* Nothing grows with the number of sequences but what is kept of each position, whatever the

@@ -61,9 +61,9 @@ mutations() {
         's|PARTS_MAX / head_count(plan), positions|1 + plan->host.threads % 3, positions|' \
         test_threads
     mutate "linear: segments too short for their sums" $tasks \
-        's/tn_max(SEGMENT_MIN, length)/tn_max(SEGMENT_MIN, 0 * length)/' test_memory
+        's/tn_max(SEGMENT_MIN, positions_per_sum/tn_max(SEGMENT_MIN, 0 * positions_per_sum/' test_memory
     mutate "linear: sums kept that positions do not pay for" $tasks \
-        's/few || plan->Nk >= tn_linear_sum_floats(plan)/few || plan->Nk > 0/' test_memory
+        's/parts > 1 || plan->Nk >= positions_per_sum(plan)/parts > 1 || plan->Nk > 0/' test_memory
     spread=src/layer/attention_linear.c
     mutate "linear: scan of R from the wrong end" $spread \
         's/tn_linear_scan(work, work->R, true)/tn_linear_scan(work, work->R, false)/' $segments

@@ -10,7 +10,7 @@ static const tarn_option_info options[] = {
                              1, 1, true, NULL},
     [TN_LINEAR_CHUNK] =
         {"chunk", "positions per chunk when causal; 0: one at a time, -1: chosen by width", -1,
-         TN_LINEAR_TILE, -1, true, NULL},
+         TN_LINEAR_SHORT_TILE, -1, true, NULL},
     {0},
 };
 

@@ -32,8 +32,9 @@
 enum { TN_LINEAR_EPS, TN_LINEAR_NORMALISE, TN_LINEAR_CHUNK }; /* the kind's options */
 
 enum {
-    TN_LINEAR_TILE = 24, /* positions: a multiple of every RECUR_STEPS */
-    TN_LINEAR_GROUP = 8  /* heads of a group at most */
+    TN_LINEAR_TILE = 48,       /* positions: a multiple of every RECUR_STEPS */
+    TN_LINEAR_SHORT_TILE = 24, /* what most passes take of it at a time */
+    TN_LINEAR_GROUP = 8        /* heads of a group at most */
 };
 
 struct tn_linear_sizes {
@@ -223,8 +224,9 @@ void tn_linear_sum_add_t(const struct tn_linear_group *a, float *St, const float
  * number of threads, which keeps results equal to the last bit.
  *
  * A task is a part of a sequence and a group of its heads. Sequences have one part, or several
- * where heads are few: these start from sums over other parts, which are formed first and cost
- * an extra product.
+ * where heads are few: these start from sums over other parts, which are formed first. Causal,
+ * that costs an extra product; else it costs nothing, and threads that have parts instead of
+ * heads read whole rows of (B, N, H, D) arrays.
  *
  * Causal, a part has one segment or, if it is the only one, a row of segments. Backward goes
  * from the last segment to the first, over each from left to right (13) and then from right to

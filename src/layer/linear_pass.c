@@ -9,6 +9,7 @@
 
 enum {
     T = TN_LINEAR_TILE,
+    SHORT_T = TN_LINEAR_SHORT_TILE,
     PART = 12, /* positions between two requests of prefetch() */
     FORWARDS = 1,
     BACKWARDS = -1
@@ -132,15 +133,15 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, size_t from, size_t to)
 {
     const struct tn_linear_tiles *const t = a->tiles;
 
-    for (size_t j = from; j < to; j += T) {
-        const size_t n = tn_min(T, to - j);
-        const struct next next = {KEYS, j + n, tn_min(j + n + T, to)};
+    for (size_t j = from; j < to; j += SHORT_T) {
+        const size_t n = tn_min(SHORT_T, to - j);
+        const struct next next = {KEYS, j + n, tn_min(j + n + SHORT_T, to)};
 
         tn_linear_load(a, KEYS, j, n);
         for (size_t head = 0; head < a->heads; head++) {
             const struct tn_linear_rows k = tn_linear_rows(a, t->k, head, j);
 
-            prefetch(a, next, head, 0, T);
+            prefetch(a, next, head, 0, SHORT_T);
             add(a, sum_of_head(a, t->S, head), k, tn_linear_rows(a, t->v, head, j), n);
             a->plan->host.kernels->sum_rows(t->z + head * a->sizes.C_ld, k.at, k.ld, n,
                                             a->sizes.C_ld);
@@ -199,9 +200,9 @@ void tn_linear_forward(const struct tn_linear_group *a, size_t from, size_t to)
     const struct tn_linear_tiles *const t = a->tiles;
     const unsigned arrays = a->plan->causal ? QUERIES | KEYS : QUERIES;
 
-    for (size_t i = from; i < to; i += T) {
-        const size_t n = tn_min(T, to - i);
-        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
+    for (size_t i = from; i < to; i += SHORT_T) {
+        const size_t n = tn_min(SHORT_T, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + SHORT_T, to)};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
@@ -234,27 +235,35 @@ void tn_linear_sum_queries(const struct tn_linear_group *a, size_t from, size_t 
 {
     const unsigned arrays = QUERIES | GRADIENTS;
 
-    for (size_t i = from; i < to; i += T) {
-        const size_t n = tn_min(T, to - i);
-        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
+    for (size_t i = from; i < to; i += SHORT_T) {
+        const size_t n = tn_min(SHORT_T, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + SHORT_T, to)};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            prefetch(a, next, head, 0, T);
+            prefetch(a, next, head, 0, SHORT_T);
             add_queries(a, head, i, n);
         }
     }
+}
+
+/* Not causal, longer tiles fetch the sums of a group of heads half as often; a recurrence has
+ * more rows beside its sums. */
+static size_t gradient_tile(const struct tn_linear_group *a)
+{
+    return a->plan->causal ? SHORT_T : T;
 }
 
 void tn_linear_query_gradients(const struct tn_linear_group *a, size_t from, size_t to)
 {
     const tarn_attention_arrays *const x = a->call->arrays;
     const struct tn_linear_tiles *const t = a->tiles;
+    const size_t tile = gradient_tile(a);
     const unsigned arrays = QUERIES | GRADIENTS | (a->plan->causal ? KEYS : 0);
 
-    for (size_t i = from; i < to; i += T) {
-        const size_t n = tn_min(T, to - i);
-        const struct next next = {arrays, i + n, tn_min(i + n + T, to)};
+    for (size_t i = from; i < to; i += tile) {
+        const size_t n = tn_min(tile, to - i);
+        const struct next next = {arrays, i + n, tn_min(i + n + tile, to)};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
@@ -273,14 +282,15 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, size_t from, size_
 {
     const tarn_attention_arrays *const x = a->call->arrays;
     const struct tn_linear_tiles *const t = a->tiles;
+    const size_t tile = gradient_tile(a);
     const unsigned all = a->plan->causal ? KEYS | QUERIES | GRADIENTS : KEYS;
     const unsigned arrays = a->keeps ? 0 : all; /* what the other pass did not leave packed */
 
     transpose_Rt(a);
     for (size_t end = to, n; end > from; end -= n) {
-        n = (end - from - 1) % T + 1;
+        n = (end - from - 1) % tile + 1;
         const size_t i = end - n;
-        const struct next next = {arrays, i > from + T ? i - T : from, i}, none = {0};
+        const struct next next = {arrays, i > from + tile ? i - tile : from, i}, none = {0};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++)

@@ -2,7 +2,7 @@
 #include "layer/linear.h"
 
 enum {
-    HEADS_ENOUGH = 8, /* sequences x heads to spread over threads without parts */
+    HEADS_ENOUGH = 8, /* sequences x heads to spread over threads without causal parts */
     PARTS_MAX = 32,   /* of all heads */
     PART_MIN = 512,   /* positions */
     SEGMENT_MIN = 1056,
@@ -20,24 +20,29 @@ static size_t head_count(const tarn_attention *plan)
 
 static size_t tiles_of(size_t positions, size_t parts)
 {
-    return tn_round_up(tn_blocks(positions, parts), TN_LINEAR_TILE);
+    return tn_round_up(tn_blocks(positions, parts), TN_LINEAR_SHORT_TILE);
+}
+
+/* Positions whose rows are worth a sum that is kept. */
+static size_t positions_per_sum(const tarn_attention *plan)
+{
+    const size_t rows = 2 * (plan->D + plan->M);
+
+    return tn_blocks(tn_linear_sum_floats(plan) * ROWS_PER_SUM, rows);
 }
 
 static size_t segment_of(const tarn_attention *plan)
 {
-    const size_t rows = 2 * (plan->D + plan->M);
-    const size_t length = tn_blocks(tn_linear_sum_floats(plan) * ROWS_PER_SUM, rows);
-
-    return tiles_of(tn_min(plan->N, tn_max(SEGMENT_MIN, length)), 1);
+    return tiles_of(tn_min(plan->N, tn_max(SEGMENT_MIN, positions_per_sum(plan))), 1);
 }
 
 struct tn_linear_cut tn_linear_cut_of(const tarn_attention *plan)
 {
     const bool keeps = tn_linear_sizes_of(plan).normalises; /* dot_product.c has no place */
-    const bool few = head_count(plan) < HEADS_ENOUGH;
+    const bool whole = plan->causal && head_count(plan) >= HEADS_ENOUGH;
     const size_t positions = tn_max(plan->N, plan->Nk);
     const size_t parts =
-        few ? tn_max(1, tn_min(PARTS_MAX / head_count(plan), positions / PART_MIN)) : 1;
+        whole ? 1 : tn_max(1, tn_min(PARTS_MAX / head_count(plan), positions / PART_MIN));
     struct tn_linear_cut cut = {
         .parts = parts,
         .q_part = tiles_of(plan->N, parts),
@@ -50,7 +55,7 @@ struct tn_linear_cut tn_linear_cut_of(const tarn_attention *plan)
     if (keeps && plan->causal)
         cut.kept = tn_blocks(plan->N, cut.segment) - 1;
     else
-        cut.kept = keeps && (few || plan->Nk >= tn_linear_sum_floats(plan));
+        cut.kept = keeps && (parts > 1 || plan->Nk >= positions_per_sum(plan));
     return cut;
 }
 
