@@ -33,6 +33,7 @@ clean_up() {
     rm -rf "$folder"
 }
 trap clean_up EXIT
+trap "exit 1" INT TERM
 
 # ---- Hosts on a switch ----------------------------------------------------------------------
 
