@@ -39,18 +39,21 @@ static const struct tn_field fields[] = {
     {.about = {.name = NULL}},
 };
 
+/* One more stream that a file has. */
+static void note_stream(struct origin *origin, const struct tn_stream_head *head)
+{
+    origin->position = head->position > origin->position ? head->position : origin->position;
+    origin->next = origin->next && head->drawn > 0;
+}
+
 static struct origin origin_of(const tarn_engine *e, tarn_stream *const *streams, size_t n)
 {
     struct origin origin = {.streams = n, .next = true};
 
     snprintf(origin.model, sizeof origin.model, "%016" PRIx64, e->fingerprint);
     snprintf(origin.method, sizeof origin.method, "%s", e->method->about.name);
-    for (size_t i = 0; i < n && streams; i++) {
-        const struct tn_stream_head *const head = &streams[i]->head;
-
-        origin.position = head->position > origin.position ? head->position : origin.position;
-        origin.next = origin.next && head->drawn > 0;
-    }
+    for (size_t i = 0; i < n && streams; i++)
+        note_stream(&origin, &streams[i]->head);
     return origin;
 }
 
@@ -397,20 +400,15 @@ static tarn_status read_source(struct tn_safetensors *file, const struct source 
 static tarn_status check_claims(const tarn_engine *e, const struct tn_bytes *all,
                                 const struct origin *origin, const char *path, tarn_error *err)
 {
-    uint64_t position = 0;
-    bool next = true;
+    struct origin found = {.next = true};
 
-    for (size_t i = 0; i < origin->streams; i++) {
-        const struct tn_stream_head *const head = &stream_in(e, all, i)->head;
-
-        position = head->position > position ? head->position : position;
-        next = next && head->drawn > 0;
-    }
-    if (position != origin->position)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: its metadata says position %llu; its streams are at %llu", path,
-                       (unsigned long long)origin->position, (unsigned long long)position);
-    if (origin->next && !next)
+    for (size_t i = 0; i < origin->streams; i++)
+        note_stream(&found, &stream_in(e, all, i)->head);
+    if (found.position != origin->position)
+        return tn_fail(
+            err, TARN_EFORMAT, "%s: its metadata says position %llu; its streams are at %llu",
+            path, (unsigned long long)origin->position, (unsigned long long)found.position);
+    if (origin->next && !found.next)
         return tn_fail(err, TARN_EFORMAT,
                        "%s: its metadata says that all streams have a next symbol; one has not",
                        path);

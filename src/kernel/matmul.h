@@ -80,6 +80,7 @@ struct tn_matmul_backend {
     void (*run)(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays);
     void (*free)(
         struct tn_matmul *plan); /* accepts a plan that create refused; NULL: nothing */
+    const struct tn_narrow_format *format; /* of a backend in matmul_narrow.c; else NULL */
 };
 
 /* ---- Life --------------------------------------------------------------- */

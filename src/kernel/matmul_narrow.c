@@ -16,7 +16,8 @@ enum {
 };
 
 /* What the backends differ in. */
-struct format {
+struct tn_narrow_format {
+    enum tn_element elements;
     size_t (*row_size)(size_t k); /* bytes of a row of inputs */
     size_t (*panel_size)(size_t columns, size_t k);
     void (*pack_panel)(void *job, size_t index, size_t thread);
@@ -24,11 +25,13 @@ struct format {
                         ptrdiff_t ldx, size_t m, size_t k);
 };
 
-static const struct format *format_of(const struct tn_matmul *plan);
+static const struct tn_narrow_format *format_of(const struct tn_matmul *plan)
+{
+    return plan->backend->format;
+}
 
 struct job {
     const struct tn_matmul *plan;
-    const struct format *format;
     const struct tn_matmul_arrays *arrays;
     char *inputs; /* narrow rows */
     size_t rows, cols, across, block;
@@ -149,13 +152,13 @@ static void narrow_rows(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
+    const struct tn_narrow_format *const format = format_of(job->plan);
     const size_t row = index * job->block;
 
     (void)thread;
-    job->format->narrow_rows(job->plan->host->kernels,
-                             job->inputs + row * job->format->row_size(d->k),
-                             (const float *)job->arrays->a + row * d->lda, (ptrdiff_t)d->lda,
-                             tn_min(job->block, job->arrays->m - row), d->k);
+    format->narrow_rows(job->plan->host->kernels, job->inputs + row * format->row_size(d->k),
+                        (const float *)job->arrays->a + row * d->lda, (ptrdiff_t)d->lda,
+                        tn_min(job->block, job->arrays->m - row), d->k);
 }
 
 static void run_rectangle(void *arg, size_t index, size_t thread)
@@ -163,16 +166,16 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const struct tn_kernels *const kernels = job->plan->host->kernels;
+    const struct tn_narrow_format *const format = format_of(job->plan);
     const size_t columns = panel_columns(job->plan);
     const size_t row = index / job->across * job->rows, col = index % job->across * job->cols;
     const size_t rows = tn_min(job->rows, job->arrays->m - row);
-    const size_t cols = tn_min(job->cols, d->n - col), row_size = job->format->row_size(d->k);
+    const size_t cols = tn_min(job->cols, d->n - col), row_size = format->row_size(d->k);
     float *const c = job->arrays->c + row * d->ldc + col;
     const struct tn_panels panels = {
         .c = c,
         .a = (const float *)(const void *)(job->inputs + row * row_size),
-        .b = (const char *)job->arrays->b +
-             col / columns * job->format->panel_size(columns, d->k),
+        .b = (const char *)job->arrays->b + col / columns * format->panel_size(columns, d->k),
         .bias = d->bias ? job->arrays->bias + col : NULL,
         .ldc = (ptrdiff_t)d->ldc,
         .lda = (ptrdiff_t)row_size,
@@ -204,7 +207,6 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
     struct tn_arena arena = tn_arena_over(arrays->scratch);
     struct job job = {
         .plan = plan,
-        .format = format_of(plan),
         .arrays = arrays,
         .inputs = tn_arena_alloc(&arena, d->m, format_of(plan)->row_size(d->k)),
         .rows = tn_blocks(arrays->m, tn_blocks(arrays->m, ROWS)),
@@ -220,25 +222,17 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 
 /* ---- the backends ------------------------------------------------------- */
 
-static const struct format *format_of(const struct tn_matmul *plan)
-{
-    static const struct format int8 = {tn_int8_row_size, tn_int8_panel_size, pack_int8,
-                                       quantise},
-                               bf16 = {bf16_row_size, bf16_panel_size, pack_bf16, round_rows};
-
-    return plan->desc.elements == TN_INT8 ? &int8 : &bf16;
-}
-
-static tarn_status create_for(struct tn_matmul *plan, enum tn_element elements, tarn_error *err)
+static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
+    const struct tn_narrow_format *const format = format_of(plan);
     struct tn_arena arena = tn_arena_over(NULL);
 
-    if (d->elements != elements || !d->packed || d->transpose_a)
+    if (d->elements != format->elements || !d->packed || d->transpose_a)
         return tn_fail(err, TARN_EMACHINE,
                        "backend: '%s' needs packed weights in %s and rows of inputs",
-                       plan->backend->name, tn_element_name(elements));
-    tn_arena_alloc(&arena, d->m, format_of(plan)->row_size(d->k));
+                       plan->backend->name, tn_element_name(format->elements));
+    tn_arena_alloc(&arena, d->m, format->row_size(d->k));
     plan->scratch = tn_arena_bytes(&arena);
     if (plan->scratch == SIZE_MAX)
         return tn_fail(err, TARN_EINVAL,
@@ -247,24 +241,21 @@ static tarn_status create_for(struct tn_matmul *plan, enum tn_element elements, 
     return TARN_OK;
 }
 
-static tarn_status create_int8(struct tn_matmul *plan, tarn_error *err)
-{
-    return create_for(plan, TN_INT8, err);
-}
-
-static tarn_status create_bf16(struct tn_matmul *plan, tarn_error *err)
-{
-    return create_for(plan, TN_BF16_INPUTS, err);
-}
+static const struct tn_narrow_format int8 = {TN_INT8, tn_int8_row_size, tn_int8_panel_size,
+                                             pack_int8, quantise},
+                                     bf16 = {TN_BF16_INPUTS, bf16_row_size, bf16_panel_size,
+                                             pack_bf16, round_rows};
 
 extern const struct tn_matmul_backend tn_matmul_int8, tn_matmul_bf16;
 const struct tn_matmul_backend tn_matmul_int8 = {.name = "int8",
-                                                 .create = create_int8,
+                                                 .create = create,
                                                  .packed_size = packed_size,
                                                  .pack = pack,
-                                                 .run = run};
+                                                 .run = run,
+                                                 .format = &int8};
 const struct tn_matmul_backend tn_matmul_bf16 = {.name = "bf16",
-                                                 .create = create_bf16,
+                                                 .create = create,
                                                  .packed_size = packed_size,
                                                  .pack = pack,
-                                                 .run = run};
+                                                 .run = run,
+                                                 .format = &bf16};

@@ -8,11 +8,6 @@
 #include "model/slices.h"
 #include "model/transformer.h"
 
-static size_t layers_of(const tarn_run *run)
-{
-    return run->model->arch.config.layers;
-}
-
 /* ---- Tensors ------------------------------------------------------------ */
 
 static const char *input_name(char name[64], const tarn_attention_input *input,
@@ -84,7 +79,7 @@ static void pack(const tarn_run *run, struct tn_block_weights *blocks, struct tn
 {
     const struct tn_transformer *const own = run->body;
 
-    for (size_t i = 0; i < layers_of(run); i++) {
+    for (size_t i = 0; i < tn_run_layers(run); i++) {
         const struct tn_block_weights packed =
             tn_block_pack(&own->block, &run->model->weights.blocks[i], arena);
 
@@ -169,7 +164,7 @@ static void clear(tarn_run *run)
 {
     struct tn_transformer *const own = run->body;
 
-    for (size_t layer = 0; layer < layers_of(run); layer++)
+    for (size_t layer = 0; layer < tn_run_layers(run); layer++)
         tn_attention_clear(&own->attentions[layer]);
     tn_block_clear(&own->block);
 }
@@ -181,7 +176,7 @@ static void lay_out_inputs(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_transformer *const own = run->body;
 
-    for (size_t i = 0; i <= layers_of(run); i++)
+    for (size_t i = 0; i <= tn_run_layers(run); i++)
         own->inputs[i] = i == 0 || run->trains
                              ? tn_arena_floats(arena, run->R * run->rows.width)
                              : own->inputs[0];
@@ -192,7 +187,7 @@ static void lay_out_activations(tarn_run *run, struct tn_arena *arena)
     struct tn_transformer *const own = run->body;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
 
-    for (size_t i = 0; i < layers_of(run); i++) {
+    for (size_t i = 0; i < tn_run_layers(run); i++) {
         const bool apart = i == 0 || (run->trains && !run->recompute);
 
         own->activations[i] =
@@ -267,7 +262,7 @@ static size_t layer_states(const tarn_run *run)
 
 static size_t states(const tarn_run *run)
 {
-    return layers_of(run) * layer_states(run);
+    return tn_run_layers(run) * layer_states(run);
 }
 
 static bool states_fit(const tarn_run *run, const void *all, uint64_t position)
@@ -275,7 +270,7 @@ static bool states_fit(const tarn_run *run, const void *all, uint64_t position)
     const struct tn_transformer *const own = run->body;
     const size_t bytes = tarn_attention_state_size(&own->attentions[0]);
 
-    for (size_t i = 0; i < layers_of(run) * run->B; i++) {
+    for (size_t i = 0; i < tn_run_layers(run) * run->B; i++) {
         const void *const state = (const char *)all + i * bytes;
 
         if (!tn_state_fits(&own->attentions[i / run->B], state) ||
@@ -348,7 +343,7 @@ static void forward(tarn_run *run)
 {
     const struct tn_transformer *const own = run->body;
     const struct tn_weights *const w = run->weights;
-    const size_t layers = layers_of(run);
+    const size_t layers = tn_run_layers(run);
 
     for (size_t i = 0; i < layers; i++) {
         const struct tn_block block = block_of(&(struct layer){.run = run, .index = i});
@@ -362,7 +357,7 @@ static void forward(tarn_run *run)
 static void backward(tarn_run *run, const struct tn_weights *gradients)
 {
     const struct tn_transformer *const own = run->body;
-    const size_t layers = layers_of(run);
+    const size_t layers = tn_run_layers(run);
 
     tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
                      run->d, own->inputs[layers], own->stats, run->weights->norm_gain,
@@ -391,8 +386,9 @@ static size_t stream(const tarn_run *run)
 {
     size_t bytes;
 
-    return tn_size_product(&bytes, (size_t[]){layers_of(run), layer_bytes(run)}, 2) ? bytes
-                                                                                    : SIZE_MAX;
+    return tn_size_product(&bytes, (size_t[]){tn_run_layers(run), layer_bytes(run)}, 2)
+               ? bytes
+               : SIZE_MAX;
 }
 
 static void *layer_state(const tarn_run *run, void *state, size_t layer)
@@ -435,7 +431,7 @@ static void step(tarn_run *run, const struct tn_step *step)
     struct tn_rows last = run->rows;
 
     plan.scratch = run->scratch;
-    for (size_t i = 0; i < layers_of(run); i++) {
+    for (size_t i = 0; i < tn_run_layers(run); i++) {
         const struct tn_block block = {
             .plan = &plan,
             .weights = &run->weights->blocks[i],
@@ -458,7 +454,7 @@ static double flops(const tarn_run *run)
     const struct tn_transformer *const own = run->body;
     const tarn_attention *const attention = &own->attentions[0];
 
-    return (double)layers_of(run) *
+    return (double)tn_run_layers(run) *
            (tarn_attention_forward_flops(attention) + tarn_attention_backward_flops(attention));
 }
 

@@ -167,6 +167,11 @@ void tn_run_predict_backward(tarn_run *run, const struct tn_weights *gradients);
 void tn_run_embed_backward(const tarn_run *run, const struct tn_weights *gradients,
                            const int32_t *symbols);
 
+static inline size_t tn_run_layers(const tarn_run *run)
+{
+    return run->model->arch.config.layers;
+}
+
 /* For bodies: tells run->complete. */
 static inline void tn_run_complete(const tarn_run *run, const float *from)
 {

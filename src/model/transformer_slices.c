@@ -17,11 +17,6 @@ struct place {
     size_t layer, i; /* own slice */
 };
 
-static size_t layers_of(const tarn_run *run)
-{
-    return run->model->arch.config.layers;
-}
-
 /* Where i-th of all slices' R x width floats are. */
 static float *of_slice(const tarn_run *run, float *all, size_t i, size_t width)
 {
@@ -48,9 +43,9 @@ static size_t activations_index(const struct place *p)
 
 static bool keeps_input(const tarn_run *run, size_t layer)
 {
-    const size_t each = run->recompute ? (size_t)(sqrt((double)layers_of(run)) + 0.5) : 1;
+    const size_t each = run->recompute ? (size_t)(sqrt((double)tn_run_layers(run)) + 0.5) : 1;
 
-    return layer < layers_of(run) && layer % each == 0;
+    return layer < tn_run_layers(run) && layer % each == 0;
 }
 
 /* ---- Memory ------------------------------------------------------------- */
@@ -58,7 +53,7 @@ static bool keeps_input(const tarn_run *run, size_t layer)
 static void lay_out_activations(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_transformer *const own = run->body;
-    const size_t count = run->recompute ? 1 : layers_of(run) * run->slices->own;
+    const size_t count = run->recompute ? 1 : tn_run_layers(run) * run->slices->own;
     const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
 
     own->activations = tn_arena_alloc(arena, count, sizeof *own->activations);
@@ -85,7 +80,7 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
     const bool dinputs = own->slices.way->keeps_dinputs;
 
     own->d = tn_arena_floats(arena, all * F);
-    for (size_t i = 0; i <= layers_of(run); i++)
+    for (size_t i = 0; i <= tn_run_layers(run); i++)
         own->inputs[i] = keeps_input(run, i) ? tn_arena_floats(arena, all * F) : own->d;
     lay_out_activations(run, arena);
     run->y = tn_arena_floats(arena, run->R * F);
@@ -214,7 +209,7 @@ static void forward(tarn_run *run)
 {
     struct tn_transformer *const own = run->body;
 
-    for (size_t layer = 0; layer < layers_of(run); layer++) {
+    for (size_t layer = 0; layer < tn_run_layers(run); layer++) {
         for (size_t i = 0; i < run->slices->own; i++)
             begin(&(struct place){run, layer, i});
         own->slices.way->exchange(&own->slices, &own->attentions[layer], layer);
@@ -232,7 +227,7 @@ static void forward(tarn_run *run)
 static void finish(tarn_run *run)
 {
     const struct tn_transformer *const own = run->body;
-    const struct place p = {run, layers_of(run), run->slices->at};
+    const struct place p = {run, tn_run_layers(run), run->slices->at};
 
     run->d = own->spare;
     tn_norm_forward(&run->rows, run->y, own->stats, input_of(&p, p.layer),
@@ -244,7 +239,7 @@ static void finish(tarn_run *run)
 static void finish_backward(tarn_run *run, const struct tn_weights *gradients)
 {
     const struct tn_transformer *const own = run->body;
-    const struct place p = {run, layers_of(run), run->slices->at};
+    const struct place p = {run, tn_run_layers(run), run->slices->at};
 
     tn_norm_backward(&run->rows, run->d, false, gradients->norm_gain, gradients->norm_bias,
                      run->d, input_of(&p, p.layer), own->stats, run->weights->norm_gain,
@@ -275,7 +270,7 @@ static const float *restore(const struct place *p)
 static struct tn_span span_behind(const struct place *p, const struct tn_weights *w)
 {
     const float *const end =
-        p->layer + 1 < layers_of(p->run) ? w->blocks[p->layer + 1].in[0] : w->norm_gain;
+        p->layer + 1 < tn_run_layers(p->run) ? w->blocks[p->layer + 1].in[0] : w->norm_gain;
 
     return (struct tn_span){w->blocks[p->layer].out, end};
 }
@@ -359,7 +354,7 @@ static void backward(tarn_run *run, struct tn_gradient_sums *sums)
 {
     struct tn_transformer *const own = run->body;
 
-    for (size_t layer = layers_of(run); layer-- > 0;) {
+    for (size_t layer = tn_run_layers(run); layer-- > 0;) {
         tn_gradient_sums_walk(sums);
         for (size_t i = run->slices->own; i-- > 0;)
             end_backward(&(struct place){run, layer, i}, sums);
