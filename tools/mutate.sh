@@ -188,10 +188,10 @@ mutations() {
         test_masking
 
     maps="test_gradients test_feature_maps"
-    body=src/kernel/kernel_body.h
+    exp=src/kernel/kernel_body_exp.h
     mutate "elu: slope of 1 below zero" src/kernel/kernel_body_rows.h \
         's/load(dy + i) \* smaller(one, load(y + i))/load(dy + i) * one/' $maps
-    mutate "elu: no + 1" $body \
+    mutate "elu: no + 1" $exp \
         's/larger(zero, x[[]j[]]) + e/x[j] - x[j] + e/' test_definition test_kernel_rows
     mutate "relu: slope everywhere" src/layer/map_elementwise.c \
         's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
@@ -319,9 +319,9 @@ mutations() {
     mutate "max: rows below zero" $body_rows \
         's/most\[PAIR\] = {splat(-INFINITY), splat(-INFINITY)}/most[PAIR] = {splat(0.0f), splat(0.0f)}/' \
         test_kernel_rows
-    mutate "streams: rows that are not aligned" $body \
+    mutate "streams: rows that are not aligned" src/kernel/kernel_body_vector.h \
         's/) % sizeof(vec) == 0;/) % sizeof(float) == 0;/' test_kernel_rows test_layouts
-    mutate "exp: last coefficient" $body \
+    mutate "exp: last coefficient" $exp \
         's/splat(0.00829027221f)/splat(0.00819027221f)/' test_kernel_rows
     mutate "softmax_backward: no delta" $body_rows \
         's/p\[j\] \* (fetch(dp + j \* LANES, n) - delta)/p[j] * fetch(dp + j * LANES, n)/' $rows
@@ -343,7 +343,7 @@ mutations() {
         's/(bits + 0xff) \& /bits \& /' test_int8
     mutate "int8: sums that begin at zero" src/kernel/kernel_body_int8.h \
         's/-(int32_t)int8_sum_lanes(sum) \* INT8_OFFSET/0/' test_int8
-    mutate "int8: inputs that are not finite" src/kernel/kernel_body.h \
+    mutate "int8: inputs that are not finite" src/kernel/kernel_body_quantised.h \
         's/(struct int8_scale){NAN, 0.0f}/(struct int8_scale){0.0f, 0.0f}/' test_int8
     mutate "int8: scales without a check" src/model/model_int8.c \
         's/!(values\[i\] >= 0.0f \&\& values\[i\] < INFINITY)/false/' test_generate_int8
