@@ -272,11 +272,13 @@ const struct command bench_scale = {
     .summary = "training speed of several processes",
     .help = "Measure training updates by 1, 2, 4, ... of the processes of an MPI job: with a "
             "batch that is shared (strong scaling), with one that grows with the ranks (weak), "
-            "and by one process with as many threads. Started by mpirun.",
+            "and by one process with as many threads. Started by mpirun, with --bind-to none: "
+            "otherwise the threads of one process share a core.",
     .options = options,
     .tables = (const struct args_table[]){{"presets", tarn_preset, "preset"}, {0}},
-    .examples = "mpirun -n 2 tarn bench scale --preset mnist-paper --batch 10\n"
-                "mpirun -n 8 tarn bench scale --preset small --batch 64 --length 256 --json\n",
+    .examples = "mpirun --bind-to none -n 2 tarn bench scale --preset mnist-paper --batch 10\n"
+                "mpirun --bind-to none -n 8 tarn bench scale --preset small --batch 64 "
+                "--length 256 --json\n",
     .values = sizeof(struct options),
     .bench =
         &(const struct bench){
