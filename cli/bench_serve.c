@@ -133,8 +133,8 @@ static void wait_for_users(struct load *l, struct http_users *users, size_t coun
     }
 }
 
-/* The last user comes and goes while the others go on. Steps are counted if no other began a
- * request meanwhile. */
+/* One user leaves and joins again while the others keep generating. Steps are counted only if
+ * no other user began a request in between. */
 static void probe(struct load *l, struct http_users *users, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -183,7 +183,7 @@ static void choose_precision(tarn_settings *settings, const tarn_config *config)
 enum { USUAL_PARTS = 8, LEAST_POSITIONS = 1024 };
 
 /* A part of so many positions takes the time of its share of the batch; a smaller one takes
- * longer. Products of an LSTM have a row for each sequence, and lose by every cut. */
+ * longer. */
 static bool can_halve(const tarn_settings *settings, size_t parts)
 {
     const size_t sequences = settings->batch / parts;
@@ -192,8 +192,8 @@ static bool can_halve(const tarn_settings *settings, size_t parts)
            sequences / 2 * settings->length >= LEAST_POSITIONS;
 }
 
-/* The same for any number of ranks, as far as the batch goes: so are the bits. A run keeps the
- * number it began with. */
+/* The same for any number of ranks, as far as the batch goes: so are the bits. Bodies with a
+ * product per sequence, the LSTM, are slower with every cut. A run keeps its number. */
 static void choose_micro_batches(tarn_settings *settings, const tarn_config *config,
                                  const tarn_comm *comm)
 {
