@@ -189,7 +189,7 @@ static void check(struct ctc_case *c, solution *solve, double tolerance)
 
         check_loss(c->losses[b], loss, tolerance);
         for (size_t i = 0; i < T * S && loss < none; i++)
-            want[i] = (double)c->slopes.at[b] * (y[i] - q[i]);
+            want[i] = (double)c->dloss.at[b] * (y[i] - q[i]);
         check_floats("dx", c->dx.at + b * N * S, want, N * S, 10.0 * tolerance);
         labels += c->counts[b];
         free(want);
@@ -277,7 +277,7 @@ static void extreme_outputs_give_finite_losses_and_gradients(void **state)
 
             ctc_draw(&c, N / 3, &random);
             c.frames[0] = N;
-            c.slopes.at[0] = 1.0f;
+            c.dloss.at[0] = 1.0f;
             for (size_t j = 0; j < N * S; j++)
                 c.x.at[j] = below(&random, 2) ? 1e4f : -1e4f;
             for (size_t t = 0; t < N; t++) {
@@ -323,7 +323,7 @@ static void check_torch(const struct torch *v, const struct tn_kernels *kernels)
     for (size_t b = 0; b < v->B; b++) {
         c.frames[b] = v->frames[b];
         labels += c.counts[b] = v->counts[b];
-        c.slopes.at[b] = 1.0f;
+        c.dloss.at[b] = 1.0f;
     }
     memcpy(c.labels, v->labels, labels * sizeof *c.labels);
     ctc_run(&c, c.dx.at);

@@ -14,7 +14,7 @@ static double loss_at(void *arg)
 
     ctc_run(c, NULL);
     for (size_t b = 0; b < c->ctc.B; b++)
-        sum += isfinite(c->losses[b]) ? (double)c->slopes.at[b] * c->losses[b] : 0.0;
+        sum += isfinite(c->losses[b]) ? (double)c->dloss.at[b] * c->losses[b] : 0.0;
     return sum;
 }
 
@@ -73,7 +73,7 @@ static void frames_beyond_lengths_are_not_looked_at(void **state)
     double was[6];
 
     ctc_draw(&c, 20, &random);
-    c.slopes.at[3] = 0.0f;
+    c.dloss.at[3] = 0.0f;
     ctc_run(&c, c.dx.at);
     memcpy(was, c.losses, sizeof was);
     for (size_t b = 0; b < ctc.B; b++)

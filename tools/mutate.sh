@@ -222,7 +222,7 @@ mutations() {
     mutate "lsh: no gradient of the division by the length" src/layer/attention_lsh.c \
         's/-c \* c \* (float)D/0.0f * c * (float)D/' $lsh
     mutate "lsh: keys' gradients not divided" src/kernel/kernel_body_lsh.h \
-        's/store(ds + c, slope \* load(a->by + c));/store(ds + c, slope);/' $lsh
+        's/store(ds + c, change \* load(a->by + c));/store(ds + c, change);/' $lsh
     mutate "lsh: no delta" src/kernel/kernel_body_lsh.h \
         's/(load(ds + c) - delta)/(load(ds + c) - 0.0f * delta)/' $lsh
     mutate "lsh: queries' gradients as keys lost" src/layer/attention_lsh.c \
@@ -474,8 +474,8 @@ mutations() {
     mutate "logistic: edges are one float" $logistic 's/ + bins->upper_rest//' $mixture
     mutate "logistic: a and b overflow" $logistic 's/logistic_far = 1e37f/logistic_far = INFINITY/' $mixture
     mutate "logistic: no clamp" $logistic 's/larger(splat(TN_LOGISTIC_LEAST), raw)/raw/' $mixture
-    mutate "logistic: slope through the clamp" $logistic \
-        's/choose(raw < splat(TN_LOGISTIC_LEAST), zero, slope)/slope/' $mixture
+    mutate "logistic: gradient through the clamp" $logistic \
+        's/choose(raw < splat(TN_LOGISTIC_LEAST), zero, in_r)/in_r/' $mixture
     mutate "logistic: no slope at the clamp" $logistic \
         's/raw < splat(TN_LOGISTIC_LEAST)/raw <= splat(TN_LOGISTIC_LEAST)/' $mixture
     mutate "logistic: no slope through the width" $logistic 's/ - a \* above - inner/ - a * above/' $mixture

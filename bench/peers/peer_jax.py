@@ -164,8 +164,8 @@ def train(weights, given, sizes, threads, precision):
         return optax.softmax_cross_entropy_with_integer_labels(scores, targets).mean()
 
     def update(tree, moments, rate):
-        value, slopes = jax.value_and_grad(loss)(tree)
-        steps, moments = optimizer.update(slopes, moments, tree)
+        value, gradients = jax.value_and_grad(loss)(tree)
+        steps, moments = optimizer.update(gradients, moments, tree)
         tree = jax.tree.map(lambda weight, step: weight - rate * step, tree, steps)
         return tree, moments, value
 

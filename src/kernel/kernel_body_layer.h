@@ -252,9 +252,9 @@ FORCE_INLINE void norm_backward_at(float *dx, bool add_dx, const float *dy, cons
 {
     const vec u = (fetch(x, n) - stats.mean) * stats.scale;
     const vec g = fetch(dy, n) * fetch(gain, n);
-    const vec slope = stats.scale * (g - means[0] - u * means[1]);
+    const vec change = stats.scale * (g - means[0] - u * means[1]);
 
-    keep(dx, add_dx ? fetch(dx, n) + slope : slope, n);
+    keep(dx, add_dx ? fetch(dx, n) + change : change, n);
 }
 
 FORCE_INLINE void norm_backward_rows(float *dx, bool add_dx, float *dgain, float *dbias,

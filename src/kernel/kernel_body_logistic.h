@@ -19,8 +19,8 @@
  * exp(l + E - max(l + E)) R is neither 0 nor infinite, and one logarithm a row does. The first
  * bin has no b and the last no a: that factor is 1, and so is 1 - exp(-d).
  *
- * Slopes of log p:   in m   (sigma(b) - sigma(-a)) / s
- *                    in r   b sigma(b) - a sigma(-a) - d exp(-d) / (1 - exp(-d))
+ * Derivatives of log p:   in m   (sigma(b) - sigma(-a)) / s
+ *                          in r   b sigma(b) - a sigma(-a) - d exp(-d) / (1 - exp(-d))
  *
  * A lane is a row. */
 
@@ -28,7 +28,7 @@ static const float logistic_far = 1e37f; /* a and b stay finite */
 
 /* Of LANES rows, transposed: K vectors each. */
 struct logistic_tile {
-    float *logits, *means, *scales; /* then weights, slopes in m, slopes in r */
+    float *logits, *means, *scales; /* then weights, derivatives in m and in r */
     float *E, *R;                   /* R: then shares */
 };
 
@@ -102,10 +102,10 @@ FORCE_INLINE vec logistic_series(vec d)
     return p;
 }
 
-/* E and R of logistic k, and the slopes of its log p in the places of mean and log-scale, 0
- * for a log-scale that was clamped. `most` is the greatest logit. Returns E. */
+/* E and R of logistic k, and the derivatives of its log p in the places of mean and log-scale,
+ * 0 for a log-scale that was clamped. `most` is the greatest logit. Returns E. */
 FORCE_INLINE vec logistic_one(struct logistic_tile tile, const struct logistic_bins *bins,
-                              size_t k, vec most, bool slopes)
+                              size_t k, vec most, bool backward)
 {
     const vec zero = splat(0.0f), one = splat(1.0f);
     const vec mean = load(tile.means + k), raw = load(tile.scales + k);
@@ -132,14 +132,14 @@ FORCE_INLINE vec logistic_one(struct logistic_tile tile, const struct logistic_b
 
     store(tile.E + k, E);
     store(tile.R + k, a_part * b_part * choose(open, one, g));
-    if (slopes) {
+    if (backward) {
         const vec above = choose(a > zero, e[0], one) * a_part; /* sigma(-a) */
         const vec below = choose(b < zero, e[1], one) * b_part; /* sigma(b) */
         const vec inner = choose(open, zero, choose(slim, e[2], d * e[2]) / g);
-        const vec slope = b * below - a * above - inner;
+        const vec in_r = b * below - a * above - inner;
 
         store(tile.means + k, by * (below - above));
-        store(tile.scales + k, choose(raw < splat(TN_LOGISTIC_LEAST), zero, slope));
+        store(tile.scales + k, choose(raw < splat(TN_LOGISTIC_LEAST), zero, in_r));
     }
     return E;
 }
@@ -161,11 +161,11 @@ FORCE_INLINE void logistic_sums(vec sums[2], struct logistic_tile tile, size_t e
     }
 }
 
-/* dl = slope (weight - share)     dm, dr = -slope share times the slope of log p */
-FORCE_INLINE void logistic_slopes(struct logistic_tile tile, size_t end, const vec sums[2],
-                                  vec slope)
+/* dl = dloss (weight - share)     dm, dr = -dloss share times the derivative of log p */
+FORCE_INLINE void logistic_backward(struct logistic_tile tile, size_t end, const vec sums[2],
+                                    vec dloss)
 {
-    const vec by_weight = slope / sums[0], by_share = slope / sums[1];
+    const vec by_weight = dloss / sums[0], by_share = dloss / sums[1];
 
     for (size_t k = 0; k < end; k += LANES) {
         const vec share = by_share * load(tile.R + k);
@@ -177,7 +177,7 @@ FORCE_INLINE void logistic_slopes(struct logistic_tile tile, size_t end, const v
 }
 
 FORCE_INLINE void logistic_rows(const struct tn_logistics *to, size_t from, size_t n,
-                                bool slopes)
+                                bool backward)
 {
     const size_t K = to->K, end = K * LANES;
     float *const work = to->work;
@@ -192,12 +192,12 @@ FORCE_INLINE void logistic_rows(const struct tn_logistics *to, size_t from, size
     for (size_t k = 0; k < end; k += LANES)
         most = larger(load(tile.logits + k), most);
     for (size_t k = 0; k < end; k += LANES)
-        peak = larger(logistic_one(tile, &bins, k, most, slopes), peak);
+        peak = larger(logistic_one(tile, &bins, k, most, backward), peak);
     logistic_sums(sums, tile, end, most, peak);
     keep(to->ratio + from, sums[0] / sums[1], n);
     keep(to->peak + from, peak, n);
-    if (slopes) {
-        logistic_slopes(tile, end, sums, fetch(to->slopes + from, n));
+    if (backward) {
+        logistic_backward(tile, end, sums, fetch(to->dloss + from, n));
         transpose(to->dx + from * 3 * K, 3 * (ptrdiff_t)K, work, LANES, 3 * K, n);
     }
 }

@@ -142,11 +142,11 @@ FORCE_INLINE void lsh_backward_some(const struct tn_lsh_scores *a, struct lsh_qu
         exp_of(e, count);
     for (int j = 0; j < count; j++) {
         const size_t c = at + (size_t)j * LANES;
-        const vec p = lsh_hide(a, q, c, e[j]), slope = p * (load(ds + c) - delta);
+        const vec p = lsh_hide(a, q, c, e[j]), change = p * (load(ds + c) - delta);
 
         store(s + c, p);
-        store(a->w + c, load(a->w + c) + slope * score[j]);
-        store(ds + c, slope * load(a->by + c));
+        store(a->w + c, load(a->w + c) + change * score[j]);
+        store(ds + c, change * load(a->by + c));
     }
 }
 

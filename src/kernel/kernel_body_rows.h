@@ -230,9 +230,9 @@ FORCE_INLINE void elu1_backward_of(float *dx, ptrdiff_t lddx, const float *dy, p
         for (size_t i = 0; i < whole; i += LANES)
             put(dx + i, load(dy + i) * smaller(one, load(y + i)), streams);
         if (rest) {
-            const vec slope = smaller(one, load_tail(y + whole, rest, 0.0f));
+            const vec derivative = smaller(one, load_tail(y + whole, rest, 0.0f));
 
-            store_tail(dx + whole, load_tail(dy + whole, rest, 0.0f) * slope, rest);
+            store_tail(dx + whole, load_tail(dy + whole, rest, 0.0f) * derivative, rest);
         }
     }
 }

@@ -75,7 +75,7 @@ struct tn_panels {
 
 /* How likely symbols are by a mixture of K logistics over `values` values placed evenly on
  * [-1, 1] (kernel_body_logistic.h). x is n rows of K logits, K means, K log-scales. Symbol i
- * has -log p = log(ratio[i]) - peak[i] and dx_i is slopes[i] times its gradient. */
+ * has -log p = log(ratio[i]) - peak[i] and dx_i is dloss[i] times its gradient. */
 #define TN_LOGISTIC_LEAST (-7.0f) /* log-scales below count as this, as the authors clamp */
 struct tn_logistics {
     float *dx; /* n x 3 K without gaps; NULL: not wanted; may be x */
@@ -83,7 +83,7 @@ struct tn_logistics {
     const float *x;
     ptrdiff_t ldx;          /* 0: all rows are one */
     const int32_t *symbols; /* 0 .. values - 1 */
-    const float *slopes;
+    const float *dloss;
     size_t n, K, values;
     float *work; /* tn_logistics_work() floats */
 };
@@ -116,8 +116,8 @@ struct tn_lsh_scores {
     const int32_t *exists;                    /* -1; 0 where there is no key */
     const float *by;
     float *total;             /* by position: weigh */
-    const float *lse, *delta; /* by position: slope */
-    float *w;                 /* columns: slope */
+    const float *lse, *delta; /* by position: backward */
+    float *w;                 /* columns: backward */
     bool causal, same_bucket;
     bool bounded; /* neither s nor s - lse of what is seen is beyond +-87 */
 };
@@ -199,8 +199,8 @@ struct tn_kernels {
                            struct tn_column by, struct tn_column dot, const float *z,
                            ptrdiff_t ldz, size_t n, size_t width);
 
-    /* y = elu(x) + 1,  and  dx = dy min(y, 1): elu's slope is 1 above zero and exp(x) below.
-     * (7) */
+    /* y = elu(x) + 1,  and  dx = dy min(y, 1): elu's derivative is 1 above zero and exp(x)
+     * below. (7) */
     void (*elu1)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
                  size_t width);
     void (*elu1_backward)(float *dx, ptrdiff_t lddx, const float *dy, ptrdiff_t lddy,
@@ -240,7 +240,7 @@ struct tn_kernels {
                           const float *x, const struct tn_norm_stats *stats, const float *gain,
                           size_t n, size_t width);
 
-    /* relu's slope is seen in its result y, gelu's in its argument x. */
+    /* relu's derivative is seen in its result y, gelu's in its argument x. */
     void (*relu)(float *y, const float *x, size_t n);
     void (*relu_backward)(float *dx, const float *dy, const float *y, size_t n);
     void (*gelu)(float *y, const float *x, size_t n);
@@ -270,7 +270,7 @@ struct tn_kernels {
     void (*lsh_buckets)(int32_t *bucket, const float *x, ptrdiff_t ld, size_t half, size_t n);
 
     /* score: s, -infinity where a query does not look. weigh: exp(s), and the sum of a row
-     * added to its total; bounded only. slope: with p = exp(s - lse), which s becomes,
+     * added to its total; bounded only. backward: with p = exp(s - lse), which s becomes,
      * ds = p (ds - delta); then w_j += sum_i ds_ij s_ij, and ds_ij is multiplied with by_j. */
     void (*lsh_score)(const struct tn_lsh_scores *scores);
     void (*lsh_weigh)(const struct tn_lsh_scores *scores);

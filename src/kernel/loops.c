@@ -230,7 +230,7 @@ static void run_logistics(const struct tn_loop_arrays *a)
                                                  .x = a->x,
                                                  .ldx = 0,
                                                  .symbols = a->symbols,
-                                                 .slopes = a->z,
+                                                 .dloss = a->z,
                                                  .n = a->width,
                                                  .K = MIXTURES,
                                                  .values = SYMBOLS,

@@ -195,7 +195,7 @@ static void start_gradients(const struct tn_lsh_head *a, const float *L)
 }
 
 /* p and ds c, and on the way w. */
-static void chunk_slopes(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
+static void chunk_backward(const struct tn_lsh_head *a, const struct tn_lsh_scores *scores)
 {
     const struct tn_lsh_tiles *const tiles = &a->scratch->tiles;
     const float *const dy = tiles->rows + a->slot * a->columns * a->row + a->D + a->M;
@@ -261,7 +261,7 @@ static void backward_round(struct tn_lsh_head *a, const float *order, const floa
 
         scores.lse = L;
         tn_lsh_fetch_ahead(a, 0);
-        chunk_slopes(a, &scores);
+        chunk_backward(a, &scores);
         tn_lsh_fetch_ahead(a, 1);
         chunk_gradients(a, &scores);
         if (first > 0)

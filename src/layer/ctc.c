@@ -39,7 +39,7 @@ struct job {
     size_t K;       /* from one frame that is kept to the next */
     const float *x;
     float *dx; /* NULL: not wanted */
-    float slope;
+    float dloss;
     int32_t least;    /* exponent of an emission */
     int32_t exponent; /* of Z, or one less */
 };
@@ -229,8 +229,8 @@ static void write_gradient(const struct job *job, size_t t, struct tn_ctc_states
     job->kernels->ctc_posteriors(job->work.posteriors, sums, before, after, job->exponent,
                                  job->L);
     job->kernels->exp_sum(dx, x, job->work.most[t], S);
-    job->kernels->scale(dx, dx, job->slope * job->work.by[t], S);
-    const float by = job->slope / sums[1];
+    job->kernels->scale(dx, dx, job->dloss * job->work.by[t], S);
+    const float by = job->dloss / sums[1];
 
     dx[0] -= by * sums[0];
     for (size_t i = 0; i < job->L; i++)
@@ -321,10 +321,10 @@ static void run_sequence(void *arg, size_t b, size_t thread)
         .K = tn_ctc_kept_apart(N),
         .x = call->x + b * N * ctc->S,
         .dx = call->dx ? call->dx + b * N * ctc->S : NULL,
-        .slope = call->slopes ? call->slopes[b] : 1.0f,
+        .dloss = call->dloss ? call->dloss[b] : 1.0f,
         .least = -(int32_t)least,
     };
-    const bool counts = job.slope != 0.0f;
+    const bool counts = job.dloss != 0.0f;
     const int32_t *const labels = job.L > 0 ? call->labels + batch->offsets[b] : NULL;
 
     call->losses[b] = counts ? run_labels(&job, labels) : 0.0;

@@ -8,7 +8,7 @@
  * product of its y, and
  *
  *     loss = -log (sum over all paths that stand for the labels of their probabilities)
- *     dx   = slope (y - q),     q_k at a frame: the share of paths that have symbol k there
+ *     dx   = dloss (y - q),     q_k at a frame: the share of paths that have symbol k there
  *
  * Sums and products carry a float beside an exponent (kernel_body_ctc.h), so that neither the
  * number of frames nor the size of outputs is limited by what a float holds. */
@@ -32,9 +32,9 @@ struct tn_ctc_call {
     const float *x;        /* (B, N, S); not looked at beyond lengths */
     const size_t *frames;  /* B lengths; NULL: all are N */
     const int32_t *labels; /* 1 .. S - 1, of all sequences one after the other; not looked at in
-                              sequences of slope 0 */
+                              sequences of dloss 0 */
     const size_t *counts;  /* B: labels of each */
-    const float *slopes;   /* B: of the gradients; 0: leaves out, loss 0. NULL: all 1 */
+    const float *dloss;    /* B: factors of the gradients; 0: left out, loss 0. NULL: all 1 */
     void *scratch;         /* tn_ctc_scratch_size() bytes, of any alignment */
 };
 

@@ -10,7 +10,7 @@
 #include "layer/head.h"
 
 struct work {
-    float *slopes;
+    float *dloss;
     double *losses;
     void *scratch;
 };
@@ -24,7 +24,7 @@ static struct work lay_out(const struct tn_ctc *ctc, struct tn_arena *arena)
 {
     struct work work;
 
-    work.slopes = tn_arena_floats(arena, ctc->B);
+    work.dloss = tn_arena_floats(arena, ctc->B);
     work.losses = tn_arena_alloc(arena, ctc->B, sizeof *work.losses);
     work.scratch = tn_arena_alloc(arena, 1, tn_ctc_scratch_size(ctc));
     return work;
@@ -61,7 +61,7 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
     const struct work work = lay_out(&ctc, &arena);
 
     for (size_t b = 0; b < ctc.B; b++)
-        work.slopes[b] = weight_at(call, b) * (call->doutputs ? call->scale : 1.0f);
+        work.dloss[b] = weight_at(call, b) * (call->doutputs ? call->scale : 1.0f);
     tn_ctc_loss(&(struct tn_ctc_call){
         .ctc = &ctc,
         .losses = work.losses,
@@ -70,7 +70,7 @@ static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
         .frames = sequences->lengths,
         .labels = call->targets,
         .counts = sequences->counts,
-        .slopes = work.slopes,
+        .dloss = work.dloss,
         .scratch = work.scratch,
     });
     *loss = (struct tn_loss){.correct = (double)NAN};

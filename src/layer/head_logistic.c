@@ -67,7 +67,7 @@ static void work_size(const struct tn_head *head, const struct tn_rows *r, size_
 
 struct piece {
     int32_t symbols[PIECE];
-    float weights[PIECE], slopes[PIECE], ratio[PIECE], peak[PIECE];
+    float weights[PIECE], dloss[PIECE], ratio[PIECE], peak[PIECE];
 };
 
 static double loss_at(const struct piece *p, size_t i)
@@ -82,7 +82,7 @@ static void read_piece(const struct tn_head_call *call, struct piece *p, size_t 
         const float weight = call->weights ? call->weights[from + i] : 1.0f;
 
         p->weights[i] = weight;
-        p->slopes[i] = weight * call->scale;
+        p->dloss[i] = weight * call->scale;
         p->symbols[i] = weight != 0.0f ? call->targets[from + i] : 0;
     }
 }
@@ -119,7 +119,7 @@ static void run_piece(const struct tn_head_call *call, struct tn_loss *loss, flo
         .x = call->outputs + from * O,
         .ldx = (ptrdiff_t)O,
         .symbols = p.symbols,
-        .slopes = p.slopes,
+        .dloss = p.dloss,
         .n = n,
         .K = mixtures(call->head),
         .values = call->head->symbols,

@@ -55,7 +55,7 @@ static struct tn_lsh_scratch scratch_take(const struct tn_lsh_head *a, struct tn
         .w = tn_arena_floats(arena, N),
         .order = tn_arena_floats(arena, N),
         .scores = tn_arena_floats(arena, a->chunk * 2 * a->columns),
-        .slopes = tn_arena_floats(arena, a->chunk * 2 * a->columns),
+        .dscores = tn_arena_floats(arena, a->chunk * 2 * a->columns),
         .turned = tn_arena_floats(arena, a->chunk * tn_max(a->columns, a->M)),
         .tiles = tiles_take(a, arena),
         .hash = tn_lsh_hash_lay_out(arena, a->kernels, a->plan->D, buckets,
@@ -246,7 +246,7 @@ struct tn_lsh_scores tn_lsh_scores(const struct tn_lsh_head *a)
                         1, tiles->q_turned, both, count, a->used, a->plan->D, false);
     return (struct tn_lsh_scores){
         .s = a->scratch->scores,
-        .ds = a->scratch->slopes,
+        .ds = a->scratch->dscores,
         .ld = both,
         .rows = count,
         .columns = a->used,

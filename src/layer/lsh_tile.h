@@ -36,15 +36,15 @@ struct tn_lsh_tiles {
 
 /* What one thread needs for one head. */
 struct tn_lsh_scratch {
-    float *rows;            /* N x row */
-    float *sums;            /* N x sum */
-    float *inverse;         /* N: 1 / (|q| sqrt D) */
-    float *maximum, *total; /* N: of scores so far, and of exp(score - maximum); forward */
-    float *delta;           /* N: dy.y; backward */
-    float *w;               /* N: sums of ds s; backward */
-    float *order;           /* N: of a forward that saves nothing */
-    float *scores, *slopes; /* chunk x 2 columns */
-    float *turned;          /* chunk x columns: a transpose; chunk x M: outputs */
+    float *rows;             /* N x row */
+    float *sums;             /* N x sum */
+    float *inverse;          /* N: 1 / (|q| sqrt D) */
+    float *maximum, *total;  /* N: of scores so far, and of exp(score - maximum); forward */
+    float *delta;            /* N: dy.y; backward */
+    float *w;                /* N: sums of ds s; backward */
+    float *order;            /* N: of a forward that saves nothing */
+    float *scores, *dscores; /* chunk x 2 columns */
+    float *turned;           /* chunk x columns: a transpose; chunk x M: outputs */
     struct tn_lsh_tiles tiles;
     struct tn_lsh_hash hash;
 };

@@ -11,7 +11,7 @@ struct ctc_case ctc_open(struct tn_ctc ctc, size_t most, double spread,
 
     c.x = floats_open(n, spread, random);
     c.dx = floats_open(n, 1.0, random);
-    c.slopes = floats_open(ctc.B, 1.0, random);
+    c.dloss = floats_open(ctc.B, 1.0, random);
     c.frames = take(ctc.B, sizeof *c.frames);
     c.counts = take(ctc.B, sizeof *c.counts);
     c.labels = take(ctc.B * most, sizeof *c.labels);
@@ -26,7 +26,7 @@ void ctc_close(struct ctc_case *c)
 {
     floats_close(&c->x);
     floats_close(&c->dx);
-    floats_close(&c->slopes);
+    floats_close(&c->dloss);
     free(c->frames);
     free(c->counts);
     free(c->labels);
@@ -57,6 +57,6 @@ void ctc_run(struct ctc_case *c, float *dx)
                                       .frames = c->frames,
                                       .labels = c->labels,
                                       .counts = c->counts,
-                                      .slopes = c->slopes.at,
+                                      .dloss = c->dloss.at,
                                       .scratch = c->scratch});
 }

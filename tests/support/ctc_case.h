@@ -8,7 +8,7 @@
 
 struct ctc_case {
     struct tn_ctc ctc;
-    struct floats x, dx, slopes;
+    struct floats x, dx, dloss;
     size_t *frames, *counts;
     int32_t *labels;
     double *losses;
