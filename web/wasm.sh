@@ -1,13 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # web/wasm.sh OUT - compiles the library to one WebAssembly module by zig's C compiler.
+# web/wasm.sh --sources - prints the files of src/ that are in it.
 #
 # Everything that generates is in it; training, data sets and the libraries for sound, pictures,
 # archives and downloads are not. The linker drops functions that nothing exported calls, and with
 # them what they would need.
 set -eu
-out=$(realpath "$1")
+out=$(realpath -- "$1")
 cd "$(dirname "$0")/.."
+
+sources=$(ls src/base/*.c src/kernel/*.c src/layer/*.c src/model/*.c src/generate/*.c \
+    src/comm/*.c src/file/safetensor*.c src/file/json_*.c src/file/fields_json.c \
+    src/file/file_bytes.c src/file/text_buffer.c |
+    grep -v -e /kernel_ -e /peak_ -e onednn -e /parallel -e /clock -e /cores -e /machine \
+        -e /import -e /recognizer -e /comm_mpi -e /comm_load)
+
+if [ "$1" = --sources ]; then
+    echo "$sources"
+    exit
+fi
 
 find_zig() {
     for python in build/web/venv/bin/python python3; do
@@ -28,11 +40,6 @@ zig=$(find_zig) || {
 export ZIG_GLOBAL_CACHE_DIR="$PWD/build/web/zig" ZIG_LOCAL_CACHE_DIR="$PWD/build/web/zig"
 objects=build/web/objects
 mkdir -p "$objects"
-
-sources=$(ls src/base/*.c src/kernel/*.c src/layer/*.c src/model/*.c src/generate/*.c \
-    src/file/safetensor*.c src/file/json_*.c src/file/fields_json.c src/file/file_bytes.c |
-    grep -v -e /kernel_ -e /peak_ -e onednn -e /parallel -e /clock -e /cores -e /machine \
-        -e /import -e /recognizer)
 
 flags="--target=wasm32-wasi -mexec-model=reactor -std=c17 -DNDEBUG -DTN_HAVE_WASM
     -Wall -Wextra -Wconversion -Wsign-conversion -Wshadow -Wno-enum-float-conversion -Werror
