@@ -96,7 +96,15 @@ def test_an_exception_of_a_callback_saves_and_is_raised(tmp_path):
     assert [u.update for u in updates] == [4, 5, 6]
 
 
-def test_ctrl_c_saves_and_is_raised(tmp_path):
+@pytest.fixture
+def heeds_ctrl_c():
+    """Processes in the background of a script ignore SIGINT, and so do those that they start."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_saves_and_is_raised(tmp_path, heeds_ctrl_c):
     def press(report):
         if report.update == 2:
             os.kill(os.getpid(), signal.SIGINT)
@@ -107,7 +115,7 @@ def test_ctrl_c_saves_and_is_raised(tmp_path):
     assert list((tmp_path / "run").glob("checkpoint-000000000[23].safetensors"))
 
 
-def test_ctrl_c_from_outside_reaches_a_run_in_c(tmp_path):
+def test_ctrl_c_from_outside_reaches_a_run_in_c(tmp_path, heeds_ctrl_c):
     script = f"""
 import tarn, sys
 def tell(report): print(report.update, flush=True)
