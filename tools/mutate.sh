@@ -558,10 +558,10 @@ mutations() {
         's/attempt < 2/attempt < 1/' test_no_memory
     mutate "streams: states that are not finite" src/generate/stream_file.c \
         's/if (!is_finite(e, head->position, packed))/if (false)/' test_stream_refusals
-    mutate "streams: another position than the metadata says" src/generate/stream_file.c \
-        's/if (found.position != origin->position)/if (false)/' test_stream_refusals
-    mutate "streams: fewer next symbols than the metadata says" src/generate/stream_file.c \
-        's/if (origin->next \&\& !found.next)/if (false)/' test_stream_refusals
+    mutate "streams: another position than the metadata says" src/generate/stream_origin.c \
+        's/if (found->position != origin->position)/if (false)/' test_stream_refusals
+    mutate "streams: fewer next symbols than the metadata says" src/generate/stream_origin.c \
+        's/if (origin->next \&\& !found->next)/if (false)/' test_stream_refusals
     mutate "training: a best that is not in its file" src/train/training.c \
         's/^    if (status == TARN_OK) {$/    if (status != TARN_ENUMBER) {/' test_io_errors
     mutate "training: a validation that failed is not due" src/train/training.c \

@@ -7,55 +7,11 @@
  *
  * Files of version 0.1 have a batch of streams at one position: each section of all of them in
  * a row, and beside it the symbols that come next. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
-#include "file/fields_json.h"
-#include "file/safetensors.h"
-#include "generate/engine.h"
-
-static const char key[] = "tarn_state", streams_tensor[] = "streams";
-static const char old_tensor[] = "state", old_next[] = "next";
-
-/* Everything that must be the same for the bytes to mean the same, and what can be said of them
- * without an engine. */
-struct origin {
-    char model[TARN_NAME_SIZE]; /* fingerprint, which JSON's numbers cannot represent */
-    char method[TARN_NAME_SIZE];
-    size_t streams;    /* how many */
-    uint64_t position; /* of the longest */
-    bool next;         /* all have a symbol that was drawn */
-};
-
-static const struct tn_field fields[] = {
-    TN_FIELD(struct origin, TEXT, model, 0, 0, ""),
-    TN_FIELD(struct origin, TEXT, method, 0, 0, ""),
-    TN_FIELD_RENAMED(struct origin, COUNT, streams, 1, TN_FIELD_MOST, "batch", ""),
-    TN_FIELD(struct origin, SEED, position, 0, TN_FIELD_MOST, ""),
-    TN_FIELD_SINCE(struct origin, FLAG, next, 0, 0, "false", ""),
-    {.about = {.name = NULL}},
-};
-
-/* One more stream that a file has. */
-static void note_stream(struct origin *origin, const struct tn_stream_head *head)
-{
-    origin->position = head->position > origin->position ? head->position : origin->position;
-    origin->next = origin->next && head->drawn > 0;
-}
-
-static struct origin origin_of(const tarn_engine *e, tarn_stream *const *streams, size_t n)
-{
-    struct origin origin = {.streams = n, .next = true};
-
-    snprintf(origin.model, sizeof origin.model, "%016" PRIx64, e->fingerprint);
-    snprintf(origin.method, sizeof origin.method, "%s", e->method->about.name);
-    for (size_t i = 0; i < n && streams; i++)
-        note_stream(&origin, &streams[i]->head);
-    return origin;
-}
+#include "generate/stream_origin.h"
 
 /* Of a stream at that position, without its head; it is not beyond the end. */
 static size_t packed_bytes(const tarn_engine *e, uint64_t position)
@@ -81,12 +37,12 @@ struct target {
 static tarn_status write_to(const struct target *target, const struct tn_bytes *packed,
                             const char *origin, tarn_error *err)
 {
-    const struct tn_safetensor tensor = {.name = streams_tensor,
+    const struct tn_safetensor tensor = {.name = TN_STREAMS_TENSOR,
                                          .dtype = TN_DTYPE_U8,
                                          .rank = 1,
                                          .shape = {packed->size},
                                          .data = packed->data};
-    const struct tn_safetensors_entry entry = {key, origin};
+    const struct tn_safetensors_entry entry = {TN_ORIGIN_KEY, origin};
 
     if (target->path)
         return tn_safetensors_write(target->path, &tensor, 1, &entry, 1, err);
@@ -123,11 +79,10 @@ static tarn_status save(const tarn_engine *e, const struct target *target,
     for (size_t i = 0; i < n; i++)
         if ((status = tn_stream_check(e, streams[i], i, 0, err)) != TARN_OK)
             return status;
-    const struct origin origin = origin_of(e, streams, n);
+    const struct tn_origin origin = tn_origin_of(e, streams, n);
     char *json;
 
-    if ((status = tn_fields_write(&json, fields, &origin, "the streams' origin", err)) !=
-        TARN_OK)
+    if ((status = tn_origin_write(&json, &origin, err)) != TARN_OK)
         return status;
     if ((status = pack(e, &packed, streams, n, err)) == TARN_OK)
         status = write_to(target, &packed, json, err);
@@ -152,41 +107,7 @@ tarn_status tarn_streams_pack(const tarn_engine *e, void *bytes, size_t *size,
     return save(e, &(struct target){.bytes = bytes, .size = size}, streams, n, err);
 }
 
-/* ---- Whose they are ----------------------------------------------------- */
-
-static tarn_status read_origin(struct origin *origin, const struct tn_safetensors *file,
-                               const char *path, tarn_error *err)
-{
-    const char *const json = tn_safetensors_metadata(file, key);
-    const bool old = tn_safetensors_find(file, old_tensor) != NULL;
-
-    if (!json || (!old && !tn_safetensors_find(file, streams_tensor)))
-        return tn_fail(err, TARN_EFORMAT, "%s: does not contain saved streams", path);
-    *origin = (struct origin){0};
-    const tarn_status status = tn_fields_read(fields, origin, json, path, "state", err);
-
-    if (status == TARN_OK && old)
-        origin->next = tn_safetensors_find(file, old_next) != NULL;
-    return status;
-}
-
-/* The file says its streams are this engine's. */
-static tarn_status check_origin(const tarn_engine *e, const struct origin *found, size_t n,
-                                const char *path, tarn_error *err)
-{
-    const struct origin own = origin_of(e, NULL, n);
-    const bool other = strcmp(found->model, own.model) != 0;
-
-    if (other || strcmp(found->method, own.method) != 0)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: its streams are of the %s '%.40s'; expected '%.40s'", path,
-                       other ? "model" : "method", other ? found->model : found->method,
-                       other ? own.model : own.method);
-    if (found->streams != n)
-        return tn_fail(err, TARN_EFORMAT, "%s: has %zu streams; expected %zu", path,
-                       found->streams, n);
-    return TARN_OK;
-}
+/* ---- Loading ------------------------------------------------------------ */
 
 static tarn_status check_position(const tarn_engine *e, uint64_t position, const char *path,
                                   tarn_error *err)
@@ -204,8 +125,6 @@ static tarn_status refuse_bytes(const char *path, size_t found, size_t expected,
     return tn_fail(err, TARN_EFORMAT, "%s: has %zu bytes of streams; expected %zu", path, found,
                    expected);
 }
-
-/* ---- Loading ------------------------------------------------------------ */
 
 /* Everything in a stream that something else depends on. */
 static tarn_status check_stream(const tarn_engine *e, const tarn_stream *stream,
@@ -257,7 +176,7 @@ static tarn_status load_new(const tarn_engine *e, const struct tn_bytes *all, si
                             const struct tn_safetensors *file, const char *path,
                             tarn_error *err)
 {
-    const struct tn_safetensor *const tensor = tn_safetensors_find(file, streams_tensor);
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, TN_STREAMS_TENSOR);
     const char *from = tensor->data;
     size_t left = tensor->bytes;
     struct tn_stream_head head;
@@ -315,12 +234,12 @@ static void gather(const tarn_engine *e, unsigned char *to, const unsigned char 
     }
 }
 
-static tarn_status check_old(const tarn_engine *e, const struct origin *origin,
+static tarn_status check_old(const tarn_engine *e, const struct tn_origin *origin,
                              const struct tn_safetensors *file, const char *path,
                              tarn_error *err)
 {
-    const struct tn_safetensor *const tensor = tn_safetensors_find(file, old_tensor);
-    const struct tn_safetensor *const next = tn_safetensors_find(file, old_next);
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, TN_OLD_STREAMS_TENSOR);
+    const struct tn_safetensor *const next = tn_safetensors_find(file, TN_OLD_NEXT_TENSOR);
     const tarn_status status = check_position(e, origin->position, path, err);
     size_t bytes;
 
@@ -338,11 +257,11 @@ static tarn_status check_old(const tarn_engine *e, const struct origin *origin,
 }
 
 static tarn_status load_old(const tarn_engine *e, const struct tn_bytes *all,
-                            const struct origin *origin, const struct tn_safetensors *file,
+                            const struct tn_origin *origin, const struct tn_safetensors *file,
                             const char *path, tarn_error *err)
 {
-    const struct tn_safetensor *const tensor = tn_safetensors_find(file, old_tensor);
-    const struct tn_safetensor *const next = tn_safetensors_find(file, old_next);
+    const struct tn_safetensor *const tensor = tn_safetensors_find(file, TN_OLD_STREAMS_TENSOR);
+    const struct tn_safetensor *const next = tn_safetensors_find(file, TN_OLD_NEXT_TENSOR);
     struct tn_bytes one = {0};
     tarn_status status = check_old(e, origin, file, path, err);
 
@@ -395,24 +314,15 @@ static tarn_status read_source(struct tn_safetensors *file, const struct source 
     return status;
 }
 
-/* The metadata, which inspect() believes, says of the streams what they are. Files that do not
- * have `next` say less. */
 static tarn_status check_claims(const tarn_engine *e, const struct tn_bytes *all,
-                                const struct origin *origin, const char *path, tarn_error *err)
+                                const struct tn_origin *origin, const char *path,
+                                tarn_error *err)
 {
-    struct origin found = {.next = true};
+    struct tn_origin found = {.next = true};
 
     for (size_t i = 0; i < origin->streams; i++)
-        note_stream(&found, &stream_in(e, all, i)->head);
-    if (found.position != origin->position)
-        return tn_fail(
-            err, TARN_EFORMAT, "%s: its metadata says position %llu; its streams are at %llu",
-            path, (unsigned long long)origin->position, (unsigned long long)found.position);
-    if (origin->next && !found.next)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: its metadata says that all streams have a next symbol; one has not",
-                       path);
-    return TARN_OK;
+        tn_origin_note(&found, &stream_in(e, all, i)->head);
+    return tn_origin_compare(origin, &found, path, err);
 }
 
 /* All is read before anything changes. */
@@ -422,18 +332,18 @@ static tarn_status load_file(const tarn_engine *e, tarn_stream *const *streams, 
 {
     const size_t size = tarn_stream_size(e);
     struct tn_bytes all = {0};
-    struct origin origin;
+    struct tn_origin origin;
     size_t bytes;
     tarn_status status;
 
-    if ((status = read_origin(&origin, file, path, err)) != TARN_OK ||
-        (status = check_origin(e, &origin, n, path, err)) != TARN_OK)
+    if ((status = tn_origin_read(&origin, file, path, err)) != TARN_OK ||
+        (status = tn_origin_check(e, &origin, n, path, err)) != TARN_OK)
         return status;
     if (!tn_size_product(&bytes, (size_t[]){n, size}, 2))
         return tn_fail(err, TARN_ENOMEM, "%s: %zu streams do not fit in memory", path, n);
     if ((status = tn_bytes_allocate(&all, bytes, err)) != TARN_OK)
         return status;
-    status = tn_safetensors_find(file, streams_tensor)
+    status = tn_safetensors_find(file, TN_STREAMS_TENSOR)
                  ? load_new(e, &all, n, file, path, err)
                  : load_old(e, &all, &origin, file, path, err);
     if (status == TARN_OK)
@@ -482,31 +392,14 @@ static tarn_status inspect(tarn_streams_about *about, const struct source *sourc
                            tarn_error *err)
 {
     struct tn_safetensors file;
-    struct origin origin;
-    char again[TARN_NAME_SIZE];
+    struct tn_origin origin;
     tarn_status status = read_source(&file, source, err);
 
     if (status != TARN_OK)
         return status;
-    status = read_origin(&origin, &file, shown(source), err);
+    status = tn_origin_read(&origin, &file, shown(source), err);
     tn_safetensors_free(&file);
-    if (status != TARN_OK)
-        return status;
-    const uint64_t fingerprint = strtoull(origin.model, NULL, 16);
-
-    snprintf(again, sizeof again, "%016" PRIx64, fingerprint);
-    if (strcmp(again, origin.model) != 0)
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s: model is '%.40s'; expected 16 hexadecimal digits", shown(source),
-                       origin.model);
-    *about = (tarn_streams_about){
-        .model = fingerprint,
-        .count = origin.streams,
-        .position = origin.position,
-        .has_next = origin.next,
-    };
-    memcpy(about->method, origin.method, sizeof about->method);
-    return TARN_OK;
+    return status == TARN_OK ? tn_origin_tell(about, &origin, shown(source), err) : status;
 }
 
 tarn_status tarn_streams_inspect(tarn_streams_about *about, const char *path, tarn_error *err)
