@@ -270,7 +270,7 @@ mutations() {
     mutate "packed: only the last piece of the sum" src/kernel/matmul_packed.c \
         's/.add = d->add || p > 0,/.add = d->add,/' test_matmul_few
     mutate "packed: fewer rows than a plan was made for" src/kernel/matmul_packed.c \
-        's/job.cut = cut_for(plan, arrays->m);/job.cut = cut_for(plan, plan->desc.m);/' test_matmul_few
+        's/tn_packed_cut_for(plan, arrays->m);/tn_packed_cut_for(plan, plan->desc.m);/' test_matmul_few
     mutate "context: the past of another sequence" src/layer/context.c \
         's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context
     mutate "context: streams find the symbols of the first" src/model/run.c \

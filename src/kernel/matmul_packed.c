@@ -1,111 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* matmul_packed.c - the dense product by tarn's own loops, with packed operands
  * (kernel_body_packed.h): every product with packed weights, and those that oneDNN would
- * multiply more slowly.
- *
- * c is cut into rectangles. Few rows of a are read in place, and a rectangle has as many
- * columns as 64 KB of weights. Where rows are more, all threads pack a before the product, and
- * a rectangle is one panel of b wide. Where they are many, each rectangle packs its rows of a.
- * Where m and n are small and the sum is long, as in the gradient of a layer's weights, the sum
- * is cut into slices instead: each makes a c of its own from what it packs itself, and these
- * are added in order. All cuts are by the shape alone.
+ * multiply more slowly. packed_cut.c says how it is cut.
  *
  * bf16 is widened to f32, which is exact, and multiplied as such: packed weights in registers,
  * everything else before it is packed. So results are those of a processor with instructions
  * for bf16 up to the order of the sums, at the speed of f32. */
-#include "kernel/packed_weights.h"
+#include "kernel/packed_cut.h"
 
 #include <string.h>
-
-enum {
-    FEW_ROWS = 16,       /* up to here reading weights is the work; see docs/decisions.md */
-    FEW_BYTES = 1 << 16, /* of weights that a rectangle of few rows reads, about */
-    FEW_PANELS = 4,      /* that a row takes side by side */
-    ROWS = 128,          /* of a rectangle, about, where b is packed for all of them */
-    ROWS_SLICED = 256,   /* where each packs b for itself */
-    COLS_MIN = 256,      /* narrower ones pack more than they multiply */
-    PIECES_SHORT = 4,    /* of a sum that is not long */
-    TASKS_WANTED = 16    /* so many threads find work */
-};
-
-/* ---- planning ----------------------------------------------------------- */
-
-enum packing { IN_PLACE, TOGETHER, EACH }; /* of a: not at all, before the product, in it */
-
-struct cut {
-    size_t rows, cols;           /* of a rectangle: whole panels */
-    size_t down, across, slices; /* how many */
-    size_t piece;                /* of the sum */
-    size_t depth;                /* of a slice: whole pieces */
-    size_t width;                /* of b in whole panels */
-    enum packing packing;
-};
-
-/* Rows of about equal number, `most` at most but for the last panel. */
-static void cut_rows(struct cut *cut, const struct tn_matmul *plan, size_t m, size_t most)
-{
-    cut->rows = tn_round_up(tn_blocks(m, tn_blocks(m, most)), plan->host->kernels->panel_rows);
-    cut->down = tn_blocks(m, cut->rows);
-}
-
-static void cut_cols(struct cut *cut, const struct tn_matmul *plan, size_t cols)
-{
-    cut->cols = cols;
-    cut->across = tn_blocks(plan->desc.n, cols);
-}
-
-static size_t few_cols(const struct tn_matmul *plan)
-{
-    const struct tn_matmul_desc *const d = &plan->desc;
-    const size_t group = FEW_PANELS * tn_panel_size(plan->host->kernels, true);
-    const size_t most = tn_max(FEW_BYTES / (d->k * tn_element_size(d->elements)), group);
-
-    return tn_round_up(tn_blocks(d->n, tn_blocks(d->n, most)), group);
-}
-
-/* Where rows are many, or both sides few: halves the columns while that gives another thread
- * work, then slices the sum. */
-static void cut_many(struct cut *cut, const struct tn_matmul *plan)
-{
-    const struct tn_matmul_desc *const d = &plan->desc;
-    const size_t pieces = tn_blocks(d->k, cut->piece);
-    const size_t wide = tn_panel_size(plan->host->kernels, true);
-
-    cut->packing = EACH;
-    while (cut->down * cut->across < TASKS_WANTED && cut->cols > COLS_MIN)
-        cut_cols(cut, plan, tn_round_up((cut->cols + 1) / 2, wide));
-    if (cut->down * cut->across < TASKS_WANTED && pieces > 1) {
-        cut_rows(cut, plan, d->m, ROWS_SLICED);
-        cut->slices = tn_blocks(TASKS_WANTED, cut->down * cut->across);
-    }
-    cut->depth = tn_blocks(pieces, cut->slices) * cut->piece;
-    cut->slices = tn_blocks(d->k, cut->depth);
-}
-
-/* For m rows: those of the plan, or fewer where weights are packed. */
-static struct cut cut_for(const struct tn_matmul *plan, size_t m)
-{
-    const struct tn_matmul_desc *const d = &plan->desc;
-    const size_t piece = tn_packed_piece(plan);
-    struct cut cut = {.slices = 1,
-                      .piece = piece,
-                      .depth = d->k,
-                      .width = tn_packed_width(plan),
-                      .packing = TOGETHER};
-    const bool short_sum = tn_blocks(d->k, piece) <= PIECES_SHORT;
-
-    cut_rows(&cut, plan, m, ROWS);
-    if (m <= FEW_ROWS && !d->transpose_a && tn_matmul_elements_a(d) == TN_F32) {
-        cut.packing = IN_PLACE;
-        cut_cols(&cut, plan, few_cols(plan));
-    } else if (d->packed || (cut.down < TASKS_WANTED && short_sum)) {
-        cut_cols(&cut, plan, tn_panel_size(plan->host->kernels, true));
-    } else {
-        cut_cols(&cut, plan, cut.width);
-        cut_many(&cut, plan);
-    }
-    return cut;
-}
 
 /* ---- memory ------------------------------------------------------------- */
 
@@ -125,18 +28,18 @@ static size_t floats_of_rows(const struct tn_matmul *plan, size_t panels)
 }
 
 /* Of all rectangles, also for fewer rows than the plan's: each has a panel more than its rows
- * need, at most, and is one of m / ROWS + 1. */
+ * need, at most, and is one of m / TN_CUT_ROWS + 1. */
 static size_t panels_most(const struct tn_matmul *plan)
 {
     const size_t m = plan->desc.m;
 
-    return m / plan->host->kernels->panel_rows + 2 * tn_blocks(m, ROWS);
+    return m / plan->host->kernels->panel_rows + 2 * tn_blocks(m, TN_CUT_ROWS);
 }
 
-static size_t wide_floats(const struct tn_matmul *plan, const struct cut *cut)
+static size_t wide_floats(const struct tn_matmul *plan, const struct tn_packed_cut *cut)
 {
     const struct tn_kernels *const kernels = plan->host->kernels;
-    const size_t rows = cut->packing == EACH ? cut->rows : kernels->panel_rows;
+    const size_t rows = cut->packing == TN_EACH ? cut->rows : kernels->panel_rows;
     const size_t cols = cut->slices > 1 ? cut->cols : tn_panel_size(kernels, true);
 
     return plan->desc.elements == TN_BF16 && !plan->desc.packed
@@ -144,13 +47,13 @@ static size_t wide_floats(const struct tn_matmul *plan, const struct cut *cut)
                : 0;
 }
 
-static struct work lay_out(const struct tn_matmul *plan, const struct cut *cut,
+static struct work lay_out(const struct tn_matmul *plan, const struct tn_packed_cut *cut,
                            struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     const size_t size = sizeof(float), panels = cut->rows / plan->host->kernels->panel_rows;
     struct work work = {
-        .a_size = floats_of_rows(plan, panels) * (cut->packing == EACH ? cut->piece : d->k),
+        .a_size = floats_of_rows(plan, panels) * (cut->packing == TN_EACH ? cut->piece : d->k),
         .b_size = cut->slices > 1 ? cut->cols * cut->piece : 0,
         .wide_size = wide_floats(plan, cut),
     };
@@ -159,10 +62,10 @@ static struct work lay_out(const struct tn_matmul *plan, const struct cut *cut,
         work.slices = tn_arena_alloc(arena, cut->slices * d->m, d->n * size);
     else if (!d->packed)
         work.b = tn_arena_alloc(arena, d->k, cut->width * size);
-    if (cut->packing == TOGETHER)
+    if (cut->packing == TN_TOGETHER)
         work.a_panels =
             tn_arena_alloc(arena, d->k, floats_of_rows(plan, panels_most(plan)) * size);
-    else if (cut->packing == EACH)
+    else if (cut->packing == TN_EACH)
         work.a_panels = tn_arena_alloc(arena, plan->host->threads, work.a_size * size);
     work.b_panels = tn_arena_alloc(arena, plan->host->threads, work.b_size * size);
     work.wide = tn_arena_alloc(arena, plan->host->threads, work.wide_size * size);
@@ -176,11 +79,11 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     if (plan->desc.elements >= TN_INT8)
         return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply %s",
                        tn_element_name(plan->desc.elements));
-    struct cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
+    struct tn_packed_cut *const cut = tn_allocate(&plan->host->allocator, sizeof *cut);
 
     if (!cut)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a matrix product plan");
-    *cut = cut_for(plan, plan->desc.m);
+    *cut = tn_packed_cut_for(plan, plan->desc.m);
     plan->own = cut;
     lay_out(plan, cut, &arena);
     plan->scratch = tn_arena_bytes(&arena);
@@ -202,7 +105,7 @@ static void release(struct tn_matmul *plan)
 struct job {
     const struct tn_matmul *plan;
     const struct tn_matmul_arrays *arrays;
-    struct cut cut;
+    struct tn_packed_cut cut;
     struct work work;
     const void *b; /* all of it, packed; NULL if slices pack it */
 };
@@ -311,7 +214,7 @@ static size_t panels_of_b(const struct job *job)
 
 static size_t panels_of_a(const struct job *job)
 {
-    return job->cut.packing == TOGETHER
+    return job->cut.packing == TN_TOGETHER
                ? job->cut.down * tn_panels(job->plan->host->kernels, false, job->cut.rows)
                : 0;
 }
@@ -335,7 +238,7 @@ static void pack_panel(void *arg, size_t index, size_t thread)
 
 static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
 {
-    const struct cut *const cut = &job->cut;
+    const struct tn_packed_cut *const cut = &job->cut;
     const size_t row = index / cut->across * cut->rows, col = index % cut->across * cut->cols;
 
     return (struct tn_rectangle){row, col, tn_min(cut->rows, job->arrays->m - row),
@@ -358,7 +261,7 @@ static const void *weights_at(const struct job *job, size_t col, size_t p, size_
  * which this thread takes next while it has some of its own. */
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
-    const struct cut *const cut = &job->cut;
+    const struct tn_packed_cut *const cut = &job->cut;
     const size_t k = job->plan->desc.k;
     const bool stays = p + depth < k;
     const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
@@ -377,12 +280,12 @@ static struct tn_ahead next_of(const struct job *job, size_t index, struct tn_re
     const size_t left = job->plan->desc.k - p - depth;
 
     switch (job->cut.packing) {
-    case TOGETHER:
+    case TN_TOGETHER:
         return next_of_b(job, index, p, depth);
-    case EACH:
+    case TN_EACH:
         return ahead_of(job,
                         piece_of_a(job, part.row, part.rows, p + depth, tn_min(depth, left)));
-    case IN_PLACE:
+    case TN_IN_PLACE:
         break;
     }
     return (struct tn_ahead){0};
@@ -394,9 +297,9 @@ static const float *rows_of_a(const struct job *job, struct tn_rectangle part, s
 {
     const struct piece piece = piece_of_a(job, part.row, part.rows, p, depth);
 
-    if (job->cut.packing == IN_PLACE)
+    if (job->cut.packing == TN_IN_PLACE)
         return piece.at;
-    if (job->cut.packing == TOGETHER)
+    if (job->cut.packing == TN_TOGETHER)
         return panels_at(job, part.row, p);
     float *const panels = job->work.a_panels + thread * job->work.a_size;
 
@@ -422,7 +325,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
             .b = weights_at(job, part.col, p, depth),
             .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
             .ldc = (ptrdiff_t)d->ldc,
-            .lda = job->cut.packing == IN_PLACE ? (ptrdiff_t)d->lda : 0,
+            .lda = job->cut.packing == TN_IN_PLACE ? (ptrdiff_t)d->lda : 0,
             .m = part.rows,
             .n = part.cols,
             .k = depth,
@@ -504,10 +407,11 @@ static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arr
 {
     const struct tn_matmul_desc *const d = &plan->desc;
     struct tn_arena arena = tn_arena_over(arrays->scratch);
-    struct job job = {.plan = plan, .arrays = arrays, .cut = *(const struct cut *)plan->own};
+    struct job job = {
+        .plan = plan, .arrays = arrays, .cut = *(const struct tn_packed_cut *)plan->own};
 
     if (arrays->m < d->m)
-        job.cut = cut_for(plan, arrays->m);
+        job.cut = tn_packed_cut_for(plan, arrays->m);
     const size_t tasks = job.cut.down * job.cut.across * job.cut.slices;
 
     job.work = lay_out(plan, &job.cut, &arena);
