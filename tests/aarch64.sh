@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 
 list="test_kernels test_kernel_few test_kernel_layer test_kernel_rows test_kernel_widths test_int8
-test_linear test_lsh test_recurrent test_states test_threads"
+test_linear test_lsh test_recurrent test_states test_state_gradients test_threads"
 if [ "$1" = --list ]; then
     echo "$list"
     exit

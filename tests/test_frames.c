@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_frames.c - models whose inputs are frames of floats: what is beyond a length, how frames
- * are stacked, and what is refused. */
+ * are stacked, that steps are a run, and what is refused. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +281,67 @@ static void an_lstm_runs_in_f32_and_generates_nothing(void **state)
 }
 
 /* Steps on frames are those of test_recognizer.c; symbols are none, and only steps hear. */
+enum { STEPS_B = 2, STEPS_T = 12 };
+
+static void check_steps(const struct model_variant *variant, const tarn_model *model,
+                        const float *frames, const float *want, size_t N)
+{
+    const size_t O = model->arch.head.outputs, wide = model->arch.config.stack * MODEL_FRAMES;
+    struct streams s =
+        streams_open(model, (tarn_engine_desc){.longest = N, .host.threads = 1}, STEPS_B);
+    float *const step = take(STEPS_B * wide, sizeof *step);
+    tarn_error err;
+
+    for (size_t n = 0; n < N; n++) {
+        for (size_t b = 0; b < STEPS_B; b++)
+            memcpy(step + b * wide, frames + (b * N + n) * wide, wide * sizeof *step);
+        check_ok(tarn_engine_frames(s.engine, s.at, s.outputs, step, STEPS_B, &err), &err);
+        for (size_t b = 0; b < STEPS_B; b++) {
+            double *const exact = doubles_of(want + (b * N + n) * O, O);
+
+            check_floats(variant->name, s.outputs + b * O, exact, O, 1e-4);
+            free(exact);
+        }
+    }
+    assert_int_equal(tarn_engine_frames(s.engine, s.at, s.outputs, frames, STEPS_B, &err),
+                     TARN_EINVAL);
+    free(step);
+    streams_close(&s);
+}
+
+static void steps_give_the_outputs_of_a_run(void **state)
+{
+    (void)state;
+    for (size_t v = 0; frame_variant_at(v); v++) {
+        tarn_config config = config_of(frame_variant_at(v));
+        struct tn_arch arch;
+        tarn_model *model;
+        tarn_run *run;
+        const float *want;
+        float frames[STEPS_B * STEPS_T * MODEL_FRAMES];
+        struct tn_random random;
+        tarn_error err;
+
+        config.causal = true;
+        check_ok(tn_arch_init(&arch, &config, &err), &err);
+        if (!arch.has_step)
+            continue;
+        const tarn_run_desc desc = {.batch = STEPS_B,
+                                    .length = STEPS_T / config.stack * config.stack,
+                                    .host = {.threads = 1, .cpu = forced_cpu()}};
+
+        tn_random_seed(&random, v);
+        for (size_t i = 0; i < STEPS_B * STEPS_T * MODEL_FRAMES; i++)
+            frames[i] = (float)tn_random_normal(&random);
+        check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
+        check_ok(tarn_run_create(&run, model, &desc, &err), &err);
+        check_ok(tarn_run_frames(run, &want, frames, NULL, &err), &err);
+        check_steps(frame_variant_at(v), model, frames, want, STEPS_T / config.stack);
+        tarn_run_free(run);
+        tarn_model_free(model);
+    }
+}
+
 static void an_engine_of_frames_takes_no_symbols(void **state)
 {
     tarn_model *const model = model_of(frame_variant_at(0));
@@ -312,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_model_of_symbols_takes_no_frames_and_no_stack),
         cmocka_unit_test(an_lstm_that_no_model_can_be_is_refused),
         cmocka_unit_test(an_lstm_runs_in_f32_and_generates_nothing),
+        cmocka_unit_test(steps_give_the_outputs_of_a_run),
         cmocka_unit_test(an_engine_of_frames_takes_no_symbols),
     };
 

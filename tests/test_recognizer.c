@@ -13,8 +13,8 @@
 #include "support/batches.h"
 #include "support/folder.h"
 #include "support/layer_case.h"
+#include "support/model_case.h"
 #include "support/speech_folder.h"
-#include "support/streams.h"
 #include "support/tones.h"
 #include "tarn/train.h"
 
@@ -170,67 +170,6 @@ static void sounds_that_arrive_are_heard_as_recordings_are(void **state)
     assert_true(symbols > 200); /* some have few: weights were drawn */
     free(got);
     folder_close(&folder);
-}
-
-/* Outputs of steps and of a run; a model of frames that is not of speech. */
-static void steps_give_the_outputs_of_a_run(void **state)
-{
-    (void)state;
-    for (size_t v = 0; frame_variant_at(v); v++) {
-        tarn_config config = config_of(frame_variant_at(v));
-        struct tn_arch arch;
-        tarn_model *model;
-        tarn_run *run;
-        const float *want;
-        float frames[2 * 12 * MODEL_FRAMES];
-        struct tn_random random;
-        tarn_error err;
-
-        config.causal = true;
-        check_ok(tn_arch_init(&arch, &config, &err), &err);
-        if (!arch.has_step)
-            continue;
-        const size_t stack = config.stack, T = 12 / stack * stack, N = T / stack;
-        const size_t wide = stack * MODEL_FRAMES, O = arch.head.outputs;
-
-        tn_random_seed(&random, v);
-        for (size_t i = 0; i < 2 * T * MODEL_FRAMES; i++)
-            frames[i] = (float)tn_random_normal(&random);
-        check_ok(tarn_model_create(&model, &config, NULL, &err), &err);
-        check_ok(tarn_run_create(&run, model,
-                                 &(tarn_run_desc){.batch = 2,
-                                                  .length = T,
-                                                  .host = {.threads = 1, .cpu = forced_cpu()}},
-                                 &err),
-                 &err);
-        check_ok(tarn_run_frames(run, &want, frames, NULL, &err), &err);
-        struct streams s =
-            streams_open(model, (tarn_engine_desc){.longest = N, .host.threads = 1}, 2);
-
-        for (size_t n = 0; n < N; n++) {
-            float *const step = take(2 * wide, sizeof *step);
-
-            for (size_t b = 0; b < 2; b++)
-                memcpy(step + b * wide, frames + (b * N + n) * wide, wide * sizeof *step);
-            check_ok(tarn_engine_frames(s.engine, s.at, s.outputs, step, 2, &err), &err);
-            for (size_t b = 0; b < 2; b++) {
-                double *const exact = doubles_of(want + (b * N + n) * O, O);
-
-                check_floats(frame_variant_at(v)->name, s.outputs + b * O, exact, O, 1e-4);
-                free(exact);
-            }
-            free(step);
-        }
-        assert_int_equal(tarn_engine_frames(s.engine, s.at, s.outputs, frames, 2, &err),
-                         TARN_EINVAL);
-        assert_int_equal(
-            tarn_engine_step(s.engine, s.at, s.outputs, (const int32_t[]){0, 0}, 2, &err),
-            TARN_EINVAL);
-        assert_non_null(strstr(err.text, "its inputs are frames"));
-        streams_close(&s);
-        tarn_run_free(run);
-        tarn_model_free(model);
-    }
 }
 
 /* ---- Error rates -------------------------------------------------------- */
@@ -492,7 +431,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sounds_that_arrive_are_heard_as_recordings_are),
-        cmocka_unit_test(steps_give_the_outputs_of_a_run),
         cmocka_unit_test(an_evaluation_has_the_edits_of_all_transcripts),
         cmocka_unit_test(recordings_may_be_as_long_as_learned_positions),
         cmocka_unit_test(a_file_that_cannot_be_read_leaves_the_recognizer_as_it_was),

@@ -110,15 +110,15 @@ mutations() {
         's/blocks->first > 0 ? end_of(&task, count) : far0(a)/far0(a)/' test_states
     mutate "linear: segments of a forward with far start without it" $prefill \
         's|keep_start(task, i / each, near, a->far)|keep_start(task, i / each, near, false)|' \
-        test_states
+        test_states test_state_gradients
     mutate "linear: backward starts without state0" $spread \
-        's/^        add_state0(a, a->tiles->St);//' test_states
+        's/^        add_state0(a, a->tiles->St);//' test_state_gradients
     mutate "linear: no gradient from near1" $spread \
-        's/>= near_from(a), 1.0f)/>= near_from(a), 0.0f)/' test_states
+        's/>= near_from(a), 1.0f)/>= near_from(a), 0.0f)/' test_state_gradients
     mutate "linear: far1 and near1 have one gradient" $spread \
-        's/^    far_for_near(a);//' test_states
+        's/^    far_for_near(a);//' test_state_gradients
     mutate "linear: far0 has the gradient of near0" $spread \
-        's/if (near_from(a) == 0)/if (false)/' test_states
+        's/if (near_from(a) == 0)/if (false)/' test_state_gradients
 
     chunk=src/layer/recurrence.c
     mutate "chunks: mask off by one, a position does not see itself" $chunk \
@@ -149,7 +149,7 @@ mutations() {
     mutate "softmax: keys of a state not read" $tile \
         's/const size_t before = from < a->past/const size_t before = false/' test_states
     mutate "softmax: no gradient from state1" $tile \
-        's/axpy(to, 1.0f, given, width)/axpy(to, 0.0f, given, width)/' test_states
+        's/axpy(to, 1.0f, given, width)/axpy(to, 0.0f, given, width)/' test_state_gradients
     mutate "softmax: queries before a state see nothing of it" src/layer/attention_softmax.c \
         's/tn_min(a->length, a->past + last_query)/tn_min(a->length, last_query)/' test_states
     mutate "softmax: backward skips queries of the same block" src/layer/attention_softmax.c \
@@ -166,7 +166,7 @@ mutations() {
     mutate "cache: rows before a call not copied" src/layer/kv_cache.c \
         's/else if (to != from)/else if (to == from)/' test_states
     mutate "states: of any attention" src/layer/attention_check.c \
-        's/if (!tn_state_fits(plan, state))/if (false)/' test_states
+        's/if (!tn_state_fits(plan, state))/if (false)/' test_state_refusals
 
     kernel=src/layer/attention_kernel.c
     mutate "kernel: no gradient through the denominator" $kernel \
