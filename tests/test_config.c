@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/ledger.h"
 #include "support/model_case.h"
 
 extern tarn_attention_input tn_gated_inputs[]; /* of the tests' own kind */
@@ -167,23 +168,11 @@ static void known_names_are_set(void **state)
         check_ok(tarn_config_set(&config, words[i][0], words[i][1], &err), &err);
 }
 
-static void *no_memory(void *context, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    return NULL;
-}
-
-static void nothing_to_release(void *context, void *memory)
-{
-    (void)context;
-    assert_null(memory);
-}
-
 /* A caller may fill the struct by hand. */
 static void values_that_were_not_set_by_name_are_checked_too(void **state)
 {
-    const tarn_allocator none = {no_memory, nothing_to_release, NULL};
+    struct ledger empty = {0};
+    const tarn_allocator none = ledger_allocator(&empty);
     tarn_config config = config_of(model_variant_at(0));
     tarn_model *model;
     tarn_error err;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "support/folder.h"
+#include "support/ledger.h"
 #include "support/model_case.h"
 #include "support/speech_folder.h"
 #include "support/thread_comm.h"
@@ -20,19 +21,6 @@ struct evaluation {
     tarn_status status[2];
     tarn_error err[2];
 };
-
-static void *no_memory(void *context, size_t bytes)
-{
-    (void)context;
-    (void)bytes;
-    return NULL;
-}
-
-static void nothing_to_release(void *context, void *memory)
-{
-    (void)context;
-    (void)memory;
-}
 
 static tarn_config copy_config(void)
 {
@@ -56,7 +44,8 @@ static tarn_status copy_settings(tarn_settings *settings, tarn_error *err)
 /* Data is opened without the caller's allocator; only to compute there is no memory. */
 static void evaluate_in_two(void *arg, const tarn_comm *comm)
 {
-    static const tarn_allocator none = {no_memory, nothing_to_release, NULL};
+    struct ledger empty = {0};
+    const tarn_allocator none = ledger_allocator(&empty);
     struct evaluation *const e = arg;
     const bool differs = comm->rank == 1;
     const tarn_evaluate_desc desc = {

@@ -11,6 +11,26 @@
 
 enum { B = 2, LONG = 30 };
 
+static const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+
+/* At position 3. */
+static struct streams streams_fed(const tarn_model *model)
+{
+    struct streams s = streams_by(model, "recurrent", 0, B);
+
+    streams_feed(&s, symbols, 3);
+    return s;
+}
+
+static void check_refused(const struct streams *s, const void *bytes, size_t size,
+                          tarn_status status, const char *why)
+{
+    tarn_error err;
+
+    assert_int_equal(tarn_streams_unpack(s->engine, s->at, B, bytes, size, &err), status);
+    assert_non_null(strstr(err.text, why));
+}
+
 /* ---- What a file says --------------------------------------------------- */
 
 static void a_file_says_whose_streams_it_has(void **unused)
@@ -19,7 +39,6 @@ static void a_file_says_whose_streams_it_has(void **unused)
     const char *const path = folder_file(&folder, "streams");
     tarn_config config = config_of(model_variant_at(0));
     tarn_model *model, *another;
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
     tarn_streams_about about;
     tarn_error err;
 
@@ -64,21 +83,16 @@ static void metadata_that_disagrees_with_the_streams_is_refused(void **unused)
         {"position\\\":3", "position\\\":4", "says position 4; its streams are at 3"},
         {"next\\\":false", "next\\\":true ", "one has not"}};
     tarn_model *const model = model_of(model_variant_at(0));
-    struct streams s = streams_by(model, "recurrent", 0, B);
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+    struct streams s = streams_fed(model);
     size_t size;
-    tarn_error err;
 
     (void)unused;
-    streams_feed(&s, symbols, 3);
     for (size_t i = 0; i < 2; i++) {
         unsigned char *const bytes = streams_pack(&s, &size);
 
         drop_checksums(bytes, size);
         edit_bytes(bytes, size, edits[i][0], edits[i][1]);
-        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
-                         TARN_EFORMAT);
-        assert_non_null(strstr(err.text, edits[i][2]));
+        check_refused(&s, bytes, size, TARN_EFORMAT, edits[i][2]);
         free(bytes);
     }
     streams_close(&s);
@@ -92,22 +106,18 @@ static void recent_symbols_that_are_none_are_refused(void **unused)
 {
     const struct model_variant variant = {"context", {{"context", "2"}, {0}}};
     tarn_model *const model = model_of(&variant);
-    struct streams s = streams_by(model, "recurrent", 0, B);
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
+    struct streams s = streams_fed(model);
     size_t size;
     tarn_error err;
 
     (void)unused;
-    streams_feed(&s, symbols, 3);
     unsigned char *const bytes = streams_pack(&s, &size);
 
     check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
     bytes[size - 1] = 0x7f;
-    assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EFORMAT);
-    assert_non_null(strstr(err.text, "is damaged: tensor"));
+    check_refused(&s, bytes, size, TARN_EFORMAT, "is damaged: tensor");
     drop_checksums(bytes, size);
-    assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), TARN_EINVAL);
-    assert_non_null(strstr(err.text, "it must be from 0 to 6"));
+    check_refused(&s, bytes, size, TARN_EINVAL, "it must be from 0 to 6");
     free(bytes);
     streams_close(&s);
     tarn_model_free(model);
@@ -167,7 +177,6 @@ static void check_bytes(struct streams *s, const unsigned char *bytes, size_t si
 static void truncated_and_edited_bytes_do_no_harm(void **unused)
 {
     static const size_t variants[] = {0, 3, 9}; /* linear, softmax, softmax and context */
-    const int32_t symbols[3 * B] = {1, 2, 3, 4, 5, 6};
 
     (void)unused;
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
@@ -201,8 +210,6 @@ static void truncated_and_edited_bytes_do_no_harm(void **unused)
 
 static void outputs_that_are_not_finite_are_an_error(void **unused)
 {
-    const int32_t symbols[B] = {1, 2};
-
     (void)unused;
     for (size_t m = 0; tarn_method(m); m++) {
         tarn_model *const model = model_of(model_variant_at(0));
@@ -224,7 +231,6 @@ static void outputs_that_are_not_finite_are_an_error(void **unused)
 static void a_state_that_is_not_finite_is_refused(void **unused)
 {
     static const float wrong[] = {NAN, INFINITY, -INFINITY};
-    const int32_t symbols[B] = {1, 2};
     tarn_model *const model = model_of(model_variant_at(0));
     struct streams s = streams_by(model, "recurrent", LONG, B);
     size_t size, length = 0;
@@ -240,9 +246,7 @@ static void a_state_that_is_not_finite_is_refused(void **unused)
     check_ok(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err), &err);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         memcpy(bytes + 8 + length + 56 + 64, &wrong[i], sizeof wrong[i]);
-        assert_int_equal(tarn_streams_unpack(s.engine, s.at, B, bytes, size, &err),
-                         TARN_EFORMAT);
-        assert_non_null(strstr(err.text, "a state that is not finite"));
+        check_refused(&s, bytes, size, TARN_EFORMAT, "a state that is not finite");
     }
     free(bytes);
     streams_close(&s);

@@ -72,7 +72,7 @@ struct course course_take(struct course course, size_t processes)
     return course;
 }
 
-struct course course_gradients(struct course course)
+static struct course gradients_of(struct course course)
 {
     course.desc.optimizer = "sgd";
     course.desc.clip = "none";
@@ -89,7 +89,7 @@ void course_check_same(const struct course *a, const struct course *b)
     assert_memory_equal(a->weights, b->weights, a->count * sizeof *a->weights);
 }
 
-void course_check_close(const struct course *a, const struct course *b)
+static void check_close(const struct course *a, const struct course *b)
 {
     assert_true(fabs(a->losses[0] - b->losses[0]) < 1e-5);
     assert_int_equal(a->count, b->count);
@@ -97,6 +97,15 @@ void course_check_close(const struct course *a, const struct course *b)
         if (!(fabsf(a->weights[i] - b->weights[i]) < 1e-4f))
             fail_msg("%s: weight %zu is %g and %g", a->variant->name, i, (double)a->weights[i],
                      (double)b->weights[i]);
+}
+
+void course_check_gradients(struct course a, struct course b)
+{
+    struct course one = gradients_of(a), other = gradients_of(b);
+
+    check_close(&one, &other);
+    free(one.weights);
+    free(other.weights);
 }
 
 void check_trainer_refused(const struct model_variant *variant, const tarn_trainer_desc *desc,

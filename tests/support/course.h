@@ -35,12 +35,11 @@ struct course {
 /* By this many processes; fails unless they succeed. */
 struct course course_take(struct course course, size_t processes);
 
-/* The same with an optimizer that only subtracts the gradient, once, in one process. */
-struct course course_gradients(struct course course);
-
-/* To the bit, or up to rounding. */
+/* To the bit. */
 void course_check_same(const struct course *a, const struct course *b);
-void course_check_close(const struct course *a, const struct course *b);
+
+/* Gradients of both in one process, up to rounding. */
+void course_check_gradients(struct course a, struct course b);
 
 /* No trainer is made of `desc`. */
 void check_trainer_refused(const struct model_variant *variant, const tarn_trainer_desc *desc,
