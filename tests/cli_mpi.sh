@@ -122,6 +122,11 @@ if [ "$2" = tarn_mpi ]; then
     ranks 4 2 'sequence_parallel is 4; it must be a power of two that divides sequence_chunks' \
         train copy $cut --sequence-parallel 4 --sequence-chunks 2 --out x
 
+    ranks 2 0 '"mode":"strong","ranks":2,"threads":1,"batch":1,"length":64' bench scale \
+        --preset tiny --batch 1 --length 64 --sequence-chunks 4 --threads 1 --repeat 1 --json
+    prints '"mode":"weak","ranks":1,"threads":1,"batch":1,"length":32'
+    ranks 2 2 'sequence-chunks is 3 with 2 ranks' bench scale --preset tiny --sequence-chunks 3
+
     # ---- Refusals ---------------------------------------------------------------------------
 
     printf 'the quick brown fox jumps over the lazy dog. %.0s' 1 2 3 4 5 6 7 8 9 >text0
