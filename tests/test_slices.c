@@ -145,6 +145,21 @@ static void recomputing_gives_the_same_bits(void **state)
     }
 }
 
+/* The matrix of softmax that is stored would be one of whole sequences. */
+static void softmax_without_its_matrix_has_the_same_bits(void **state)
+{
+    static const struct model_variant tiled = {"softmax", {{"attention", "softmax"}, {0}}};
+    static const struct model_variant stored = {"softmax, stored",
+                                                {{"attention", "softmax:store=1"}, {0}}};
+    struct course one = attend(course_on(&tiled, CHUNKS), 1, 1);
+    struct course two = attend(course_on(&stored, CHUNKS), 2, 2);
+
+    (void)state;
+    course_check_same(&one, &two);
+    free(one.weights);
+    free(two.weights);
+}
+
 static void check_gradients(struct course course, size_t chunks)
 {
     struct course cut = course;
@@ -194,6 +209,20 @@ static void long_sequences_have_the_same_gradients(void **state)
     }
 }
 
+/* Over the tiles of softmax, and over one of them. */
+static void long_sequences_of_softmax_have_the_same_gradients(void **state)
+{
+    static const struct model_variant variant = {"softmax", {{"attention", "softmax"}, {0}}};
+    struct course course = course_on(&variant, 0);
+
+    (void)state;
+    course.batch = long_batch;
+    course.desc.batch = course.desc.micro_batches = 1;
+    course.desc.length = 600;
+    check_gradients(course, 2);
+    check_gradients(course, 8);
+}
+
 static void a_run_is_resumed_by_other_processes(void **state)
 {
     struct folder folder = folder_open();
@@ -221,7 +250,7 @@ static void a_run_is_resumed_by_other_processes(void **state)
     folder_close(&folder);
 }
 
-/* ---- Refusals ----------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static const struct model_variant *variant_named(const char *name)
 {
@@ -231,6 +260,72 @@ static const struct model_variant *variant_named(const char *name)
     fail_msg("no variant %s", name);
     return NULL;
 }
+
+/* What is measured of each process: bytes for half of a sequence of LONG. */
+struct memory {
+    const struct model_variant *variant;
+    bool recompute;
+    double grows[PROCESSES_MOST];
+};
+
+static double bytes_for(const struct memory *memory, const tarn_comm *comm, size_t length)
+{
+    const tarn_trainer_desc desc = {.batch = 1,
+                                    .length = length,
+                                    .recompute = memory->recompute,
+                                    .sequence_chunks = length / 64,
+                                    .sequence_parallel = comm->size,
+                                    .comm = comm,
+                                    .host = {.threads = 1}};
+    tarn_model *const model = model_of(memory->variant);
+    tarn_trainer *trainer = NULL;
+    const bool made = tarn_trainer_create(&trainer, model, &desc, NULL) == TARN_OK;
+    const double bytes = made ? (double)tarn_trainer_bytes(trainer) : 0.0;
+
+    tarn_trainer_free(trainer);
+    tarn_model_free(model);
+    return bytes;
+}
+
+static void measure_memory(void *arg, const tarn_comm *comm)
+{
+    struct memory *const memory = arg;
+
+    memory->grows[comm->rank] =
+        bytes_for(memory, comm, LONG) - bytes_for(memory, comm, LONG / 2);
+}
+
+/* Half with twice the processes, but for keys that visit, of which one process alone has none.
+ */
+static void check_memory(const char *name, bool recompute)
+{
+    double before = 0.0;
+
+    for (size_t size = 1; size <= PROCESSES_MOST; size *= 2) {
+        struct memory memory = {.variant = variant_named(name), .recompute = recompute};
+
+        run_processes(size, 0.0, measure_memory, &memory);
+        assert_true(memory.grows[0] > 0.0);
+        for (size_t rank = 0; rank < size; rank++)
+            assert_true(memory.grows[rank] == memory.grows[0]);
+        if (size > 1)
+            assert_true(memory.grows[0] < (size == 2 ? 0.8 : 0.6) * before);
+        before = memory.grows[0];
+    }
+}
+
+static void memory_of_a_process_falls_with_their_number(void **state)
+{
+    (void)state;
+    check_memory("linear", false);
+    check_memory("linear", true);
+    check_memory("softmax, pre-norm, no positions", false);
+    check_memory("softmax, pre-norm, no positions", true);
+    check_memory("kernel", false);
+    check_memory("kernel", true);
+}
+
+/* ---- Refusals ----------------------------------------------------------- */
 
 static void check_refused(const char *variant, size_t chunks, size_t sharing, size_t ranks,
                           bool carry, const char *why)
@@ -314,9 +409,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_trained_to_the_same_bits),
         cmocka_unit_test(recomputing_gives_the_same_bits),
+        cmocka_unit_test(softmax_without_its_matrix_has_the_same_bits),
         cmocka_unit_test(gradients_are_those_of_whole_sequences),
         cmocka_unit_test(a_run_is_resumed_by_other_processes),
         cmocka_unit_test(long_sequences_have_the_same_gradients),
+        cmocka_unit_test(long_sequences_of_softmax_have_the_same_gradients),
+        cmocka_unit_test(memory_of_a_process_falls_with_their_number),
         cmocka_unit_test(what_cannot_be_cut_is_refused),
         cmocka_unit_test(no_process_waits_for_one_that_failed),
     };

@@ -18,8 +18,9 @@ struct tn_comm_row {
 
 extern const struct tn_comm_row tn_comm_self, tn_comm_mpi;
 
-/* Of tags: for messages of which one at a time is under way, and for sums. */
-enum { TN_TAG_RECORDS, TN_TAG_SUMS, TN_TAGS = 32768 };
+/* Of tags: for messages of which one at a time is under way, for gradients that come back from
+ * another process, and for sums. */
+enum { TN_TAG_RECORDS, TN_TAG_HOME, TN_TAG_SUMS, TN_TAGS = 32768 };
 
 /* How long to wait: for processes that do the same work, or for one that may have more. */
 enum tn_patience { TN_SHORT, TN_LONG };

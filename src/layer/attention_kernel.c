@@ -466,6 +466,37 @@ static void backward(const struct tn_attention_call *call)
         }
 }
 
+/* ---- keys in parts ------------------------------------------------------ */
+
+/* A part's denominator is the sum of its similarities; that of all parts gets eps. */
+static void adapt_part(tarn_attention *part, bool backward)
+{
+    if (!backward)
+        part->options.value[EPS] = 0.0;
+}
+
+static void join_part(const tarn_attention *plan, struct tn_part_kept *kept, float *sum,
+                      const float *y, float d)
+{
+    plan->host.kernels->axpy(sum, d, y, plan->M);
+    kept->sum += (double)d;
+}
+
+static void finish_parts(const tarn_attention *plan, float *y, float *d,
+                         const struct tn_part_kept *kept, const float *sum)
+{
+    const double eps = plan->options.value[EPS], all = away_from_zero(kept->sum + eps, eps);
+
+    plan->host.kernels->scale(y, sum, (float)inverse(all), plan->M);
+    *d = (float)all;
+}
+
+static const struct tn_attention_parts parts = {
+    .adapt = adapt_part,
+    .join = join_part,
+    .finish = finish_parts,
+};
+
 /* ---- the row ------------------------------------------------------------ */
 
 static tarn_status check(const tarn_attention *plan, tarn_error *err)
@@ -507,4 +538,5 @@ const struct tn_attention_kind tn_attention_kernel = {
     .step_work = step_work,
     .step = step,
     .caches = true,
+    .parts = &parts,
 };

@@ -52,6 +52,23 @@ struct tn_attention_sums {
     void (*to_gradient)(const tarn_attention *plan, float *floats, const float *sum);
 };
 
+/* Of a kind that saves one float for each query and whose queries attend to every key: keys in
+ * parts, each in a call of its own, whose results are joined in the order of the calls. */
+struct tn_part_kept {
+    double most, sum; /* zeros are the start */
+};
+
+struct tn_attention_parts {
+    void (*adapt)(tarn_attention *part, bool backward); /* a copy of the plan, for such calls */
+
+    /* Of a query: y (M) and `saved` of one more part to what is kept; and those of a call with
+     * all of them, which backward takes for every part. */
+    void (*join)(const tarn_attention *plan, struct tn_part_kept *kept, float *sum,
+                 const float *y, float saved);
+    void (*finish)(const tarn_attention *plan, float *y, float *saved,
+                   const struct tn_part_kept *kept, const float *sum);
+};
+
 struct tn_attention_kind {
     tarn_table_row about;
     bool has_map; /* takes a feature map, if uses_map (NULL: always) says so of its options */
@@ -79,8 +96,10 @@ struct tn_attention_kind {
     void (*step)(const struct tn_attention_call *call);
     bool caches; /* the state is a cache of plan->capacity positions, kv_cache.h */
 
-    /* For sequences that are cut; NULL: the state is no sum. */
+    /* For sequences that are cut, one of these; NULL: the state is no sum, keys cannot come in
+     * parts. */
     const struct tn_attention_sums *sums;
+    const struct tn_attention_parts *parts;
 
     /* As tarn_attention_forward_flops(); NULL: 0. */
     double (*forward_flops)(const tarn_attention *plan);

@@ -286,6 +286,7 @@ const struct tn_attention_kind tn_attention_softmax = {
     .step_work = tn_softmax_step_work,
     .step = tn_softmax_step,
     .caches = true,
+    .parts = &tn_softmax_parts,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

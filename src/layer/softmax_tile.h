@@ -133,4 +133,8 @@ void tn_softmax_step(const struct tn_attention_call *call);
 /* A forward with states: what steps give, for all positions at once. */
 void tn_softmax_rows(const struct tn_attention_call *call);
 
+/* ---- softmax_parts.c ---------------------------------------------------- */
+
+extern const struct tn_attention_parts tn_softmax_parts;
+
 #endif

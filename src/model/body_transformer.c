@@ -110,15 +110,6 @@ static void *take(const struct tn_arch *arch, struct tn_arena *arena)
     return own;
 }
 
-/* Whether the state has all keys of a sequence. */
-static bool caches(const struct tn_arch *arch)
-{
-    const struct tn_attention_kind *const kind =
-        tn_table_find(&tn_attention_kinds, NULL, arch->config.attention, NULL, NULL);
-
-    return kind && kind->caches;
-}
-
 /* A stream is a sequence of its own, as long as it may become. */
 static tarn_attention_desc attention_desc(const tarn_run *run, const struct tn_run_desc *desc)
 {
@@ -126,11 +117,7 @@ static tarn_attention_desc attention_desc(const tarn_run *run, const struct tn_r
 
     if (desc->steps)
         return tn_arch_attention(arch, 1, tn_max(desc->longest, 1));
-    tarn_attention_desc attention = tn_arch_attention(arch, run->B, run->N);
-
-    if (run->slices && caches(arch))
-        attention.keys = run->slices->length;
-    return attention;
+    return tn_arch_attention(arch, run->B, run->N);
 }
 
 static tarn_status plan(tarn_run *run, const struct tn_run_desc *desc, tarn_error *err)

@@ -9,9 +9,9 @@
 
 const struct tn_slice_way *tn_slice_way_of(const tarn_attention *attention)
 {
-    return attention->kind->sums     ? &tn_slice_sums
-           : attention->kind->caches ? &tn_slice_caches
-                                     : NULL;
+    return attention->kind->sums    ? &tn_slice_sums
+           : attention->kind->parts ? &tn_slice_ring
+                                    : NULL;
 }
 
 static size_t states_bytes(const struct tn_slice_states *s, const tarn_attention *attention)
@@ -105,9 +105,11 @@ static void note_back(struct tn_slice_states *s, const struct tn_slice_call *cal
                      tn_tree_scan_leaf(&s->scan, call->i), call->work);
 }
 
-static void exchange_back(struct tn_slice_states *s, const tarn_attention *attention)
+static void exchange_back(struct tn_slice_states *s, const tarn_attention *attention,
+                          size_t layer)
 {
     (void)attention;
+    (void)layer;
     exchange_sums(s, true);
 }
 

@@ -178,7 +178,8 @@ static struct tn_loss sum_losses(const struct tn_loss *losses, size_t count)
     return tn_loss_add(left, sum_losses(losses + count / 2, count / 2));
 }
 
-static void share_losses(tarn_run *run)
+/* Without a backward pass, processes behind may have more to do: they attend to more. */
+static void share_losses(tarn_run *run, bool trains)
 {
     struct tn_slices *const s = run->slices;
     const size_t size = tn_comm_size(s->comm);
@@ -187,8 +188,10 @@ static void share_losses(tarn_run *run)
 
     s->losses[tn_comm_rank(s->comm)] = own;
     if (size > 1)
-        tn_slices_keep(run, tn_comm_gather(s->comm, s->losses, sizeof own, TN_SHORT, &err),
-                       &err);
+        tn_slices_keep(
+            run,
+            tn_comm_gather(s->comm, s->losses, sizeof own, trains ? TN_SHORT : TN_LONG, &err),
+            &err);
 }
 
 tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
@@ -218,7 +221,7 @@ tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
         backward(run, sums);
     }
     if (s->status == TARN_OK)
-        share_losses(run);
+        share_losses(run, sums != NULL);
     if (sums && s->status == TARN_OK)
         tn_slices_keep(run, tn_gradient_sums_finish(sums, &failure), &failure);
     *loss = sum_losses(s->losses, tn_comm_size(s->comm));

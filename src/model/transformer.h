@@ -23,10 +23,9 @@ struct tn_transformer {
     /* Of slices. Inputs are those of all own slices, one after the other; activations and saved
      * those of layer 0, slice 0, 1, ..., then of the next layer, or one for all. */
     struct tn_slice_states slices;
-    float *d, *dmixed, *dinputs; /* R x F, R x F, R x projected; of each slice, but for dinputs
-                                    or dmixed, as slices.way says. d is also where inputs are
-                                    that are not kept */
-    float *spare;                /* R x F, of the slice under way */
+    float *d, *dmixed; /* R x F, of each slice, but for dmixed where slices.way keeps outputs.
+                          d is also where inputs are that are not kept */
+    float *spare;      /* R x F, of the slice under way */
 };
 
 void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena);

@@ -4,8 +4,8 @@
  * formed again, half a block at a time.
  *
  * With `recompute`, only every k-th layer's inputs are kept, k about the root of the number of
- * layers. Those between are formed again from the states before each slice, without another
- * exchange. */
+ * layers. Those between are formed again from the states before each slice, or from what
+ * attention left, without another exchange. */
 #include <math.h>
 #include <string.h>
 
@@ -36,6 +36,13 @@ static bool shares_activations(const tarn_run *run)
     return run->recompute && run->slices->own > 1;
 }
 
+static bool keeps_outputs(const tarn_run *run)
+{
+    const struct tn_transformer *const own = run->body;
+
+    return own->slices.way->keeps_outputs;
+}
+
 static size_t activations_index(const struct place *p)
 {
     return p->run->recompute ? 0 : p->layer * p->run->slices->own + p->i;
@@ -54,7 +61,8 @@ static void lay_out_activations(tarn_run *run, struct tn_arena *arena)
 {
     struct tn_transformer *const own = run->body;
     const size_t count = run->recompute ? 1 : tn_run_layers(run) * run->slices->own;
-    const size_t saved = tarn_attention_saved_size(&own->attentions[0]);
+    const size_t saved =
+        keeps_outputs(run) ? 0 : tarn_attention_saved_size(&own->attentions[0]);
 
     own->activations = tn_arena_alloc(arena, count, sizeof *own->activations);
     own->saved = tn_arena_alloc(arena, count, sizeof *own->saved);
@@ -77,8 +85,6 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
 
     own->slices.run = run;
     own->slices.way = tn_slice_way_of(&own->attentions[0]);
-    const bool dinputs = own->slices.way->keeps_dinputs;
-
     own->d = tn_arena_floats(arena, all * F);
     for (size_t i = 0; i <= tn_run_layers(run); i++)
         own->inputs[i] = keeps_input(run, i) ? tn_arena_floats(arena, all * F) : own->d;
@@ -86,12 +92,12 @@ void tn_transformer_lay_out_slices(tarn_run *run, struct tn_arena *arena)
     run->y = tn_arena_floats(arena, run->R * F);
     own->stats = tn_arena_alloc(arena, run->R, sizeof *own->stats);
     own->spare = tn_arena_floats(arena, run->R * F);
-    own->dmixed = tn_arena_floats(arena, (dinputs ? run->R : all) * F);
-    own->dinputs = tn_arena_floats(arena, (dinputs ? all : run->R) * own->block.projected);
+    own->dmixed = tn_arena_floats(arena, keeps_outputs(run) ? 0 : all * F);
     own->gradients = tn_block_gradients_take(&own->block, arena);
     own->slices.way->lay_out(&own->slices, &own->attentions[0], arena);
     own->attention_work =
         tn_arena_alloc(arena, tarn_attention_workspace_size(&own->attentions[0]), 1);
+    own->slices.work = own->attention_work;
 }
 
 static tarn_status check(const tarn_run *run, tarn_error *err)
@@ -136,11 +142,10 @@ static struct tn_block block_of(const struct place *p)
 static struct tn_block_gradients gradients_of(const struct place *p)
 {
     const struct tn_transformer *const own = p->run->body;
-    const bool dinputs = own->slices.way->keeps_dinputs;
     struct tn_block_gradients g = own->gradients;
 
-    g.dmixed = of_slice(p->run, own->dmixed, dinputs ? 0 : p->i, p->run->rows.width);
-    g.dinputs = of_slice(p->run, own->dinputs, dinputs ? p->i : 0, own->block.projected);
+    if (!keeps_outputs(p->run))
+        g.dmixed = of_slice(p->run, own->dmixed, p->i, p->run->rows.width);
     return g;
 }
 
@@ -183,7 +188,7 @@ static void begin(const struct place *p)
     own->slices.way->note(&own->slices, &call);
 }
 
-/* Up to what attention leaves, from x, or NULL: from what begin() left. */
+/* Up to what attention leaves, from x, or NULL: from what begin() left, or what is kept. */
 static void attend(const struct place *p, const float *x)
 {
     struct tn_transformer *const own = p->run->body;
@@ -217,7 +222,7 @@ static void forward(tarn_run *run)
             const struct place p = {run, layer, i};
             float *const x = input_of(&p, layer);
 
-            attend(&p, shares_activations(run) ? x : NULL);
+            attend(&p, shares_activations(run) && !keeps_outputs(run) ? x : NULL);
             end(&p, input_of(&p, layer + 1), x);
         }
     }
@@ -259,7 +264,7 @@ static const float *restore(const struct place *p)
     const float *x = input_of(p, before.layer);
 
     for (; before.layer < p->layer; before.layer++) {
-        attend(&before, x);
+        attend(&before, keeps_outputs(p->run) ? NULL : x);
         end(&before, own->spare, x);
         x = own->spare;
     }
@@ -322,7 +327,7 @@ static const float *begin_again(const struct place *p)
         return keeps_input(p->run, p->layer) ? input_of(p, p->layer) : own->spare;
     const float *const x = restore(p);
 
-    if (own->slices.way->keeps_dinputs) {
+    if (keeps_outputs(p->run)) {
         const struct tn_block block = block_of(p);
 
         tn_block_begin(&block, x);
@@ -358,7 +363,7 @@ static void backward(tarn_run *run, struct tn_gradient_sums *sums)
         tn_gradient_sums_walk(sums);
         for (size_t i = run->slices->own; i-- > 0;)
             end_backward(&(struct place){run, layer, i}, sums);
-        own->slices.way->exchange_back(&own->slices, &own->attentions[layer]);
+        own->slices.way->exchange_back(&own->slices, &own->attentions[layer], layer);
         tn_gradient_sums_walk(sums);
         for (size_t i = 0; i < run->slices->own; i++)
             begin_backward(&(struct place){run, layer, i}, sums);

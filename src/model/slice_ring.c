@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/* slice_ring.c - queries meet all keys before them, which visit: the keys and values of a
+ * process go from it to the next, and on to the last, so that each has its own and those of one
+ * other, or of two while they are sent.
+ *
+ * A query meets slices of keys from its own to the first, and its gradient is summed in that
+ * order. A key meets slices of queries from its own to the last: the gradients of keys and
+ * values travel with them, and from the last process back home. Both orders are those in which
+ * slices meet in any number of processes.
+ *
+ * What queries have seen is kept for every layer: nothing visits twice. */
+#include <string.h>
+
+#include "comm/tree_sum.h"
+#include "model/slice_states.h"
+#include "model/slices.h"
+
+/* ---- Sizes -------------------------------------------------------------- */
+
+/* Rows of a slice, of all heads: of queries, keys, values or what is saved for each. */
+static size_t row_count(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return s->run->B * attention->H * s->run->N;
+}
+
+static size_t key_floats(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return row_count(s, attention) * attention->D;
+}
+
+static size_t value_floats(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return row_count(s, attention) * attention->M;
+}
+
+/* Keys, then values. */
+static size_t pair_floats(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return key_floats(s, attention) + value_floats(s, attention);
+}
+
+/* Of all slices of a process. */
+static size_t piece_floats(const struct tn_slice_states *s, const tarn_attention *attention)
+{
+    return s->run->slices->own * pair_floats(s, attention);
+}
+
+static size_t rank_of(const struct tn_slice_states *s)
+{
+    return tn_comm_rank(s->run->slices->comm);
+}
+
+static size_t size_of(const struct tn_slice_states *s)
+{
+    return tn_comm_size(s->run->slices->comm);
+}
+
+/* Gradients lie behind what they are of. */
+static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
+                    struct tn_arena *arena)
+{
+    struct tn_slice_ring *const r = &s->ring;
+    const size_t own = s->run->slices->own, piece = piece_floats(s, attention);
+    const size_t layers = s->run->model->arch.config.layers;
+
+    r->queries = tn_arena_floats(arena, own * key_floats(s, attention));
+    r->dqueries = tn_arena_floats(arena, own * key_floats(s, attention));
+    r->dy = tn_arena_floats(arena, own * value_floats(s, attention));
+    r->pieces[0] = tn_arena_floats(arena, 2 * piece);
+    r->pieces[1] = tn_arena_floats(arena, size_of(s) > 1 ? 2 * piece : 0);
+    r->home = tn_arena_floats(arena, size_of(s) > 1 ? piece : 0);
+    r->sums = tn_arena_floats(arena, layers * own * value_floats(s, attention));
+    r->kept = tn_arena_alloc(arena, layers * own * row_count(s, attention), sizeof *r->kept);
+    r->y = tn_arena_floats(arena, value_floats(s, attention));
+    r->saved = tn_arena_floats(arena, row_count(s, attention));
+    r->dq = tn_arena_floats(arena, key_floats(s, attention));
+    r->dpair = tn_arena_floats(arena, pair_floats(s, attention));
+    r->lengths = tn_arena_alloc(arena, s->run->B, sizeof *r->lengths);
+}
+
+/* ---- Rows --------------------------------------------------------------- */
+
+/* B x H x N x width, one after the other. */
+static tarn_output rows_at(const tarn_attention *attention, float *rows, size_t width)
+{
+    const ptrdiff_t w = (ptrdiff_t)width, n = (ptrdiff_t)attention->N;
+
+    return (tarn_output){rows, (ptrdiff_t)attention->H * n * w, w, n * w};
+}
+
+static tarn_input as_input(tarn_output rows)
+{
+    return (tarn_input){rows.data, rows.batch, rows.position, rows.head};
+}
+
+struct copy {
+    const tarn_attention *attention;
+    tarn_output to;
+    tarn_input from;
+    size_t width;
+};
+
+static void copy_head(void *arg, size_t task, size_t thread)
+{
+    const struct copy *const c = arg;
+    const size_t b = task / c->attention->H, h = task % c->attention->H;
+
+    (void)thread;
+    for (size_t n = 0; n < c->attention->N; n++)
+        memcpy(tn_out(c->to, b, h, n), tn_in(c->from, b, h, n), c->width * sizeof(float));
+}
+
+static void copy_rows(const tarn_attention *attention, tarn_output to, tarn_input from,
+                      size_t width)
+{
+    struct copy copy = {attention, to, from, width};
+
+    tn_parallel(attention->host.threads, attention->B * attention->H, copy_head, &copy);
+}
+
+static void pack(const tarn_attention *attention, float *rows, tarn_input from, size_t width)
+{
+    copy_rows(attention, rows_at(attention, rows, width), from, width);
+}
+
+static void unpack(const tarn_attention *attention, tarn_output to, float *rows, size_t width)
+{
+    copy_rows(attention, to, as_input(rows_at(attention, rows, width)), width);
+}
+
+/* ---- Parts -------------------------------------------------------------- */
+
+/* Own slice i of queries, and slice j of the keys of a process. */
+struct meeting {
+    struct tn_slice_states *s;
+    const tarn_attention *attention;
+    size_t layer, i, j;
+    size_t owner; /* of the keys */
+    float *piece; /* they are in */
+};
+
+static tarn_attention plan_of(const struct meeting *m, bool backward)
+{
+    tarn_attention part = *m->attention;
+
+    part.causal = m->owner == rank_of(m->s) && m->i == m->j;
+    part.kind->parts->adapt(&part, backward);
+    return part;
+}
+
+/* Keys of slice j that exist; NULL: all. */
+static const size_t *key_lengths(const struct meeting *m)
+{
+    const tarn_run *const run = m->s->run;
+    const size_t from = (m->owner * run->slices->own + m->j) * run->N;
+
+    for (size_t b = 0; run->slices->lengths && b < run->B; b++) {
+        const size_t length = run->slices->lengths[b];
+
+        m->s->ring.lengths[b] = length > from ? tn_min(length - from, run->N) : 0;
+    }
+    return run->slices->lengths ? m->s->ring.lengths : NULL;
+}
+
+static float *queries_of(const struct meeting *m, float *all)
+{
+    return all + m->i * key_floats(m->s, m->attention);
+}
+
+/* Keys and values of slice j, or their gradients. */
+static float *pair_of(const struct meeting *m, bool gradients)
+{
+    return m->piece + (gradients ? piece_floats(m->s, m->attention) : 0) +
+           m->j * pair_floats(m->s, m->attention);
+}
+
+static tarn_attention_arrays arrays_of(const struct meeting *m)
+{
+    const tarn_attention *const a = m->attention;
+    const struct tn_slice_ring *const r = &m->s->ring;
+    float *const keys = pair_of(m, false), *const values = keys + key_floats(m->s, a);
+
+    return (tarn_attention_arrays){
+        .in = {[TN_QUERY] = as_input(rows_at(a, queries_of(m, r->queries), a->D)),
+               [TN_KEY] = as_input(rows_at(a, keys, a->D)),
+               [TN_VALUE] = as_input(rows_at(a, values, a->M))},
+        .y = rows_at(a, r->y, a->M),
+        .key_lengths = key_lengths(m),
+    };
+}
+
+/* ---- What queries have seen --------------------------------------------- */
+
+/* Of own slice i of a layer. */
+static float *sums_of(const struct tn_slice_states *s, const tarn_attention *attention,
+                      size_t layer, size_t i)
+{
+    return s->ring.sums + (layer * s->run->slices->own + i) * value_floats(s, attention);
+}
+
+static struct tn_part_kept *kept_of(const struct tn_slice_states *s,
+                                    const tarn_attention *attention, size_t layer, size_t i)
+{
+    return s->ring.kept + (layer * s->run->slices->own + i) * row_count(s, attention);
+}
+
+struct seen {
+    const tarn_attention *plan;
+    const struct tn_slice_ring *ring;
+    float *sums;
+    struct tn_part_kept *kept;
+};
+
+static struct seen seen_of(const struct tn_slice_states *s, const tarn_attention *plan,
+                           size_t layer, size_t i)
+{
+    return (struct seen){plan, &s->ring, sums_of(s, plan, layer, i),
+                         kept_of(s, plan, layer, i)};
+}
+
+static void join_head(void *arg, size_t task, size_t thread)
+{
+    const struct seen *const seen = arg;
+    const size_t N = seen->plan->N, M = seen->plan->M;
+
+    (void)thread;
+    for (size_t row = task * N; row < (task + 1) * N; row++)
+        seen->plan->kind->parts->join(seen->plan, &seen->kept[row], seen->sums + row * M,
+                                      seen->ring->y + row * M, seen->ring->saved[row]);
+}
+
+static void finish_head(void *arg, size_t task, size_t thread)
+{
+    const struct seen *const seen = arg;
+    const size_t N = seen->plan->N, M = seen->plan->M;
+
+    (void)thread;
+    for (size_t row = task * N; row < (task + 1) * N; row++)
+        seen->plan->kind->parts->finish(seen->plan, seen->ring->y + row * M,
+                                        &seen->ring->saved[row], &seen->kept[row],
+                                        seen->sums + row * M);
+}
+
+static void for_heads(struct seen seen, tn_work *work)
+{
+    tn_parallel(seen.plan->host.threads, seen.plan->B * seen.plan->H, work, &seen);
+}
+
+/* ---- Forward ------------------------------------------------------------ */
+
+static void note(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    const tarn_attention *const a = call->attention;
+    float *const keys = s->ring.pieces[0] + call->i * pair_floats(s, a);
+
+    pack(a, s->ring.queries + call->i * key_floats(s, a), call->arrays.in[TN_QUERY], a->D);
+    pack(a, keys, call->arrays.in[TN_KEY], a->D);
+    pack(a, keys + key_floats(s, a), call->arrays.in[TN_VALUE], a->M);
+}
+
+static void meet(const struct meeting *m)
+{
+    const tarn_attention part = plan_of(m, false);
+    const tarn_attention_arrays arrays = arrays_of(m);
+
+    tn_attention_forward(&part, &arrays, m->s->ring.saved, m->s->work);
+    for_heads(seen_of(m->s, m->attention, m->layer, m->i), join_head);
+}
+
+/* All own queries with all keys of a piece that are not behind them. */
+static void meet_piece(struct meeting m, void (*with)(const struct meeting *m))
+{
+    const size_t own = m.s->run->slices->own;
+
+    for (m.i = 0; m.i < own; m.i++) {
+        const size_t nearest = m.owner == rank_of(m.s) ? m.i : own - 1;
+
+        for (size_t j = nearest + 1; j-- > 0;) {
+            m.j = j;
+            with(&m);
+        }
+    }
+}
+
+/* The next piece is from the process before; this one goes to that behind. */
+static tarn_status receive_next(const struct tn_slice_states *s, size_t turn, size_t floats,
+                                tarn_error *err)
+{
+    if (turn == rank_of(s))
+        return TARN_OK;
+    return tn_comm_receive(s->run->slices->comm, s->ring.pieces[(turn + 1) % 2],
+                           floats * sizeof(float), rank_of(s) - 1, TN_TAG_RECORDS, err);
+}
+
+static tarn_status send_on(const struct tn_slice_states *s, size_t turn, size_t floats,
+                           tarn_error *err)
+{
+    if (rank_of(s) + 1 == size_of(s))
+        return TARN_OK;
+    return tn_comm_send(s->run->slices->comm, s->ring.pieces[turn % 2], floats * sizeof(float),
+                        rank_of(s) + 1, TN_TAG_RECORDS, err);
+}
+
+/* The last process has the most to do. */
+static tarn_status wait_for(const struct tn_slice_states *s, size_t tag, tarn_error *err)
+{
+    return size_of(s) > 1 ? tn_comm_wait(s->run->slices->comm, tag, TN_LONG, err) : TARN_OK;
+}
+
+static struct meeting turn_of(struct tn_slice_states *s, const tarn_attention *attention,
+                              size_t layer, size_t turn)
+{
+    return (struct meeting){.s = s,
+                            .attention = attention,
+                            .layer = layer,
+                            .owner = rank_of(s) - turn,
+                            .piece = s->ring.pieces[turn % 2]};
+}
+
+static void exchange(struct tn_slice_states *s, const tarn_attention *attention, size_t layer)
+{
+    const size_t own = s->run->slices->own, floats = piece_floats(s, attention);
+    tarn_status status = s->run->slices->status;
+    tarn_error err;
+
+    memset(sums_of(s, attention, layer, 0), 0,
+           own * value_floats(s, attention) * sizeof *s->ring.sums);
+    memset(kept_of(s, attention, layer, 0), 0,
+           own * row_count(s, attention) * sizeof *s->ring.kept);
+    for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
+        if ((status = receive_next(s, turn, floats, &err)) == TARN_OK)
+            status = send_on(s, turn, floats, &err);
+        meet_piece(turn_of(s, attention, layer, turn), meet);
+        if (status == TARN_OK)
+            status = wait_for(s, TN_TAG_RECORDS, &err);
+        tn_slices_keep(s->run, status, &err);
+    }
+}
+
+static void forward(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    for_heads(seen_of(s, call->attention, call->layer, call->i), finish_head);
+    unpack(call->attention, call->arrays.y, s->ring.y, call->attention->M);
+}
+
+/* ---- Backward ----------------------------------------------------------- */
+
+static void note_back(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    note(s, call);
+    pack(call->attention, s->ring.dy + call->i * value_floats(s, call->attention),
+         call->arrays.dy, call->attention->M);
+}
+
+static void add(const struct tn_slice_states *s, float *sum, const float *more, size_t floats)
+{
+    tn_tree_add(&s->run->host, sum, more, floats, false);
+}
+
+static void meet_back(const struct meeting *m)
+{
+    const tarn_attention *const a = m->attention;
+    struct tn_slice_ring *const r = &m->s->ring;
+    const tarn_attention part = plan_of(m, true);
+    tarn_attention_arrays arrays = arrays_of(m);
+
+    arrays.dy = as_input(rows_at(a, r->dy + m->i * value_floats(m->s, a), a->M));
+    arrays.din[TN_QUERY] = rows_at(a, r->dq, a->D);
+    arrays.din[TN_KEY] = rows_at(a, r->dpair, a->D);
+    arrays.din[TN_VALUE] = rows_at(a, r->dpair + key_floats(m->s, a), a->M);
+    for_heads(seen_of(m->s, a, m->layer, m->i), finish_head);
+    tn_attention_backward(&part, &arrays, r->saved, m->s->work);
+    add(m->s, queries_of(m, r->dqueries), r->dq, key_floats(m->s, a));
+    add(m->s, pair_of(m, true), r->dpair, pair_floats(m->s, a));
+}
+
+/* Gradients of a piece that has met all queries go to the process it is of. */
+static tarn_status send_home(const struct tn_slice_states *s, size_t turn, size_t floats,
+                             tarn_error *err)
+{
+    float *const gradients = s->ring.pieces[turn % 2] + floats;
+
+    if (rank_of(s) + 1 < size_of(s))
+        return send_on(s, turn, 2 * floats, err);
+    if (turn > 0)
+        return tn_comm_send(s->run->slices->comm, gradients, floats * sizeof(float),
+                            rank_of(s) - turn, TN_TAG_HOME, err);
+    if (size_of(s) > 1)
+        memcpy(s->ring.home, gradients, floats * sizeof(float));
+    return TARN_OK;
+}
+
+/* Asked for before all else: the last process may wait until it is taken. */
+static tarn_status receive_home(const struct tn_slice_states *s, size_t floats, tarn_error *err)
+{
+    const size_t last = size_of(s) - 1;
+
+    if (rank_of(s) == last)
+        return TARN_OK;
+    return tn_comm_receive(s->run->slices->comm, s->ring.home, floats * sizeof(float), last,
+                           TN_TAG_HOME, err);
+}
+
+static tarn_status pass_back(struct tn_slice_states *s, const tarn_attention *attention,
+                             size_t layer, tarn_error *err)
+{
+    const size_t floats = piece_floats(s, attention);
+    tarn_status status = receive_home(s, floats, err);
+
+    for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
+        meet_piece(turn_of(s, attention, layer, turn), meet_back);
+        if ((status = receive_next(s, turn, 2 * floats, err)) == TARN_OK &&
+            (status = send_home(s, turn, floats, err)) == TARN_OK)
+            status = wait_for(s, TN_TAG_RECORDS, err);
+        if (status == TARN_OK && rank_of(s) + 1 == size_of(s))
+            status = wait_for(s, TN_TAG_HOME, err);
+    }
+    return status == TARN_OK ? wait_for(s, TN_TAG_HOME, err) : status;
+}
+
+static void exchange_back(struct tn_slice_states *s, const tarn_attention *attention,
+                          size_t layer)
+{
+    const size_t floats = piece_floats(s, attention);
+    tarn_error err;
+
+    memset(s->ring.dqueries, 0,
+           s->run->slices->own * key_floats(s, attention) * sizeof *s->ring.dqueries);
+    memset(s->ring.pieces[0] + floats, 0, floats * sizeof *s->ring.pieces[0]);
+    if (s->run->slices->status == TARN_OK)
+        tn_slices_keep(s->run, pass_back(s, attention, layer, &err), &err);
+}
+
+static void backward(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    const tarn_attention *const a = call->attention;
+    float *const gradients =
+        size_of(s) > 1 ? s->ring.home : s->ring.pieces[0] + piece_floats(s, a);
+    float *const dkeys = gradients + call->i * pair_floats(s, a);
+
+    unpack(a, call->arrays.din[TN_QUERY], s->ring.dqueries + call->i * key_floats(s, a), a->D);
+    unpack(a, call->arrays.din[TN_KEY], dkeys, a->D);
+    unpack(a, call->arrays.din[TN_VALUE], dkeys + key_floats(s, a), a->M);
+}
+
+const struct tn_slice_way tn_slice_ring = {
+    .keeps_outputs = true,
+    .lay_out = lay_out,
+    .note = note,
+    .exchange = exchange,
+    .forward = forward,
+    .note_back = note_back,
+    .exchange_back = exchange_back,
+    .backward = backward,
+};
