@@ -117,6 +117,22 @@ if [ "$2" = tarn_mpi ]; then
         same cut1/model.safetensors cut2/model.safetensors
         rm -r cut1 cut2 cut4
     done
+
+    # Generation continues one sequence that processes have shared, from the state at its end: that
+    # which one process leaves, and the bytes that follow the whole of it as a prompt.
+    seq 300 >numbers
+    long="$cut --data numbers --length 512 --batch 1 --micro-batches 1 --dropout 0"
+    expect 0 '3 updates' train text $long --steps 3 --out long1
+    ranks 4 0 '3 updates' train text $long --steps 3 --out long4 --sequence-parallel 4
+    for run in long1 long4; do
+        "$tarn" generate $run --prompt-file numbers -n 1 --save-state $run/end -o first ||
+            fail "no state of $run is saved"
+    done
+    same long1/end long4/end
+    "$tarn" generate long4 --load-state long4/end -n 40 -o rest || fail "no state is loaded"
+    "$tarn" generate long1 --prompt-file numbers -n 41 -o all || fail "nothing is generated"
+    tail -c 40 all >behind
+    same rest behind
     ranks 2 2 'sequence_parallel is 4; it must be a power of two that divides the number of ranks' \
         train copy $cut --sequence-parallel 4 --out x
     ranks 4 2 'sequence_parallel is 4; it must be a power of two that divides sequence_chunks' \
