@@ -30,7 +30,7 @@ const char *forced_cpu(void)
 
 const struct tn_host *host_of(const struct tn_kernels *kernels, size_t threads)
 {
-    static struct tn_host hosts[100];
+    static _Thread_local struct tn_host hosts[100];
     const size_t count = threads ? threads : tn_threads_available();
     struct tn_host *host = hosts;
 

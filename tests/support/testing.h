@@ -28,7 +28,7 @@ size_t one_of(const size_t *values, size_t count, struct tn_random *random);
 /* The instruction set that TARN_CPU forces; NULL: the best. */
 const char *forced_cpu(void);
 
-/* A host with malloc() that lives as long as the program; threads 0: all. */
+/* A host with malloc() that lives as long as the calling thread; threads 0: all. */
 const struct tn_host *host_of(const struct tn_kernels *kernels, size_t threads);
 const struct tn_host *forced_host(size_t threads); /* of forced_cpu() */
 
