@@ -159,6 +159,8 @@ look() { # build|demo|test|all|aarch64|speech|peers|web
     wish dpkg-dev have dpkg-shlibdeps
     wish lintian have lintian
     wish openssh-server [ -x /usr/sbin/sshd ]
+    wish mpich have mpirun.mpich # beside Open MPI, which stays the default
+    wish libmpich-dev have mpicc.mpich
     wish iproute2 [ -x /usr/sbin/ip -o -x /sbin/ip ]
     look_web
     wish cppcheck have cppcheck

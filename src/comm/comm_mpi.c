@@ -8,10 +8,12 @@
 
 #include <mpi.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A transfer that is not complete. */
 struct pending {
@@ -164,10 +166,16 @@ static size_t count_sharing(MPI_Comm comm)
 
 /* ---- Life --------------------------------------------------------------- */
 
+enum { ABORT_SECONDS = 5 };
+
+/* MPICH waits here for a process that hangs. A signal then ends this one, and the launcher the
+ * others. */
 static void abort_all(void *context)
 {
     struct mpi *const mpi = context;
 
+    signal(SIGALRM, SIG_DFL);
+    alarm(ABORT_SECONDS);
     MPI_Abort(mpi->comm, EXIT_FAILURE);
 }
 
