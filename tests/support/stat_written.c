@@ -10,29 +10,32 @@
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
 
-static int about_of(int folder, const char *path, struct stat *about, int flags)
-{
-    const int status = fstatat(folder, path, about, flags);
+/* Each with offsets of 64 bits by either name; they are the same. */
+#define STAT_OF(suffix)                                                                        \
+    static int about_of##suffix(int folder, const char *path, struct stat##suffix *about,      \
+                                int flags)                                                     \
+    {                                                                                          \
+        const int status = fstatat##suffix(folder, path, about, flags);                        \
+                                                                                               \
+        if (status == 0)                                                                       \
+            TN_WRITTEN(about, sizeof *about);                                                  \
+        return status;                                                                         \
+    }                                                                                          \
+    int stat##suffix(const char *restrict path, struct stat##suffix *restrict about)           \
+    {                                                                                          \
+        return about_of##suffix(AT_FDCWD, path, about, 0);                                     \
+    }                                                                                          \
+    int lstat##suffix(const char *restrict path, struct stat##suffix *restrict about)          \
+    {                                                                                          \
+        return about_of##suffix(AT_FDCWD, path, about, AT_SYMLINK_NOFOLLOW);                   \
+    }                                                                                          \
+    int fstat##suffix(int file, struct stat##suffix *about)                                    \
+    {                                                                                          \
+        return about_of##suffix(file, "", about, AT_EMPTY_PATH);                               \
+    }
 
-    if (status == 0)
-        TN_WRITTEN(about, sizeof *about);
-    return status;
-}
-
-int stat(const char *restrict path, struct stat *restrict about)
-{
-    return about_of(AT_FDCWD, path, about, 0);
-}
-
-int lstat(const char *restrict path, struct stat *restrict about)
-{
-    return about_of(AT_FDCWD, path, about, AT_SYMLINK_NOFOLLOW);
-}
-
-int fstat(int file, struct stat *about)
-{
-    return about_of(file, "", about, AT_EMPTY_PATH);
-}
+STAT_OF()
+STAT_OF(64)
 
 #endif
 #endif
