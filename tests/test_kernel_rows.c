@@ -144,6 +144,57 @@ static void check_scale_rows(struct rows *r)
         assert_true(r->y.at[i] == r->x.at[i]);
 }
 
+/* r->n floats cut into rows of a width: each row with the same bits whatever others are beside
+ * it. */
+static void check_dot_rows(struct rows *r)
+{
+    for (size_t rows = 1; rows <= r->n && rows <= 9; rows++) {
+        const size_t width = r->n / rows;
+        float s[9], alone;
+
+        r->kernels->dot_rows(s, r->y.at, r->x.at, rows, width);
+        for (size_t j = 0; j < rows; j++) {
+            double want = 0.0, size = 1e-30;
+
+            for (size_t i = 0; i < width; i++) {
+                want += at(&r->y, i) * at(&r->x, j * width + i);
+                size += fabs(at(&r->y, i) * at(&r->x, j * width + i));
+            }
+            check_near("dot_rows", r->kernels, width, (double)s[j], want, size);
+            r->kernels->dot_rows(&alone, r->y.at, r->x.at + j * width, 1, width);
+            assert_true(s[j] == alone);
+        }
+    }
+}
+
+static void check_mixed(struct rows *r, size_t rows, size_t width, bool add)
+{
+    for (size_t i = 0; i < width; i++) {
+        double want = add ? r->y_before[i] : 0.0, size = fabs(want) + 1e-30;
+
+        for (size_t j = 0; j < rows; j++) {
+            want += at(&r->z, j) * at(&r->x, j * width + i);
+            size += fabs(at(&r->z, j) * at(&r->x, j * width + i));
+        }
+        check_near("mix_rows", r->kernels, width, at(&r->y, i), want, size);
+    }
+}
+
+static void check_mix_rows(struct rows *r)
+{
+    for (size_t rows = 1; rows <= r->n && rows <= 9; rows++) {
+        const size_t width = r->n / rows;
+
+        for (size_t i = 0; i < r->n; i++)
+            r->y.at[i] = (float)r->y_before[i];
+        r->kernels->mix_rows(r->y.at, r->z.at, r->x.at, rows, width, true);
+        check_mixed(r, rows, width, true);
+        r->kernels->mix_rows(r->y.at, r->z.at, r->x.at, rows, width, false);
+        check_mixed(r, rows, width, false);
+        assert_true(width == r->n || at(&r->y, width) == r->y_before[width]);
+    }
+}
+
 static void check_max(struct rows *r)
 {
     float want = -INFINITY;
@@ -168,6 +219,8 @@ static void sums_go_over_every_element_and_no_other(void **state)
     for_rows(1101, check_dot);
     for_rows(1102, check_scale_dot);
     for_rows(1112, check_scale_rows);
+    for_rows(1113, check_dot_rows);
+    for_rows(1114, check_mix_rows);
     for_rows(1103, check_max);
 }
 

@@ -158,9 +158,16 @@ mutations() {
         's/tn_min(a->length, a->past + last_query) : a->length/a->past + last_query : a->plan->Nk/' \
         test_masking
     mutate "softmax: step without the scale" src/layer/softmax_step.c \
-        's/s\[j\] = scale \* kernels/s[j] = 1.0f * kernels/' test_recurrent
+        's/tn_softmax_scale(plan), plan->D/1.0f, plan->D/' test_recurrent
     mutate "cache: a key overwrites the one before" src/layer/kv_cache.c \
-        's/floats, h) + at \* D/floats, h) + (at - at % 2) * D/' test_recurrent
+        's/tn_kv_cache_key(plan, floats, h, at + i)/tn_kv_cache_key(plan, floats, h, at - at % 2 + i)/' \
+        test_recurrent
+    mutate "cache: heads of a short last block overlap" src/layer/kv_cache.c \
+        's/h \* in_block + n % TN_KV_BLOCK/h * (in_block - 1) + n % TN_KV_BLOCK/' test_states
+    mutate "dot_rows: fewer than four rows" src/kernel/kernel_body_cache.h \
+        's/k < rows ? k : rows - 1/rows - 1/' test_kernel_rows
+    mutate "mix_rows: the last of an odd number of rows missing" src/kernel/kernel_body_cache.h \
+        's/    if (j < n)$/    if (false)/' test_kernel_rows
     mutate "cache: never full" src/layer/attention_check.c \
         's/more > plan->capacity - count/more > plan->capacity/' test_recurrent
     mutate "cache: rows before a call not copied" src/layer/kv_cache.c \

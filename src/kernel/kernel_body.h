@@ -42,6 +42,7 @@
 #endif
 #include "kernel/kernel_body_product.h"
 #include "kernel/kernel_body_rows.h"
+#include "kernel/kernel_body_cache.h"
 #include "kernel/kernel_body_layer.h"
 #include "kernel/kernel_body_logistic.h"
 #include "kernel/kernel_body_lstm.h"
@@ -82,6 +83,8 @@ const struct tn_kernels TN_TABLE = {
     .elu1_backward = ANY(elu1_backward),
     .scale_rows = ANY(scale_rows),
     .scale_dot_rows = ANY(scale_dot_rows),
+    .dot_rows = ANY(dot_rows),
+    .mix_rows = ANY(mix_rows),
     .narrow = ANY(narrow),
     .widen = ANY(widen),
     .sum_rows = ANY(sum_rows),

@@ -36,6 +36,9 @@ BY_WIDTH(recur_sum, width <= 2 * LANES,
          (float *den, float *z, const float *q, ptrdiff_t ldq, const float *k, ptrdiff_t ldk,
           size_t n, size_t width),
          (den, z, q, ldq, k, ldk, n, width))
+BY_WIDTH(dot_rows, width <= 2 * LANES,
+         (float *s, const float *x, const float *y, size_t n, size_t width),
+         (s, x, y, n, width))
 BY_WIDTH(elu1, is_narrow(width),
          (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width),
          (y, ldy, x, ldx, n, width))
@@ -43,6 +46,9 @@ BY_WIDTH(scale_dot_rows, is_narrow(width),
          (float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, struct tn_column by,
           struct tn_column dots, const float *z, ptrdiff_t ldz, size_t n, size_t width),
          (y, ldy, x, ldx, by, dots, z, ldz, n, width))
+BY_WIDTH(mix_rows, is_narrow(width),
+         (float *y, const float *p, const float *x, size_t n, size_t width, bool add_to),
+         (y, p, x, n, width, add_to))
 BY_WIDTH(narrow, is_narrow(width),
          (uint16_t * y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n, size_t width),
          (y, ldy, x, ldx, n, width))

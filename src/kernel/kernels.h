@@ -199,6 +199,12 @@ struct tn_kernels {
                            struct tn_column by, struct tn_column dot, const float *z,
                            ptrdiff_t ldz, size_t n, size_t width);
 
+    /* s_j = x . y_j, and y (+)= sum_j p_j x_j: of rows behind each other that come from
+     * memory. */
+    void (*dot_rows)(float *s, const float *x, const float *y, size_t n, size_t width);
+    void (*mix_rows)(float *y, const float *p, const float *x, size_t n, size_t width,
+                     bool add);
+
     /* y = elu(x) + 1,  and  dx = dy min(y, 1): elu's derivative is 1 above zero and exp(x)
      * below. (7) */
     void (*elu1)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,

@@ -98,6 +98,16 @@ ALL_ROWS(add_rows, a->kernels->add_rows(a->y, ld, a->x, ld, a->rows, a->width))
 ALL_ROWS(transpose,
          a->kernels->transpose(a->y, (ptrdiff_t)a->rows, a->x, ld, a->rows, a->width))
 
+static void run_dot_rows(const struct tn_loop_arrays *a)
+{
+    a->kernels->dot_rows(a->v, a->w, a->x, a->rows, a->width);
+}
+
+static void run_mix_rows(const struct tn_loop_arrays *a)
+{
+    a->kernels->mix_rows(a->w, a->v, a->x, a->rows, a->width, false);
+}
+
 static void run_norm(const struct tn_loop_arrays *a)
 {
     a->kernels->norm(a->y, NULL, a->x, a->z, a->w, 1e-5f, a->rows, a->width);
@@ -294,6 +304,8 @@ static const struct tn_loop loops[] = {
     LOOP(softmax_backward, true),
     LOOP(scale_rows, true),
     LOOP(scale_dot_rows, true),
+    LOOP(dot_rows, true),
+    LOOP(mix_rows, true),
     LOOP(elu1, true),
     LOOP(elu1_backward, true),
     LOOP(narrow, true),

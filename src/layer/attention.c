@@ -106,8 +106,9 @@ static uint64_t whose(const tarn_attention *plan, uint64_t seed)
     const tarn_table_row *const rows[] = {&plan->kind->about,
                                           plan->map.row ? &plan->map.row->about : NULL};
     const bool draws = kind_draws(plan) + tn_feature_map_draws(&plan->map) > 0;
+    const uint64_t cache = plan->capacity + ((uint64_t)TN_KV_BLOCK << 48); /* as it lies */
     const uint64_t sizes[] = {
-        plan->H,         plan->D, plan->M, plan->map.C, plan->kind->caches ? plan->capacity : 0,
+        plan->H,         plan->D, plan->M, plan->map.C, plan->kind->caches ? cache : 0,
         draws ? seed : 0};
     uint64_t h = 0xcbf29ce484222325;
 

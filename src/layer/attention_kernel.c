@@ -78,14 +78,17 @@ static size_t saved(const tarn_attention *plan)
 
 /* Rows of a cache, then those of an array. */
 struct rows {
-    const float *cached, *first;
-    ptrdiff_t width, stride;
-    size_t past; /* rows of the cache */
+    float *(*cached)(const tarn_attention *plan, float *cache, size_t h, size_t n);
+    const tarn_attention *plan;
+    float *cache;   /* only read */
+    size_t h, past; /* rows of the cache */
+    const float *first;
+    ptrdiff_t stride;
 };
 
 static const float *row_at(struct rows rows, size_t n)
 {
-    return n < rows.past ? rows.cached + (ptrdiff_t)n * rows.width
+    return n < rows.past ? rows.cached(rows.plan, rows.cache, rows.h, n)
                          : rows.first + (ptrdiff_t)(n - rows.past) * rows.stride;
 }
 
@@ -239,25 +242,23 @@ static void forward_head(struct head *head)
     tn_parallel(head->threads, head->queries, forward_task, head);
 }
 
-static struct rows rows_of(tarn_input a, size_t b, size_t h)
+static struct rows rows_of(const struct tn_attention_call *call, size_t input, size_t b,
+                           size_t h)
 {
-    return (struct rows){.first = tn_in(a, b, h, 0), .stride = a.position};
+    const tarn_input a = call->arrays->in[input];
+
+    return (struct rows){.cached = input == TN_KEY ? tn_kv_cache_key : tn_kv_cache_value,
+                         .plan = call->plan,
+                         .h = h,
+                         .first = tn_in(a, b, h, 0),
+                         .stride = a.position};
 }
 
 /* The first `past` keys and values are in a cache. */
 static void take_past(struct head *head, const float *floats, size_t past)
 {
-    float *const cache = (float *)(uintptr_t)floats; /* only read */
-    const tarn_attention *const plan = head->plan;
-
-    head->past = past;
-    if (past == 0)
-        return;
-    head->k.cached = tn_kv_cache_keys(plan, cache, head->h);
-    head->k.width = (ptrdiff_t)plan->D;
-    head->v.cached = tn_kv_cache_values(plan, cache, head->h);
-    head->v.width = (ptrdiff_t)plan->M;
-    head->k.past = head->v.past = past;
+    head->past = head->k.past = head->v.past = past;
+    head->k.cache = head->v.cache = (float *)(uintptr_t)floats;
 }
 
 static struct head head_of(const struct tn_attention_call *call, struct work work, size_t b,
@@ -269,9 +270,9 @@ static struct head head_of(const struct tn_attention_call *call, struct work wor
         .call = call,
         .plan = plan,
         .work = work,
-        .q = rows_of(call->arrays->in[TN_QUERY], b, h),
-        .k = rows_of(call->arrays->in[TN_KEY], b, h),
-        .v = rows_of(call->arrays->in[TN_VALUE], b, h),
+        .q = rows_of(call, TN_QUERY, b, h),
+        .k = rows_of(call, TN_KEY, b, h),
+        .v = rows_of(call, TN_VALUE, b, h),
         .b = b,
         .h = h,
         .queries = plan->N,
@@ -390,9 +391,8 @@ static float *key_gradient(const struct head *head, size_t input, size_t j)
         return tn_out(head->call->arrays->din[input], head->b, head->h, j - head->past);
     if (!before)
         return NULL;
-    return input == TN_KEY
-               ? tn_kv_cache_keys(head->plan, before, head->h) + j * head->plan->D
-               : tn_kv_cache_values(head->plan, before, head->h) + j * head->plan->M;
+    return (input == TN_KEY ? tn_kv_cache_key : tn_kv_cache_value)(head->plan, before, head->h,
+                                                                   j);
 }
 
 /* What the gradient of the state after the call adds to these. */
@@ -403,10 +403,8 @@ static void add_given(const struct head *head, float *dk, float *dv, size_t j)
 
     if (!given)
         return;
-    plan->host.kernels->axpy(dk, 1.0f, tn_kv_cache_keys(plan, given, head->h) + j * plan->D,
-                             plan->D);
-    plan->host.kernels->axpy(dv, 1.0f, tn_kv_cache_values(plan, given, head->h) + j * plan->M,
-                             plan->M);
+    plan->host.kernels->axpy(dk, 1.0f, tn_kv_cache_key(plan, given, head->h, j), plan->D);
+    plan->host.kernels->axpy(dv, 1.0f, tn_kv_cache_value(plan, given, head->h, j), plan->M);
 }
 
 static void key_task(void *arg, size_t j, size_t thread)

@@ -11,6 +11,8 @@
 #include "layer/feature_map.h"
 #include "tarn/attention.h"
 
+enum { TN_KV_BLOCK = 64 }; /* positions */
+
 /* The plan. `tarn_attention` is this. */
 struct tarn_attention {
     const struct tn_attention_kind *kind;

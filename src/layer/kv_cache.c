@@ -14,58 +14,71 @@ size_t tn_kv_cache_floats(const tarn_attention *plan)
     return tn_size_product(&floats, factors, 3) ? floats : SIZE_MAX;
 }
 
-float *tn_kv_cache_keys(const tarn_attention *plan, float *floats, size_t h)
+/* Rows before row n of head h: of all heads in whole blocks, of others in its own. */
+static size_t rows_before(const tarn_attention *plan, size_t h, size_t n)
 {
-    return floats + h * plan->capacity * plan->D;
+    const size_t first = n - n % TN_KV_BLOCK;
+    const size_t in_block = tn_min(TN_KV_BLOCK, plan->capacity - first);
+
+    return first * plan->H + h * in_block + n % TN_KV_BLOCK;
 }
 
-float *tn_kv_cache_values(const tarn_attention *plan, float *floats, size_t h)
+float *tn_kv_cache_key(const tarn_attention *plan, float *floats, size_t h, size_t n)
 {
-    return tn_kv_cache_keys(plan, floats, plan->H) + h * plan->capacity * plan->M;
+    return floats + rows_before(plan, h, n) * plan->D;
+}
+
+float *tn_kv_cache_value(const tarn_attention *plan, float *floats, size_t h, size_t n)
+{
+    return floats + plan->H * plan->capacity * plan->D + rows_before(plan, h, n) * plan->M;
 }
 
 void tn_kv_cache_append(const struct tn_attention_call *call, float *floats, size_t b, size_t h,
                         size_t at, size_t n)
 {
-    const size_t D = call->plan->D, M = call->plan->M;
-    float *const keys = tn_kv_cache_keys(call->plan, floats, h) + at * D;
-    float *const values = tn_kv_cache_values(call->plan, floats, h) + at * M;
+    const tarn_attention *const plan = call->plan;
+    const tarn_input *const in = call->arrays->in;
 
     for (size_t i = 0; i < n; i++) {
-        memcpy(keys + i * D, tn_in(call->arrays->in[TN_KEY], b, h, i), D * sizeof(float));
-        memcpy(values + i * M, tn_in(call->arrays->in[TN_VALUE], b, h, i), M * sizeof(float));
+        memcpy(tn_kv_cache_key(plan, floats, h, at + i), tn_in(in[TN_KEY], b, h, i),
+               plan->D * sizeof(float));
+        memcpy(tn_kv_cache_value(plan, floats, h, at + i), tn_in(in[TN_VALUE], b, h, i),
+               plan->M * sizeof(float));
     }
 }
 
-/* From zeros, if there is nothing before; not if it is the same place. */
-static void copy_head(float *to, const float *from, size_t floats)
-{
-    if (!from)
-        memset(to, 0, floats * sizeof *to);
-    else if (to != from)
-        memcpy(to, from, floats * sizeof *to);
-}
-
-static void continue_head(void *arg, size_t task, size_t thread)
+/* One of H parts of the floats, from zeros, if there is nothing before. */
+static void copy_part(void *arg, size_t task, size_t thread)
 {
     const struct tn_attention_call *const call = arg;
-    const tarn_attention *const plan = call->plan;
-    const size_t b = task / plan->H, h = task % plan->H, count = tn_call_count(call, b);
-    float *const before = (float *)(uintptr_t)tn_call_state0(call, b); /* only read */
-    float *const after = tn_call_state1(call, b);
+    const size_t b = task / call->plan->H, part = task % call->plan->H;
+    const size_t floats = tn_kv_cache_floats(call->plan) / call->plan->H;
+    const float *const from = tn_call_state0(call, b);
+    float *const to = tn_call_state1(call, b);
 
     (void)thread;
-    copy_head(tn_kv_cache_keys(plan, after, h),
-              before ? tn_kv_cache_keys(plan, before, h) : NULL, plan->capacity * plan->D);
-    copy_head(tn_kv_cache_values(plan, after, h),
-              before ? tn_kv_cache_values(plan, before, h) : NULL, plan->capacity * plan->M);
-    tn_kv_cache_append(call, after, b, h, count, tn_key_length(call, b));
+    if (!from)
+        memset(to + part * floats, 0, floats * sizeof *to);
+    else if (to != from)
+        memcpy(to + part * floats, from + part * floats, floats * sizeof *to);
+}
+
+static void append_head(void *arg, size_t task, size_t thread)
+{
+    const struct tn_attention_call *const call = arg;
+    const size_t b = task / call->plan->H, h = task % call->plan->H;
+
+    (void)thread;
+    tn_kv_cache_append(call, tn_call_state1(call, b), b, h, tn_call_count(call, b),
+                       tn_key_length(call, b));
 }
 
 void tn_kv_cache_continue(const struct tn_attention_call *call)
 {
-    tn_parallel(call->plan->host.threads, call->plan->B * call->plan->H, continue_head,
-                (void *)(uintptr_t)call);
+    const size_t threads = call->plan->host.threads, heads = call->plan->B * call->plan->H;
+
+    tn_parallel(threads, heads, copy_part, (void *)(uintptr_t)call);
+    tn_parallel(threads, heads, append_head, (void *)(uintptr_t)call);
 }
 
 void tn_kv_cache_clear_gradient(const struct tn_attention_call *call)
@@ -80,23 +93,26 @@ void tn_kv_cache_pack(const tarn_attention *plan, void *keys, void *values, cons
                       size_t n)
 {
     float *const from = tn_state_floats((void *)(uintptr_t)state); /* only read */
-    const size_t D = n * plan->D * sizeof(float), M = n * plan->M * sizeof(float);
+    const size_t D = plan->D * sizeof(float), M = plan->M * sizeof(float);
 
-    for (size_t h = 0; h < plan->H; h++) {
-        memcpy((char *)keys + h * D, tn_kv_cache_keys(plan, from, h), D);
-        memcpy((char *)values + h * M, tn_kv_cache_values(plan, from, h), M);
-    }
+    for (size_t h = 0; h < plan->H; h++)
+        for (size_t i = 0; i < n; i++) {
+            memcpy((char *)keys + (h * n + i) * D, tn_kv_cache_key(plan, from, h, i), D);
+            memcpy((char *)values + (h * n + i) * M, tn_kv_cache_value(plan, from, h, i), M);
+        }
 }
 
 void tn_kv_cache_unpack(const tarn_attention *plan, void *state, const void *keys,
                         const void *values, size_t n)
 {
     float *const to = tn_state_floats(state);
-    const size_t D = n * plan->D * sizeof(float), M = n * plan->M * sizeof(float);
+    const size_t D = plan->D * sizeof(float), M = plan->M * sizeof(float);
 
-    for (size_t h = 0; h < plan->H; h++) {
-        memcpy(tn_kv_cache_keys(plan, to, h), (const char *)keys + h * D, D);
-        memcpy(tn_kv_cache_values(plan, to, h), (const char *)values + h * M, M);
-    }
+    for (size_t h = 0; h < plan->H; h++)
+        for (size_t i = 0; i < n; i++) {
+            memcpy(tn_kv_cache_key(plan, to, h, i), (const char *)keys + (h * n + i) * D, D);
+            memcpy(tn_kv_cache_value(plan, to, h, i), (const char *)values + (h * n + i) * M,
+                   M);
+        }
     tn_state_set(plan, state, n);
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* kv_cache.h - every key and value so far, for kinds whose step has to read all of them.
  *
- * The floats of such a state are
- *     keys     H x capacity x D
- *     values   H x capacity x M
+ * The floats of such a state are keys, then values, in blocks of TN_KV_BLOCK positions:
+ *
+ *     blocks x H x block x D
+ *     blocks x H x block x M
+ *
+ * The last block is shorter if the capacity is not a multiple. So what a step reads of all
+ * heads is two long pieces of memory, however few positions there are.
  *
  * A position is appended after those that the state's header counts; the caller counts it. */
 #ifndef TN_KV_CACHE_H
@@ -14,9 +18,10 @@
 /* As kind->state: SIZE_MAX if they do not fit. */
 size_t tn_kv_cache_floats(const tarn_attention *plan);
 
-/* Rows of a head, D or M floats apart, in the floats of a state or of its gradient. */
-float *tn_kv_cache_keys(const tarn_attention *plan, float *floats, size_t h);
-float *tn_kv_cache_values(const tarn_attention *plan, float *floats, size_t h);
+/* Row n of a head, in the floats of a state or of its gradient. The rows behind it in its block
+ * follow, D or M floats apart. */
+float *tn_kv_cache_key(const tarn_attention *plan, float *floats, size_t h, size_t n);
+float *tn_kv_cache_value(const tarn_attention *plan, float *floats, size_t h, size_t n);
 
 /* Copies keys and values of head h of sequence b of the call, n positions, to the rows from
  * `at` on. */

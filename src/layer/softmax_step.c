@@ -12,12 +12,25 @@
 #include "layer/softmax_tile.h"
 
 enum {
-    PRODUCTS_ALONE = 1 << 16
-}; /* fewer multiply-adds than this are not worth waking threads */
+    PRODUCTS_ALONE = 1 << 16, /* fewer multiply-adds are not worth waking threads */
+    ROWS = 8,                 /* queries that meet a block of keys, or of values, in turn */
+    BLOCK = TN_KV_BLOCK       /* whose rows of a head lie one behind the other */
+};
+
+/* A query, and what it sees of the cache. */
+struct row {
+    float *cache;
+    size_t h, n; /* its head, and the keys that it sees */
+    float *q;    /* times the scale */
+    float *s;    /* scores, which become weights times their sum */
+    float *y;
+    float most, sum;
+};
 
 struct step {
     const struct tn_attention_call *call;
-    float *scores; /* per thread: zeros and a scaled query, D each; capacity scores */
+    float *memory; /* of each thread: see row_open() */
+    size_t heads;  /* of a task, at most ROWS */
 };
 
 static size_t query_floats(const tarn_attention *plan)
@@ -25,48 +38,14 @@ static size_t query_floats(const tarn_attention *plan)
     return tn_round_up(plan->D, TN_ALIGN);
 }
 
-static size_t thread_floats(const tarn_attention *plan)
+static size_t row_floats(const tarn_attention *plan)
 {
-    return 2 * query_floats(plan) + tn_round_up(plan->capacity, TN_ALIGN);
+    return query_floats(plan) + tn_round_up(plan->capacity, TN_ALIGN);
 }
 
 static float *lay_out(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
 {
-    return tn_arena_floats(arena, threads * thread_floats(plan));
-}
-
-static struct step step_open(const struct tn_attention_call *call, size_t threads)
-{
-    struct tn_arena arena = tn_arena_over(call->work);
-
-    return (struct step){call, lay_out(call->plan, threads, &arena)};
-}
-
-static float *scores_of(const struct step *step, size_t thread)
-{
-    const tarn_attention *const plan = step->call->plan;
-
-    return step->scores + thread * thread_floats(plan) + 2 * query_floats(plan);
-}
-
-/* s_j = scale q . k_j. Where rows are whole vectors, by the loop that adds rows to z and
- * multiplies z with others: the rows added are zeros, z is the query and stays in registers. */
-static void score(const tarn_attention *plan, float *s, const float *q, const float *keys,
-                  size_t n)
-{
-    const struct tn_kernels *const kernels = plan->host.kernels;
-    const size_t D = plan->D;
-    float *const query = s - query_floats(plan), *const zeros = query - query_floats(plan);
-    const float scale = tn_softmax_scale(plan);
-
-    if (tn_padded(kernels, D) == D) {
-        memset(zeros, 0, D * sizeof *zeros);
-        kernels->scale(query, q, scale, D);
-        kernels->recur_sum(s, query, keys, (ptrdiff_t)D, zeros, 0, n, D);
-    } else {
-        for (size_t j = 0; j < n; j++)
-            s[j] = scale * kernels->dot(q, keys + j * D, D);
-    }
+    return tn_arena_floats(arena, threads * ROWS * row_floats(plan));
 }
 
 void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_arena *arena)
@@ -74,50 +53,108 @@ void tn_softmax_step_work(const tarn_attention *plan, size_t threads, struct tn_
     lay_out(plan, threads, arena);
 }
 
-/* y = sum_j p_j v_j over n rows: whole vectors of columns as a product, the rest one by one. */
-static void gather_values(const tarn_attention *plan, float *y, const float *p, const float *v,
-                          size_t n)
+static struct step step_open(const struct tn_attention_call *call, size_t threads)
 {
-    const size_t M = plan->M, whole = M - M % plan->host.kernels->lanes;
+    struct tn_arena arena = tn_arena_over(call->work);
 
-    plan->host.kernels->product(y, 0, p, 0, 1, v, (ptrdiff_t)M, 1, whole, n, false);
-    for (size_t m = whole; m < M; m++) {
-        y[m] = 0.0f;
-        for (size_t j = 0; j < n; j++)
-            y[m] += p[j] * v[j * M + m];
-    }
+    return (struct step){call, lay_out(call->plan, threads, &arena), 0};
 }
 
-/* The first n keys and values of a head. Leaves the weights, times their sum, in s. */
-static float attend(const tarn_attention *plan, float *y, float *s, const float *q,
-                    float *cache, size_t h, size_t n, float *sum)
+/* Position i of head h of sequence b, as row `at` of all threads. Its memory: the query,
+ * then capacity scores. */
+static struct row row_open(const struct step *step, size_t at, float *cache, size_t b, size_t h,
+                           size_t i, size_t n)
+{
+    const tarn_attention *const plan = step->call->plan;
+    float *const q = step->memory + at * row_floats(plan);
+
+    plan->host.kernels->scale(q, tn_in(step->call->arrays->in[TN_QUERY], b, h, i),
+                              tn_softmax_scale(plan), plan->D);
+    return (struct row){
+        .cache = cache,
+        .h = h,
+        .n = n,
+        .q = q,
+        .s = q + query_floats(plan),
+        .y = tn_out(step->call->arrays->y, b, h, i),
+    };
+}
+
+/* s_j = q . k_j of the n keys from j on. */
+static void score(const tarn_attention *plan, const struct row *row, size_t j, size_t n)
+{
+    plan->host.kernels->dot_rows(row->s + j, row->q,
+                                 tn_kv_cache_key(plan, row->cache, row->h, j), n, plan->D);
+}
+
+/* y = sum_j p_j v_j over the n values from j on, added to those before. */
+static void gather(const tarn_attention *plan, const struct row *row, size_t j, size_t n)
+{
+    plan->host.kernels->mix_rows(
+        row->y, row->s + j, tn_kv_cache_value(plan, row->cache, row->h, j), n, plan->M, j > 0);
+}
+
+typedef void meet_block(const tarn_attention *plan, const struct row *row, size_t j, size_t n);
+
+/* All rows with a block, then with the next. */
+static void by_blocks(const tarn_attention *plan, const struct row *rows, size_t count,
+                      meet_block *meet)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = tn_max(most, rows[i].n);
+    for (size_t j = 0; j < most; j += BLOCK)
+        for (size_t i = 0; i < count; i++)
+            if (j < rows[i].n)
+                meet(plan, &rows[i], j, tn_min(BLOCK, rows[i].n - j));
+}
+
+/* Heads of one sequence, or queries of one head. The order of a row's sums is its own. */
+static void attend(const tarn_attention *plan, struct row *rows, size_t count)
 {
     const struct tn_kernels *const kernels = plan->host.kernels;
 
-    score(plan, s, q, tn_kv_cache_keys(plan, cache, h), n);
-    const float most = kernels->max(s, n);
-
-    *sum = kernels->exp_sum(s, s, most, n);
-    gather_values(plan, y, s, tn_kv_cache_values(plan, cache, h), n);
-    kernels->scale(y, y, 1.0f / *sum, plan->M);
-    return most;
+    by_blocks(plan, rows, count, score);
+    for (size_t i = 0; i < count; i++) {
+        rows[i].most = kernels->max(rows[i].s, rows[i].n);
+        rows[i].sum = kernels->exp_sum(rows[i].s, rows[i].s, rows[i].most, rows[i].n);
+    }
+    by_blocks(plan, rows, count, gather);
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].n > 0)
+            kernels->scale(rows[i].y, rows[i].y, 1.0f / rows[i].sum, plan->M);
+        else
+            memset(rows[i].y, 0, plan->M * sizeof(float));
 }
 
 /* ---- One position of some sequences ------------------------------------- */
 
-static void head_step(void *arg, size_t task, size_t thread)
+static void heads_step(void *arg, size_t task, size_t thread)
 {
     const struct step *const step = arg;
     const struct tn_attention_call *const call = step->call;
-    const tarn_attention *const plan = call->plan;
-    const size_t b = task / plan->H, h = task % plan->H;
-    const size_t count = tn_state_count(call->states[b]);
+    const size_t H = call->plan->H, tasks = tn_blocks(H, step->heads);
+    const size_t b = task / tasks, first = task % tasks * step->heads;
+    const size_t count = tn_min(step->heads, H - first);
+    const size_t past = tn_state_count(call->states[b]);
     float *const cache = tn_state_floats(call->states[b]);
-    float sum;
+    struct row rows[ROWS];
 
-    tn_kv_cache_append(call, cache, b, h, count, 1);
-    attend(plan, tn_out(call->arrays->y, b, h, 0), scores_of(step, thread),
-           tn_in(call->arrays->in[TN_QUERY], b, h, 0), cache, h, count + 1, &sum);
+    for (size_t i = 0; i < count; i++) {
+        tn_kv_cache_append(call, cache, b, first + i, past, 1);
+        rows[i] = row_open(step, thread * ROWS + i, cache, b, first + i, 0, past + 1);
+    }
+    attend(call->plan, rows, count);
+}
+
+/* Heads lie side by side: the more of them a task has, the longer are the pieces of memory that
+ * it reads. Few streams are cut so that every thread has as much. */
+static size_t heads_of_task(const struct tn_attention_call *call, size_t threads)
+{
+    const bool whole = call->n % threads == 0 || call->n >= 4 * threads;
+
+    return tn_min(ROWS, whole ? call->plan->H : tn_blocks(call->plan->H, threads));
 }
 
 void tn_softmax_step(const struct tn_attention_call *call)
@@ -129,8 +166,10 @@ void tn_softmax_step(const struct tn_attention_call *call)
     for (size_t b = 0; b < call->n; b++)
         rows += plan->H * (tn_state_count(call->states[b]) + 1);
     const bool alone = rows < PRODUCTS_ALONE / (plan->D + plan->M);
+    const size_t threads = alone ? 1 : call->threads;
 
-    tn_parallel(alone ? 1 : call->threads, call->n * plan->H, head_step, &step);
+    step.heads = heads_of_task(call, threads);
+    tn_parallel(threads, call->n * tn_blocks(plan->H, step.heads), heads_step, &step);
 }
 
 /* ---- All positions of a call -------------------------------------------- */
@@ -149,39 +188,41 @@ static void save_row(const struct tn_softmax_head *a, size_t i, const float *s, 
     }
 }
 
-static void run_row(const struct step *step, size_t head, size_t i, float *s)
+/* ROWS queries of a head, from position `first` of the call on. */
+static void run_rows(const struct step *step, size_t head, size_t first, size_t thread)
 {
     const struct tn_attention_call *const call = step->call;
     const struct tn_softmax_head a = tn_softmax_head_open(call, head, NULL);
-    const size_t n = tn_min(a.length, a.past + i + 1);
-    float *const y = tn_out(call->arrays->y, a.b, a.h, i);
-    float most = 0.0f, sum = 0.0f;
+    const size_t count = tn_min(ROWS, a.plan->N - first);
+    float *const cache = tn_call_state1(call, a.b);
+    struct row rows[ROWS];
 
-    if (n > 0)
-        most = attend(a.plan, y, s, tn_in(call->arrays->in[TN_QUERY], a.b, a.h, i),
-                      tn_call_state1(call, a.b), a.h, n, &sum);
-    else
-        memset(y, 0, a.plan->M * sizeof(float));
-    save_row(&a, i, s, n, most, sum);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = row_open(step, thread * ROWS + i, cache, a.b, a.h, first + i,
+                           tn_min(a.length, a.past + first + i + 1));
+    attend(a.plan, rows, count);
+    for (size_t i = 0; i < count; i++)
+        save_row(&a, first + i, rows[i].s, rows[i].n, rows[i].most, rows[i].sum);
 }
 
-/* A row from the front and one from the back: as much work for every task. */
+/* Some from the front and some from the back: as much work for every task. */
 static void run_pair(void *arg, size_t task, size_t thread)
 {
     const struct step *const step = arg;
-    const size_t N = step->call->plan->N, pairs = tn_blocks(N, 2);
+    const size_t tiles = tn_blocks(step->call->plan->N, ROWS), pairs = tn_blocks(tiles, 2);
     const size_t head = task / pairs, i = task % pairs;
 
-    run_row(step, head, i, scores_of(step, thread));
-    if (N - 1 - i > i)
-        run_row(step, head, N - 1 - i, scores_of(step, thread));
+    run_rows(step, head, i * ROWS, thread);
+    if (tiles - 1 - i > i)
+        run_rows(step, head, (tiles - 1 - i) * ROWS, thread);
 }
 
 void tn_softmax_rows(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
+    const size_t pairs = tn_blocks(tn_blocks(plan->N, ROWS), 2);
     struct step step = step_open(call, plan->host.threads);
 
     tn_kv_cache_continue(call);
-    tn_parallel(plan->host.threads, plan->B * plan->H * tn_blocks(plan->N, 2), run_pair, &step);
+    tn_parallel(plan->host.threads, plan->B * plan->H * pairs, run_pair, &step);
 }

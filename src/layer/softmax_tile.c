@@ -108,13 +108,17 @@ static void pack(const struct tn_softmax_head *a, float *tile, size_t ld, tarn_i
 }
 
 /* The same of keys or values, of which those before `past` are in the state. */
-static void pack_keys(const struct tn_softmax_head *a, float *tile, size_t ld,
-                      const float *cached, size_t input, size_t from, size_t n, size_t width)
+static void pack_keys(const struct tn_softmax_head *a, float *tile, size_t ld, size_t input,
+                      size_t from, size_t n, size_t width)
 {
     const size_t before = from < a->past ? tn_min(n, a->past - from) : 0;
-    const tarn_input rows = {cached, 0, (ptrdiff_t)width, 0};
 
-    pack(a, tile, ld, rows, from, before, width, 1.0f);
+    for (size_t i = 0; i < before; i++) {
+        const float *const row = (input == TN_KEY ? tn_kv_cache_key : tn_kv_cache_value)(
+            a->plan, a->cached, a->h, from + i);
+
+        pack(a, tile + i * ld, ld, (tarn_input){row, 0, 0, 0}, 0, 1, width, 1.0f);
+    }
     pack(a, tile + before * ld, ld, a->call->arrays->in[input], from + before - a->past,
          n - before, width, 1.0f);
 }
@@ -167,15 +171,11 @@ void tn_softmax_load_gradients(const struct tn_softmax_head *a,
 void tn_softmax_load_keys(const struct tn_softmax_head *a, struct tn_softmax_keys *keys,
                           size_t from, size_t end)
 {
-    const tarn_attention *const plan = a->plan;
-    float *const k = a->cached ? tn_kv_cache_keys(plan, a->cached, a->h) : NULL;
-    float *const v = a->cached ? tn_kv_cache_values(plan, a->cached, a->h) : NULL;
-
     keys->from = from;
     keys->n = block_size(from, end);
-    pack_keys(a, keys->k, a->Dp, k, TN_KEY, from, keys->n, plan->D);
-    pack_keys(a, keys->v, a->Mp, v, TN_VALUE, from, keys->n, plan->M);
-    transpose(a, keys->kt, keys->k, a->Dp, keys->n, plan->D);
+    pack_keys(a, keys->k, a->Dp, TN_KEY, from, keys->n, a->plan->D);
+    pack_keys(a, keys->v, a->Mp, TN_VALUE, from, keys->n, a->plan->M);
+    transpose(a, keys->kt, keys->k, a->Dp, keys->n, a->plan->D);
 }
 
 void tn_softmax_load_keys_backward(const struct tn_softmax_head *a,
@@ -406,10 +406,10 @@ void tn_softmax_store_dkv(const struct tn_softmax_head *a, const struct tn_softm
 
     for (size_t j = from; j < tn_min(end, from + BLOCK); j++) {
         store_key_row(a, TN_KEY, j, keys->dk + (j - from) * a->Dp, D,
-                      given ? tn_kv_cache_keys(plan, given, a->h) + j * D : NULL,
-                      before ? tn_kv_cache_keys(plan, before, a->h) + j * D : NULL);
+                      given ? tn_kv_cache_key(plan, given, a->h, j) : NULL,
+                      before ? tn_kv_cache_key(plan, before, a->h, j) : NULL);
         store_key_row(a, TN_VALUE, j, keys->dv + (j - from) * a->Mp, M,
-                      given ? tn_kv_cache_values(plan, given, a->h) + j * M : NULL,
-                      before ? tn_kv_cache_values(plan, before, a->h) + j * M : NULL);
+                      given ? tn_kv_cache_value(plan, given, a->h, j) : NULL,
+                      before ? tn_kv_cache_value(plan, before, a->h, j) : NULL);
     }
 }
