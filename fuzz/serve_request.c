@@ -65,15 +65,15 @@ static void check_state(const void *bytes, size_t size)
 
 static void check_refusal(const struct tn_refusal *refusal)
 {
-    struct tn_text text = {0};
+    struct tn_json_writer w = {0};
     struct tn_json json = {0};
 
     need(refusal->status >= 400 && refusal->status < 600 && *refusal->text);
-    tn_refusal_write(refusal, &text);
-    need(!text.failed && tn_json_parse(&json, text.data, text.used, NULL) == TARN_OK);
+    tn_refusal_write(refusal, &w);
+    need(!w.out.failed && tn_json_parse(&json, w.out.data, w.out.used, NULL) == TARN_OK);
     need(tn_json_text(tn_json_get(json.root, "error"), "message") != NULL);
     tn_json_free(&json);
-    tn_text_free(&text);
+    tn_text_free(&w.out);
 }
 
 static void check_sampling(const tarn_sampling *sampling)
@@ -86,7 +86,7 @@ static void check_prompts(const struct tn_completion *c)
 {
     const struct tn_json_value *prompt = c->prompt;
 
-    need(c->prompts >= 1 && c->prompts * c->n <= TN_CHOICES_MOST);
+    need(c->prompts >= 1 && c->prompts * c->asked.n <= TN_CHOICES_MOST);
     for (size_t i = 0; prompt && i < c->prompts; i++, prompt = tn_json_next(prompt))
         need(prompt->kind == TN_JSON_TEXT || prompt->kind == TN_JSON_ARRAY);
 }
@@ -95,12 +95,12 @@ static void check_completion(const struct tn_completion *c)
 {
     struct tn_text state = {0};
 
-    need(c->n >= 1 && c->n <= TN_CHOICES_MOST && c->max_tokens <= 1000);
+    need(c->asked.n >= 1 && c->asked.n <= TN_CHOICES_MOST && c->max_tokens <= 1000);
     need(c->stop_count <= TN_STOPS && c->logprobs <= TN_LOGPROBS);
     for (size_t i = 0; i < c->stop_count; i++)
         need(c->stops[i].length == strlen(c->stops[i].text) && c->stops[i].length > 0);
     check_prompts(c);
-    check_sampling(&c->sampling);
+    check_sampling(&c->asked.sampling);
     if (c->state.data && tn_text_from_base64(&state, c->state.data, c->state.data_length) &&
         state.data)
         check_state(state.data, state.used);
@@ -119,7 +119,7 @@ static void check_body(bool image, const char *text, size_t size)
         check_refusal(&refusal);
     } else if (image) {
         if (tn_image_wish_read(&wish, &body, size % 2 == 0))
-            check_sampling(&wish.sampling);
+            check_sampling(&wish.asked.sampling);
         else
             check_refusal(&refusal);
     } else if (tn_completion_read(&completion, &body, 1000)) {
