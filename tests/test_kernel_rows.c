@@ -162,7 +162,9 @@ static void check_dot_rows(struct rows *r)
             }
             check_near("dot_rows", r->kernels, width, (double)s[j], want, size);
             r->kernels->dot_rows(&alone, r->y.at, r->x.at + j * width, 1, width);
-            assert_true(s[j] == alone);
+            if (s[j] != alone)
+                fail_msg("dot_rows (%s): row %zu of %zu, width %zu: %.9g, alone %.9g",
+                         r->kernels->name, j, rows, width, (double)s[j], (double)alone);
         }
     }
 }

@@ -66,6 +66,18 @@ FORCE_INLINE quad lane_sums(const vec v[FOUR])
 }
 #endif
 
+/* Keeps a product from being fused with an addition across the shuffles between them, which
+ * clang does for some rows and not for others. */
+FORCE_INLINE vec rounded(vec v)
+{
+#if defined(__AVX512F__) || (defined(__FMA__) && LANES <= 8)
+    __asm__("" : "+v"(v));
+#elif defined(__aarch64__)
+    __asm__("" : "+w"(v));
+#endif
+    return v;
+}
+
 /* Four rows, or the last of them again where there are fewer. */
 FORCE_INLINE quad dot_four(const float *x, const float *y, size_t rows, size_t whole,
                            size_t rest)
@@ -80,6 +92,7 @@ FORCE_INLINE quad dot_four(const float *x, const float *y, size_t rows, size_t w
             sum[k] += load(x + i) * load(row + i);
         if (rest)
             sum[k] += load_tail(x + whole, rest, 0.0f) * load_tail(row + whole, rest, 0.0f);
+        sum[k] = rounded(sum[k]);
     }
     return lane_sums(sum);
 }
