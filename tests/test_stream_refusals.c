@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "generate/engine.h"
 #include "model/model_data.h"
 #include "support/folder.h"
 #include "support/streams.h"
@@ -119,6 +120,27 @@ static void recent_symbols_that_are_none_are_refused(void **unused)
     drop_checksums(bytes, size);
     check_refused(&s, bytes, size, TARN_EINVAL, "it must be from 0 to 6");
     free(bytes);
+    streams_close(&s);
+    tarn_model_free(model);
+}
+
+/* The least number of all, too, of which 1 cannot be subtracted. */
+static void next_symbols_that_are_none_are_refused(void **unused)
+{
+    static const int32_t drawn[] = {8, -1, INT32_MIN, INT32_MAX};
+    tarn_model *const model = model_of(model_variant_at(0));
+    struct streams s = streams_fed(model);
+    size_t size;
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof drawn / sizeof drawn[0]; i++) {
+        for (size_t b = 0; b < B; b++)
+            s.at[b]->head.drawn = drawn[i];
+        unsigned char *const bytes = streams_pack(&s, &size);
+
+        check_refused(&s, bytes, size, TARN_EINVAL, "it must be from 0 to 6");
+        free(bytes);
+    }
     streams_close(&s);
     tarn_model_free(model);
 }
@@ -259,6 +281,7 @@ int main(void)
         cmocka_unit_test(a_file_says_whose_streams_it_has),
         cmocka_unit_test(metadata_that_disagrees_with_the_streams_is_refused),
         cmocka_unit_test(recent_symbols_that_are_none_are_refused),
+        cmocka_unit_test(next_symbols_that_are_none_are_refused),
         cmocka_unit_test(truncated_and_edited_bytes_do_no_harm),
         cmocka_unit_test(outputs_that_are_not_finite_are_an_error),
         cmocka_unit_test(a_state_that_is_not_finite_is_refused),

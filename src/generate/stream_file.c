@@ -130,7 +130,7 @@ static tarn_status refuse_bytes(const char *path, size_t found, size_t expected,
 static tarn_status check_stream(const tarn_engine *e, const tarn_stream *stream,
                                 const char *path, tarn_error *err)
 {
-    const int32_t next = stream->head.drawn - 1;
+    const int32_t drawn = stream->head.drawn, next = drawn > 0 ? drawn - 1 : drawn;
     size_t count;
     const int32_t *const kept = e->method->kept(e, stream, &count);
     tarn_status status;
@@ -138,7 +138,7 @@ static tarn_status check_stream(const tarn_engine *e, const tarn_stream *stream,
     if ((status = tn_sampling_refuse(&stream->head, err)) != TARN_OK ||
         (status = tn_symbols_check(e->model, kept, count, path, err)) != TARN_OK)
         return status;
-    return stream->head.drawn == 0 ? TARN_OK : tn_symbols_check(e->model, &next, 1, path, err);
+    return drawn == 0 ? TARN_OK : tn_symbols_check(e->model, &next, 1, path, err);
 }
 
 /* What is not finite in a state stays so. Symbols, which are small, are finite as floats; what
