@@ -20,6 +20,6 @@ int program_main(int count, char **words);
 #define stderr program_output
 #define exit program_exit
 #define main program_main
-#define atexit(function) (0)
+#define atexit(function) ((void)(function), 0)
 
 #endif
