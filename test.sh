@@ -50,7 +50,7 @@ long_stages() {
     stage "1,000 x kill -9" python3 tests/kills.py build/release-gcc/tarn 1000
     stage "200 MPI processes killed" sh tests/cli_mpi.sh build/release-gcc/tarn 200
     stage "MPICH: the same files, and failures" sh tests/mpich.sh build/release-gcc/tarn
-    stage "four hosts on links of 1 Gbit/s" tests/shaped_links.sh build/release-gcc/tarn
+    stage "four hosts on links of 1 Gbit/s and 1 ms" tests/shaped_links.sh build/release-gcc/tarn
     stage "a million steps with int8 weights" build/release-gcc/tests/test_generate_int8 all
     for compiler in gcc clang; do
         stage "aarch64-$compiler: build" build_aarch64 "$compiler"
