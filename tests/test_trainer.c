@@ -394,6 +394,9 @@ static void impossible_trainers_are_refused(void **state)
         {{.batch = 1, .length = 4, .lr = (double)NAN}, "lr"},
         {{.batch = 1, .length = 4, .precision = "f8"}, "precision"},
         {{.batch = 1, .length = 4, .host.cpu = "z80"}, "cpu"},
+        {{.batch = 1, .length = 4, .micro_batches = 3}, "micro_batches"},
+        {{.batch = 1, .length = 12, .sequence_chunks = 3}, "sequence_chunks"},
+        {{.batch = 1, .length = 1 << 21, .sequence_chunks = 1 << 21}, "sequence_chunks"},
     };
     tarn_model *const model = model_of(model_variant_at(0));
 

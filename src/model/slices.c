@@ -18,6 +18,9 @@ tarn_status tn_slices_check(const tarn_model *model, const struct tn_run_desc *d
                        "sequence_chunks is %zu; it must be a power of two that divides length, "
                        "which is %zu",
                        desc->slices, desc->N);
+    if (desc->slices >= (size_t)1 << TN_TREE_DEPTH)
+        return tn_fail(err, TARN_EINVAL, "sequence_chunks is %zu; it must be at most %zu",
+                       desc->slices, (size_t)1 << (TN_TREE_DEPTH - 1));
     if (desc->slices % size != 0)
         return tn_fail(err, TARN_EINVAL,
                        "sequence_parallel is %zu; it must be a power of two that divides "
