@@ -228,6 +228,44 @@ static void streams_move_with_applied_updates_only(void **state)
     tarn_model_free(tried);
 }
 
+/* States that an update with a loss that is not finite left would make all losses after it
+ * such. */
+static void a_skipped_update_does_not_spoil_the_streams(void **state)
+{
+    struct folder folder = folder_open();
+    const char *const path = folder_file(&folder, "checkpoint");
+    tarn_model *const model = model_of(&with_context);
+    tarn_trainer_desc desc = desc_of(N, true, 1);
+    tarn_trainer *trainer;
+    struct streams s;
+    tarn_report report;
+    tarn_tensor tensor;
+    tarn_error err;
+
+    (void)state;
+    streams_draw(&s, 5);
+    desc.skip_nonfinite = true;
+    check_ok(tarn_trainer_create(&trainer, model, &desc, &err), &err);
+    assert_true(tarn_model_tensor(model, 0, &tensor));
+    for (size_t p = 0; p < PIECES; p++) {
+        const tarn_batch batch = piece_of(&s, p);
+        float *const symbol = tensor.values + (size_t)s.piece_inputs[p][0] * tensor.columns;
+        const float before = *symbol;
+
+        if (p == 1)
+            *symbol = NAN;
+        check_ok(tarn_trainer_update(trainer, &report, &batch, 1, &err), &err);
+        assert_int_equal(report.skipped, p == 1);
+        if (p == 1)
+            *symbol = before;
+        check_ok(tarn_trainer_save(trainer, path, &err), &err);
+        check_ok(tarn_trainer_load(trainer, path, &err), &err);
+    }
+    tarn_trainer_free(trainer);
+    tarn_model_free(model);
+    folder_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +273,7 @@ int main(void)
         cmocka_unit_test(resumed_training_is_the_same_to_the_bit),
         cmocka_unit_test(states_of_other_streams_are_refused),
         cmocka_unit_test(streams_move_with_applied_updates_only),
+        cmocka_unit_test(a_skipped_update_does_not_spoil_the_streams),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,9 +65,11 @@ struct tn_body {
     void (*pack)(const tarn_run *run, struct tn_block_weights *blocks, struct tn_arena *arena);
 
     /* Bytes of the states of all sequences of a run, run->states; 0: these attentions have none
-     * of constant size. NULL: never any. */
+     * of constant size. NULL: never any. Whether they can be those after `position` symbols;
+     * and makes them so, of attentions that have seen nothing. */
     size_t (*states)(const tarn_run *run);
     bool (*states_fit)(const tarn_run *run, const void *states, uint64_t position);
+    void (*clear_states)(const tarn_run *run, void *states, uint64_t position);
 
     const struct tn_body_slices *slices; /* NULL: sequences cannot be cut */
 

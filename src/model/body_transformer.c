@@ -267,6 +267,16 @@ static bool states_fit(const tarn_run *run, const void *all, uint64_t position)
     return true;
 }
 
+static void clear_states(const tarn_run *run, void *all, uint64_t position)
+{
+    const struct tn_transformer *const own = run->body;
+    const size_t bytes = tarn_attention_state_size(&own->attentions[0]);
+
+    memset(all, 0, states(run));
+    for (size_t i = 0; i < tn_run_layers(run) * run->B; i++)
+        tn_state_set(&own->attentions[i / run->B], (char *)all + i * bytes, (size_t)position);
+}
+
 static tarn_attention_arrays arrays_of(const struct layer *layer, const struct tn_block *block)
 {
     const struct tn_run_states *const carried = layer->run->states;
@@ -464,6 +474,7 @@ const struct tn_body tn_body_transformer = {
     .pack = pack,
     .states = states,
     .states_fit = states_fit,
+    .clear_states = clear_states,
     .slices = &tn_transformer_slices,
     .flops = flops,
 };

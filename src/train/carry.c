@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "model/body.h"
+
 tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, size_t parts,
                           tarn_error *err)
 {
@@ -82,6 +84,13 @@ struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position, si
     carry->reached = position + carry->length;
     return (struct tn_run_states){position, carry->blocks[from] + offset,
                                   carry->blocks[to] + offset};
+}
+
+void tn_carry_clear(struct tn_carry *carry, const tarn_run *run)
+{
+    for (size_t at = 0; at < carry->bytes; at += carry->part_bytes)
+        run->model->arch.body->clear_states(run, carry->blocks[carry->last] + at,
+                                            carry->reached);
 }
 
 void tn_carry_apply(struct tn_carry *carry)

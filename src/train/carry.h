@@ -42,4 +42,8 @@ void tn_carry_begin(struct tn_carry *carry);
 struct tn_run_states tn_carry_next(struct tn_carry *carry, uint64_t position, size_t part);
 void tn_carry_apply(struct tn_carry *carry);
 
+/* Before an update is applied that is skipped because its loss is not finite: its batches left
+ * states that are not finite, either. Streams continue from empty ones. */
+void tn_carry_clear(struct tn_carry *carry, const tarn_run *run);
+
 #endif

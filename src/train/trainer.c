@@ -221,6 +221,8 @@ tarn_status tarn_trainer_apply(tarn_trainer *t, tarn_report *report,
     if (report->skipped && !t->skip)
         return refuse(t, report, clipped.wrong, err);
     t->progress.updates++;
+    if (!isfinite(report->loss))
+        tn_carry_clear(&t->carry, t->run);
     tn_carry_apply(&t->carry);
     t->progress.position = t->carry.position;
     if (!report->skipped)
