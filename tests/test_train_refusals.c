@@ -168,6 +168,24 @@ static void weights_that_overflow_are_not_evaluated(void **state)
     tarn_model_free(model);
 }
 
+/* Weights that grow ninefold with each update: the validation after it is the first to show
+ * it. */
+static void a_validation_that_is_not_finite_stops_the_run(void **state)
+{
+    struct folder out = folder_open();
+    struct training_case training = training_of("copy", NULL);
+
+    (void)state;
+    training.settings.steps = 200;
+    training_set(&training, "lr", "10");
+    training_set(&training, "clip", "none");
+    training_set(&training, "optimizer", "sgd:decay=1");
+    training_set(&training, "eval_every", "1");
+    check_refused(&training, out.path, "validation after update ");
+    assert_int_equal(access(folder_file(&out, "checkpoint-0000000000.safetensors"), F_OK), 0);
+    folder_close(&out);
+}
+
 /* A checkpoint keeps all settings as JSON. */
 static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
 {
@@ -312,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_head_trains_where_targets_are_its_own),
         cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
         cmocka_unit_test(weights_that_overflow_are_not_evaluated),
+        cmocka_unit_test(a_validation_that_is_not_finite_stops_the_run),
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
         cmocka_unit_test(models_without_checkpoints_are_not_written_over),
         cmocka_unit_test(logs_of_others_stay_as_they_are),

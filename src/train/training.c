@@ -68,6 +68,18 @@ static tarn_status keep_best(struct tn_training_run *t, const tarn_validation *n
     return status;
 }
 
+/* A model that gives such a loss is not worth a checkpoint. */
+static tarn_status check_finite(const struct tn_training_run *t, const tarn_validation *now,
+                                tarn_error *err)
+{
+    if (isfinite(now->loss) || now->positions == 0.0 || t->state.settings.skip_nonfinite)
+        return TARN_OK;
+    return tn_fail(err, TARN_ENUMBER,
+                   "validation after update %llu: the loss is not finite; try a lower learning "
+                   "rate",
+                   (unsigned long long)now->update);
+}
+
 /* It is due until all of it is done. Its line comes last: a line that cannot be written now is
  * before the next checkpoint. */
 static tarn_status validate(struct tn_training_run *t, tarn_error *err)
@@ -86,9 +98,9 @@ static tarn_status validate(struct tn_training_run *t, tarn_error *err)
     t->state.due = TN_DUE_NONE;
     if (t->desc->events.validation)
         t->desc->events.validation(t->desc->events.context, &now);
-    return tn_training_writes(t)
-               ? postpone(t, tn_log_validation(&t->log, &now, &failure), &failure, err)
-               : TARN_OK;
+    if (tn_training_writes(t))
+        status = postpone(t, tn_log_validation(&t->log, &now, &failure), &failure, err);
+    return status == TARN_OK ? check_finite(t, &now, err) : status;
 }
 
 /* ---- The loop ----------------------------------------------------------- */
