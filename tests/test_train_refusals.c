@@ -186,6 +186,22 @@ static void a_validation_that_is_not_finite_stops_the_run(void **state)
     folder_close(&out);
 }
 
+static void a_schedule_that_watches_validations_needs_some(void **state)
+{
+    struct folder out = folder_open();
+    struct training_case training = training_of("copy", NULL);
+    tarn_error err;
+
+    (void)state;
+    training_set(&training, "schedule", "plateau");
+    training_set(&training, "eval_every", "0");
+    check_refused(&training, folder_file(&out, "run"), "eval_every is 0");
+    assert_int_equal(folder_count(&out), 0);
+    training_set(&training, "eval_every", "2");
+    check_ok(training_run(&training, folder_file(&out, "run"), false, &err), &err);
+    tree_close(&out);
+}
+
 /* A checkpoint keeps all settings as JSON. */
 static void text_that_no_checkpoint_can_hold_is_refused_at_once(void **state)
 {
@@ -331,6 +347,7 @@ int main(void)
         cmocka_unit_test(a_model_of_other_data_is_not_evaluated),
         cmocka_unit_test(weights_that_overflow_are_not_evaluated),
         cmocka_unit_test(a_validation_that_is_not_finite_stops_the_run),
+        cmocka_unit_test(a_schedule_that_watches_validations_needs_some),
         cmocka_unit_test(text_that_no_checkpoint_can_hold_is_refused_at_once),
         cmocka_unit_test(models_without_checkpoints_are_not_written_over),
         cmocka_unit_test(logs_of_others_stay_as_they_are),

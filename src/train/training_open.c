@@ -100,6 +100,20 @@ static tarn_status open_trainer(struct tn_training_run *t, const tarn_config *co
     return status;
 }
 
+static tarn_status check_schedule(const struct tn_training_run *t, tarn_error *err)
+{
+    const bool timed = t->desc->minutes != 0.0 && t->desc->validations > 0;
+
+    if (!t->trainer->schedule.row->observe || t->desc->resume || timed ||
+        t->state.settings.eval_every > 0)
+        return TARN_OK;
+    return tn_fail(
+        err, TARN_EINVAL,
+        "eval_every is 0; it must be at least 1 with schedule '%s', which reduces the "
+        "rate after validations",
+        t->state.settings.schedule);
+}
+
 /* What the data said becomes part of a model that is of the same task. */
 static void adopt_task(tarn_config *config, const char *task_before, size_t symbols_before,
                        const tarn_task *task)
@@ -236,5 +250,7 @@ tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *confi
         return status;
     choose_micro_batches(&t->state.settings, &filled, t->desc->comm);
     choose_sequence_chunks(&t->state.settings);
-    return open_trainer(t, &filled, err);
+    if ((status = open_trainer(t, &filled, err)) != TARN_OK)
+        return status;
+    return check_schedule(t, err);
 }
