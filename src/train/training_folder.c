@@ -76,12 +76,13 @@ tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err)
 {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*lock < 0)
-        return tn_fail(err, TARN_EIO, "%s: %s", folder, strerror(errno));
+        return tn_fail_errno(err, folder);
     if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return TARN_OK;
     tn_folder_unlock(*lock);
     *lock = -1;
-    return tn_fail(err, TARN_EIO, "%s: is in use by another training run", folder);
+    return tn_fail(err, TARN_EIO, "%s: is in use by another training run",
+                   tn_path_shown(folder));
 }
 
 void tn_folder_unlock(int lock)
