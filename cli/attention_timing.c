@@ -220,7 +220,7 @@ enum { TILED, STORED, LINEAR, METHODS };
 static void print_head(const struct bench_run *run)
 {
     printf("%s:\none sequence on %zu thread%s of %s.\n\n", run->title, run->threads,
-           run->threads == 1 ? "" : "s", run->processor);
+           plural(run->threads), run->processor);
     printf("%8s | %21s | %21s | %21s | %s\n", "", "softmax, stored  ", "softmax, tiled   ",
            "linear        ", "   linear is");
     printf("%8s | %10s %10s | %10s %10s | %10s %10s | %9s %9s\n", "length", "time", "memory",

@@ -194,7 +194,7 @@ static void print_head(const struct bench_run *run)
 {
     printf("%s, instruction set %s", run->processor, run->cpu);
     if (run->bench->has_peak)
-        printf(", %zu thread%s, peak %.1f GFLOP/s", run->threads, run->threads == 1 ? "" : "s",
+        printf(", %zu thread%s, peak %.1f GFLOP/s", run->threads, plural(run->threads),
                run->fma_gflops);
     printf("\n%s.\n%s%s\n", run->title, run->bench->note ? run->bench->note : "",
            run->bench->note ? "\n" : "");

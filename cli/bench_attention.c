@@ -231,9 +231,8 @@ static void name(struct bench_run *run)
         snprintf(width, sizeof width, " and %zu", v->value_width);
     bench_title(run, "Attention, %s, %s, %zu head%s of width %zu%s, arrays %s",
                 v->forward_only ? "forward" : "forward and backward",
-                v->causal ? "causal" : "non-causal", v->heads, v->heads == 1 ? "" : "s",
-                v->head_width, width,
-                strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
+                v->causal ? "causal" : "non-causal", v->heads, plural(v->heads), v->head_width,
+                width, strcmp(v->layout, "bhnd") == 0 ? "(B, H, N, D)" : "(B, N, H, D)");
 }
 
 /* NAN where there is not enough memory. */

@@ -112,7 +112,7 @@ static void put_title(FILE *gnuplot, const struct bench_run *run)
     char title[480];
 
     snprintf(title, sizeof title, "%s (%s, %zu thread%s)", run->title, run->processor,
-             run->threads, run->threads == 1 ? "" : "s");
+             run->threads, plural(run->threads));
     fprintf(gnuplot, "set multiplot title ");
     plot_quoted(gnuplot, title);
     fprintf(gnuplot, "\nunset key\n");

@@ -190,8 +190,8 @@ static void complete(struct job *j)
         return;
     }
     picture_show(&picture);
-    printf("%s: %zu images, %zu of %zu bytes shown, %zu completions per image\n", j->o.out,
-           j->count, j->kept, j->bytes, j->o.samples);
+    printf("%s: %zu image%s, %zu of %zu bytes shown, %zu completion%s per image\n", j->o.out,
+           j->count, plural(j->count), j->kept, j->bytes, j->o.samples, plural(j->o.samples));
 }
 
 static void run(void *values)
@@ -200,7 +200,7 @@ static void run(void *values)
 
     check_format("-o", j.o.out, FORMAT_PICTURE);
     if (j.o.keep <= 0.0 || j.o.keep >= 1.0)
-        refuse("--keep must be above 0 and below 1");
+        refuse("--keep is %g; it must be above 0 and below 1", j.o.keep);
     sampling_of(&j.o.sampling);
     open_all(&j);
     complete(&j);

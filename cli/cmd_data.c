@@ -176,34 +176,39 @@ static const char *set_name(size_t index)
     return set ? set->name : NULL;
 }
 
-/* Fetches the set, or verifies it. */
-static const tarn_data_set *run_on_set(const struct options *o, bool fetches)
+static const tarn_data_set *find_set(const struct options *o)
 {
     const tarn_data_set *const set = tarn_data_set_find(o->set);
-    struct download d = {.folder = o->folder};
-    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
 
     if (!set)
         refuse_name("data set", o->set, set_name);
-    if ((fetches ? tarn_data_fetch(set, o->folder, o->from, &events, &failure)
-                 : tarn_data_verify(set, o->folder, &events, &failure)) != TARN_OK)
-        fail("%s", failure.text);
-    progress_erase();
     return set;
 }
 
 static void run_fetch(void *values)
 {
     const struct options *const o = values;
-    const tarn_data_set *const set = run_on_set(o, true);
+    const tarn_data_set *const set = find_set(o);
+    struct download d = {.folder = o->folder};
+    const tarn_data_events events = {.context = &d, .progress = on_progress, .file = on_file};
 
+    if (tarn_data_fetch(set, o->folder, o->from, &events, &failure) != TARN_OK)
+        fail("%s", failure.text);
+    progress_erase();
     fprintf(stderr, "%s is complete; use it with --data %s/%s\n", set->name, o->folder,
             set->folder);
 }
 
 static void run_verify(void *values)
 {
-    run_on_set(values, false);
+    const struct options *const o = values;
+    const tarn_data_set *const set = find_set(o);
+    struct download d = {.folder = o->folder};
+    const tarn_data_events events = {.context = &d, .file = on_file};
+
+    if (tarn_data_verify(set, o->folder, &events, &failure) != TARN_OK)
+        fail("%s; to download what is missing or corrupt: tarn data fetch %s --to %s",
+             failure.text, set->name, o->folder);
 }
 
 static const struct command data_fetch = {

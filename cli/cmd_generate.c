@@ -256,8 +256,8 @@ static void print_statistics(const struct session *s)
         return;
     words_bytes(bytes, sizeof bytes, (double)s->streams.n * (double)s->streams.size);
     fprintf(stderr, "%zu steps, %zu stream%s, %.3g s: %.4g steps/s; state %s\n", s->sink.count,
-            s->o.streams, s->o.streams == 1 ? "" : "s", s->seconds,
-            (double)s->sink.count / s->seconds, bytes);
+            s->o.streams, plural(s->o.streams), s->seconds, (double)s->sink.count / s->seconds,
+            bytes);
 }
 
 static void generate_text(struct session *s)

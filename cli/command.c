@@ -154,6 +154,8 @@ static void run_group(const struct command *group, int argc, char **argv)
             command_run(group->rows[i], argc - 1, argv + 1);
             return;
         }
+    if (argv[1][0] == '-')
+        refuse("unknown option '%.80s'; see %s --help", argv[1], group->name);
     refuse_name("command", argv[1], word_at);
 }
 

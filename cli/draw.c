@@ -77,7 +77,7 @@ static void show_progress(const struct group *g, size_t at)
         return;
     words_time(left, sizeof left, ((double)d->count - images) / speed);
     progress_part(0, "%.0f %% of %zu image%s", floor(100.0 * images / (double)d->count),
-                  d->count, d->count == 1 ? "" : "s");
+                  d->count, plural(d->count));
     progress_part(2, "%.3g images/s", speed);
     progress_part(1, "%s left", left);
     progress_show();

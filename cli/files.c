@@ -20,12 +20,16 @@ bool is_folder(const char *path)
 
 void model_path(char path[MODEL_PATH], const char *given, bool best)
 {
-    if (is_folder(given))
-        snprintf(path, MODEL_PATH, "%s/%s.safetensors", given, best ? "best" : "model");
-    else if (best)
-        fail("--best requires a training folder; %s is not a folder", given);
-    else
-        snprintf(path, MODEL_PATH, "%s", given);
+    const char *const name = best ? "best" : "model";
+
+    snprintf(path, MODEL_PATH, "%s", given);
+    if (is_folder(given)) {
+        snprintf(path, MODEL_PATH, "%s/%s.safetensors", given, name);
+        if (access(path, F_OK) != 0 && errno == ENOENT)
+            fail("%s: contains no %s.safetensors; it must be a training folder", given, name);
+    } else if (best && access(given, F_OK) == 0) {
+        refuse("--best requires a training folder; %s is not a folder", given);
+    }
 }
 
 tarn_model *model_open(const char *given, bool best)

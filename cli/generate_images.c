@@ -75,8 +75,8 @@ static void print_json(const struct generate_options *o, const struct draw *d)
 static void print_text(const struct generate_options *o, const struct draw *d)
 {
     printf("%s%s%zu image%s of %zu x %zu x %zu, %.4g images/s\n", o->out ? o->out : "",
-           o->out ? ": " : "", d->count, d->count == 1 ? "" : "s", d->size.height,
-           d->size.width, d->size.channels, (double)d->count / d->seconds);
+           o->out ? ": " : "", d->count, plural(d->count), d->size.height, d->size.width,
+           d->size.channels, (double)d->count / d->seconds);
 }
 
 static void write_and_show(const struct generate_options *o, const struct draw *d,

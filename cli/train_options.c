@@ -216,15 +216,13 @@ static void blank_differing(struct table *table)
 
 void train_options_model(char text[TRAIN_MODEL_SIZE], const tarn_config *c)
 {
-    const char *const plural = c->layers == 1 ? "" : "s";
-
     if (strcmp(c->body, "lstm") == 0)
-        snprintf(text, TRAIN_MODEL_SIZE, "LSTM, %zu layer%s of width %zu", c->layers, plural,
-                 c->width);
+        snprintf(text, TRAIN_MODEL_SIZE, "LSTM, %zu layer%s of width %zu", c->layers,
+                 plural(c->layers), c->width);
     else
         snprintf(text, TRAIN_MODEL_SIZE,
                  "%s attention, %zu layer%s, %zu head%s of width %zu, feed-forward %zu",
-                 c->attention, c->layers, plural, c->heads, c->heads == 1 ? "" : "s",
+                 c->attention, c->layers, plural(c->layers), c->heads, plural(c->heads),
                  c->width / c->heads, c->feed);
 }
 

@@ -4,7 +4,9 @@
 #include <string.h>
 #include <strings.h>
 
-enum { LONGEST = 40, LINE = 80 };
+#include "terminal.h"
+
+enum { LONGEST = 40, COLUMNS_MOST = 80 };
 
 /* Levenshtein's distance, one row of its table at a time. */
 size_t words_distance(const char *a, const char *b)
@@ -73,12 +75,15 @@ bool words_have(const char *list, const char *word)
 
 void words_wrap(FILE *out, const char *text, int column)
 {
+    const struct terminal terminal = terminal_of(fileno(out));
+    const size_t known = terminal.is_terminal ? terminal.columns : COLUMNS_MOST;
+    const int columns = (int)smaller(known, COLUMNS_MOST);
     int at = column;
 
     while (*text) {
         const int length = (int)strcspn(text, " ");
 
-        if (at > column && at + 1 + length > LINE) {
+        if (at > column && at + 1 + length > columns) {
             fprintf(out, "\n%*s", column, "");
             at = column;
         }

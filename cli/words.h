@@ -17,6 +17,12 @@ static inline size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
+/* The ending of a noun: "1 image", "2 images". */
+static inline const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
 /* Edit distance between two words; long words are far from everything. */
 size_t words_distance(const char *a, const char *b);
 
@@ -35,8 +41,8 @@ bool words_end_in(const char *name, const char *ending);
 /* Whether a word is in a list of words, separated by blanks or by commas and blanks. */
 bool words_have(const char *list, const char *word);
 
-/* Prints `text` wrapped at 80 columns, its later lines indented to `column`. The first line is
- * already there. Ends with a newline. */
+/* Prints `text` wrapped at 80 columns, or where a narrower terminal ends, its later lines
+ * indented to `column`. The first line is already there. Ends with a newline. */
 void words_wrap(FILE *out, const char *text, int column);
 
 /* Prints a block of example command lines, each ended by a newline; nothing if NULL. */

@@ -30,6 +30,8 @@ for words in "$esc" "train $esc" "inspect x $esc" "inspect --$esc" "generate x -
     expect 2 'a?\[2Jb' $words
 done
 expect 2 "unknown command 'benhc'; did you mean 'bench'?" benhc
+expect 2 "unknown option '--hlep'; see tarn --help$" --hlep
+expect 2 "unknown option '-v'; see tarn data --help$" data -v
 expect 0 'attention ' bench --help
 expect 2 "unknown command 'foo'; available: peak, kernels, attention, train, generate, prefill, image, speech" bench foo
 expect 0 '--threads N' bench peak --help

@@ -19,7 +19,7 @@ expect 2 "unknown data set 'minst'; did you mean 'mnist'?$" data fetch minst
 expect 2 "unknown data set 'imagenet'; available: mnist" data fetch imagenet
 expect 2 "unknown data set 'minst'" data verify minst
 expect 0 'to DIR .*\[data\]' data fetch --help
-expect 1 'data/mnist/train-images-idx3-ubyte.gz: No such file' data verify mnist
+expect 1 'No such file.*; to download what is missing or corrupt: tarn data fetch mnist --to data$' data verify mnist
 [ "$(grep -c '  missing$' out)" -eq 4 ] || fail "not four files are missing"
 [ -e data ] && fail "verifying made a folder"
 

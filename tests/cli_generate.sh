@@ -184,12 +184,16 @@ refuse 1 'No such file' generate "$linear" --prompt-file "$folder/none"
 printf '\211PNG\r\n\032\n\000\000\000\rIHDR\000\000\000\001' >"$folder/png.safetensors"
 printf '' >"$folder/empty.safetensors"
 size=$(wc -c <"$linear")
+mkdir "$folder/hollow"
 for command in generate inspect eval; do
     refuse 1 'No such file' $command "$folder/none"
     refuse 1 'png.safetensors: not a safetensors, PyTorch or NumPy file$' \
         $command "$folder/png.safetensors"
     refuse 1 'empty.safetensors: has only 0 bytes' $command "$folder/empty.safetensors"
-    refuse 1 '--best requires a training folder' $command "$folder/none" --best
+    refuse 1 'none: No such file' $command "$folder/none" --best
+    refuse 2 '--best requires a training folder' $command "$linear" --best
+    refuse 1 'hollow: contains no model.safetensors; it must be a training folder$' $command "$folder/hollow"
+    refuse 1 'hollow: contains no best.safetensors; it must be a training folder$' $command "$folder/hollow" --best
     for cut in 3 8 9 500 2000 $((size - 1)); do
         head -c "$cut" "$linear" >"$folder/cut"
         refuse 1 'cut: ' $command "$folder/cut"

@@ -214,7 +214,7 @@ complete() {
     samples=$2
     kept=$3
     shift 3
-    expect 0 'completions per image' complete "$model" --data "$images" --first "$first" --samples "$samples" \
+    expect 0 'completions* per image' complete "$model" --data "$images" --first "$first" --samples "$samples" \
         -o "$folder/k.png" "$@"
     "$check_completed" "$folder/k.png" "$images" "$first" "$samples" "$kept" >"$out" ||
         fail "completions, $*: $(cat "$out")"
@@ -232,10 +232,10 @@ complete 39 2 1 --keep 0.01
 grep -q '^1 rows' "$out" || fail 'more images than there are'
 expect 0 '"images":1,"samples":3,"first":0,"kept_bytes":15,"image_bytes":30,' complete "$model" \
     --data "$images" --images 1 -o "$folder/k.png" --json
-expect 0 'completions per image' complete "$model" --data "$images" --images 2 --samples 3 -o "$folder/k.svg"
+expect 0 'completions* per image' complete "$model" --data "$images" --images 2 --samples 3 -o "$folder/k.svg"
 [ "$(grep -c '<use href="#cover"' "$folder/k.svg")" = 6 ] || fail 'only completions are animated'
 for keep in 0 1 -1 1.5 half nan; do
-    expect 2 '--keep' complete "$model" --data "$images" -o "$folder/k.png" --keep $keep
+    expect 2 '--keep is .*; it must be ' complete "$model" --data "$images" -o "$folder/k.png" --keep $keep
 done
 expect 0 'usage: tarn complete MODEL' complete --help
 expect 2 'MODEL is required' complete
@@ -280,7 +280,7 @@ if [ -n "${TARN_DATA:-}" ]; then
         train 0 '3 updates' --out "$folder/$set" --data "$TARN_DATA/$set" --steps 3 --batch 1 \
             --eval-batches 1
         expect 0 '^bits_per_dim ' eval "$folder/$set" --eval-batches 1
-        expect 0 'completions per image' complete "$folder/$set" --data "$TARN_DATA/$set" --images 1 --samples 1 \
+        expect 0 'completions* per image' complete "$folder/$set" --data "$TARN_DATA/$set" --images 1 --samples 1 \
             -o "$folder/k.png"
     done
 else

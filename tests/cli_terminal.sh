@@ -143,6 +143,16 @@ done
 expect 0 'a.png: 4 images' generate "$folder/image.safetensors" -n 4 -o "$folder/a.png"
 prints '4 images of 8 x 8 x 3'
 [ "$(cat "$out" "$err" | wc -l)" -eq 1 ] || fail "more than a line in a pipe: $(cat "$out" "$err")"
+
+# ---- Help -------------------------------------------------------------------------------------
+
+# As wide as a narrow terminal, but for names and examples, and never wider than 80.
+for pair in 60:60 200:80 0:80; do
+    on ${pair%:*} -- data fetch --help
+    width=$(sed '/^examples/,$d' "$out" | awk '{ print length($0) }' | sort -n | tail -n 1)
+    [ "$width" -le "${pair#*:}" ] && [ "$width" -gt $((${pair#*:} - 12)) ] ||
+        fail "${pair%:*} columns: help of $width"
+done
 expect 0 'NO_COLOR' generate --help
 expect 0 'drawn as ASCII shades' complete --help
 

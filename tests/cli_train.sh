@@ -274,7 +274,7 @@ same first.eval second.eval
 copy 2 '--start cannot be used with --resume or --preset' --out a --start first/model.safetensors --preset tiny
 expect 2 "layers is '3'; it must be" train copy --out a --start first/model.safetensors --layers 3
 expect 1 '--start: nowhere: No such file' train copy --out a --start nowhere
-expect 1 '--start: empty/model.safetensors: No such file' train copy --out a --start empty
+expect 1 'empty: contains no model.safetensors; it must be a training folder$' train copy --out a --start empty
 head -c 5000 /dev/zero | tr '\0' a >bytes
 expect 2 'symbols is ' train text --out a --start first/model.safetensors --data bytes
 

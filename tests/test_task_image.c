@@ -96,7 +96,7 @@ static void another_size_is_refused(void **state)
         const char *says;
     } cases[] = {
         {"image:height=5,width=4", 0, "4 x 5 x 1"},
-        {"image:width=4", 0, "the task needs 0 x 4 x 0"},
+        {"image:width=4", 0, "the task needs 0 x 4 x 0, where 0 is any"},
         {"image:channels=3", 0, "the task needs 0 x 0 x 3"},
         {"image", N + 1, "length is 20; it must be 0 or 19"},
         {"image:channels=4", 0, "channels is '4'"},

@@ -42,9 +42,10 @@ static tarn_status check_size(const tarn_task *task, const struct tn_image_set *
         !fits(size.channels, set->channels))
         return tn_fail(err, TARN_EINVAL,
                        "data: %.80s has images of %zu x %zu x %zu, height x width x channels; "
-                       "the task needs %zu x %zu x %zu",
+                       "the task needs %zu x %zu x %zu%s",
                        desc->data, set->height, set->width, set->channels, size.height,
-                       size.width, size.channels);
+                       size.width, size.channels,
+                       size.height && size.width && size.channels ? "" : ", where 0 is any");
     if (set->height > SIDE_MOST || set->width > SIDE_MOST || N >= BYTES_MOST)
         return tn_fail(err, TARN_EINVAL,
                        "data: %.80s has images of %zu x %zu x %zu; sides can be at most %d, "
