@@ -285,7 +285,7 @@ expect 0 '^[0-9 ]*$' generate "$folder/run" -n 8
 expect 0 'eval_every  *2' inspect "$folder/run/checkpoint-0000000004.safetensors"
 expect 0 '"training":{.*"length":12' inspect --json \
     "$folder/run/checkpoint-0000000004.safetensors"
-refuse 1 'best' eval "$linear" --best --data "$folder/text.txt"
+refuse 2 'best' eval "$linear" --best --data "$folder/text.txt"
 refuse 2 "eval: data is required for task 'text'" eval "$linear"
 refuse 2 "eval: data: task 'copy' generates its own" eval "$copy" --data "$folder/text.txt"
 refuse 1 'No such file' eval "$linear" --data "$folder/none"

@@ -163,7 +163,7 @@ same one.png b.png 'a scale of 1 is none'
 draw each-large/ -n 2 --scale 5
 [ "$(side each-large/00001.png)" = 25x30 ] || fail "a file each: $(side each-large/00001.png)"
 draw k.png -n 1
-expect 0 'images' complete "$model" --data "$folder/k.png" --images 1 --samples 1 -o "$folder/m.png" --scale 2
+expect 0 ' bytes shown' complete "$model" --data "$folder/k.png" --images 1 --samples 1 -o "$folder/m.png" --scale 2
 [ "$(side m.png)" = '34x12' ] || fail "complete --scale: $(side m.png)"
 draw small.svg -n 1 --scale 1
 draw usual.svg -n 1
