@@ -35,8 +35,8 @@ static const struct args_option others[] = {
      "--epochs, --minutes, --save-every, --keep, --recompute, --skip-nonfinite, --cache, "
      "--strict, --shard-optimizer and --threads can be changed, and the number of ranks"},
     {"any", NULL, ARGS_FLAG, NULL, GIVEN(any), 0, 0,
-     "with --resume: if the last checkpoint is damaged, continue from the last one that is "
-     "whole; damaged ones are renamed to NAME.damaged"},
+     "with --resume: if the last checkpoint is damaged, continue from the last intact one; "
+     "damaged ones are renamed to NAME.damaged"},
     {"json", NULL, ARGS_FLAG, NULL, GIVEN(json), 0, 0,
      "print one JSON object per update and validation, and one at the end"},
     {"threads", "N", ARGS_HOST, "0", GIVEN(host), 0, 1024,

@@ -78,24 +78,25 @@ const struct tn_field tn_training_fields[] = {
     FIELD_SINCE(
         COUNT, micro_batches, 0, 1 << 20, "1",
         "equal parts of each batch, a power of two, whose gradients are summed in a "
-        "fixed order: up to so many ranks give the same bits as one; 0: as many of 8 as "
-        "divide the batch and have 1,024 positions each, but at least one per rank",
+        "fixed order: any number of ranks up to N gives the same bits as one; 0: up to 8, of "
+        "at least 1,024 positions each, but at least one per rank",
         "N"),
     FIELD_SINCE(FLAG, bf16_gradients, 0, 0, "false",
                 "round the gradients of micro-batches and their sums to bf16: ranks send half "
                 "as much"),
     FIELD_SINCE(FLAG, shard_optimizer, 0, 0, "false",
                 "each rank keeps the optimizer state of some tensors only: less memory"),
-    FIELD_SINCE(COUNT, sequence_parallel, 0, 1 << 20, "1",
-                "ranks that share each sequence, a power of two: each has as many of its "
-                "positions; the other ranks share the batch. 0: 1",
-                "S"),
-    FIELD_SINCE(COUNT, sequence_chunks, 0, 1 << 20, "0",
-                "equal parts of each sequence, a power of two, whose gradients are summed in a "
-                "fixed order: --sequence-parallel up to so much gives the same bits; 0: "
-                "sequences are not cut, or with --sequence-parallel into 8 if that divides "
-                "the length",
-                "N"),
+    FIELD_SINCE(
+        COUNT, sequence_parallel, 0, 1 << 20, "1",
+        "ranks that share each sequence, a power of two, each with an equal part of its "
+        "positions; groups of S ranks share the batch; 0: 1",
+        "S"),
+    FIELD_SINCE(
+        COUNT, sequence_chunks, 0, 1 << 20, "0",
+        "equal parts of each sequence, a power of two, whose gradients are summed in a "
+        "fixed order: any --sequence-parallel up to N gives the same bits; 0: sequences "
+        "are not cut, or with --sequence-parallel into 8 if that divides the length",
+        "N"),
     PROGRESS(NUMBER, best, -1e300, 1e300),
     PROGRESS(SEED, best_update, 0, TN_FIELD_MOST),
     PROGRESS_SINCE(NUMBER, schedule_end, 0, TN_FIELD_MOST, "0"),
