@@ -122,9 +122,9 @@ async def ask(port, text):
 
 async def connect_all(server):
     body = b'{"model":"linear","prompt":"a","max_tokens":2,"seed":1}'
-    post = (b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(body)
+    post = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
             + body)
-    get = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+    get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     writers = []
     for _ in range(0, CONNECTIONS, 100):
         answers = await asyncio.gather(*(ask(server.port, post if i % 10 == 0 else get)
@@ -165,14 +165,14 @@ def batch(generator, count):
     for _ in range(count):
         kind = generator.randrange(10)
         if kind < 5:
-            text += b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
+            text += b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
             good += 1
         elif kind < 7:
-            text += b"GET /v1/states/0123 HTTP/1.1\r\nHost: a\r\n\r\n"
+            text += b"GET /v1/states/0123 HTTP/1.1\r\nHost: localhost\r\n\r\n"
         else:
             body = generator.choice(bodies)
             good += bodies.index(body) < 4
-            text += (f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+            text += (f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
                      f"{body}").encode()
     return text, good
 

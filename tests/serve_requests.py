@@ -107,7 +107,7 @@ class Server:
         """A connection with a request that takes longer than the test."""
         body = json.dumps({"model": model, "prompt": "1", "max_tokens": 10 ** 8, **fields}).encode()
         connection = socket.create_connection(("127.0.0.1", self.port), PATIENCE)
-        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: "
+        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
                            + str(len(body)).encode() + b"\r\n\r\n" + body)
         return connection
 
@@ -673,12 +673,12 @@ class Requests(Case):
 
     def test_malformed_http(self):
         for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01" * 50,
-                     b"GET / HTTP/1.1\r\nHost: a\r\nbad header\r\n\r\n", b"A" * 20000,
+                     b"GET / HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n", b"A" * 20000,
                      b"GET /" + b"a" * 20000 + b" HTTP/1.1\r\n\r\n",
-                     b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
-                     b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
-                     b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-                     b"zz\r\n", b"POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+                     b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -5\r\n\r\n",
+                     b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+                     b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     b"zz\r\n", b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                      b"Content-Length: 99999999999999999999\r\n\r\n"):
             received = self.raw(data)
             self.assertTrue(received == b"" or re.match(rb"HTTP/1\.[01] [45]\d\d ", received),
@@ -686,7 +686,7 @@ class Requests(Case):
         self.assertEqual(self.server.get("/health")[0], 200)
 
     def test_bodies_cut_short_or_endless(self):
-        head = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
         for _ in range(20):
             with socket.create_connection(("127.0.0.1", self.server.port), PATIENCE) as connection:
                 connection.sendall(head + b'Content-Length: 500\r\n\r\n{"model": "linear"')
@@ -753,7 +753,7 @@ class Limits(Case):
 
     def test_bodies_of_all_together(self):
         with Server("--max-body", "1K", models=("linear",)) as server:
-            head = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1024\r\n\r\n"
+            head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1024\r\n\r\n"
             clients = [socket.create_connection(("127.0.0.1", server.port), PATIENCE) for _ in range(17)]
             for client in clients:
                 client.sendall(head + b" " * 1000)
@@ -771,7 +771,7 @@ class Limits(Case):
         log = f"{folder()}/log"
         with Server("--log", log, models=("linear",)) as server:
             with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
-                client.sendall(b"\xff\xfe /health HTTP/1.1\r\nHost: a\r\n\r\n")
+                client.sendall(b"\xff\xfe /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 self.assertIn(b"405", client.recv(100))
             server.wait_for("open_requests", 1)
         with open(log, encoding="utf-8") as lines:
@@ -780,7 +780,7 @@ class Limits(Case):
     def test_body_that_never_ends(self):
         with Server("--max-seconds", "0.3", models=("linear",)) as server:
             with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
-                client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+                client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")
                 with self.assertRaises(OSError):
                     for _ in range(999):
                         client.sendall(b" ")
@@ -866,6 +866,8 @@ class Limits(Case):
                                  ("localhost.evil.example", 403)):
                 self.assertEqual(server.get("/v1/models", Origin=f"http://{host}", Host=host)[0],
                                  status, host)
+                # Browsers send no Origin when a page gets something of its own host.
+                self.assertEqual(server.get("/models/linear.safetensors", Host=host)[0], status, host)
         with Server("--host", "0.0.0.0") as server:
             self.assertEqual(server.get("/v1/models", Origin="http://a.example", Host="a.example")[0],
                              200)
@@ -878,6 +880,8 @@ class Limits(Case):
             self.assertEqual(status, 204)
             self.assertIn("POST", headers["Access-Control-Allow-Methods"])
             self.refused(server.get("/v1/models", Origin="https://other.example"), 403, "origin")
+            self.assertEqual(server.get("/v1/models", Host="page.example")[0], 200)
+            self.refused(server.get("/v1/models", Host="other.example"), 403, "other.example")
 
     def test_refused_to_start(self):
         linear = f"{FOLDER}/linear.safetensors"

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "serve/request.h"
@@ -175,15 +176,26 @@ static bool has_key(const struct tn_request *request)
     return found;
 }
 
+/* Whether both have the same name or number, of any port. */
+static bool is_same_host(const char *a, const char *b)
+{
+    const size_t length = strcspn(a, ":");
+
+    return length == strcspn(b, ":") && strncasecmp(a, b, length) == 0;
+}
+
 /* Whoever owns a name can let it lead to the loopback, and a page of that name then has the
- * server's own origin. Numbers and localhost are nobody's. */
+ * server's own origin, which its browser does not even mention when it gets something. Numbers
+ * and localhost are nobody's. */
 static bool is_safe_host(const tarn_server *server, const char *host)
 {
-    const size_t length = strcspn(host, ":");
+    const char *const cors = server->desc.cors;
+    const char *const slashes = cors ? strstr(cors, "://") : NULL;
 
-    return server->desc.key_count > 0 || !server->is_local || *host == '[' ||
-           strspn(host, "0123456789.") == length ||
-           (length == 9 && strncmp(host, "localhost", 9) == 0);
+    return server->desc.key_count > 0 || !server->is_local || !host || *host == '[' ||
+           strspn(host, "0123456789.") == strcspn(host, ":") ||
+           is_same_host(host, "localhost") || (cors && strcmp(cors, "*") == 0) ||
+           (slashes && is_same_host(host, slashes + 3));
 }
 
 /* Browsers say whose page asks. A page of somebody else's must not use the server of the one
@@ -197,8 +209,7 @@ static bool is_own_origin(const struct tn_request *request)
 
     if (!origin || (cors && (strcmp(cors, "*") == 0 || strcmp(cors, origin) == 0)))
         return true;
-    return slashes && host && strcmp(slashes + 3, host) == 0 &&
-           is_safe_host(request->server, host);
+    return slashes && host && strcmp(slashes + 3, host) == 0;
 }
 
 static bool check_length(const struct tn_request *request, struct tn_refusal *refusal)
@@ -213,9 +224,15 @@ static bool check_length(const struct tn_request *request, struct tn_refusal *re
 static bool check_access(struct tn_request *request, const char *url, const char *method,
                          struct tn_refusal *refusal)
 {
+    const char *const host = header(request, MHD_HTTP_HEADER_HOST);
     bool other = false;
 
     request->route = tn_route_find(method, url, request->tail, &other);
+    if (!is_safe_host(request->server, host))
+        return tn_refuse(refusal, 403, NULL,
+                         "Host is '%.80s'; without keys it must be localhost, a numeric "
+                         "address, or that of --cors ORIGIN",
+                         host);
     if (!is_own_origin(request))
         return tn_refuse(refusal, 403, NULL,
                          "pages of another origin are not allowed; start the server with "
