@@ -356,6 +356,9 @@ class Requests(Case):
                                     {"model": "numbers", "prompt": "1", "max_tokens": 40, "seed": 3,
                                      "stop": stop, "stream": True})
         self.assertEqual("".join(piece["choices"][0]["text"] for piece in pieces), whole[:first])
+        fields = {"model": "numbers", "prompt": "1", "max_tokens": 5}  # an echo is not searched
+        self.assertEqual(self.server.text(**fields, echo=True, stop="1 " + whole.split()[0]),
+                         "1 " + self.server.text(**fields))
 
     def test_stream(self):
         for model in ("linear", "numbers"):

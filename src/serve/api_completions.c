@@ -103,7 +103,8 @@ static bool echo_prompt(const struct tn_prompt *prompt, struct tn_refusal *refus
     char decoded[TN_SYMBOL_TEXT];
 
     for (size_t i = 0; i < prompt->of->n; i++) {
-        struct tn_text *const text = &prompt->choices[i].text;
+        struct tn_choice *const choice = &prompt->choices[i];
+        struct tn_text *const text = &choice->text;
 
         for (size_t k = 0; k < prompt->count; k++)
             tn_text_put(
@@ -111,6 +112,7 @@ static bool echo_prompt(const struct tn_prompt *prompt, struct tn_refusal *refus
                 tarn_task_decode(prompt->of->model->task, decoded, &prompt->symbols[k], 1));
         if (text->failed)
             return tn_refuse(refusal, 503, NULL, "not enough memory for the text");
+        choice->echoed = text->used;
     }
     return true;
 }

@@ -58,14 +58,18 @@ static void put_usage(struct tn_json_writer *w, const struct tn_generation *g)
 
 /* ---- The sink ----------------------------------------------------------- */
 
-/* Where a stop sequence begins in the text, of which `fresh` bytes are new; SIZE_MAX: none. */
-static size_t find_stop(const struct tn_completion *c, const struct tn_text *text, size_t fresh)
+/* Where a stop sequence begins in what was drawn, of which `fresh` bytes are new; SIZE_MAX:
+ * none. */
+static size_t find_stop(const struct tn_completion *c, const struct tn_choice *choice,
+                        size_t fresh)
 {
+    const struct tn_text *const text = &choice->text;
+    const size_t before = text->used - choice->echoed - fresh;
     size_t first = SIZE_MAX;
 
     for (size_t k = 0; k < c->stop_count; k++) {
         const size_t length = c->stops[k].length;
-        const size_t from = text->used - fresh >= length ? text->used - fresh - length + 1 : 0;
+        const size_t from = text->used - fresh - tn_min(before, length - 1);
 
         for (size_t i = from; i + length <= text->used; i++)
             if (memcmp(text->data + i, c->stops[k].text, length) == 0)
@@ -75,12 +79,14 @@ static size_t find_stop(const struct tn_completion *c, const struct tn_text *tex
 }
 
 /* Bytes at the end that may be the beginning of a stop sequence. */
-static size_t begun_stop(const struct tn_completion *c, const struct tn_text *text)
+static size_t begun_stop(const struct tn_completion *c, const struct tn_choice *choice)
 {
+    const struct tn_text *const text = &choice->text;
+    const size_t drawn = text->used - choice->echoed;
     size_t most = 0;
 
     for (size_t k = 0; k < c->stop_count; k++)
-        for (size_t n = tn_min(c->stops[k].length - 1, text->used); n > most; n--)
+        for (size_t n = tn_min(c->stops[k].length - 1, drawn); n > most; n--)
             if (memcmp(text->data + text->used - n, c->stops[k].text, n) == 0)
                 most = n;
     return most;
@@ -107,7 +113,7 @@ static void emit(struct tn_choice *choice, bool ended)
     size_t upto = text->used;
 
     if (!ended) {
-        upto -= begun_stop(c, text);
+        upto -= begun_stop(c, choice);
         upto -= begun_character(text->data, upto);
     }
     if (!ended && (upto <= choice->emitted || !tn_choice_is_due(choice)))
@@ -136,7 +142,7 @@ static void put(struct tn_choice *choice, int32_t symbol, const float *outputs)
         choice->finish = "error";
         return;
     }
-    const size_t stop = find_stop(c, text, text->used - before);
+    const size_t stop = find_stop(c, choice, text->used - before);
 
     if (stop < SIZE_MAX) {
         text->used = tn_max(stop, choice->emitted);

@@ -30,6 +30,7 @@ struct tn_choice {
 
     /* The sink's. */
     struct tn_text text;
+    size_t echoed;           /* bytes of it that are the prompt's */
     size_t emitted;          /* bytes of it, or of pixels, that were sent */
     double emitted_at;       /* tn_seconds() */
     struct tn_token *tokens; /* that were not sent */
