@@ -2,7 +2,6 @@
 /* api_completions.c - POST /v1/completions: what the body asks for becomes a generation. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
-#include <time.h>
 
 #include "serve/completion.h"
 
@@ -83,15 +82,14 @@ static bool check_length(const struct tn_prompt *prompt, struct tn_refusal *refu
 
 static bool read_prompts(struct tn_generation *g, struct tn_refusal *refusal)
 {
-    struct tn_completion_own *const own = g->own;
-    const struct tn_json_value *given = own->asked.prompt;
+    const struct tn_json_value *given = ((const struct tn_completion *)g->own)->prompt;
 
     for (size_t i = 0; i < g->prompt_count; i++) {
         struct tn_prompt *const prompt = &g->prompts[i];
 
         if (!read_prompt(prompt, given, refusal) || !check_length(prompt, refusal))
             return false;
-        own->prompt_tokens += prompt->count;
+        g->request->prompt_tokens += prompt->count;
         given = given ? tn_json_next(given) : NULL;
     }
     return true;
@@ -119,16 +117,16 @@ static bool echo_prompt(const struct tn_prompt *prompt, struct tn_refusal *refus
 
 static bool echo_prompts(const struct tn_generation *g, struct tn_refusal *refusal)
 {
-    const struct tn_completion_own *const own = g->own;
     const size_t most = g->request->server->desc.max_body / g->n;
+    const size_t tokens = g->request->prompt_tokens;
     bool echoed = true;
 
-    if (!own->asked.echo)
+    if (!((const struct tn_completion *)g->own)->echo)
         return true;
-    if (own->prompt_tokens > most)
+    if (tokens > most)
         return tn_refuse(refusal, 400, "echo",
                          "the prompt has %zu symbols; at most %zu can be echoed for n = %zu",
-                         own->prompt_tokens, most, g->n);
+                         tokens, most, g->n);
     for (size_t i = 0; i < g->prompt_count && echoed; i++)
         echoed = echo_prompt(&g->prompts[i], refusal);
     return echoed;
@@ -142,7 +140,7 @@ static bool read_saved(struct tn_generation *g, const char *id, struct tn_refusa
     tarn_error err = {0};
     const tarn_status status = tn_store_get(g->request->server->store, id, &saved, NULL, &err);
     const bool read =
-        status == TARN_OK ? tn_generation_unpack(g, saved.data, saved.size, "state", refusal)
+        status == TARN_OK         ? tn_generation_unpack(g, saved.data, saved.size, refusal)
         : status == TARN_EUNKNOWN ? tn_refuse(refusal, 404, "state", "%s", err.text)
                                   : tn_refuse_status(refusal, status, "state", &err);
 
@@ -161,7 +159,7 @@ static bool read_data(struct tn_generation *g, const struct tn_state_given *stat
     else if (data.failed)
         read = tn_refuse(refusal, 503, "state", "not enough memory for the state");
     else
-        read = tn_generation_unpack(g, data.data ? data.data : "", data.used, "state", refusal);
+        read = tn_generation_unpack(g, data.data ? data.data : "", data.used, refusal);
     tn_text_free(&data);
     return read;
 }
@@ -179,7 +177,7 @@ static bool read_state(struct tn_generation *g, const struct tn_state_given *sta
 /* Log-probabilities of a whole reply are kept until its end. */
 static bool reserve(const struct tn_generation *g, struct tn_refusal *refusal)
 {
-    const struct tn_completion *const c = &((const struct tn_completion_own *)g->own)->asked;
+    const struct tn_completion *const c = g->own;
     const size_t bytes = g->streams ? 0 : tn_logprobs_bytes(c, g->choice_count);
 
     if (bytes > g->request->server->desc.max_body)
@@ -190,51 +188,35 @@ static bool reserve(const struct tn_generation *g, struct tn_refusal *refusal)
     return tn_request_keep(g->request, bytes, refusal);
 }
 
-static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
+static bool set_up(struct tn_generation *g, const struct tn_completion *asked,
+                   struct tn_refusal *refusal)
 {
-    struct tn_completion_own *const own = g->own;
-    const struct tn_completion *const c = &own->asked;
-    tarn_error err = {0};
+    struct tn_completion *const own = malloc(sizeof *own);
 
-    if (!reserve(g, refusal) || !read_state(g, &c->state, refusal) ||
+    if (!own)
+        return tn_refuse(refusal, 503, NULL, "not enough memory for a request");
+    *own = *asked;
+    g->own = own;
+    g->most = asked->max_tokens;
+    g->return_state = asked->return_state;
+    if (!reserve(g, refusal) || !read_state(g, &asked->state, refusal) ||
         !read_prompts(g, refusal) || !echo_prompts(g, refusal))
         return false;
-    if (tn_random_id(own->id, &err) != TARN_OK)
-        return tn_refuse(refusal, 500, NULL, "%s", err.text);
-    own->created = (long long)time(NULL);
-    g->request->prompt_tokens = own->prompt_tokens;
-    g->most = c->max_tokens;
-    g->return_state = c->return_id     ? TN_STATE_BY_ID
-                      : c->return_data ? TN_STATE_AS_DATA
-                                       : TN_STATE_NONE;
-    if (!g->has_seed && !g->continues)
-        g->sampling.seed = strtoull(own->id + 16, NULL, 16);
-    atomic_fetch_add(&g->request->server->counts.prompt_tokens, own->prompt_tokens);
+    atomic_fetch_add(&g->request->server->counts.prompt_tokens, g->request->prompt_tokens);
     return true;
 }
 
-/* Takes the JSON over, which texts of `asked` are in. */
-static void submit(struct tn_request *request, struct tn_json *json,
-                   const struct tn_completion *asked, struct tn_refusal *refusal)
+static void submit(struct tn_request *request, const struct tn_completion *asked,
+                   struct tn_refusal *refusal)
 {
     struct tn_served *const model =
         tn_request_model(request, asked->asked.model, TN_SERVES_TEXT, refusal);
-
-    if (!model)
-        return;
     struct tn_generation *const g =
-        tn_generation_new(request, model, &tn_completion_sink, &asked->asked, asked->prompts);
+        model ? tn_generation_new(request, model, &tn_completion_sink, &asked->asked,
+                                  asked->prompts, refusal)
+              : NULL;
 
-    if (!g) {
-        tn_refuse(refusal, 503, NULL, "not enough memory for a request");
-        return;
-    }
-    struct tn_completion_own *const own = g->own;
-
-    own->json = *json;
-    own->asked = *asked;
-    *json = (struct tn_json){0};
-    if (!set_up(g, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal))
+    if (g && (!set_up(g, asked, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal)))
         tn_generation_free(g);
 }
 
@@ -247,10 +229,12 @@ void tn_api_completions(struct tn_request *request)
 
     if (tn_body_parse(&body, &json, request->body.data, request->body.used) &&
         tn_completion_read(&asked, &body, request->server->desc.max_tokens)) {
-        if (asked.state.id && !request->deferred)
+        if (asked.state.id && !request->deferred) {
             tn_request_defer(request, TN_READERS);
-        else
-            submit(request, &json, &asked, &refusal);
+        } else {
+            tn_text_free(&request->body); /* all of it is in the JSON */
+            submit(request, &asked, &refusal);
+        }
     }
     tn_json_free(&json);
     if (refusal.status)

@@ -4,30 +4,15 @@
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "file/cursor.h"
 #include "file/json_write.h"
 #include "file/png_file.h"
 #include "serve/scheduler.h"
 
-/* The sink's own. */
-struct drawing {
-    struct tn_image_wish wish;
-    unsigned char *pixels; /* of all choices */
-    size_t bytes, given;   /* of an image; of these, those that are there from the start */
-};
-
-static struct drawing *own_of(const struct tn_generation *g)
+static size_t bytes_of(tarn_image_size size)
 {
-    return g->own;
-}
-
-static unsigned char *image_of(const struct tn_choice *choice)
-{
-    const struct drawing *const own = own_of(choice->of);
-
-    return own->pixels + choice->index * own->bytes;
+    return size.height * size.width * size.channels;
 }
 
 /* ---- The sink ----------------------------------------------------------- */
@@ -35,18 +20,17 @@ static unsigned char *image_of(const struct tn_choice *choice)
 /* {"index": i, "position": p, "pixels": [...]} */
 static void emit(struct tn_choice *choice)
 {
-    const struct drawing *const own = own_of(choice->of);
-    const size_t there = own->given + choice->drawn;
+    const struct tn_text *const pixels = &choice->text;
     struct tn_json_writer w = {0};
 
-    if (choice->emitted == there)
+    if (choice->emitted == pixels->used)
         return;
     tn_json_open(&w, NULL, '{');
     tn_json_put_whole(&w, "index", (int64_t)choice->index);
     tn_json_put_whole(&w, "position", (int64_t)choice->emitted);
     tn_json_open(&w, "pixels", '[');
-    for (; choice->emitted < there; choice->emitted++)
-        tn_json_put_whole(&w, NULL, image_of(choice)[choice->emitted]);
+    for (; choice->emitted < pixels->used; choice->emitted++)
+        tn_json_put_whole(&w, NULL, (unsigned char)pixels->data[choice->emitted]);
     tn_json_close(&w, ']');
     tn_json_close(&w, '}');
     tn_stream_event(choice->of->request, &w);
@@ -54,21 +38,25 @@ static void emit(struct tn_choice *choice)
 
 static void put(struct tn_choice *choice, int32_t symbol, const float *outputs)
 {
-    const struct drawing *const own = own_of(choice->of);
+    const unsigned char pixel = (unsigned char)symbol;
 
     (void)outputs;
-    image_of(choice)[own->given + choice->drawn - 1] = (unsigned char)symbol;
-    if (choice->of->streams && tn_choice_is_due(choice))
+    tn_text_put(&choice->text, &pixel, 1);
+    if (choice->text.failed) {
+        tn_refuse(&choice->refusal, 503, NULL, "not enough memory for the image");
+        choice->finish = "error";
+    } else if (choice->of->streams && tn_choice_is_due(choice)) {
         emit(choice);
+    }
 }
 
 /* "b64_json": the image as a PNG file. */
 static void put_png(struct tn_json_writer *w, const struct tn_choice *choice)
 {
+    const unsigned char *const pixels = (const unsigned char *)choice->text.data;
     struct tn_text png;
 
-    if (tn_png_grid(&png, "image", image_of(choice), choice->of->model->size, 1, 1, NULL) !=
-        TARN_OK)
+    if (tn_png_grid(&png, "image", pixels, choice->of->model->size, 1, 1, NULL) != TARN_OK)
         w->out.failed = true;
     tn_json_put_base64(w, "b64_json", png.data, png.used);
     tn_text_free(&png);
@@ -116,7 +104,7 @@ static void finish(struct tn_generation *g)
         return;
     }
     tn_json_open(&w, NULL, '{');
-    tn_json_put_whole(&w, "created", time(NULL));
+    tn_json_put_whole(&w, "created", g->created);
     tn_json_open(&w, "data", '[');
     for (size_t i = 0; i < g->n; i++) {
         tn_json_open(&w, NULL, '{');
@@ -128,12 +116,7 @@ static void finish(struct tn_generation *g)
     tn_reply_json(g->request, &w);
 }
 
-static void close_own(struct tn_generation *g)
-{
-    free(own_of(g)->pixels);
-}
-
-static const struct tn_sink sink = {put, end, finish, close_own, sizeof(struct drawing)};
+static const struct tn_sink sink = {put, end, finish};
 
 /* ---- The request -------------------------------------------------------- */
 
@@ -150,17 +133,13 @@ static bool has_size(const struct tn_bytes *png, tarn_image_size size,
                      height, width, size.height, size.width);
 }
 
-/* Of the image model's size, and whether it is. */
-static bool read_image(struct tn_images *images, const struct tn_generation *g,
-                       struct tn_refusal *refusal)
+static bool read_image(struct tn_images *images, const struct tn_image_wish *wish,
+                       tarn_image_size size, struct tn_refusal *refusal)
 {
-    const struct tn_image_wish *const wish = &own_of(g)->wish;
-    const tarn_image_size size = g->model->size;
     struct tn_text text = {0};
     tarn_error err = {0};
     tarn_status status = TARN_EFORMAT;
 
-    *images = (struct tn_images){0};
     if (!tn_text_from_base64(&text, wish->image, wish->image_length)) {
         tn_text_free(&text);
         return tn_refuse(refusal, 400, "image", "image is not base64");
@@ -178,85 +157,72 @@ static bool read_image(struct tn_images *images, const struct tn_generation *g,
         return false;
     if (status != TARN_OK)
         return tn_refuse_status(refusal, status, "image", &err);
-    return (images->height == size.height && images->width == size.width &&
-            images->channels == size.channels) ||
-           tn_refuse(refusal, 400, "image",
-                     "image has %zu x %zu x %zu (height x width x channels); the model needs "
-                     "%zu x %zu x %zu",
-                     images->height, images->width, images->channels, size.height, size.width,
-                     size.channels);
+    return images->channels == size.channels ||
+           tn_refuse(refusal, 400, "image", "image has %zu channels; the model needs %zu",
+                     images->channels, size.channels);
 }
 
-static bool take_given(struct tn_generation *g, struct tn_refusal *refusal)
+/* Bytes that are given of an image; SIZE_MAX: refused. */
+static size_t count_given(const struct tn_image_wish *wish, tarn_image_size size,
+                          struct tn_refusal *refusal)
 {
-    struct drawing *const own = own_of(g);
-    const struct tn_image_wish *const wish = &own->wish;
-    const tarn_image_size size = g->model->size;
     const size_t pixels = size.height * size.width;
-    const size_t keep =
-        wish->rows < SIZE_MAX ? tn_min(wish->rows, pixels) * size.width : wish->keep;
-    struct tn_images images;
+    const bool by_rows = wish->rows < SIZE_MAX;
+    const size_t keep = by_rows ? tn_min(wish->rows, pixels) * size.width : wish->keep;
 
-    if (keep >= pixels)
-        return tn_refuse(refusal, 400, wish->rows < SIZE_MAX ? "rows" : "keep",
-                         "%zu pixels are given; the image has %zu, and one at least must be "
-                         "left",
-                         keep, pixels);
-    const bool read = read_image(&images, g, refusal);
-
-    own->given = keep * size.channels;
-    if (read && own->given > 0)
-        memcpy(own->pixels, images.pixels, own->given);
-    tn_images_free(&images);
-    return read;
+    if (keep < pixels)
+        return keep * size.channels;
+    tn_refuse(refusal, 400, by_rows ? "rows" : "keep",
+              "%zu pixels are given; the image has %zu, and one at least must be left", keep,
+              pixels);
+    return SIZE_MAX;
 }
 
 /* A model needs at least one symbol: the first byte of a new image is 0, as in tarn generate.
  */
-static bool set_up(struct tn_generation *g, struct tn_refusal *refusal)
+static bool begin(struct tn_generation *g, const unsigned char *pixels, size_t given,
+                  struct tn_refusal *refusal)
 {
-    struct drawing *const own = own_of(g);
-    const tarn_image_size size = g->model->size;
     struct tn_prompt *const prompt = &g->prompts[0];
-    char id[TN_STATE_ID];
+    const size_t count = tn_max(given, 1);
+    bool failed = false;
 
-    own->bytes = size.height * size.width * size.channels;
-    own->pixels = calloc(g->n, own->bytes);
-    prompt->symbols = malloc(own->bytes * sizeof *prompt->symbols);
-    if (!own->pixels || !prompt->symbols)
-        return tn_refuse(refusal, 503, NULL, "not enough memory for %zu images", g->n);
-    if (own->wish.image && !take_given(g, refusal))
-        return false;
-    own->given = tn_max(own->given, 1);
-    for (size_t i = 0; i < own->given; i++)
-        prompt->symbols[i] = own->pixels[i];
+    prompt->symbols = malloc(count * sizeof *prompt->symbols);
+    for (size_t i = 0; i < count && prompt->symbols; i++)
+        prompt->symbols[i] = given > 0 ? pixels[i] : 0;
     for (size_t i = 0; i < g->n; i++) {
-        g->choices[i].emitted = own->wish.image ? own->given : 0;
-        memcpy(own->pixels + i * own->bytes, own->pixels, own->given);
+        tn_text_put(&g->choices[i].text, given > 0 ? (const void *)pixels : "", count);
+        g->choices[i].emitted = given;
+        failed |= g->choices[i].text.failed;
     }
-    prompt->count = g->request->prompt_tokens = own->given;
-    g->most = own->bytes - own->given;
-    if (!g->has_seed) {
-        tarn_error err = {0};
-
-        if (tn_random_id(id, &err) != TARN_OK)
-            return tn_refuse(refusal, 500, NULL, "%s", err.text);
-        g->sampling.seed = strtoull(id + 16, NULL, 16);
-    }
-    return true;
+    prompt->count = g->request->prompt_tokens = count;
+    g->most = bytes_of(g->model->size) - count;
+    return (prompt->symbols && !failed) ||
+           tn_refuse(refusal, 503, NULL, "not enough memory for %zu images", g->n);
 }
 
-static void draw(struct tn_request *request, struct tn_image_wish *wish,
+static bool set_up(struct tn_generation *g, const struct tn_image_wish *wish,
+                   struct tn_refusal *refusal)
+{
+    struct tn_images images = {0};
+
+    if (!wish->image)
+        return begin(g, NULL, 0, refusal);
+    const size_t given = count_given(wish, g->model->size, refusal);
+    const bool begun = given < SIZE_MAX && read_image(&images, wish, g->model->size, refusal) &&
+                       begin(g, images.pixels, given, refusal);
+
+    tn_images_free(&images);
+    return begun;
+}
+
+static void draw(struct tn_request *request, const struct tn_image_wish *wish,
                  struct tn_served *model, struct tn_refusal *refusal)
 {
-    struct tn_generation *const g = tn_generation_new(request, model, &sink, &wish->asked, 1);
+    struct tn_generation *const g =
+        tn_generation_new(request, model, &sink, &wish->asked, 1, refusal);
 
-    if (!g) {
-        tn_refuse(refusal, 503, NULL, "not enough memory for a request");
-        return;
-    }
-    own_of(g)->wish = *wish;
-    if (!set_up(g, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal))
+    if (g && (!set_up(g, wish, refusal) || !tn_scheduler_submit(model->scheduler, g, refusal)))
         tn_generation_free(g);
 }
 

@@ -9,15 +9,7 @@
 
 enum { TN_SYMBOL_TEXT = 16 }; /* bytes that a symbol may become */
 
-/* The sink's own. */
-struct tn_completion_own {
-    struct tn_json json;
-    struct tn_completion asked; /* its texts are the JSON's */
-    char id[TN_STATE_ID];
-    long long created;
-    size_t prompt_tokens;
-};
-
+/* Its own part of a generation is a tn_completion, of which the JSON is gone. */
 extern const struct tn_sink tn_completion_sink;
 
 /* ---- completion_logprobs.c ---------------------------------------------- */

@@ -35,7 +35,7 @@ static bool read_stop(struct tn_completion *c, const struct tn_body *body,
         return tn_refuse(body->refusal, 400, "stop",
                          "stop has %zu bytes; at most %d are allowed", value->size,
                          TN_STOP_MOST);
-    c->stops[c->stop_count].text = value->text;
+    memcpy(c->stops[c->stop_count].text, value->text, value->size + 1);
     c->stops[c->stop_count++].length = value->size;
     return true;
 }
@@ -114,9 +114,10 @@ static bool read_return_state(struct tn_completion *c, const struct tn_body *bod
     const struct tn_json_value *const value = tn_body_get(body, "return_state");
     const char *const text = value && value->kind == TN_JSON_TEXT ? value->text : "";
 
-    c->return_id = strcmp(text, "id") == 0;
-    c->return_data = strcmp(text, "data") == 0;
-    return !value || value->kind == TN_JSON_FALSE || c->return_id || c->return_data ||
+    c->return_state = strcmp(text, "id") == 0     ? TN_STATE_BY_ID
+                      : strcmp(text, "data") == 0 ? TN_STATE_AS_DATA
+                                                  : TN_STATE_NONE;
+    return !value || value->kind == TN_JSON_FALSE || c->return_state != TN_STATE_NONE ||
            tn_refuse(body->refusal, 400, "return_state",
                      "return_state must be \"id\", \"data\" or false");
 }

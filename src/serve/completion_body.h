@@ -8,6 +8,8 @@
 
 enum { TN_STOPS = 4, TN_STOP_MOST = 256, TN_LOGPROBS = 5, TN_CHOICES_MOST = 128 };
 
+enum tn_return_state { TN_STATE_NONE, TN_STATE_BY_ID, TN_STATE_AS_DATA };
+
 /* A state to begin with: by name, or as base64. Both NULL: none. */
 struct tn_state_given {
     const char *id, *data;
@@ -22,7 +24,7 @@ struct tn_asked {
     tarn_sampling sampling;
 };
 
-/* Texts are the JSON's. */
+/* What it points to is the JSON's. */
 struct tn_completion {
     struct tn_asked asked;
     const struct tn_json_value
@@ -31,12 +33,12 @@ struct tn_completion {
     size_t max_tokens, logprobs;
     bool has_logprobs, echo, include_usage;
     struct {
-        const char *text;
+        char text[TN_STOP_MOST + 1];
         size_t length;
-    } stops[TN_STOPS];
+    } stops[TN_STOPS]; /* copies, which are needed until the end */
     size_t stop_count;
     struct tn_state_given state;
-    bool return_id, return_data;
+    enum tn_return_state return_state;
 };
 
 bool tn_completion_read(struct tn_completion *completion, const struct tn_body *body,

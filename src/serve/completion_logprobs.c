@@ -77,7 +77,7 @@ static struct tn_token *add_token(struct tn_choice *choice)
 bool tn_logprobs_keep(struct tn_choice *choice, int32_t symbol, const float *outputs,
                       size_t offset)
 {
-    const struct tn_completion_own *const own = choice->of->own;
+    const struct tn_completion *const asked = choice->of->own;
     const size_t n = tarn_task_symbols(choice->of->model->task);
     const float *const logits = tn_scheduler_logits(choice->of->model->scheduler, outputs);
     const double sum = log_sum(logits, n);
@@ -87,7 +87,7 @@ bool tn_logprobs_keep(struct tn_choice *choice, int32_t symbol, const float *out
         return false;
     *token = (struct tn_token){
         .symbol = symbol, .offset = offset, .logprob = (float)((double)logits[symbol] - sum)};
-    find_top(token, tn_min(own->asked.logprobs, n), logits, n, sum);
+    find_top(token, tn_min(asked->logprobs, n), logits, n, sum);
     return true;
 }
 
@@ -140,11 +140,11 @@ static void put_logprob(struct tn_json_writer *w, const struct tn_choice *choice
 static void put_top(struct tn_json_writer *w, const struct tn_choice *choice,
                     const struct tn_token *token)
 {
-    const struct tn_completion_own *const own = choice->of->own;
+    const struct tn_completion *const asked = choice->of->own;
     const tarn_task *const task = choice->of->model->task;
 
     tn_json_open(w, NULL, '{');
-    for (size_t k = 0; k < tn_min(own->asked.logprobs, tarn_task_symbols(task)); k++) {
+    for (size_t k = 0; k < tn_min(asked->logprobs, tarn_task_symbols(task)); k++) {
         char shown[SHOWN];
 
         show_token(shown, task, token->top[k]);
@@ -162,9 +162,9 @@ static void put_offset(struct tn_json_writer *w, const struct tn_choice *choice,
 
 void tn_logprobs_write(struct tn_json_writer *w, struct tn_choice *choice)
 {
-    const struct tn_completion_own *const own = choice->of->own;
+    const struct tn_completion *const asked = choice->of->own;
 
-    if (!own->asked.has_logprobs) {
+    if (!asked->has_logprobs) {
         tn_json_put_text(w, "logprobs", NULL);
         return;
     }

@@ -8,7 +8,7 @@
 
 #include "serve/completion.h"
 
-static struct tn_completion_own *own_of(const struct tn_generation *g)
+static const struct tn_completion *asked_of(const struct tn_generation *g)
 {
     return g->own;
 }
@@ -17,14 +17,13 @@ static struct tn_completion_own *own_of(const struct tn_generation *g)
 
 static void open_object(struct tn_json_writer *w, const struct tn_generation *g)
 {
-    const struct tn_completion_own *const own = own_of(g);
     char id[TN_STATE_ID + 8];
 
-    snprintf(id, sizeof id, "cmpl-%s", own->id);
+    snprintf(id, sizeof id, "cmpl-%s", g->id);
     tn_json_open(w, NULL, '{');
     tn_json_put_text(w, "id", id);
     tn_json_put_text(w, "object", "text_completion");
-    tn_json_put_whole(w, "created", own->created);
+    tn_json_put_whole(w, "created", g->created);
     tn_json_put_text(w, "model", g->model->name);
     tn_json_open(w, "choices", '[');
 }
@@ -44,15 +43,15 @@ static void put_choice(struct tn_json_writer *w, struct tn_choice *choice, const
 
 static void put_usage(struct tn_json_writer *w, const struct tn_generation *g)
 {
-    const struct tn_completion_own *const own = own_of(g);
+    const size_t prompts = g->request->prompt_tokens;
     size_t drawn = 0;
 
     for (size_t i = 0; i < g->choice_count; i++)
         drawn += g->choices[i].drawn;
     tn_json_open(w, "usage", '{');
-    tn_json_put_whole(w, "prompt_tokens", (int64_t)own->prompt_tokens);
+    tn_json_put_whole(w, "prompt_tokens", (int64_t)prompts);
     tn_json_put_whole(w, "completion_tokens", (int64_t)drawn);
-    tn_json_put_whole(w, "total_tokens", (int64_t)(own->prompt_tokens + drawn));
+    tn_json_put_whole(w, "total_tokens", (int64_t)(prompts + drawn));
     tn_json_close(w, '}');
 }
 
@@ -107,7 +106,7 @@ static size_t begun_character(const char *text, size_t used)
 
 static void emit(struct tn_choice *choice, bool ended)
 {
-    const struct tn_completion *const c = &own_of(choice->of)->asked;
+    const struct tn_completion *const c = asked_of(choice->of);
     struct tn_text *const text = &choice->text;
     struct tn_json_writer w = {0};
     size_t upto = text->used;
@@ -130,7 +129,7 @@ static void emit(struct tn_choice *choice, bool ended)
 
 static void put(struct tn_choice *choice, int32_t symbol, const float *outputs)
 {
-    const struct tn_completion *const c = &own_of(choice->of)->asked;
+    const struct tn_completion *const c = asked_of(choice->of);
     struct tn_text *const text = &choice->text;
     const size_t before = text->used;
     char decoded[TN_SYMBOL_TEXT];
@@ -166,7 +165,7 @@ static void finish_stream(struct tn_generation *g)
 {
     struct tn_json_writer w = {0};
 
-    if (own_of(g)->asked.include_usage) {
+    if (asked_of(g)->include_usage) {
         open_object(&w, g);
         tn_json_close(&w, ']');
         put_usage(&w, g);
@@ -200,10 +199,4 @@ static void finish(struct tn_generation *g)
     tn_reply_json(g->request, &w);
 }
 
-static void close_own(struct tn_generation *g)
-{
-    tn_json_free(&own_of(g)->json);
-}
-
-const struct tn_sink tn_completion_sink = {put, end, finish, close_own,
-                                           sizeof(struct tn_completion_own)};
+const struct tn_sink tn_completion_sink = {put, end, finish};

@@ -5,22 +5,24 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "file/json_write.h"
 #include "serve/scheduler.h"
 
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
                                         const struct tn_sink *sink,
-                                        const struct tn_asked *asked, size_t prompts)
+                                        const struct tn_asked *asked, size_t prompts,
+                                        struct tn_refusal *refusal)
 {
     struct tn_generation *const g = calloc(1, sizeof *g);
+    tarn_error err = {0};
 
-    if (!g || !(g->own = calloc(1, sink->own)) ||
-        !(g->choices = calloc(prompts * asked->n, sizeof *g->choices)) ||
+    if (!g || !(g->choices = calloc(prompts * asked->n, sizeof *g->choices)) ||
         !(g->prompts = calloc(prompts, sizeof *g->prompts))) {
-        free(g ? g->own : NULL);
         free(g ? g->choices : NULL);
         free(g);
+        tn_refuse(refusal, 503, NULL, "not enough memory for a request");
         return NULL;
     }
     tn_request_hold(request);
@@ -39,6 +41,14 @@ struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_se
         g->choices[i] = (struct tn_choice){.of = g, .index = i};
     for (size_t i = 0; i < prompts; i++)
         g->prompts[i] = (struct tn_prompt){.of = g, .choices = g->choices + i * g->n};
+    g->created = (long long)time(NULL);
+    if (tn_random_id(g->id, &err) != TARN_OK) {
+        tn_generation_free(g);
+        tn_refuse(refusal, 500, NULL, "%s", err.text);
+        return NULL;
+    }
+    if (!g->has_seed)
+        g->sampling.seed = strtoull(g->id + 16, NULL, 16);
     return g;
 }
 
@@ -46,7 +56,6 @@ void tn_generation_free(struct tn_generation *g)
 {
     if (!g)
         return;
-    g->sink->close(g);
     for (size_t i = 0; i < g->choice_count; i++) {
         free(g->choices[i].stream);
         free(g->choices[i].tokens);
@@ -74,7 +83,7 @@ tarn_stream *tn_stream_new(const tarn_engine *engine)
 }
 
 bool tn_generation_unpack(struct tn_generation *g, const void *bytes, size_t size,
-                          const char *param, struct tn_refusal *refusal)
+                          struct tn_refusal *refusal)
 {
     const tarn_engine *const engine = tn_scheduler_engine(g->model->scheduler);
     tarn_error err = {0};
@@ -84,7 +93,7 @@ bool tn_generation_unpack(struct tn_generation *g, const void *bytes, size_t siz
         return tn_refuse(refusal, 503, NULL, "not enough memory for a state");
     status = tarn_streams_unpack(engine, &g->from, 1, bytes, size, &err);
     g->continues = true;
-    return status == TARN_OK || tn_refuse_status(refusal, status, param, &err);
+    return status == TARN_OK || tn_refuse_status(refusal, status, "state", &err);
 }
 
 const struct tn_refusal *tn_generation_refusal(const struct tn_generation *g)

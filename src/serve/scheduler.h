@@ -11,8 +11,6 @@
 #include "serve/completion_body.h"
 #include "serve/request.h"
 
-enum tn_return_state { TN_STATE_NONE, TN_STATE_BY_ID, TN_STATE_AS_DATA };
-
 struct tn_generation;
 
 /* One stream. */
@@ -29,9 +27,9 @@ struct tn_choice {
     struct tn_job saving;
 
     /* The sink's. */
-    struct tn_text text;
+    struct tn_text text;     /* or pixels */
     size_t echoed;           /* bytes of it that are the prompt's */
-    size_t emitted;          /* bytes of it, or of pixels, that were sent */
+    size_t emitted;          /* bytes of it that were sent */
     double emitted_at;       /* tn_seconds() */
     struct tn_token *tokens; /* that were not sent */
     size_t token_count, token_room;
@@ -55,18 +53,18 @@ struct tn_sink {
     void (*end)(struct tn_choice *choice);
     /* All choices have. */
     void (*finish)(struct tn_generation *generation);
-    void (*close)(struct tn_generation *generation); /* frees what its own part has */
-    size_t own;                                      /* bytes of that part */
 };
 
 struct tn_generation {
     struct tn_request *request;
     struct tn_served *model;
     const struct tn_sink *sink;
-    void *own; /* the sink's, zeros at first */
+    void *own;            /* the sink's; is freed with the generation */
+    char id[TN_STATE_ID]; /* random */
+    long long created;    /* seconds since 1970 */
 
     tarn_sampling sampling;
-    bool has_seed; /* else, if it continues a state, that of the state */
+    bool has_seed; /* else it is random or, if it continues a state, that of the state */
     size_t most;   /* symbols to draw */
     enum tn_return_state return_state;
     bool streams; /* server-sent events */
@@ -123,10 +121,11 @@ struct tn_scheduler_counts tn_scheduler_count(struct tn_scheduler *scheduler);
 
 /* ---- generation.c ------------------------------------------------------- */
 
-/* For a request, as it was asked for, and zeros else. NULL: not enough memory. */
+/* For a request, as it was asked for, and zeros else. NULL: refused. */
 struct tn_generation *tn_generation_new(struct tn_request *request, struct tn_served *model,
                                         const struct tn_sink *sink,
-                                        const struct tn_asked *asked, size_t prompts);
+                                        const struct tn_asked *asked, size_t prompts,
+                                        struct tn_refusal *refusal);
 void tn_generation_free(struct tn_generation *generation); /* accepts NULL */
 
 /* A zeroed stream. */
@@ -134,7 +133,7 @@ tarn_stream *tn_stream_new(const tarn_engine *engine);
 
 /* Begins with saved bytes. */
 bool tn_generation_unpack(struct tn_generation *generation, const void *bytes, size_t size,
-                          const char *param, struct tn_refusal *refusal);
+                          struct tn_refusal *refusal);
 
 /* The choice has ended for a reason: saves its state, then tells the sink. On the scheduler's
  * thread. */
