@@ -745,7 +745,10 @@ class Requests(Case):
             with self.server.occupy(n=30, stream=streams):
                 self.server.wait_for("users", 30, "numbers")
             self.server.wait_for("users", 0, "numbers")
-        self.assertGreater(self.server.metric("clients_left_total"), left)
+        self.server.wait_for("clients_left_total", left + 2)
+        with open(self.log, encoding="utf-8") as log:
+            last = [line["status"] for line in map(json.loads, log) if line.get("model") == "numbers"]
+        self.assertEqual(last[-2:], [200, 499])  # a stream had begun; the other got no reply
         steps = self.server.metric("steps_total", "numbers")
         time.sleep(0.1)
         self.assertEqual(self.server.metric("steps_total", "numbers"), steps)

@@ -48,7 +48,7 @@ static void put_rest(struct tn_json_writer *w, const struct tn_request *request)
     if (request->model) {
         tn_json_put_text(w, "model", request->model);
         tn_json_put_whole(w, "prompt_tokens", (int64_t)request->prompt_tokens);
-        tn_json_put_whole(w, "tokens", (int64_t)request->tokens);
+        tn_json_put_whole(w, "tokens", (int64_t)atomic_load(&request->tokens));
     }
 }
 

@@ -180,8 +180,6 @@ static void finish(struct tn_generation *g)
     const struct tn_refusal *const refusal = tn_generation_refusal(g);
     struct tn_json_writer w = {0};
 
-    for (size_t i = 0; i < g->choice_count; i++)
-        tn_request_drew(g->request, g->choices[i].drawn);
     if (g->streams) {
         finish_stream(g);
         return;

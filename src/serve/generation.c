@@ -110,6 +110,7 @@ static void close_choice(struct tn_choice *choice)
 {
     struct tn_generation *const g = choice->of;
 
+    atomic_fetch_add(&g->request->tokens, choice->drawn);
     g->sink->end(choice);
     if (atomic_fetch_sub(&g->open, 1) == 1) {
         g->sink->finish(g);

@@ -11,8 +11,7 @@
 
 enum {
     BLOCK = 4096,
-    AT_ONCE_MOST = 16 << 10, /* bytes of a body that libmicrohttpd's thread itself reads */
-    LEFT = 499 /* status of requests whose client left before there was a reply, as nginx's */
+    AT_ONCE_MOST = 16 << 10 /* bytes of a body that libmicrohttpd's thread itself reads */
 };
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -389,15 +388,16 @@ void tn_http_completed(void *server, struct MHD_Connection *connection, void **o
     if (!request)
         return;
     pthread_mutex_lock(&request->lock);
+    const bool left = request->gone || code != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+
     request->gone = true;
     request->asleep = false;
     if (request->status == 0)
-        request->status = LEFT;
+        request->status = TN_LEFT;
     const unsigned status = request->status / 100;
 
     pthread_mutex_unlock(&request->lock);
-    if (code != MHD_REQUEST_TERMINATED_COMPLETED_OK)
-        atomic_fetch_add(&of->counts.left, 1);
+    atomic_fetch_add(&of->counts.left, left);
     atomic_fetch_add(&of->counts.requests[status < TN_STATUS_CLASSES ? status : 0], 1);
     atomic_fetch_sub(&of->counts.open, 1);
     tn_access_log(request);

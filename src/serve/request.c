@@ -54,13 +54,6 @@ void tn_request_drop_body(struct tn_request *request)
     request->kept = 0;
 }
 
-void tn_request_drew(struct tn_request *request, size_t tokens)
-{
-    pthread_mutex_lock(&request->lock);
-    request->tokens += tokens;
-    pthread_mutex_unlock(&request->lock);
-}
-
 /* The lock is held. */
 static void wake(struct tn_request *request)
 {
@@ -121,7 +114,7 @@ void tn_reply(struct tn_request *request, unsigned status, const char *type,
 {
     pthread_mutex_lock(&request->lock);
     if (!request->done) {
-        request->status = text->failed ? 503 : status;
+        request->status = request->gone ? TN_LEFT : text->failed ? 503 : status;
         request->type = type;
         request->streams = false;
         tn_text_free(&request->out);

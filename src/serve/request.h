@@ -22,7 +22,12 @@ struct tn_route {
     enum tn_pool pool; /* TN_POOLS: at once */
 };
 
-enum { TN_REQUEST_TAIL = 96, TN_REQUEST_BACKLOG = 1 << 18, TN_HEADERS = 4 };
+enum {
+    TN_REQUEST_TAIL = 96,
+    TN_REQUEST_BACKLOG = 1 << 18,
+    TN_HEADERS = 4,
+    TN_LEFT = 499 /* status of requests whose client left before the reply, as nginx's */
+};
 
 struct tn_request {
     tarn_server *server;
@@ -41,6 +46,7 @@ struct tn_request {
     /* For the log. */
     const char *model;
     size_t prompt_tokens;
+    atomic_size_t tokens; /* drawn */
     unsigned long long sent_bytes;
 
     atomic_bool gone; /* the client is */
@@ -52,7 +58,6 @@ struct tn_request {
     struct tn_request *next_waking; /* the loop's */
     bool done, failed, streams;
     unsigned status;
-    size_t tokens;    /* for the log */
     const char *type; /* of the content */
     struct {
         const char *name;
@@ -109,9 +114,6 @@ bool tn_request_keep(struct tn_request *request, size_t bytes, struct tn_refusal
 
 /* Frees its memory. */
 void tn_request_drop_body(struct tn_request *request);
-
-/* For the log: symbols were drawn. */
-void tn_request_drew(struct tn_request *request, size_t tokens);
 
 void tn_request_hold(struct tn_request *request);
 void tn_request_release(struct tn_request *request);
