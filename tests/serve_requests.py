@@ -262,8 +262,11 @@ class Requests(Case):
     def test_addresses_that_are_not_there(self):
         for path in ("/none", "/v1", "/v1/none", "/../etc/passwd", "/%2e%2e/etc/passwd", "//",
                      "/v1/states/", "/v1/states//data"):
-            self.refused(self.server.get(path), 404, "no such address")
-        self.refused(self.server.ask("PUT", "/v1/completions", "{}"), 405, "PUT")
+            self.refused(self.server.get(path), 404, "no such path")
+        for path, allowed in (("/v1/completions", "POST"), ("/v1/states/0", "GET, DELETE"), ("/health", "GET")):
+            status, headers, data = self.server.ask("PUT", path, "{}")
+            self.refused((status, data), 405, "PUT")
+            self.assertEqual(headers["Allow"], allowed)
         self.refused(self.server.get("/v1/completions"), 405, "GET")
 
     # ---- Completions ----
@@ -879,7 +882,9 @@ class Limits(Case):
                 self.refused(server.get("/v1/models", Authorization=key), 401, "key")
             for address in ("/metrics", "/models/linear.safetensors", "/v1/states/" + "0" * 32):
                 self.refused(server.get(address), 401, "key")
-            self.assertEqual(server.get("/v1/models", Authorization="Bearer secret-two")[0], 200)
+            self.assertEqual(server.get("/v1/models")[1]["WWW-Authenticate"], "Bearer")
+            for scheme in ("Bearer", "bearer"):
+                self.assertEqual(server.get("/v1/models", Authorization=f"{scheme} secret-two")[0], 200)
             self.assertEqual(server.get("/health")[0], 200)
 
     def test_origins(self):
@@ -906,6 +911,7 @@ class Limits(Case):
                                             {"Origin": "https://page.example"})
             self.assertEqual(status, 204)
             self.assertIn("POST", headers["Access-Control-Allow-Methods"])
+            self.assertEqual(headers["Access-Control-Allow-Headers"], "Authorization, *")
             self.refused(server.get("/v1/models", Origin="https://other.example"), 403, "origin")
             self.assertEqual(server.get("/v1/models", Host="page.example")[0], 200)
             self.refused(server.get("/v1/models", Host="other.example"), 403, "other.example")

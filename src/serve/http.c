@@ -168,7 +168,7 @@ static bool has_key(const struct tn_request *request)
 
     if (desc->key_count == 0)
         return true;
-    if (!given || strncmp(given, bearer, sizeof bearer - 1) != 0)
+    if (!given || strncasecmp(given, bearer, sizeof bearer - 1) != 0)
         return false;
     for (size_t i = 0; i < desc->key_count; i++)
         found |= is_key(desc->keys[i], given + sizeof bearer - 1);
@@ -224,9 +224,9 @@ static bool check_access(struct tn_request *request, const char *url, const char
                          struct tn_refusal *refusal)
 {
     const char *const host = header(request, MHD_HTTP_HEADER_HOST);
-    bool other = false;
+    char allowed[TN_METHODS];
 
-    request->route = tn_route_find(method, url, request->tail, &other);
+    request->route = tn_route_find(method, url, request->tail, allowed);
     if (!is_safe_host(request->server, host))
         return tn_refuse(refusal, 403, NULL,
                          "Host is '%.80s'; without keys it must be localhost, a numeric "
@@ -236,10 +236,13 @@ static bool check_access(struct tn_request *request, const char *url, const char
         return tn_refuse(refusal, 403, NULL,
                          "pages of another origin are not allowed; start the server with "
                          "--cors ORIGIN to allow one");
-    if (!request->route && other)
-        return tn_refuse(refusal, 405, NULL, "this address does not support %.10s", method);
+    if (!request->route && *allowed) {
+        tn_reply_header(request, "Allow", "%s", allowed);
+        return tn_refuse(refusal, 405, NULL, "method %.10s is not allowed here; use %s", method,
+                         allowed);
+    }
     if (!request->route)
-        return tn_refuse(refusal, 404, NULL, "there is no such address");
+        return tn_refuse(refusal, 404, NULL, "there is no such path");
     if (!request->route->open && !has_key(request))
         return tn_refuse(refusal, 401, NULL,
                          "a valid key is required: Authorization: Bearer KEY");
@@ -254,7 +257,7 @@ static bool check_access(struct tn_request *request, const char *url, const char
 static void allow_origin(struct tn_request *request)
 {
     tn_reply_header(request, "Access-Control-Allow-Methods", "GET, POST, DELETE");
-    tn_reply_header(request, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+    tn_reply_header(request, "Access-Control-Allow-Headers", "Authorization, *");
     tn_reply_header(request, "Access-Control-Max-Age", "600");
     tn_reply(request, 204, NULL, &(struct tn_text){0});
 }

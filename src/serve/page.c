@@ -101,6 +101,6 @@ void tn_api_page(struct tn_request *request)
             send_page(request, i);
             return;
         }
-    tn_refuse(&refusal, 404, NULL, "there is no such address");
+    tn_refuse(&refusal, 404, NULL, "there is no such path");
     tn_reply_refusal(request, &refusal);
 }

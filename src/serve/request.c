@@ -141,6 +141,8 @@ void tn_reply_refusal(struct tn_request *request, const struct tn_refusal *refus
     tn_refusal_write(refusal, &w);
     if (refusal->status == 429)
         tn_reply_header(request, "Retry-After", "1");
+    if (refusal->status == 401)
+        tn_reply_header(request, "WWW-Authenticate", "Bearer");
     reply_json(request, refusal->status, &w);
 }
 

@@ -26,6 +26,7 @@ enum {
     TN_REQUEST_TAIL = 96,
     TN_REQUEST_BACKLOG = 1 << 18,
     TN_HEADERS = 4,
+    TN_METHODS = 32,
     TN_LEFT = 499 /* status of requests whose client left before the reply, as nginx's */
 };
 
@@ -70,10 +71,10 @@ struct tn_request {
     size_t still_bytes;
 };
 
-/* The table of all requests; `tail` becomes what "*" is. NULL: there is none, and *allowed says
- * whether there is one with another method. */
+/* The table of all requests; `tail` becomes what "*" is. NULL: there is none, and `allowed` has
+ * the methods that the path has, "GET, DELETE"; "": no such path. */
 const struct tn_route *tn_route_find(const char *method, const char *path,
-                                     char tail[TN_REQUEST_TAIL], bool *other_method);
+                                     char tail[TN_REQUEST_TAIL], char allowed[TN_METHODS]);
 
 /* The model that a request names, if it does this; text is what all models of symbols do. NULL:
  * refused. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* routes.c - the table of all requests. */
+#include <stdio.h>
 #include <string.h>
 
 #include "serve/request.h"
@@ -48,15 +49,19 @@ static bool fits(const char *pattern, const char *path, char tail[TN_REQUEST_TAI
 }
 
 const struct tn_route *tn_route_find(const char *method, const char *path,
-                                     char tail[TN_REQUEST_TAIL], bool *other_method)
+                                     char tail[TN_REQUEST_TAIL], char allowed[TN_METHODS])
 {
     const char *const asked = strcmp(method, "HEAD") == 0 ? "GET" : method;
+    size_t used = 0;
 
+    *allowed = '\0';
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++)
         if (fits(routes[i].pattern, path, tail)) {
             if (strcmp(routes[i].method, asked) == 0)
                 return &routes[i];
-            *other_method = true;
+            if (!strstr(allowed, routes[i].method))
+                used += (size_t)snprintf(allowed + used, TN_METHODS - used, "%s%s",
+                                         used > 0 ? ", " : "", routes[i].method);
         }
     return NULL;
 }
