@@ -114,10 +114,22 @@ def lengths_of(name: str, value: Any, batch: int, most: int) -> Optional[npt.NDA
     return plain(a, np.uintp)
 
 
+def chosen_rows(name: str, batch: int, index: Any) -> npt.NDArray[np.intp]:
+    """The rows that state[index] selects of a batch: a number, a slice, a list or a mask."""
+    try:
+        chosen = np.arange(batch)[index]
+    except (IndexError, TypeError) as error:
+        raise IndexError(f"{name}: {error}") from None
+    if chosen.ndim > 1:
+        raise IndexError(f"{name}: must be selected by one dimension, not {chosen.ndim}")
+    rows: npt.NDArray[np.intp] = chosen.reshape(-1)
+    return rows
+
+
 def symbols_of(name: str, value: Any, letters: str) -> Symbols:
     """Whole numbers as int32; the library checks that the model has these symbols."""
     a = np.asarray(value)
-    if a.dtype.kind not in "iu":
+    if a.dtype.kind not in "iu" and a.size > 0:  # an empty list is one of floats to NumPy
         raise InvalidArgument(f"{name}: has dtype {a.dtype}; it must be whole numbers")
     if a.ndim != len(letters):
         raise InvalidArgument(

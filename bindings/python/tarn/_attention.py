@@ -11,8 +11,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import (Floats, Strided, address_of, empty, floats, heads_first, lengths_of,
-                      one_position, only_heads, plain)
+from ._arrays import (Floats, Strided, address_of, chosen_rows, empty, floats, heads_first,
+                      lengths_of, one_position, only_heads, plain)
 from ._errors import FormatError, InvalidArgument
 from ._inputs import Layout, Sizes, arranged, checked, inputs_of, known_sizes
 from ._library import Alone, count, seed_of, text, threads_of
@@ -31,6 +31,15 @@ def kind_name(kind: str) -> str:
     return kind
 
 
+def capacity(longest: int, causal: bool) -> int:
+    """The checked argument `longest`. Only a causal plan may have more keys than the arrays."""
+    most = count("longest", longest)
+    if most and not causal:
+        raise InvalidArgument(f"longest is {most}; it must be 0 without a causal mask, where "
+                              "attention has no state")
+    return most
+
+
 def _placed(kind: str, arrays: Dict[str, Floats],
             place: Callable[[Floats], Strided] = heads_first) -> List[Strided]:
     """Where the inputs of a kind lie, or their gradients."""
@@ -44,12 +53,12 @@ class _Call:
     def __init__(self, inputs: Dict[str, Any], kind: str, causal: bool,
                  feature_map: Optional[str], lengths: Any, state: Any, longest: int, seed: int,
                  threads: int) -> None:
-        self.kind = kind_name(kind)
+        self.kind, causal = kind_name(kind), bool(causal)
         self.inputs, sizes = arranged(self.kind, causal, inputs, _SEQUENCES, floats, known_sizes)
         self.lengths: Lengths = lengths_of("lengths", lengths, sizes.B, sizes.S)
         self.plan: Plan = plan_of(Desc(
-            self.kind.encode(), text("feature_map", feature_map), bool(causal), sizes.B, sizes.H, sizes.N,
-            count("longest", longest) or sizes.S, sizes.D, sizes.M, seed_of(seed),
+            self.kind.encode(), text("feature_map", feature_map), causal, sizes.B, sizes.H,
+            sizes.N, capacity(longest, causal) or sizes.S, sizes.D, sizes.M, seed_of(seed),
             threads_of(threads)))
         self.state: Optional[Floats] = None if state is None else plain(
             floats("state", state, "BS", (sizes.B, self.plan.state_size // 4)), np.float32)
@@ -261,13 +270,9 @@ class AttentionState:
 
     def __getitem__(self, sequences: Any) -> "AttentionState":
         """A copy of some sequences: state[2], state[1:], state[[0, 0, 3]], state[mask]."""
+        chosen = chosen_rows("sequences", len(self), sequences)
         with Alone(self._lock):
-            try:
-                memory = self._memory[np.asarray(sequences) if isinstance(sequences, list)
-                                      else sequences]
-            except (IndexError, TypeError) as error:
-                raise IndexError(f"sequences: {error}") from None
-            memory = memory.reshape(-1, self._plan.state_size).copy()
+            memory = self._memory[chosen]
         other = object.__new__(AttentionState)
         other.__setstate__(dict(self.__getstate__(), _memory=memory))
         return other

@@ -85,13 +85,16 @@ class Model:
         return cls._made(create("tarn_model_import", path_bytes(path), c.byref(desc)), notes)
 
     @classmethod
-    def create(cls, config: Union[str, Config, Mapping[str, Any]] = "tiny", *,
+    def create(cls, config: Union[None, str, Config, Mapping[str, Any]] = None, *,
                preset: Optional[str] = None,
                **changes: Union[str, int, float, bool]) -> "Model":
-        """Creates a model with random weights: the name of a preset, a Config, or a mapping of all
-        fields of one; with changes to fields."""
+        """Creates a model with random weights: the name of a preset, "tiny" by default, a Config, or a
+        mapping of all fields of one; with changes to fields."""
         if preset is not None:
+            if config is not None:
+                raise InvalidArgument("config and preset cannot be used together; give one of them")
             config = preset
+        config = "tiny" if config is None else config
         if isinstance(config, str):
             config = Config.preset(config)
         elif not isinstance(config, Config):
@@ -103,11 +106,11 @@ class Model:
         return cls._made(create("tarn_model_create", c.byref(raw), None))
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """For pickle and copy.deepcopy(): the bytes of a model file."""
+        """For pickle and copy.deepcopy(): the bytes of a model file, and the notes."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "model.safetensors"
             self.save(file)
-            return _restored, (file.read_bytes(),)
+            return _restored, (file.read_bytes(), self.notes)
 
     def close(self) -> None:
         """Closes the model and its states. May be called again."""
@@ -242,11 +245,13 @@ class Model:
                                   greedy=greedy, seed=seed)
 
 
-def _restored(data: bytes) -> Model:
+def _restored(data: bytes, notes: List[Note]) -> Model:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.safetensors"
         file.write_bytes(data)
-        return Model.load(file)
+        model = Model.load(file)
+    model.notes = list(notes)
+    return model
 
 
 def prompt_size(prompt: Prompt) -> int:

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass, fields
 from typing import Any, Callable, Dict, FrozenSet, Optional
 
+import numpy as np
+
 from . import _structs as s
 from ._errors import FileError, InvalidArgument, UnknownName
 from ._library import PathLike, call, count, create, lib, number, path_bytes, text
@@ -78,6 +80,8 @@ def raw_config(config: Config) -> s.tarn_config:
             value = count(field.name, value, 0, 2**64 - 1)
         elif field.type == "float":
             value = number(field.name, value)
+        elif not isinstance(value, (bool, np.bool_)):
+            raise InvalidArgument(f"{field.name} is {type(value).__name__}; it must be bool")
         setattr(raw, field.name, value)
     return raw
 
@@ -87,11 +91,11 @@ def raw_config(config: Config) -> s.tarn_config:
 
 def shown(name: str, value: Any) -> Optional[bytes]:
     """A value as the program's command line has it."""
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return b"true" if value else b"false"
     if isinstance(value, os.PathLike):
         return path_bytes(value)
-    if isinstance(value, (str, int, float)) or hasattr(value, "__index__"):
+    if isinstance(value, (str, int, float, np.floating)) or hasattr(value, "__index__"):
         return text(name, str(value))
     raise InvalidArgument(f"{name} is {type(value).__name__}; it must be a number, str or bool")
 

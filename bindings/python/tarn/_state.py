@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Sequence, Tuple
 import numpy as np
 
 from . import _structs as s
-from ._arrays import Floats, Symbols, symbols_of
+from ._arrays import Floats, Symbols, chosen_rows, symbols_of
 from ._errors import InvalidArgument, OutOfMemory
 from ._library import (Alone, Handle, PathLike, call, count, create, lib, number, path_bytes,
                        seed_of, text, threads_of)
@@ -151,13 +151,10 @@ class State:
 
     def __getitem__(self, streams: Any) -> "State":
         """A copy of some streams: state[2], state[1:], state[[0, 0, 3]], state[mask]."""
-        try:
-            chosen = np.arange(self.batch)[streams]
-        except (IndexError, TypeError) as error:
-            raise IndexError(f"streams: {error}") from None
-        if chosen.ndim > 1 or chosen.size == 0:
-            raise IndexError("streams must select at least one of the state's, in one dimension")
-        return self.take(chosen.reshape(-1).tolist())
+        chosen = chosen_rows("streams", self.batch, streams)
+        if chosen.size == 0:
+            raise IndexError("streams: at least one must be selected")
+        return self.take(chosen.tolist())
 
     def __copy__(self) -> "State":
         return self.copy()
@@ -298,7 +295,10 @@ class State:
         symbols = np.asarray(prompt)
         if symbols.ndim == 1:
             symbols = np.broadcast_to(symbols, (self.batch, symbols.size))
-        return symbols_of("prompt", symbols, "BP")
+        fed = symbols_of("prompt", symbols, "BP")
+        if fed.shape[1] == 0:
+            raise InvalidArgument("prompt is empty; it must have at least one symbol, or be None")
+        return fed
 
     # ---- Snapshots ----
 

@@ -46,6 +46,8 @@ def test_a_model_is_created_from_a_configuration(model):
     wider = tarn.Model.create(model.config, width=32)
     assert wider.config == dataclasses.replace(model.config, width=32)
     assert tarn.Config.preset("tiny", **SMALL) == model.config
+    scalars = tarn.Config.preset("tiny", dropout=np.float32(0.25), causal=np.bool_(False))
+    assert scalars == tarn.Config.preset("tiny", dropout=0.25, causal=False)
     spoken = tarn.Config.of_task("image:height=4,width=4,channels=1", "tiny")
     assert spoken.head == "logistic" and spoken.symbols == 256
     with pytest.raises(tarn.InvalidArgument, match="config: .*'symbols'"):
@@ -244,6 +246,7 @@ def test_models_are_exported_and_imported(model, tmp_path):
     symbols = [[1, 2, 3]]
     assert np.array_equal(again.forward(symbols), model.forward(symbols))
     assert tarn.Note("assumed", "attention", "linear") in again.notes
+    assert pickle.loads(pickle.dumps(again)).notes == again.notes
     assert "read" in {note.event for note in again.notes}
 
 

@@ -55,6 +55,9 @@ WRONG_ARRAYS = [
     (dict(kind="lsh"), "k must be None: 'lsh' attention uses its queries"),
     (dict(kind="softmax", feature_map="elu"), "feature"),
     (dict(feature_map="nope"), "unknown name 'nope'; available: "),
+    (dict(causal=False, longest=100), "longest is 100; it must be 0 without a causal mask"),
+    (dict(causal=False, kind="softmax", longest=2), "longest is 2; it must be 0"),
+    (dict(causal=False, longest=-1), "longest is -1; it must be from 0"),
     (dict(seed=-1), "seed is -1; it must be from 0 to"),
     (dict(seed=2**64), "seed is "),
     (dict(seed="1"), "seed is str"),
@@ -118,6 +121,10 @@ def test_wrong_paths_and_names_are_refused(model, tmp_path):
         tarn.Model.create("tiny", nope=1)
     with pytest.raises(tarn.Error, match="heads"):
         tarn.Model.create("tiny", heads=-1)
+    with pytest.raises(tarn.InvalidArgument, match="config and preset cannot be used together"):
+        tarn.Model.create("small", preset="tiny")
+    with pytest.raises(tarn.InvalidArgument, match="causal is str; it must be bool"):
+        tarn.Model.create(dict(vars(tarn.Config.preset("tiny")), causal="false"))
 
 
 def test_wrong_symbols_are_refused(model):
@@ -134,6 +141,9 @@ def test_wrong_symbols_are_refused(model):
         state.step([1, 2, 3])
     with pytest.raises(tarn.InvalidArgument, match="2 streams; this state has 3"):
         model.state(3).generate([[1], [2]], 4)
+    for prompt in ("", b"", [], [[], []]):
+        with pytest.raises(tarn.InvalidArgument, match="prompt is empty"):
+            model.generate(prompt, 4)
     assert state.position == 0
 
 
@@ -145,6 +155,12 @@ def test_wrong_forks_are_refused(model):
     for other in (model.state(2), None, 3):
         with pytest.raises(tarn.InvalidArgument, match="other must be a state"):
             state.join(other)
+    layer = tarn.AttentionState(2, 1, 4)
+    half = layer._plan.state_size // 2
+    for index in (None, True, 1.5, "a", (0, 1), np.s_[:, :half], [[0, 1]], 2, [True]):
+        for one in (state, layer):
+            with pytest.raises(IndexError, match="streams|sequences"):
+                one[index]
     with pytest.raises(tarn.OutOfMemory, match="memory for 1000000000000000 streams"):
         model.state(10**15)
 
