@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ctypes as c
 import threading
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type, Union
+from typing import (Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Type,
+                    Union)
 
 import numpy as np
 
 from . import _structs as s
 from ._arrays import address_of, floats, lengths_of, plain, symbols_of
-from ._errors import InvalidArgument
+from ._errors import ClosedError, InvalidArgument
 from ._library import (Alone, Handle, PathLike, call, count, create, lib, number, path_bytes,
                        seed_of, text, threads_of)
 from ._model import Model
 from ._train import Report, report_of
 
 Batch = Union[Mapping[str, Any], Sequence[Any], Any]
-
-_FIELDS = ("inputs", "targets", "weights", "frames", "lengths", "counts", "length", "position")
 
 
 class Score(NamedTuple):
@@ -31,27 +31,27 @@ class Score(NamedTuple):
     sums: Dict[str, float]  #: tarn_score of tarn/train.h
 
 
-class _Arrays:
+class _Arrays(NamedTuple):
     """A batch as the library takes it, and the arrays that it points to."""
 
-    def __init__(self, raw: s.tarn_batch, batch: int, length: int, kept: Sequence[Any]) -> None:
-        self.raw, self.batch, self.length, self.kept = raw, batch, length, kept
+    raw: s.tarn_batch
+    kept: Sequence[Any]
 
 
-def _named(batch: Batch) -> Dict[str, Any]:
+def _named(batch: Batch, fields: Sequence[str]) -> Dict[str, Any]:
     """A batch as a dict: inputs and targets of symbols (B, N + 1), a tuple (inputs, targets,
-    weights), or a dict as it is."""
+    weights), or a dict as it is, with some of the fields."""
     if isinstance(batch, Mapping):
-        unknown = set(batch) - set(_FIELDS)
+        unknown = sorted(str(name) for name in set(batch) - set(fields))
         if unknown:
-            raise InvalidArgument(f"batch: unknown key '{min(unknown)}'; available: "
-                                  f"{', '.join(_FIELDS)}")
+            raise InvalidArgument(f"batch: unknown key '{unknown[0]}'; available for this model: "
+                                  f"{', '.join(fields)}")
         return {name: value for name, value in batch.items() if value is not None}
     if isinstance(batch, tuple):
         if not 2 <= len(batch) <= 3:
             raise InvalidArgument(f"batch is a tuple of {len(batch)}; it must be (inputs, targets) "
                                   "or (inputs, targets, weights)")
-        return {name: value for name, value in zip(_FIELDS, batch) if value is not None}
+        return {name: value for name, value in zip(fields, batch) if value is not None}
     whole = symbols_of("batch", batch, "BN")
     if whole.shape[1] < 2:
         raise InvalidArgument(f"batch: has shape {whole.shape}; it must be (B, N + 1), where each "
@@ -100,25 +100,50 @@ class Trainer:
             seed=seed_of(seed), host=s.tarn_host(threads_of(threads)))
         self._handle: Optional[Handle] = None
         self._lock = threading.Lock()
+        self._closed = False
         self._sequences = model.config.head.split(":")[0] == "ctc"
+        self._fields = ("frames" if model.config.frames > 0 else "inputs", "targets", "weights",
+                        "lengths", *(("counts",) if self._sequences else ()), "position")
         if batch and length:
             self._open()
 
     # ---- Life ----
 
     def _open(self) -> Handle:
+        if self._closed:
+            raise ClosedError("trainer is closed")
         if self._handle is None:
-            with self.model._handle.use() as model:
+            owner = self.model._handle
+
+            def free(pointer: int) -> None:
+                lib.tarn_trainer_free(pointer)
+                owner.trainers -= 1
+
+            with owner.use() as model:
                 pointer = create("tarn_trainer_create", model, c.byref(self._desc))
-                self._handle = Handle("trainer", pointer, self._free, self.model._handle)
-                self.model._handle.trainers += 1
+                self._handle = Handle("trainer", pointer, free, owner)
+                owner.trainers += 1
         return self._handle
 
-    def _free(self, pointer: int) -> None:
-        lib.tarn_trainer_free(pointer)
-        self.model._handle.trainers -= 1
+    @contextmanager
+    def _prepared(self, batches: Sequence[Batch]) -> Iterator[Tuple[int, List[_Arrays]]]:
+        """The library's trainer and batches for it. If the first call fails, its batch does not set
+        the sizes."""
+        before, first = (self._desc.batch, self._desc.length), self._handle is None
+        try:
+            arrays = [self._arrays(one) for one in batches]
+            with self._open().use() as pointer:
+                yield pointer, arrays
+        except BaseException:
+            if first and self._handle is not None:
+                self._handle.close()
+                self._handle = None
+            self._desc.batch, self._desc.length = before
+            raise
 
     def close(self) -> None:
+        """Frees its memory; the model stays open. May be called again."""
+        self._closed = True
         if self._handle is not None:
             self._handle.close()
 
@@ -130,12 +155,14 @@ class Trainer:
         self.close()
 
     def __repr__(self) -> str:
+        if self._closed or self.model.closed:
+            return "<tarn.Trainer, closed>"
         return f"<tarn.Trainer, updates {self.updates}>"
 
     # ---- Batches ----
 
     def _arrays(self, batch: Batch) -> _Arrays:
-        given = _named(batch)
+        given = _named(batch, self._fields)
         framed = self.model.config.frames > 0
         if framed:
             inputs = plain(floats("frames", _need(given, "frames"), "BTF"), np.float32)
@@ -153,7 +180,7 @@ class Trainer:
             "frames" if framed else "inputs": _grown(inputs, (B, T, *inputs.shape[2:])),
             "lengths": None if lengths is None else _grown(lengths, (B,)),
             **(self._labels(given, len(inputs), B) if self._sequences
-               else self._targets(given, inputs.shape[:2], (B, T))),
+               else self._targets(given, inputs.shape[:2], (B, T), lengths)),
         }
         raw = s.tarn_batch(length=T if framed else 0,
                            position=count("position", given.get("position", 0), 0, 2**64 - 1))
@@ -162,7 +189,7 @@ class Trainer:
             contiguous = None if array is None else np.ascontiguousarray(array)
             kept.append(contiguous)
             setattr(raw, name, address_of(contiguous))
-        return _Arrays(raw, B, N, kept)
+        return _Arrays(raw, kept)
 
     def _planned(self, B: int, N: int) -> Tuple[int, int]:
         """The trainer's sizes; those of the first batch if none were given."""
@@ -177,8 +204,9 @@ class Trainer:
         return desc.batch, desc.length
 
     @staticmethod
-    def _targets(given: Mapping[str, Any], shape: Tuple[int, ...],
-                 planned: Tuple[int, int]) -> Dict[str, Any]:
+    def _targets(given: Mapping[str, Any], shape: Tuple[int, ...], planned: Tuple[int, int],
+                 lengths: Any) -> Dict[str, Any]:
+        """Targets of positions, of which those past a length do not count."""
         targets = symbols_of("targets", _need(given, "targets"), "BN")
         if targets.shape != shape:
             raise InvalidArgument(f"targets: have shape {targets.shape}; it must be {shape}, as "
@@ -186,8 +214,8 @@ class Trainer:
         weights = given.get("weights")
         if weights is not None:
             weights = floats("weights", weights, "BN", shape)
-        elif shape != planned:
-            weights = np.ones(shape, np.float32)
+        elif lengths is not None:
+            weights = (np.arange(shape[1]) < lengths[:, None]).astype(np.float32)
         return {"targets": _grown(targets, planned),
                 "weights": None if weights is None else _grown(weights, planned)}
 
@@ -196,7 +224,7 @@ class Trainer:
         """Targets of sequences: a list of them, or all one after the other with counts."""
         targets, counts = _need(given, "targets"), given.get("counts")
         if counts is None:
-            rows = [symbols_of("targets", np.asarray(row, np.int64), "N") for row in targets]
+            rows = [symbols_of("targets", row, "N") for row in targets]
             if len(rows) != batch:
                 raise InvalidArgument(f"targets: has {len(rows)} sequences; it must have {batch}, "
                                       "as the frames")
@@ -205,7 +233,7 @@ class Trainer:
         flat = symbols_of("targets", targets, "N")
         numbers = lengths_of("counts", counts, batch, flat.size)
         assert numbers is not None
-        if int(numbers.sum()) > flat.size:
+        if int(numbers.sum()) != flat.size:
             raise InvalidArgument(f"targets: has {flat.size} symbols; counts add up to "
                                   f"{int(numbers.sum())}")
         weights = given.get("weights")
@@ -224,26 +252,24 @@ class Trainer:
         A batch is an array of symbols (B, N + 1), where each predicts the next; a tuple (inputs,
         targets, weights) of arrays (B, N), weights being optional; or a dict with the fields of
         tarn_batch (tarn/train.h), as tarn.data.batches() has them: inputs or frames, targets,
-        weights, lengths, counts, position. Smaller batches than the trainer's are padded."""
-        with Alone(self._lock, "trainer"):
-            arrays = [self._arrays(one) for one in (batch, *more)]
-            trainer, report = self._open(), s.tarn_report()
+        weights, lengths, counts, position. Without weights every position up to the lengths
+        counts. Smaller batches than the trainer's are padded."""
+        report = s.tarn_report()
+        with Alone(self._lock, "trainer"), self._prepared((batch, *more)) as (trainer, arrays), \
+                self.model._handle.alone():
             raw = (s.tarn_batch * len(arrays))(*(one.raw for one in arrays))
-            with trainer.use() as pointer, self.model._handle.alone():
-                call("tarn_trainer_update", pointer, c.byref(report), raw, len(arrays))
-            return report_of(report)
+            call("tarn_trainer_update", trainer, c.byref(report), raw, len(arrays))
+        return report_of(report)
 
     def score(self, batch: Batch, *more: Batch) -> Score:
         """Evaluates batches without training."""
-        with Alone(self._lock, "trainer"):
-            arrays = [self._arrays(one) for one in (batch, *more)]
-            trainer, sums = self._open(), s.tarn_score()
-            with trainer.use() as pointer:
-                for one in arrays:
-                    call("tarn_trainer_score", pointer, c.byref(sums), c.byref(one.raw))
-            weight = sums.weight or float("nan")
-            return Score(sums.loss / weight, sums.correct / weight, sums.weight,
-                         s.values_of(sums))
+        sums = s.tarn_score()
+        with Alone(self._lock, "trainer"), self._prepared((batch, *more)) as (trainer, arrays), \
+                self.model._handle.use():
+            for one in arrays:
+                call("tarn_trainer_score", trainer, c.byref(sums), c.byref(one.raw))
+        weight = sums.weight or float("nan")
+        return Score(sums.loss / weight, sums.correct / weight, sums.weight, s.values_of(sums))
 
     def observe(self, loss: float) -> None:
         """Reports a validation loss to the schedule; "plateau" needs it."""
@@ -252,7 +278,8 @@ class Trainer:
 
     def save(self, path: PathLike) -> None:
         """Saves a checkpoint: weights, optimizer and schedule state, number of updates."""
-        with Alone(self._lock, "trainer"), self._made().use() as pointer:
+        with Alone(self._lock, "trainer"), self._made().use() as pointer, \
+                self.model._handle.use():
             call("tarn_trainer_save", pointer, path_bytes(path))
 
     def load(self, path: PathLike) -> None:
@@ -272,9 +299,9 @@ class Trainer:
     @property
     def updates(self) -> int:
         """Number of updates done."""
-        if self._handle is None:
+        if self._handle is None and not self._closed:
             return 0
-        with self._handle.use() as pointer:
+        with self._open().use() as pointer:
             return int(lib.tarn_trainer_updates(pointer))
 
     @property

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Training runs, trainers and evaluation against each other and against the library's own."""
+import gc
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -244,6 +246,16 @@ def test_smaller_batches_are_padded(causal):
     assert larger.score(symbols).loss == pytest.approx(exact.score(symbols).loss, abs=1e-4)
 
 
+@pytest.mark.parametrize("causal", [True, False])
+def test_positions_past_a_length_do_not_count(causal):
+    inputs, targets = np.random.default_rng(0).integers(0, 10, (2, 2, 6))
+    weights = np.float32([[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1]])
+    trainer = tarn.Trainer(tarn.Model.create("tiny", symbols=10, causal=causal))
+    batch = dict(inputs=inputs, targets=targets, lengths=[3, 6])
+    found = trainer.score(batch)
+    assert found == trainer.score(dict(batch, weights=weights)) and found.weight == 9
+
+
 def test_accumulated_batches_are_one_batch():
     symbols = np.random.default_rng(0).integers(0, 10, (4, 8))
     one = tarn.Trainer(tarn.Model.create("tiny", symbols=10)).step(symbols)
@@ -278,6 +290,58 @@ def test_frames_and_labels_of_sequences():
     for _ in range(20):
         last = trainer.step(dict(frames=frames, targets=[[1, 2], [3]], lengths=[12, 9])).loss
     assert last < first
+    for targets, counts, says in (
+            ([[1.5, 2], [3]], None, "targets: has dtype float64"),
+            ([1, 2, 3], [1, 1], "targets: has 3 symbols; counts add up to 2"),
+            ([1, 2, 3], [2, 2], "targets: has 3 symbols; counts add up to 4")):
+        with pytest.raises(tarn.InvalidArgument, match=says):
+            trainer.step(dict(frames=frames, targets=targets, counts=counts))
+    assert trainer.score(dict(frames=frames, targets=[[1, 2], []])).sums["labels"] == 2
+
+
+@pytest.mark.parametrize("wrong", [
+    (np.zeros((1, 3), int), np.zeros((1, 4), int)),  # refused here
+    np.full((1, 4), 10),  # refused by the library
+])
+def test_a_refused_batch_does_not_set_the_sizes(wrong):
+    symbols = np.random.default_rng(0).integers(0, 10, (4, 9))
+    trainer = tarn.Trainer(tarn.Model.create("tiny", symbols=10))
+    for call in (trainer.step, trainer.score):
+        with pytest.raises(tarn.InvalidArgument):
+            call(wrong)
+    assert trainer.step(symbols).tokens == 32
+    with pytest.raises(tarn.InvalidArgument, match="at most 4 of length 8"):
+        trainer.step(np.zeros((4, 10), int))
+
+
+def test_a_trainer_is_freed_and_closed():
+    model = tarn.Model.create("tiny", symbols=10)
+    trainer = tarn.Trainer(model, batch=2, length=3)
+    assert repr(trainer) == "<tarn.Trainer, updates 0>"
+    handle = weakref.ref(trainer._handle)
+    gc.disable()  # its memory must not wait for the collector
+    try:
+        del trainer
+        assert handle() is None and model._handle.trainers == 0
+    finally:
+        gc.enable()
+    for trainer in (tarn.Trainer(model, batch=2, length=3), tarn.Trainer(model)):
+        trainer.close()
+        trainer.close()
+        assert repr(trainer) == "<tarn.Trainer, closed>"
+        for call in (lambda: trainer.step(np.zeros((2, 4), int)), lambda: trainer.updates):
+            with pytest.raises(tarn.ClosedError, match="trainer is closed"):
+                call()
+
+
+def test_a_trainer_waits_for_no_other():
+    """While one trains a model, another one does not read its weights."""
+    model = tarn.Model.create("tiny", symbols=10)
+    other = tarn.Trainer(model, batch=2, length=3)
+    with model._handle.alone():
+        for call in (lambda: other.score(np.zeros((2, 4), int)), lambda: other.save("none")):
+            with pytest.raises(tarn.BusyError, match="model is being trained"):
+                call()
 
 
 @pytest.mark.parametrize("batch, says", [
@@ -289,6 +353,10 @@ def test_frames_and_labels_of_sequences():
     ((np.zeros((2, 3), int), np.zeros((2, 3), int), np.ones((2, 2))), "weights: has shape"),
     (dict(inputs=np.zeros((2, 3), int)), "has no 'targets'"),
     (dict(wrong=1), "unknown key 'wrong'"),
+    (dict(inputs=np.zeros((2, 3), int), targets=np.zeros((2, 3), int), length=2),
+     "unknown key 'length'; available for this model: inputs, targets, weights, lengths, position"),
+    (dict(inputs=np.zeros((2, 3), int), targets=np.zeros((2, 3), int), counts=[1, 1]),
+     "unknown key 'counts'"),
     (np.zeros((3, 4), int), "was made for at most 2 of length 3"),
     (np.zeros((0, 4), int), "must not be empty"),
 ])
