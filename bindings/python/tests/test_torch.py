@@ -202,6 +202,37 @@ def test_f64_that_cannot_be_done_is_refused():
             tt.attention(q, k, v, **arguments)
 
 
+@pytest.mark.parametrize("arguments", [
+    dict(kind="linear:scale=2"), dict(kind="softmax:eps=1"), dict(kind="softmax:scale=x"),
+    dict(kind="softmax:scale=-1"), dict(kind="nope"), dict(kind="softmax", feature_map="elu"),
+    dict(feature_map="nope"), dict(lengths=[L + 1, 1]), dict(lengths=[-1, 1]), dict(seed=-1),
+    dict(causal=False, longest=100)])
+def test_what_is_wrong_is_wrong_in_both_precisions(arguments):
+    said = []
+    for wide in (False, True):
+        given = [t.detach().double() if wide else t.detach() for t in tensors()]
+        with pytest.raises(tarn.Error) as caught:
+            tt.attention(*given, **arguments)
+        said.append((type(caught.value), str(caught.value)))
+    assert said[0] == said[1]
+
+
+def test_gradients_of_values_without_width_are_zero():
+    q, k = (torch.randn(2, 3, 6, 4, requires_grad=True) for _ in range(2))
+    v = torch.zeros(2, 3, 6, 0, requires_grad=True)
+    for gradient in torch.autograd.grad(tt.causal_dot_product(q, k, v).sum(), (q, k)):
+        assert torch.equal(gradient, torch.zeros_like(q))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", ["linear", "softmax"])
+def test_queries_without_keys_have_gradients_of_zero(kind, dtype):
+    given = [t.detach().to(dtype).requires_grad_() for t in tensors()]
+    y = tt.attention(*given, kind, False, lengths=[L, 0])
+    found = [y, *torch.autograd.grad(y.sum(), given)]
+    assert all(torch.isfinite(one).all() and not one[1].any() for one in found)
+
+
 @pytest.mark.parametrize("shape", [(0, L), (N, 0)])
 def test_no_sequences_and_no_positions_have_empty_outputs(shape):
     q, k, v = (torch.randn(*shape, H, width, requires_grad=True) for width in (E, E, D))
@@ -495,7 +526,10 @@ def test_f64_steps_are_computed_in_f64_and_have_gradients(recurrent):
         one = [t[:, 0] for t in given]
         _, state = recurrent(*one)
         again = pickle.loads(pickle.dumps(copy.deepcopy(state)))[[1, 0]]
-        assert len(again) == N and len(state[1]) == len(state[:1]) == 1
+        assert len(again) == N and len(state[1]) == len(state[:1]) == len(state[np.int64(1)]) == 1
+        for wrong in (None, (0, 1), [[0, 1]], N):
+            with pytest.raises(IndexError, match="sequences"):
+                state[wrong]
         second, _ = recurrent(*(t.flip(0) for t in one), again)
         torch.testing.assert_close(second.flip(0), recurrent(*one, state.copy())[0], rtol=1e-12,
                                    atol=1e-12)

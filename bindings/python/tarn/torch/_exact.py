@@ -8,6 +8,7 @@ from typing import Any, Callable, List, Optional, Tuple
 import torch
 from torch.nn import functional as F
 
+from .._arrays import chosen_rows
 from .._errors import InvalidArgument
 from ._tensors import doubles
 
@@ -35,6 +36,12 @@ def linear(queries: Tensor, keys: Tensor, values: Tensor, causal: bool,
     return found / (weights.sum(-1).transpose(1, 2).unsqueeze(-1) + eps)
 
 
+def softmax_of(scores: Tensor, blind: Tensor, dim: int = -1) -> Tensor:
+    """The softmax of scores; 0 for blind queries, all of whose scores are -inf. Their scores are
+    replaced first: the gradient of a row of NaN would be NaN, although none of it is used."""
+    return torch.softmax(scores.masked_fill(blind, 0.0), dim).masked_fill(blind, 0.0)
+
+
 def softmax_weights(queries: Tensor, keys: Tensor, scale: Optional[float],
                     additive: Optional[Tensor] = None) -> Tensor:
     """The matrix (N, H, L, S); 0 for queries without keys."""
@@ -42,8 +49,8 @@ def softmax_weights(queries: Tensor, keys: Tensor, scale: Optional[float],
     scores = torch.einsum("nlhe,nshe->nhls", queries, keys)
     if additive is None:
         return torch.softmax(scale * scores, -1)
-    weights = torch.softmax(scale * (scores + additive), -1)
-    return weights.masked_fill((additive == float("-inf")).all(-1, keepdim=True), 0.0)
+    blind = (additive == float("-inf")).all(-1, keepdim=True)
+    return softmax_of(scale * (scores + additive), blind)
 
 
 def softmax(queries: Tensor, keys: Tensor, values: Tensor, causal: bool,
@@ -119,7 +126,7 @@ class ExactState:
     def __getitem__(self, sequences: Any) -> "ExactState":
         """Some sequences: state[2], state[1:], state[[0, 0, 3]], state[mask]."""
         other = ExactState(self.kind, self.feature_map, self.longest)
-        chosen = [sequences] if isinstance(sequences, int) else sequences
+        chosen = chosen_rows("sequences", len(self), sequences)
         other._tensors = self._tensors and [t[chosen] for t in self._tensors]
         other._feature_map, other._sizes = self._feature_map, self._sizes
         return other

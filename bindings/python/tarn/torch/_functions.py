@@ -6,11 +6,13 @@ from typing import Any, Dict, Optional
 
 import torch
 
-from .._attention import kind_name
+from .._arrays import lengths_of
+from .._attention import capacity, kind_name
 from .._errors import InvalidArgument
 from .._inputs import Layout, arranged, known_sizes, sizes_of
-from .._library import count, seed_of, text, threads_of
+from .._library import seed_of, text, threads_of
 from . import _exact, _operators
+from ._masks import whole_numbers
 from ._tensors import doubles, floats, wants_grad
 
 _SEQUENCES = Layout({"query": "queries", "key": "keys", "value": "values"},
@@ -21,12 +23,7 @@ def _lengths(lengths: Any, batch: int) -> Optional[torch.Tensor]:
     """As a tensor; the operator compares the values with the number of keys."""
     if lengths is None:
         return None
-    found = lengths if isinstance(lengths, torch.Tensor) else torch.as_tensor(lengths)
-    whole = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
-    if not whole or tuple(found.shape) != (batch,):
-        raise InvalidArgument(f"lengths: is {found.dtype} of shape {tuple(found.shape)}; it must "
-                              f"be {batch} whole numbers")
-    return found
+    return whole_numbers("lengths", torch.as_tensor(lengths), batch)
 
 
 def _signed(seed: int) -> int:
@@ -45,19 +42,18 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
 
     float64 tensors are computed by torch in float64, in time and memory quadratic in the length:
     "linear" and "softmax", with the feature maps elu, relu and identity, and without states."""
+    named = dict(query=queries, key=keys, value=values, **inputs)
+    options = _operators.Options(
+        kind_name(kind), None if text("feature_map", feature_map) is None else feature_map,
+        bool(causal), capacity(longest, bool(causal)), _signed(seed_of(seed)),
+        -1 if threads is None else threads_of(threads))
     if isinstance(queries, torch.Tensor) and queries.dtype == torch.float64:
         if state is not None or return_state:
             raise InvalidArgument("state: float64 attention has no states; use .float()")
-        return _in_f64(kind_name(kind), bool(causal), feature_map, lengths,
-                       dict(query=queries, key=keys, value=values, **inputs))
+        return _in_f64(options, lengths, named)
     operators = _operators.operators(queries)
-    given, sizes = arranged(kind_name(kind), causal,
-                            dict(query=queries, key=keys, value=values, **inputs), _SEQUENCES,
-                            floats, sizes_of if operators is _operators.TRACED else known_sizes)
-    options = _operators.Options(
-        kind, None if text("feature_map", feature_map) is None else feature_map, bool(causal),
-        count("longest", longest), _signed(seed_of(seed)),
-        -1 if threads is None else threads_of(threads))
+    given, sizes = arranged(options.kind, options.causal, named, _SEQUENCES, floats,
+                            sizes_of if operators is _operators.TRACED else known_sizes)
     tensors = list(given.values())
     if return_state or state is not None:
         state = _state_for(state, tensors, options)
@@ -71,19 +67,22 @@ def attention(queries: torch.Tensor, keys: Optional[torch.Tensor], values: torch
     return (y, found[2]) if return_state else y
 
 
-def _in_f64(kind: str, causal: bool, feature_map: Optional[str], lengths: Any,
-            inputs: Dict[str, Any]) -> torch.Tensor:
-    name, options = _exact.options_of(kind)
-    if name not in ("linear", "softmax") or not set(options) <= {"eps", "scale"}:
+def _in_f64(options: _operators.Options, lengths: Any, inputs: Dict[str, Any]) -> torch.Tensor:
+    kind, causal = options.kind, options.causal
+    given, sizes = arranged(kind, causal, inputs, _SEQUENCES, doubles)
+    found = _lengths(lengths, sizes.B)
+    if _operators.has_values():  # what is wrong in f32 is wrong here
+        _operators.state_size_of(list(given.values()), options)
+        lengths_of("lengths", None if found is None else found.tolist(), sizes.B, sizes.S)
+    name, numbers = _exact.options_of(kind)
+    if name not in ("linear", "softmax") or not set(numbers) <= {"eps", "scale"}:
         raise InvalidArgument(f"queries: is torch.float64, which '{kind}' attention does not "
                               "support; use .float()")
-    given, sizes = arranged(kind, causal, inputs, _SEQUENCES, doubles)
     q, k, v = given["query"], given["key"], given["value"]
-    found = _lengths(lengths, sizes.B)
     if name == "softmax":
-        return _exact.softmax(q, k, v, causal, found, options.get("scale") or None)
-    phi = _exact.feature_map_of(feature_map)
-    return _exact.linear(phi(q), phi(k), v, causal, found, options.get("eps", 1e-6))
+        return _exact.softmax(q, k, v, causal, found, numbers.get("scale") or None)
+    phi = _exact.feature_map_of(options.feature_map)
+    return _exact.linear(phi(q), phi(k), v, causal, found, numbers.get("eps", 1e-6))
 
 
 def _state_for(state: Optional[torch.Tensor], tensors: Any,

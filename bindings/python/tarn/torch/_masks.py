@@ -17,6 +17,13 @@ _INF = float("-inf")
 # ---- Our own --------------------------------------------------------------------
 
 
+def _first_keys(matrix: torch.Tensor) -> Optional[torch.Tensor]:
+    """The number of visible keys in each row; None if these are not the first ones."""
+    lengths = matrix.long().sum(-1)
+    places = torch.arange(matrix.shape[-1], device=matrix.device)
+    return lengths if bool((matrix == (places < lengths.unsqueeze(-1))).all()) else None
+
+
 class BaseMask:
     """A mask whose matrix is created only when it is asked for."""
 
@@ -46,10 +53,8 @@ class BaseMask:
     @property
     def lengths(self) -> torch.Tensor:
         """The number of visible keys in each row; ValueError if these are not the first ones."""
-        matrix = self.bool_matrix
-        lengths = matrix.long().sum(-1)
-        places = torch.arange(matrix.shape[-1], device=matrix.device)
-        if not bool((matrix == (places < lengths.unsqueeze(-1))).all()):
+        lengths = _first_keys(self.bool_matrix)
+        if lengths is None:
             raise InvalidArgument("mask is not a length mask: it masks keys before visible ones")
         return lengths
 
@@ -228,6 +233,11 @@ def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[torch.Te
         found = torch.tensor(found)
     if not isinstance(found, torch.Tensor) or found is not mask and found.dim() != 1:
         found = _counted(name, mask, batch, most)
+    return whole_numbers(name, found, batch)
+
+
+def whole_numbers(name: str, found: torch.Tensor, batch: int) -> torch.Tensor:
+    """The same tensor, which must be (batch,)."""
     whole = not (found.is_floating_point() or found.is_complex() or found.dtype == torch.bool)
     if not whole or tuple(found.shape) != (batch,):
         raise InvalidArgument(f"{name}: is {found.dtype} of shape {tuple(found.shape)}; it must "
@@ -241,9 +251,8 @@ def _counted(name: str, mask: Any, batch: int, most: int) -> torch.Tensor:
     if tuple(allowed.shape) != (batch, most):
         raise InvalidArgument(f"{name}: has shape {tuple(allowed.shape)}; it must be (N, S) = "
                               f"{(batch, most)}")
-    lengths = allowed.long().sum(1)
-    places = torch.arange(most, device=allowed.device).view(1, -1)
-    if not bool((allowed == (places < lengths.view(-1, 1))).all()):
+    lengths = _first_keys(allowed)
+    if lengths is None:
         raise InvalidArgument(f"{name}: masks keys in the middle; only keys at the end can be "
                               "masked")
     return lengths

@@ -202,7 +202,8 @@ def dot_product_forward(q: Tensor, k: Tensor, v: Tensor, threads: int) -> Tensor
 
 def dot_product_gradients(q: Tensor, k: Tensor, v: Tensor, dy: Tensor,
                           threads: int) -> Tuple[Tensor, Tensor, Tensor]:
-    dq, dk, dv = (x.new_empty(x.shape) for x in (q, k, v))
+    dq, dk, dv = (x.new_empty(x.shape) if dy.numel() > 0 else x.new_zeros(x.shape)
+                  for x in (q, k, v))
     if dy.numel() > 0:
         q, k, v, dy = placed(q), placed(k), placed(v), placed(dy)
         _dot_product(q, v, threads).backward(
@@ -315,6 +316,12 @@ def autograd_functions() -> Operators:
 
 EAGER = autograd_functions()
 TRACED = custom_operators() if HAS_CUSTOM_OPERATORS else EAGER
+
+
+def has_values() -> bool:
+    """Whether the values of tensors can be read: nothing compiles or transforms the caller."""
+    compiles = HAS_CUSTOM_OPERATORS and torch.compiler.is_compiling()
+    return not compiles and not is_tracing() and _transforms() is None
 
 
 def is_tracing() -> bool:
