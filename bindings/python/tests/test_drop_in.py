@@ -226,6 +226,69 @@ def test_batches_and_sequences_may_be_empty():
     assert model(torch.zeros(0, 5, 8)).shape == (0, 5, 8)
 
 
+def narrow_or_wide(module):
+    """Outputs and gradients of an attention with a length of 0, which 3 types compute."""
+    M = fast_transformers.masking
+    of_keys = M.LengthMask(torch.tensor([7, 0]), max_len=7)
+    mask = M.TriangularCausalMask(7) if "Causal" in type(module).__name__ else M.FullMask(7)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16):
+        torch.manual_seed(0)
+        given = [x.to(dtype).requires_grad_() for x in some()]
+        y = module(*given, mask, of_keys, of_keys)
+        assert y.dtype == dtype
+        yield [y, *torch.autograd.grad(y.sum(), given, allow_unused=True)]
+
+
+def test_sequences_without_keys_have_outputs_and_gradients_of_zero():
+    A = fast_transformers.attention
+    modules = [module for module, _ in with_masks()]
+    modules += [A.FullAttention(attention_dropout=1e-9), A.ExactTopKAttention(3, attention_dropout=1e-9)]
+    for module in modules:
+        wide, *others = narrow_or_wide(module)
+        if isinstance(module, A.ReformerAttention):  # hashes of f32 are others than those of f64
+            others = []
+        for found in (wide, *others):
+            for one, expected in zip(found, wide):
+                if expected is not None:
+                    limit = dict(rtol=0.05, atol=0.05) if one.dtype == torch.bfloat16 else {}
+                    torch.testing.assert_close(one.double(), expected, **(limit or dict(
+                        rtol=1e-4, atol=1e-5)))
+                    assert not one[1].any()
+
+
+def test_memories_without_positions_have_outputs_of_zero():
+    M, R = fast_transformers.masking, fast_transformers.recurrent.attention
+    query, keys, values = torch.randn(2, 3, 4, requires_grad=True), *some()[1:]
+    for module in (R.RecurrentCrossFullAttention(), R.RecurrentCrossLinearAttention(4)):
+        y, _ = module(query, keys, values, M.LengthMask(torch.tensor([7, 0]), max_len=7))
+        slope, = torch.autograd.grad(y.sum(), query)
+        assert y[0].any() and not y[1].any() and torch.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("decoder", [False, True])
+def test_states_of_other_numbers_of_layers_are_refused(decoder):
+    builders = fast_transformers.builders
+    Builder = builders.RecurrentDecoderBuilder if decoder else builders.RecurrentEncoderBuilder
+    two, three = (Builder.from_kwargs(n_layers=layers, n_heads=2, query_dimensions=4,
+                                      value_dimensions=4).get() for layers in (2, 3))
+    given = [torch.randn(2, 8), *([torch.randn(2, 5, 8)] if decoder else [])]
+    _, state = two(*given)
+    with pytest.raises(ValueError, match="state is of 2 layers; there are 3"):
+        three(*given, state=state)
+    assert len(two(*given, state=state)[1]) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_reformer_hashes_the_same_way_at_every_evaluation(dtype):
+    M = fast_transformers.masking
+    module = fast_transformers.attention.ReformerAttention(4, bits=8).eval()
+    given = [x.to(dtype) for x in some(L=40)]
+    masks = M.FullMask(40), M.FullMask(2, 40), M.FullMask(2, 40)
+    before = torch.get_rng_state()
+    assert torch.equal(module(*given, *masks), module(*given, *masks))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_traces_and_exports_of_models():
     for _, call in with_masks():

@@ -75,7 +75,7 @@ def additive(queries: Tensor, keys: Tensor, mask: Any, key_lengths: Any) -> Opti
     if key_lengths is not None and not bool(key_lengths.all_ones):
         of_keys = key_lengths.additive_matrix[:, None, None]
         found = of_keys if found is None else found + of_keys
-    return found
+    return None if found is None else found.to(queries.dtype)  # f16 stays f16
 
 
 def softmax_on_tarn(queries: Tensor, keys: Tensor, values: Tensor, mask: Any, key_lengths: Any,

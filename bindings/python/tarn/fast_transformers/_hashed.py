@@ -67,8 +67,10 @@ def _padded(x: Tensor, length: int) -> Tensor:
 
 def attention(queries: Tensor, values: Tensor, lengths: Optional[Tensor], *, rounds: int,
               planes: int, chunk: int, causal: bool, scale: float,
-              dropout: Callable[[Tensor], Tensor]) -> Tensor:
-    """Queries (N, L, H, E) and values (N, L, H, M) give (N, L, H, M); planes: half the buckets."""
+              dropout: Callable[[Tensor], Tensor],
+              generator: Optional[torch.Generator] = None) -> Tensor:
+    """Queries (N, L, H, E) and values (N, L, H, M) give (N, L, H, M); planes: half the buckets;
+    generator: of the hashes, None for torch's own."""
     N, L, H, E = queries.shape
     chunk = min(chunk, L)
     room = -(-L // chunk) * chunk
@@ -78,7 +80,8 @@ def attention(queries: Tensor, values: Tensor, lengths: Optional[Tensor], *, rou
     there = there.expand(N, H, room)
     k = scale * q / (q.square().sum(-1, keepdim=True) + 1e-6 * E).sqrt()
     made: List[_Round] = [
-        _round(q, k, there, torch.randn(E, planes, dtype=q.dtype, device=q.device), chunk, causal)
+        _round(q, k, there, torch.randn(E, planes, generator=generator, dtype=q.dtype,
+                                        device=q.device), chunk, causal)
         for _ in range(rounds)]
     total = torch.stack([_back(one.scores.logsumexp(-1), one.order) for one in made]).logsumexp(0)
     blind = torch.isneginf(total)  # sees itself alone

@@ -125,20 +125,13 @@ class HugginfaceBertEncoderMapper(SimpleMapper):
         super().__init__(_bert_rules())
 
 
+class _LeftOut(RegexRule):
+    def apply(self, key: str, value: Any) -> Pairs:
+        return []
+
+
 class LongformerMapper(SimpleMapper):
     """Of Longformer, without its projections for global attention."""
 
     def __init__(self) -> None:
-        rules = [OrRule(*_bert_rules()), NotRule(RegexRule(r"\.(query|key|value)_global\.", ""))]
-        super().__init__([_WithoutGlobal(rule) for rule in rules], add_identity=False)
-
-
-class _WithoutGlobal(MappingRule):
-    def __init__(self, rule: MappingRule) -> None:
-        self._rule = rule
-
-    def matches(self, key: str) -> bool:
-        return "_global." not in key and self._rule.matches(key)
-
-    def apply(self, key: str, value: Any) -> Pairs:
-        return self._rule.apply(key, value)
+        super().__init__([_LeftOut(r"_global\.", ""), *_bert_rules()])

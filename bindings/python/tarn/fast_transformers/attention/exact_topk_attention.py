@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from ...torch._exact import softmax_of
 from .. import _attend
 from ..attention_registry import AttentionRegistry, Int, Optional as OptionalSpec
 from ..events import AttentionEvent
@@ -28,9 +29,8 @@ class ExactTopKAttention(SoftmaxAttention):
         scores = scores if hidden is None else scores + hidden
         best, places = scores.topk(min(self.topk, keys.shape[1]), -1)
         top = torch.full_like(scores, float("-inf")).scatter(-1, places, best)
-        weights = torch.softmax(self._scale(queries) * top, -1)
-        weights = weights.masked_fill((top == float("-inf")).all(-1, keepdim=True), 0.0)
-        weights = self.dropout(weights)
+        blind = (top == float("-inf")).all(-1, keepdim=True)
+        weights = self.dropout(softmax_of(self._scale(queries) * top, blind))
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))
         return torch.einsum("nhls,nshd->nlhd", weights, values).contiguous()
 

@@ -7,6 +7,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from ...torch._exact import softmax_of
 from .. import _attend
 from ..attention_registry import AttentionRegistry, Int
 from ..events import AttentionEvent
@@ -29,8 +30,8 @@ class LocalAttention(SoftmaxAttention):
         q, k, v = (x.transpose(1, 2) for x in (queries, keys, values))
         seen = self._seen(queries, keys, attn_mask, key_lengths).unsqueeze(1)
         scores = self._scale(queries) * products(q, k, self.local_context)
-        weights = torch.softmax(scores.masked_fill(~seen, float("-inf")), -1)
-        weights = self.dropout(weights.masked_fill(~seen.any(-1, keepdim=True), 0.0))
+        scores = scores.masked_fill(~seen, float("-inf"))
+        weights = self.dropout(softmax_of(scores, ~seen.any(-1, keepdim=True)))
         self.event_dispatcher.dispatch(AttentionEvent(self, weights))
         return local_weighted_average(weights, v).transpose(1, 2).contiguous()
 

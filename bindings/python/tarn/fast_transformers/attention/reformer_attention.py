@@ -35,9 +35,10 @@ class ReformerAttention(SoftmaxAttention):
                                    "be masked")
         scale = self._scale(queries)
         if not _attend.on_tarn(queries, values) or self._drops():
+            hashes = None if self.training else torch.Generator(queries.device).manual_seed(0)
             return _hashed.attention(queries, values, lengths, rounds=self.rounds,
                                      planes=self.bits, chunk=self.chunk_size, causal=self.masked,
-                                     scale=scale, dropout=self.dropout)
+                                     scale=scale, dropout=self.dropout, generator=hashes)
         if self.softmax_temp is not None:  # the scale of queries changes neither hashes nor keys
             queries = queries * (scale * queries.shape[-1] ** 0.5)
         seed = int(torch.randint(2**62, ()).item()) if self.training else 0

@@ -6,8 +6,8 @@ from typing import Any, List, Optional, Tuple
 
 from torch import Tensor
 
-from .._layers import DecoderLayer, EncoderLayer, Stack, lengths_for
-from ._utils import check_state
+from .._layers import DecoderLayer, EncoderLayer, lengths_for
+from ._utils import RecurrentStack, check_state
 
 
 class RecurrentTransformerEncoderLayer(EncoderLayer):
@@ -17,17 +17,10 @@ class RecurrentTransformerEncoderLayer(EncoderLayer):
         return self.norm2(self._feed(self.norm1(x + self.dropout(y)))), state
 
 
-class RecurrentTransformerEncoder(Stack):
-    """The state is a list with those of the layers."""
-
+class RecurrentTransformerEncoder(RecurrentStack):
     def forward(self, x: Tensor, state: Optional[List[Any]] = None,
                 memory: Any = None) -> Tuple[Tensor, List[Any]]:
-        states = check_state(state, memory) or [None] * len(self.layers)
-        after = []
-        for layer, before in zip(self.layers, states):
-            x, left = layer(x, before)
-            after.append(left)
-        return self._normed(x), after
+        return self._advance(x, check_state(state, memory))
 
 
 class RecurrentTransformerDecoderLayer(DecoderLayer):
@@ -42,11 +35,7 @@ class RecurrentTransformerDecoderLayer(DecoderLayer):
         return self.norm3(self._feed(self.norm2(x + self.dropout(y)))), [own, cross]
 
 
-class RecurrentTransformerDecoder(Stack):
+class RecurrentTransformerDecoder(RecurrentStack):
     def forward(self, x: Tensor, memory: Tensor, memory_length_mask: Any = None,
                 state: Optional[List[Any]] = None) -> Tuple[Tensor, List[Any]]:
-        after = []
-        for layer, before in zip(self.layers, state or [None] * len(self.layers)):
-            x, left = layer(x, memory, memory_length_mask=memory_length_mask, state=before)
-            after.append(left)
-        return self._normed(x), after
+        return self._advance(x, state, memory, memory_length_mask)

@@ -7,6 +7,7 @@ from typing import Any, List, Optional, Tuple
 import torch
 from torch import Tensor
 
+from .....torch._exact import softmax_of
 from ....attention.full_attention import SOFTMAX_PARAMETERS, SoftmaxAttention
 from ....attention_registry import RecurrentCrossAttentionRegistry
 
@@ -19,10 +20,9 @@ class RecurrentCrossFullAttention(SoftmaxAttention):
         """query (N, H, E), keys (N, S, H, E), values (N, S, H, D)."""
         keys, values = (keys, values) if state is None else state
         scores = self._scale(query) * torch.einsum("nhe,nshe->nsh", query, keys)
-        if not bool(key_lengths.all_ones):
-            scores = scores + key_lengths.additive_matrix[:, :, None].to(scores.dtype)
-        weights = self.dropout(torch.softmax(scores, 1))
-        y = torch.einsum("nsh,nshd->nhd", weights, values)
+        seen = key_lengths.bool_matrix.to(scores.device).unsqueeze(-1)
+        weights = softmax_of(scores.masked_fill(~seen, float("-inf")), ~seen.any(1, keepdim=True), 1)
+        y = torch.einsum("nsh,nshd->nhd", self.dropout(weights), values)
         return y.contiguous(), [keys, values]
 
 

@@ -19,9 +19,7 @@ class RecurrentFullAttention(SoftmaxAttention):
                 state: Optional[List[Tensor]] = None,
                 memory: Optional[List[Tensor]] = None) -> Tuple[Tensor, List[Tensor]]:
         """query and key (N, H, E), value (N, H, D): the output (N, H, D) and the next state."""
-        state = check_state(state, memory)
-        if state is not None and len(state[0]) != len(query):
-            raise ValueError(f"state is of {len(state[0])} sequences; query has {len(query)}")
+        state = check_state(state, memory, query)
         return softmax_step(query, key, value, state, self.softmax_temp, self.dropout)
 
 

@@ -21,12 +21,10 @@ class RecurrentLinearAttention(FeatureMapAttention):
                 state: Optional[List[Tensor]] = None,
                 memory: Optional[List[Tensor]] = None) -> Tuple[Tensor, List[Tensor]]:
         """query and key (N, H, E), value (N, H, D): the output (N, H, D) and the next state."""
-        state = check_state(state, memory)
+        state = check_state(state, memory, query)
         if state is None:
             self.feature_map.new_feature_map(query.device)
         q, k = self.feature_map.forward_queries(query), self.feature_map.forward_keys(key)
-        if state is not None and len(state[0]) != len(query):
-            raise ValueError(f"state is of {len(state[0])} sequences; query has {len(query)}")
         return linear_step(q, k, value, state, self.eps)
 
 
