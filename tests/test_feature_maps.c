@@ -123,6 +123,29 @@ static void every_instruction_set_maps_alike(void **state)
         }
 }
 
+/* A query that is not a number must not look like one without features. */
+static void nan_is_seen_in_the_features_of_every_map(void **state)
+{
+    const struct tn_kernels *kernels;
+
+    (void)state;
+    for (size_t s = 0; s < SPECS; s++)
+        for (size_t i = 0; (kernels = kernels_at(i)) != NULL; i++) {
+            struct tn_feature_map map = map_open(specs[s], 17, kernels, 5);
+            float x[17] = {0}, *const phi = take(map.C, sizeof(float));
+            size_t count = 0;
+
+            x[9] = NAN;
+            map.row->forward(&map, phi, x);
+            for (size_t c = 0; c < map.C; c++)
+                count += isnan(phi[c]) != 0;
+            if (count == 0)
+                fail_msg("%s, %s: no feature is NaN", specs[s], kernels->name);
+            free(phi);
+            map_close(&map);
+        }
+}
+
 static void positive_features_are_finite_for_any_input(void **state)
 {
     static const float sizes[] = {0.0f, 1e-30f, 1.0f, 10.0f, 1e3f, 1e10f, 1e30f};
@@ -226,6 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradient_is_the_slope_of_every_map),
         cmocka_unit_test(every_instruction_set_maps_alike),
+        cmocka_unit_test(nan_is_seen_in_the_features_of_every_map),
         cmocka_unit_test(positive_features_are_finite_for_any_input),
         cmocka_unit_test(a_feature_that_is_capped_has_no_slope),
         cmocka_unit_test(bad_specs_are_refused),

@@ -201,7 +201,7 @@ mutations() {
     mutate "elu: no + 1" $exp \
         's/larger(zero, x[[]j[]]) + e/x[j] - x[j] + e/' test_definition test_kernel_rows
     mutate "relu: slope everywhere" src/layer/map_elementwise.c \
-        's/dx\[i\] = x\[i\] > 0.0f ? dphi\[i\] : 0.0f/dx[i] = x[i] > -9.0f ? dphi[i] : 0.0f/' $maps
+        's/relu_backward(dx, dphi, x, map->D)/scale(dx, dphi, 1.0f + 0.0f * x[0], map->D)/' $maps
     mutate "square: factor 2 of the squares" src/layer/map_square.c \
         's/dx\[i\] += 2.0f \* x/dx[i] += x/' $maps
     mutate "square: one half of the mixed terms" src/layer/map_square.c \

@@ -57,15 +57,13 @@ const struct tn_feature_row tn_map_elu = {
 
 static void relu(const struct tn_feature_map *map, float *phi, const float *x)
 {
-    for (size_t i = 0; i < map->D; i++)
-        phi[i] = x[i] > 0.0f ? x[i] : 0.0f;
+    map->kernels->relu(phi, x, map->D);
 }
 
 static void relu_backward(const struct tn_feature_map *map, float *dx, const float *dphi,
                           const float *x)
 {
-    for (size_t i = 0; i < map->D; i++)
-        dx[i] = x[i] > 0.0f ? dphi[i] : 0.0f;
+    map->kernels->relu_backward(dx, dphi, x, map->D);
 }
 
 const struct tn_feature_row tn_map_relu = {
