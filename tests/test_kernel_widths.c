@@ -96,9 +96,23 @@ static void every_width_gives_what_the_portable_loops_give(void **state)
         }
 }
 
+/* scatter_rows and gather_rows take symbols for numbers of rows. */
+static void rows_of_all_symbols_lie_in_the_arrays(void **state)
+{
+    (void)state;
+    for (size_t width = 1; width <= 1024; width++) {
+        struct subject s = subject_open(tn_kernels_pick("portable"), width);
+
+        for (size_t i = 0; i < s.arrays.rows; i++)
+            assert_true((size_t)s.arrays.symbols[i] * s.arrays.ld + width <= s.arrays.floats);
+        free(s.memory);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_all_symbols_lie_in_the_arrays),
         cmocka_unit_test(every_width_gives_what_the_portable_loops_give),
     };
 

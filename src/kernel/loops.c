@@ -382,15 +382,19 @@ static uint16_t *halves_take(struct tn_arena *arena, size_t n)
 struct tn_loop_arrays tn_loop_arrays_lay_out(const struct tn_kernels *kernels, size_t width,
                                              struct tn_arena *arena)
 {
-    /* Arrays that lie a multiple of 4096 bytes apart would wait for each other's stores. */
-    const size_t floats = tn_round_up(ROWS_MAX * DEPTH + 4 * width, 1024) + 320;
+    const size_t rows = tn_max(1, tn_min(ROWS_MAX, FLOATS / width));
+    const size_t ld = tn_round_up(width, GAP) + GAP;
+    /* Room for a row of every symbol. Arrays that lie a multiple of 4096 bytes apart would wait
+     * for each other's stores. */
+    const size_t tables = rows > 1 ? SYMBOLS * ld : 0;
+    const size_t floats = tn_round_up(tn_max(ROWS_MAX * DEPTH, tables) + 4 * width, 1024) + 320;
     const size_t large = PACKED_ROWS * (tn_round_up(width, 64) + 64);
 
     return (struct tn_loop_arrays){
         .kernels = kernels,
         .width = width,
-        .rows = tn_max(1, tn_min(ROWS_MAX, FLOATS / width)),
-        .ld = tn_round_up(width, GAP) + GAP,
+        .rows = rows,
+        .ld = ld,
         .floats = floats,
         .x = floats_take(arena, floats, 1, -2.0f),
         .z = floats_take(arena, floats, 2, -2.0f),

@@ -57,12 +57,12 @@ static double nanoseconds_at(void *memory, size_t loop, size_t width,
 static tarn_status check(const double *nanoseconds, size_t loop, size_t width, tarn_error *err)
 {
     if (!nanoseconds)
-        return tn_fail(err, TARN_EINVAL, "nanoseconds is NULL");
+        return tn_fail(err, TARN_EINVAL, "nanoseconds must not be NULL");
     if (!tn_loop_row(loop))
         return tn_fail(err, TARN_EUNKNOWN, "loop %zu does not exist; see tarn_loop_name()",
                        loop);
     if (width < 1 || width > TARN_LOOP_WIDTH_MAX)
-        return tn_fail(err, TARN_EINVAL, "width is %zu; it must be 1 to %d", width,
+        return tn_fail(err, TARN_EINVAL, "width is %zu; it must be from 1 to %d", width,
                        TARN_LOOP_WIDTH_MAX);
     return TARN_OK;
 }
@@ -83,7 +83,7 @@ tarn_status tarn_measure_loop(double *nanoseconds, size_t loop, size_t width, co
     char *const memory = tn_allocate(NULL, bytes);
 
     if (!memory)
-        return tn_fail(err, TARN_ENOMEM, "no memory for %zu bytes of arrays", bytes);
+        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu bytes of arrays", bytes);
     *nanoseconds = (double)INFINITY;
     for (size_t place = 0; place < PLACES; place++)
         *nanoseconds = fmin(*nanoseconds, nanoseconds_at(memory + place * PLACE_BYTES, loop,
