@@ -101,7 +101,15 @@ size_t tn_head_scratch_size(const struct tn_head *head, const struct tn_rows *r,
 /* Fills *loss, and doutputs where they are wanted. */
 void tn_head_loss(const struct tn_head_call *call, struct tn_loss *loss);
 
-/* For heads: what their blocks of rows gave, first to last. */
-struct tn_loss tn_loss_sum(const struct tn_loss *of_blocks, size_t blocks);
+/* For heads of positions: adds the losses of rows from .. to - 1 to *loss, and writes their
+ * gradients. `work` is some floats of the calling thread. */
+typedef void tn_head_rows(const struct tn_head_call *call, struct tn_loss *loss, float *work,
+                          size_t from, size_t to);
+
+/* Runs `run` on blocks of rows, in parallel, and sums their losses from the first block to the
+ * last; `floats` of work for each thread. The size is that of a row's `work`. */
+void tn_head_blocks_size(const struct tn_rows *r, size_t floats, struct tn_arena *arena);
+void tn_head_blocks_run(const struct tn_head_call *call, struct tn_loss *loss, size_t floats,
+                        tn_head_rows *run);
 
 #endif

@@ -3,36 +3,17 @@
  *
  *     loss = log(sum exp x) - x[target]       dx = weight scale (softmax(x) - onehot(target))
  *
- * The largest x is subtracted first, so that no exp overflows. Losses are summed in double over
- * a block of rows, then over blocks in order. */
+ * The largest x is subtracted first, so that no exp overflows. Losses are summed in double. */
 #include <math.h>
 #include <string.h>
 
 #include "layer/head.h"
 
-struct work {
-    const struct tn_head_call *call;
-    struct tn_loss *of_blocks;
-    float *rows; /* one per thread, for exps where no gradient is wanted */
-};
-
-static struct work lay_out(const struct tn_head *head, const struct tn_rows *r,
-                           struct tn_arena *arena)
-{
-    struct work work = {0};
-
-    work.of_blocks =
-        tn_arena_alloc(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
-    work.rows =
-        tn_arena_alloc(arena, r->threads, tn_rows_sum_width(head->outputs) * sizeof(float));
-    return work;
-}
-
 static void work_size(const struct tn_head *head, const struct tn_rows *r, size_t B,
                       struct tn_arena *arena)
 {
     (void)B;
-    lay_out(head, r, arena);
+    tn_head_blocks_size(r, head->outputs, arena);
 }
 
 /* The target is the first of the largest. */
@@ -69,37 +50,26 @@ static void run_row(const struct tn_head_call *call, struct tn_loss *loss, float
     }
 }
 
-static void run_block(void *arg, size_t index, size_t thread)
+/* Without gradients, exps go to `work`. */
+static void run_rows(const struct tn_head_call *call, struct tn_loss *loss, float *work,
+                     size_t from, size_t to)
 {
-    const struct work *const work = arg;
-    const struct tn_head_call *const call = work->call;
-    const size_t O = call->head->outputs, block = tn_rows_sum_block(call->rows);
-    const size_t from = index * block, to = tn_min(call->rows->rows, from + block);
-    struct tn_loss loss = {0};
+    const size_t O = call->head->outputs;
 
     for (size_t i = from; i < to; i++) {
         const float weight = call->weights ? call->weights[i] : 1.0f;
-        float *const exps = call->doutputs ? call->doutputs + i * O
-                                           : work->rows + thread * tn_rows_sum_width(O);
+        float *const exps = call->doutputs ? call->doutputs + i * O : work;
 
         if (weight != 0.0f)
-            run_row(call, &loss, exps, i, weight);
+            run_row(call, loss, exps, i, weight);
         else if (call->doutputs)
             memset(exps, 0, O * sizeof *exps);
     }
-    work->of_blocks[index] = loss;
 }
 
 static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 {
-    const struct tn_rows *const r = call->rows;
-    const size_t blocks = tn_blocks(r->rows, tn_rows_sum_block(r));
-    struct tn_arena arena = tn_arena_over(call->scratch);
-    struct work work = lay_out(call->head, r, &arena);
-
-    work.call = call;
-    tn_parallel(r->threads, blocks, run_block, &work);
-    *loss = tn_loss_sum(work.of_blocks, blocks);
+    tn_head_blocks_run(call, loss, call->head->outputs, run_rows);
 }
 
 /* ---- the row ------------------------------------------------------------ */

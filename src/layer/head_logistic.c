@@ -37,30 +37,16 @@ static size_t mixtures(const struct tn_head *head)
     return (size_t)head->options.value[MIXTURES];
 }
 
-struct work {
-    const struct tn_head_call *call;
-    struct tn_loss *of_blocks;
-    float *tiles; /* of `tile` floats, one per thread */
-    size_t tile;
-};
-
-static struct work lay_out(const struct tn_head *head, const struct tn_rows *r,
-                           struct tn_arena *arena)
+static size_t tile_floats(const struct tn_head *head, const struct tn_rows *r)
 {
-    struct work work = {.tile =
-                            tn_rows_sum_width(tn_logistics_work(r->kernels, mixtures(head)))};
-
-    work.of_blocks =
-        tn_arena_alloc(arena, tn_blocks(r->rows, tn_rows_sum_block(r)), sizeof(struct tn_loss));
-    work.tiles = tn_arena_alloc(arena, r->threads, work.tile * sizeof(float));
-    return work;
+    return tn_logistics_work(r->kernels, mixtures(head));
 }
 
 static void work_size(const struct tn_head *head, const struct tn_rows *r, size_t B,
                       struct tn_arena *arena)
 {
     (void)B;
-    lay_out(head, r, arena);
+    tn_head_blocks_size(r, tile_floats(head, r), arena);
 }
 
 /* ---- loss --------------------------------------------------------------- */
@@ -128,29 +114,16 @@ static void run_piece(const struct tn_head_call *call, struct tn_loss *loss, flo
     add_piece(call, loss, &p, from, n);
 }
 
-static void run_block(void *arg, size_t index, size_t thread)
+static void run_rows(const struct tn_head_call *call, struct tn_loss *loss, float *tile,
+                     size_t from, size_t to)
 {
-    const struct work *const work = arg;
-    const struct tn_head_call *const call = work->call;
-    const size_t block = tn_rows_sum_block(call->rows), from = index * block;
-    const size_t to = tn_min(call->rows->rows, from + block);
-    struct tn_loss loss = {0};
-
     for (size_t i = from; i < to; i += PIECE)
-        run_piece(call, &loss, work->tiles + thread * work->tile, i, tn_min(PIECE, to - i));
-    work->of_blocks[index] = loss;
+        run_piece(call, loss, tile, i, tn_min(PIECE, to - i));
 }
 
 static void loss_of(const struct tn_head_call *call, struct tn_loss *loss)
 {
-    const struct tn_rows *const r = call->rows;
-    const size_t blocks = tn_blocks(r->rows, tn_rows_sum_block(r));
-    struct tn_arena arena = tn_arena_over(call->scratch);
-    struct work work = lay_out(call->head, r, &arena);
-
-    work.call = call;
-    tn_parallel(r->threads, blocks, run_block, &work);
-    *loss = tn_loss_sum(work.of_blocks, blocks);
+    tn_head_blocks_run(call, loss, tile_floats(call->head, call->rows), run_rows);
     loss->correct = (double)NAN;
 }
 
@@ -161,7 +134,7 @@ static void logits_of(const struct tn_head *head, const struct tn_rows *r, float
                       const float *outputs, void *scratch)
 {
     struct tn_arena arena = tn_arena_over(scratch);
-    const struct work work = lay_out(head, r, &arena);
+    float *const tile = tn_arena_floats(&arena, tile_floats(head, r));
     struct piece p;
 
     for (size_t from = 0; from < head->symbols; from += PIECE) {
@@ -176,7 +149,7 @@ static void logits_of(const struct tn_head *head, const struct tn_rows *r, float
                                                      .n = n,
                                                      .K = mixtures(head),
                                                      .values = head->symbols,
-                                                     .work = work.tiles});
+                                                     .work = tile});
         for (size_t i = 0; i < n; i++)
             logits[from + i] = (float)-loss_at(&p, i);
     }
