@@ -355,7 +355,6 @@ static tarn_attention_arrays walked(const tarn_attention *plan,
 
     for (size_t i = 0; inputs[i].name; i++) {
         const size_t n = step ? 1 : tn_input_length(plan, &inputs[i]);
-
         const size_t batch = tn_input_batch(&inputs[i], B);
 
         used.in[i] = walked_in(arrays->in[i], batch, n, plan->H);
@@ -369,16 +368,25 @@ static void *aligned(void *memory)
     return tn_arena_over(memory).base;
 }
 
+/* Of a forward, or of a backward, which only reads `saved`; *used becomes the call's arrays. */
+static struct tn_attention_call call_of(const tarn_attention *plan, tarn_attention_arrays *used,
+                                        const tarn_attention_arrays *arrays, const void *saved,
+                                        void *workspace)
+{
+    *used = walked(plan, arrays, plan->B, false);
+    return (struct tn_attention_call){
+        .plan = plan,
+        .arrays = used,
+        .saved = aligned((void *)(uintptr_t)saved),
+        .work = aligned(workspace),
+    };
+}
+
 void tn_attention_forward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                           void *saved, void *workspace)
 {
-    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
-    const struct tn_attention_call call = {
-        .plan = plan,
-        .arrays = &used,
-        .saved = aligned(saved),
-        .work = aligned(workspace),
-    };
+    tarn_attention_arrays used;
+    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
 
     assert(tn_check_forward(plan, arrays, workspace, NULL) == TARN_OK);
     plan->kind->forward(&call);
@@ -398,7 +406,7 @@ tarn_status tarn_attention_forward(const tarn_attention *attention,
     return status;
 }
 
-/* The headers of gradients of states are no numbers of these. */
+/* Headers have no gradients. */
 static void clear_headers(const struct tn_attention_call *call)
 {
     for (size_t b = 0; call->arrays->dstate0 && b < call->plan->B; b++)
@@ -408,13 +416,8 @@ static void clear_headers(const struct tn_attention_call *call)
 void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                            const void *saved, void *workspace)
 {
-    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
-    const struct tn_attention_call call = {
-        .plan = plan,
-        .arrays = &used,
-        .saved = aligned((void *)(uintptr_t)saved), /* backward only reads it */
-        .work = aligned(workspace),
-    };
+    tarn_attention_arrays used;
+    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
 
     assert(tn_check_backward(plan, arrays, saved, workspace, NULL) == TARN_OK);
     plan->kind->backward(&call);
@@ -425,13 +428,8 @@ void tn_attention_sum(const tarn_attention *plan, const tarn_attention_arrays *a
                       const void *saved, float *sums, void *workspace)
 {
     const struct tn_attention_sums *const kind = plan->kind->sums;
-    const tarn_attention_arrays used = walked(plan, arrays, plan->B, false);
-    const struct tn_attention_call call = {
-        .plan = plan,
-        .arrays = &used,
-        .saved = saved ? aligned((void *)(uintptr_t)saved) : NULL, /* only read */
-        .work = aligned(workspace),
-    };
+    tarn_attention_arrays used;
+    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
 
     (saved ? kind->of_queries : kind->of_keys)(&call, sums);
 }

@@ -43,8 +43,8 @@ size_t tn_ctc_scratch_size(const struct tn_ctc *ctc); /* SIZE_MAX: too many */
 /* Results are the same to the last bit for any number of threads. */
 void tn_ctc_loss(const struct tn_ctc_call *call);
 
-/* Of N frames every K-th is kept, and those between two of them are formed again: about
- * 2 sqrt(N) in memory for twice the work. */
+/* Of N frames every K-th is kept, and those between two of them are computed again: about
+ * 2 sqrt(N) frames in memory for half as much work again. */
 size_t tn_ctc_kept_apart(size_t N);
 
 /* Frames that the labels need: equal neighbours have a blank between them. */

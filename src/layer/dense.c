@@ -87,9 +87,6 @@ static tarn_status check(struct tn_dense *dense, tarn_error *err)
     if (d->packed && d->trains)
         return tn_fail(err, TARN_EINVAL,
                        "packed is true; it must be false where weights change");
-    if (d->elements >= TN_INT8 && !d->packed)
-        return tn_fail(err, TARN_EINVAL, "elements are %s; such weights must be packed",
-                       tn_element_name(d->elements));
     return TARN_OK;
 }
 
