@@ -18,21 +18,13 @@ struct wide {
 
 FORCE_INLINE struct wide wide_load(struct tn_wide x, ptrdiff_t i)
 {
-    struct wide w = {.m = load(x.m + i)};
-
-    memcpy(&w.e, x.e + i, sizeof w.e);
-    return w;
+    return (struct wide){load(x.m + i), load_int(x.e + i)};
 }
 
 FORCE_INLINE void wide_store(struct tn_wide x, size_t i, struct wide w)
 {
     store(x.m + i, w.m);
-    memcpy(x.e + i, &w.e, sizeof w.e);
-}
-
-FORCE_INLINE ivec either(ivec mask, ivec yes, ivec no)
-{
-    return (yes & mask) | (no & ~mask);
+    *(ivec_anywhere *)(x.e + i) = w.e;
 }
 
 /* 2^d; 0 for d < -126. Not above 127. */
@@ -49,20 +41,20 @@ FORCE_INLINE struct wide wide_normal(vec m, ivec e)
 
     return (struct wide){
         choose(none, m, fraction),
-        either(none, (ivec){0} + TN_WIDE_NONE, (ivec)((uvec)e + (uvec)(bits >> 23) - 127))};
+        choose_int(none, (ivec){0} + TN_WIDE_NONE, (ivec)((uvec)e + (uvec)(bits >> 23) - 127))};
 }
 
 /* Not brought back into [1, 2) yet. */
 FORCE_INLINE struct wide wide_add(struct wide a, struct wide b)
 {
-    const ivec most = either(a.e > b.e, a.e, b.e);
+    const ivec most = choose_int(a.e > b.e, a.e, b.e);
 
     return (struct wide){a.m * wide_power(a.e - most) + b.m * wide_power(b.e - most), most};
 }
 
 FORCE_INLINE struct wide wide_add3(struct wide a, struct wide b, struct wide c)
 {
-    const ivec two = either(a.e > b.e, a.e, b.e), most = either(two > c.e, two, c.e);
+    const ivec two = choose_int(a.e > b.e, a.e, b.e), most = choose_int(two > c.e, two, c.e);
 
     return (struct wide){a.m * wide_power(a.e - most) + b.m * wide_power(b.e - most) +
                              c.m * wide_power(c.e - most),
@@ -77,7 +69,7 @@ FORCE_INLINE struct wide wide_times(struct wide a, struct wide b)
 FORCE_INLINE struct wide wide_where(ivec mask, struct wide a)
 {
     return (struct wide){choose(mask, a.m, splat(0.0f)),
-                         either(mask, a.e, (ivec){0} + TN_WIDE_NONE)};
+                         choose_int(mask, a.e, (ivec){0} + TN_WIDE_NONE)};
 }
 
 FORCE_INLINE struct wide wide_splat(struct tn_wide x, size_t i)
@@ -96,8 +88,8 @@ FORCE_INLINE struct wide ctc_emission(vec x, float most, float by, int32_t least
     const struct wide y = wide_normal(v * by, (ivec)shifted - (ivec)splat(exp_shift));
     const ivec low = y.e < bound;
 
-    return wide_where(~none,
-                      (struct wide){choose(low, splat(1.0f), y.m), either(low, bound, y.e)});
+    return wide_where(
+        ~none, (struct wide){choose(low, splat(1.0f), y.m), choose_int(low, bound, y.e)});
 }
 
 static void ctc_emit(struct tn_wide y, const float *x, const int32_t *symbols, size_t n,
@@ -113,14 +105,6 @@ static void ctc_emit(struct tn_wide y, const float *x, const int32_t *symbols, s
 }
 
 /* ---- recursions --------------------------------------------------------- */
-
-FORCE_INLINE ivec ctc_mask(const int32_t *skips, size_t i)
-{
-    ivec mask;
-
-    memcpy(&mask, skips + i, sizeof mask);
-    return mask;
-}
 
 /* Emissions of labels from i on: the blank's stands behind the last. */
 FORCE_INLINE struct wide ctc_of_labels(struct tn_wide y, size_t i, size_t L)
@@ -145,7 +129,7 @@ static void ctc_forward(struct tn_ctc_states to, struct tn_ctc_states from, stru
         const struct wide before = wide_load(from.labels, at - 1);
         const struct wide blanks = wide_load(from.blanks, at);
         const struct wide labels = wide_add3(wide_load(from.labels, at), blanks,
-                                             wide_where(ctc_mask(skips, i), before));
+                                             wide_where(load_int(skips + i), before));
 
         wide_store(to.labels, i, wide_times(labels, ctc_of_labels(y, i, L)));
         wide_store(to.blanks, i, wide_times(wide_add(blanks, before), blank));
@@ -167,7 +151,7 @@ static void ctc_backward(struct tn_ctc_states after, struct tn_ctc_states met, s
         const ptrdiff_t at = (ptrdiff_t)i;
         const struct wide own = wide_load(met.labels, at), next = wide_load(met.labels, at + 1);
         const struct wide labels = wide_add3(own, wide_load(met.blanks, at + 1),
-                                             wide_where(ctc_mask(skips, i + 1), next));
+                                             wide_where(load_int(skips + i + 1), next));
         const struct wide blanks = wide_add(wide_load(met.blanks, at), own);
 
         wide_store(after.labels, i, wide_normal(labels.m, labels.e));
@@ -180,9 +164,10 @@ FORCE_INLINE vec ctc_posterior(struct tn_wide a, struct tn_wide b, ptrdiff_t i, 
 {
     const struct wide x = wide_load(a, i), y = wide_load(b, i);
     const ivec none = (x.m * y.m) == splat(0.0f);
-    const ivec d = either(none, (ivec){0} - 127, (ivec)((uvec)x.e + (uvec)y.e - (uint32_t)e));
+    const ivec d =
+        choose_int(none, (ivec){0} - 127, (ivec)((uvec)x.e + (uvec)y.e - (uint32_t)e));
 
-    return x.m * y.m * wide_power(either(d > 100, (ivec){0} + 100, d));
+    return x.m * y.m * wide_power(choose_int(d > 100, (ivec){0} + 100, d));
 }
 
 static void ctc_posteriors(float *posteriors, float sums[2], struct tn_ctc_states before,

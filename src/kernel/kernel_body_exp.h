@@ -43,16 +43,24 @@ FORCE_INLINE void exp_within(vec *x, int count)
 
 static const float exp_top = 88.37f, exp_bottom = -87.33f;
 
-/* Any x: stays at exp(88.37) above, is 0 below. */
-FORCE_INLINE void exp_of(vec *x, int count)
+/* 0 below; no x may be above. */
+FORCE_INLINE void exp_some(vec *x, int count)
 {
     vec e[FOUR];
 
     for (int j = 0; j < count; j++)
-        e[j] = larger(splat(exp_bottom), smaller(splat(exp_top), x[j]));
+        e[j] = larger(splat(exp_bottom), x[j]);
     exp_within(e, count);
     for (int j = 0; j < count; j++)
         x[j] = choose(x[j] < splat(exp_bottom), splat(0.0f), e[j]);
+}
+
+/* Any x: stays at exp(88.37) above. */
+FORCE_INLINE void exp_of(vec *x, int count)
+{
+    for (int j = 0; j < count; j++)
+        x[j] = smaller(splat(exp_top), x[j]);
+    exp_some(x, count);
 }
 
 /* x + 1 above zero, exp(x) below, as max(x, 0) + exp(min(x, 0)), which has the same bits:

@@ -40,18 +40,6 @@ struct logistic_bins {
     float width, log_width; /* 2 h */
 };
 
-/* None of x above 88; 0 below -87. */
-FORCE_INLINE void exp_some(vec *x, int count)
-{
-    vec e[FOUR];
-
-    for (int j = 0; j < count; j++)
-        e[j] = larger(splat(exp_bottom), x[j]);
-    exp_within(e, count);
-    for (int j = 0; j < count; j++)
-        x[j] = choose(x[j] < splat(exp_bottom), splat(0.0f), e[j]);
-}
-
 /* Edges are (2 t - values) / (values - 1) and the next: lanes past the rows repeat symbol 0. */
 FORCE_INLINE struct logistic_bins logistic_bins_of(const int32_t *symbols, size_t n,
                                                    size_t values)

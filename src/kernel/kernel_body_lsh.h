@@ -2,18 +2,6 @@
 /* kernel_body_lsh.h - attention among positions with equal hashes (attention_lsh.c): the part
  * of kernel_body.h for its hashes and for the scores of a chunk, and included by it. */
 
-typedef int32_t ivec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-FORCE_INLINE ivec load_int(const int32_t *p)
-{
-    return *(const ivec_anywhere *)p;
-}
-
-FORCE_INLINE ivec choose_int(ivec mask, ivec yes, ivec no)
-{
-    return (yes & mask) | (no & ~mask);
-}
-
 /* ---- hashes ------------------------------------------------------------- */
 
 /* Bits of magnitudes compare as integers do. */

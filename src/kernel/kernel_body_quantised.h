@@ -5,9 +5,7 @@
 
 FORCE_INLINE ivec larger_int(ivec a, ivec b)
 {
-    const ivec mask = a > b;
-
-    return (a & mask) | (b & ~mask);
+    return choose_int(a > b, a, b);
 }
 
 /* The largest |x| of n floats, by its bits: those of NaN are larger than infinity's. */

@@ -5,6 +5,7 @@ typedef float vec __attribute__((vector_size(4 * LANES)));
 typedef int32_t ivec __attribute__((vector_size(4 * LANES)));
 typedef uint32_t uvec __attribute__((vector_size(4 * LANES)));
 typedef float vec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t ivec_anywhere __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 /* Small inner loops over constant counts must unroll, or their arrays are not registers. */
 #define FORCE_INLINE static inline __attribute__((always_inline))
@@ -19,6 +20,11 @@ FORCE_INLINE vec load(const float *p)
 FORCE_INLINE void store(float *p, vec v)
 {
     *(vec_anywhere *)p = v;
+}
+
+FORCE_INLINE ivec load_int(const int32_t *p)
+{
+    return *(const ivec_anywhere *)p;
 }
 
 FORCE_INLINE vec splat(float x)
@@ -225,9 +231,14 @@ FORCE_INLINE void keep(float *p, vec v, size_t n)
         rest                                                                                   \
     } while (0)
 
+FORCE_INLINE ivec choose_int(ivec mask, ivec yes, ivec no)
+{
+    return (yes & mask) | (no & ~mask);
+}
+
 FORCE_INLINE vec choose(ivec mask, vec yes, vec no)
 {
-    return (vec)(((ivec)yes & mask) | ((ivec)no & ~mask));
+    return (vec)choose_int(mask, (ivec)yes, (ivec)no);
 }
 
 #ifndef LARGER
