@@ -73,7 +73,7 @@ typedef struct tarn_output {
     ptrdiff_t batch, position, head;
 } tarn_output;
 
-enum { TARN_ATTENTION_INPUTS = 8 }; /* of a kind at most */
+enum { TARN_ATTENTION_INPUTS = 8 }; /* maximum number of inputs of a kind */
 
 /* The arrays of one call. Forward and step read the inputs and write y. Backward reads the
  * inputs, y and dy (the gradient of the loss with respect to y), and writes the gradients of
@@ -125,9 +125,10 @@ TARN_API void tarn_attention_redraw(tarn_attention *attention, uint64_t seed);
  *              backward pass follows.
  *   workspace  scratch memory for one forward, backward or step
  *   state      of one sequence, kept from step to step and from piece to piece. All zeros is
- * the initial state (16), (17). It contains no pointers: memcpy() makes a copy that continues
- * on its own. With linear attention its size does not depend on the sequence length. Size 0
- *              means that this kind has no recurrent form. */
+ *              the initial state (16), (17). It contains no pointers: memcpy() makes a copy
+ *              that continues on its own. With linear attention its size does not depend on
+ *              the sequence length. Size 0: the kind has no recurrent form, or the plan is not
+ *              causal. */
 TARN_API size_t tarn_attention_saved_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_workspace_size(const tarn_attention *attention);
 TARN_API size_t tarn_attention_state_size(const tarn_attention *attention);
@@ -208,9 +209,9 @@ typedef struct tarn_attention_input {
                     activation, before the activation; other biases are drawn */
 } tarn_attention_input;
 
-/* What a kind, given as in tarn_attention_desc, takes, in the order of tarn_attention_arrays;
- * ended by a NULL name. Most take query, key and value; "lsh", which uses its queries as keys,
- * takes query and value. NULL for an unknown kind. */
+/* The inputs of a kind, which is given as in tarn_attention_desc, in the order of
+ * tarn_attention_arrays; ended by a NULL name. Most take query, key and value; "lsh", which
+ * uses its queries as keys, takes query and value. NULL for an unknown kind. */
 TARN_API const tarn_attention_input *tarn_attention_inputs(const char *kind);
 
 TARN_API const tarn_table_row *tarn_feature_map(size_t index);

@@ -32,16 +32,16 @@ typedef struct tarn_transfer {
  * network of its own may fill it itself. The functions are called by one thread at a time. */
 typedef struct tarn_comm {
     size_t rank, size; /* number of this process, from 0, and of all */
-    size_t sharing;    /* processes that run on the same processors, this one included: each
-                          should have that fraction of them as threads */
-    double timeout;    /* seconds without an answer after which another process is given up; 0:
-                          60 */
+    size_t sharing;    /* number of processes that run on the same processors, including this
+                          one, among which their cores should be divided */
+    double timeout;    /* seconds without an answer after which another process counts as lost;
+                          0: 60 */
     void *context;
 
     /* Starts a transfer and returns at once. */
     tarn_status (*start)(void *context, const tarn_transfer *transfer, tarn_error *err);
-    /* Whether all transfers of a tag are complete, which those that are need not be asked
-     * again; if not, *missing becomes the rank of one whose transfer is not. Returns at once.
+    /* Sets *complete to whether all transfers of a tag that were started are complete. If they
+     * are not, *missing becomes the rank of a process whose transfer is not. Returns at once.
      */
     tarn_status (*test)(void *context, bool *complete, size_t *missing, size_t tag,
                         tarn_error *err);
@@ -58,7 +58,7 @@ TARN_API tarn_status tarn_comm_open(tarn_comm *comm, const char *kind, const voi
 TARN_API void tarn_comm_close(tarn_comm *comm); /* accepts one that is closed */
 
 /* Ends all processes at once, for when one cannot continue and others wait for it: after
- * TARN_ERANK, and instead of tarn_comm_close(). Returns only if the processes are one. */
+ * TARN_ERANK, and instead of tarn_comm_close(). Returns only if there is a single process. */
 TARN_API void tarn_comm_abort(tarn_comm *comm);
 
 /* Table of communicators: rows 0, 1, ...; NULL past the last. */

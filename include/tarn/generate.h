@@ -18,7 +18,7 @@
  * without pointers. All zeros is the initial state (16), (17), and memcpy() forks it. With
  * linear attention its size depends only on the model, no matter how long the sequence becomes;
  * it is halved if `longest` is set below 1024, because short sums need no compensation
- * (src/layer/linear_step.c).
+ * (src/layer/linear.h).
  *
  * Any streams of an engine can be advanced together, each at its own position. What a stream
  * computes does not depend on the others, to the last bit. */
@@ -133,8 +133,8 @@ TARN_API tarn_status tarn_engine_draw(tarn_engine *engine, tarn_stream *const *s
 
 TARN_API size_t tarn_stream_size(const tarn_engine *engine); /* bytes */
 
-/* Settings and random numbers of a stream, from now on. They are part of it: forks and saved
- * streams have them too. */
+/* Sets how the next symbols of a stream are sampled. The settings and the random numbers are
+ * part of the stream: forks and saved streams have them too. */
 TARN_API tarn_status tarn_stream_sampling(tarn_stream *stream, const tarn_sampling *sampling,
                                           tarn_error *err);
 

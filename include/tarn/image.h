@@ -68,18 +68,18 @@ typedef struct tarn_animation_bar {
 } tarn_animation_bar;
 
 typedef struct tarn_animation {
-    size_t given;        /* bytes of an image that are there from the start */
-    size_t scale;        /* screen pixels for a pixel; 0: 3 */
-    double seconds;      /* that drawing takes; 0: 8 */
-    const bool *still;   /* count of them: images that are shown whole; NULL: none is */
+    size_t given;      /* bytes of an image that are there from the start */
+    size_t scale;      /* screen pixels for a pixel; 0: 3 */
+    double seconds;    /* duration of the drawing; 0: 8 */
+    const bool *still; /* one per image: whether it is shown whole from the start; NULL: none */
     const char *caption; /* a line above the bars, UTF-8; NULL: none */
     const tarn_animation_bar *bars;
     size_t bar_count;
 } tarn_animation;
 
 /* The grid of tarn_png_write() as an animated SVG file, which browsers show in a page: the
- * images appear pixel by pixel, stand for some seconds, and begin again. It contains no script.
- * The file is replaced as a whole or not at all. */
+ * images appear pixel by pixel, stay for some seconds, and start over. It contains no script.
+ * The file is replaced atomically. */
 TARN_API tarn_status tarn_svg_write(const char *path, const unsigned char *pixels,
                                     tarn_image_size size, size_t count, size_t columns,
                                     const tarn_animation *animation, tarn_error *err);

@@ -80,7 +80,6 @@ typedef struct tarn_batch {
                              anew; otherwise where the batch before ended */
 } tarn_batch;
 
-/* Result of one update. */
 /* The gradients of one update, before they are clipped and applied. */
 typedef struct tarn_gradients {
     float *values; /* one per parameter, in the layout of the model's tensors, of the mean loss;
@@ -91,6 +90,7 @@ typedef struct tarn_gradients {
     size_t tokens;
 } tarn_gradients;
 
+/* Result of one update. */
 typedef struct tarn_report {
     uint64_t update; /* number of the update, counted from 1 */
     double loss;     /* weighted mean before the update, in nats per position; per sequence with
