@@ -39,8 +39,9 @@ static const uint64_t asleep = (uint64_t)1 << 63;
 /* On a cache line of its own: a line that another core changed takes some 0.2 us to come. */
 struct range {
     _Alignas(TN_ALIGN) _Atomic(uint64_t) word;
-    tn_work *work; /* these two are valid while an index is claimed and not yet done */
+    tn_work *work; /* these three are valid while an index is claimed and not yet done */
     void *arg;
+    size_t first; /* which of the call the indices are counted from */
 };
 
 static uint64_t range_word(size_t first, size_t end, size_t threads)
@@ -63,6 +64,11 @@ static size_t threads_of(uint64_t word)
     return (word & ~asleep) >> THREADS_AT;
 }
 
+static void run_claimed(const struct range *range, uint64_t word, size_t thread)
+{
+    range->work(range->arg, range->first + next_of(word), thread);
+}
+
 /* Only the owner may call it: a range is never given to a thread that its loop is not for. */
 static size_t run_own(struct range *range, size_t thread)
 {
@@ -73,7 +79,7 @@ static size_t run_own(struct range *range, size_t thread)
 
         if (!has_indices(word))
             break;
-        range->work(range->arg, next_of(word), thread);
+        run_claimed(range, word, thread);
         ran++;
     }
     return ran;
@@ -89,7 +95,7 @@ static size_t run_others(struct range *range, size_t thread)
         if (!atomic_compare_exchange_weak_explicit(&range->word, &word, word + 1,
                                                    memory_order_acquire, memory_order_relaxed))
             continue;
-        range->work(range->arg, next_of(word), thread);
+        run_claimed(range, word, thread);
         ran++;
         word = atomic_load_explicit(&range->word, memory_order_relaxed);
     }
@@ -376,15 +382,10 @@ static struct pool *pool_take(void)
     return NULL;
 }
 
-static void pool_give_back(struct pool *pool)
-{
-    atomic_store_explicit(&pool->taken, false, memory_order_release);
-}
-
 struct loop {
     tn_work *work;
     void *arg;
-    size_t threads, count; /* not more threads than indices */
+    size_t first, threads, count; /* not more threads than indices */
 };
 
 static void post(struct worker *worker, const struct loop *loop)
@@ -396,6 +397,7 @@ static void post(struct worker *worker, const struct loop *loop)
 
     worker->range.work = loop->work;
     worker->range.arg = loop->arg;
+    worker->range.first = loop->first;
     if (atomic_exchange_explicit(&worker->range.word, word, memory_order_acq_rel) & asleep)
         worker->slept = true;
 }
@@ -450,7 +452,7 @@ static void run_in_pool(struct pool *pool, struct loop loop)
 static void run_alone(const struct loop *loop)
 {
     for (size_t i = 0; i < loop->count; i++)
-        loop->work(loop->arg, i, 0);
+        loop->work(loop->arg, loop->first + i, 0);
 }
 
 static void run(const struct loop *loop)
@@ -468,33 +470,15 @@ static void run(const struct loop *loop)
     else
         run_alone(loop);
     inside = false;
-    pool_give_back(pool);
+    atomic_store_explicit(&pool->taken, false, memory_order_release);
 }
 
-/* A part of a loop with more indices than a range can have. */
-struct part {
-    tn_work *work;
-    void *arg;
-    size_t first;
-};
-
-static void run_part(void *arg, size_t i, size_t thread)
-{
-    const struct part *const part = arg;
-
-    part->work(part->arg, part->first + i, thread);
-}
-
+/* More indices than a range can have are several loops. */
 void tn_parallel(size_t threads, size_t count, tn_work *work, void *arg)
 {
-    if (count <= MOST) {
-        run(&(struct loop){work, arg, tn_min(threads, count), count});
-        return;
-    }
     for (size_t first = 0; first < count; first += MOST) {
         const size_t n = tn_min(MOST, count - first);
-        struct part part = {work, arg, first};
 
-        run(&(struct loop){run_part, &part, tn_min(threads, n), n});
+        run(&(struct loop){work, arg, first, tn_min(threads, n), n});
     }
 }
