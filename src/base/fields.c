@@ -135,28 +135,27 @@ tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *n
 
 /* ---- Reading ------------------------------------------------------------ */
 
-void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size)
+/* As tn_fields_set() takes it. */
+static void put_text(char text[TARN_PATH_SIZE], const struct tn_field *field, const void *at)
 {
     const void *const place = (const char *)at + field->offset;
-    char number[TN_NUMBER_TEXT];
 
     switch (field->type) {
     case TN_FIELD_TEXT:
     case TN_FIELD_PATH:
-        snprintf(text, size, "%s", (const char *)place);
+        snprintf(text, TARN_PATH_SIZE, "%s", (const char *)place);
         break;
     case TN_FIELD_FLAG:
-        snprintf(text, size, "%s", *(const bool *)place ? "true" : "false");
+        snprintf(text, TARN_PATH_SIZE, "%s", *(const bool *)place ? "true" : "false");
         break;
     case TN_FIELD_NUMBER:
-        tn_number_text(number, *(const double *)place);
-        snprintf(text, size, "%s", number);
+        tn_number_text(text, *(const double *)place);
         break;
     case TN_FIELD_SEED:
-        snprintf(text, size, "%llu", (unsigned long long)*(const uint64_t *)place);
+        snprintf(text, TARN_PATH_SIZE, "%llu", (unsigned long long)*(const uint64_t *)place);
         break;
     case TN_FIELD_COUNT:
-        snprintf(text, size, "%zu", *(const size_t *)place);
+        snprintf(text, TARN_PATH_SIZE, "%zu", *(const size_t *)place);
         break;
     }
 }
@@ -169,7 +168,7 @@ tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *
 
     if (!field)
         return refuse_name(name, err);
-    tn_field_text(field, at, whole, sizeof whole);
+    put_text(whole, field, at);
     if (strlen(whole) >= size)
         return tn_fail(err, TARN_EINVAL, "size is %zu; '%s' needs %zu bytes", size, name,
                        strlen(whole) + 1);
@@ -227,8 +226,8 @@ tarn_status tn_fields_agree(const struct tn_field *fields, const void *at, const
     for (const struct tn_field *field = fields; field->about.name; field++) {
         char found[TARN_PATH_SIZE], expected[TARN_PATH_SIZE];
 
-        tn_field_text(field, at, found, sizeof found);
-        tn_field_text(field, wanted, expected, sizeof expected);
+        put_text(found, field, at);
+        put_text(expected, field, wanted);
         if (!is_among(except, field->about.name) && strcmp(found, expected) != 0)
             return tn_fail(err, TARN_EINVAL, "%s is '%.50s'; it must be '%.50s', as in %.60s",
                            field->about.name, found, expected, path);

@@ -36,23 +36,18 @@ struct tn_field {
 /* Rows of a table of struct `record`, ended by {{0}}. After the range come the help and, where
  * users set the field, the placeholder of its value. */
 #define TN_FIELD(record, kind, field, least, most, ...)                                        \
-    {                                                                                          \
-        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
-        .offset = offsetof(record, field), .minimum = least, .maximum = most                   \
-    }
+    TN_FIELD_SINCE(record, kind, field, least, most, NULL, __VA_ARGS__)
 
-/* The same for a field that older files lack. */
+/* The same for a field that older files lack, and for one that files of version 0.1 have under
+ * another name. */
 #define TN_FIELD_SINCE(record, kind, field, least, most, before, ...)                          \
-    {                                                                                          \
-        .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
-        .offset = offsetof(record, field), .minimum = least, .maximum = most, .absent = before \
-    }
-
-/* For one that files of version 0.1 have under another name. */
+    TN_FIELD_OF(record, kind, field, least, most, .absent = before, __VA_ARGS__)
 #define TN_FIELD_RENAMED(record, kind, field, least, most, old, ...)                           \
+    TN_FIELD_OF(record, kind, field, least, most, .was = old, __VA_ARGS__)
+#define TN_FIELD_OF(record, kind, field, least, most, past, ...)                               \
     {                                                                                          \
         .about = {.name = #field, __VA_ARGS__}, .type = TN_FIELD_##kind,                       \
-        .offset = offsetof(record, field), .minimum = least, .maximum = most, .was = old       \
+        .offset = offsetof(record, field), .minimum = least, .maximum = most, past             \
     }
 
 /* Text of which `limit`, such as .table = &tn_tasks, says what it may be. before: as above, or
@@ -73,9 +68,6 @@ tarn_status tn_fields_set(const struct tn_field *fields, void *at, const char *n
 /* Its value as text that sets it again; refuses a `size` that it does not fit in. */
 tarn_status tn_fields_text(const struct tn_field *fields, const void *at, char *text,
                            size_t size, const char *name, tarn_error *err);
-
-/* A field's value as tn_fields_set() takes it; at most TARN_PATH_SIZE bytes. */
-void tn_field_text(const struct tn_field *field, const void *at, char *text, size_t size);
 
 /* Values that were not set by tn_fields_set(): ranges, and text that ends. Names are left to
  * those who look them up. */

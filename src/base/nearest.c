@@ -5,11 +5,6 @@
 
 enum { LONGEST = 40, MOST = 2 };
 
-static size_t least(size_t a, size_t b, size_t c)
-{
-    return tn_min(tn_min(a, b), c);
-}
-
 /* The distance of Damerau and Levenshtein in its restricted form: row i of the table says how
  * far the first i letters of a are from the first j of b. */
 static size_t distance_of(const char *a, size_t m, const char *b, size_t n)
@@ -22,7 +17,8 @@ static size_t distance_of(const char *a, size_t m, const char *b, size_t n)
     for (size_t i = 1; i <= m; i++) {
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
-            row[j] = least(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            row[j] = tn_min(above[j], row[j - 1]) + 1;
+            row[j] = tn_min(row[j], above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 row[j] = tn_min(row[j], before[j - 2] + 1);
         }

@@ -34,22 +34,14 @@ const char *tarn_status_name(tarn_status status)
 
 /* Sentences quote what callers and files contain, and end on terminals. What is not UTF-8 is
  * replaced, too: a terminal of another encoding may take it for a command. */
-static size_t hidden_bytes(const char *text, size_t length)
-{
-    uint32_t point = 0;
-    const size_t bytes = tn_utf8_read(&point, text, length);
-
-    return bytes == 0 ? 1 : tn_is_hidden(point) ? bytes : 0;
-}
-
 void tarn_printable(char *out, size_t size, const char *text)
 {
     size_t length = strlen(text), used = 0;
 
     while (length > 0) {
-        uint32_t point;
-        const size_t hidden = hidden_bytes(text, length);
-        const size_t bytes = hidden ? hidden : tn_utf8_read(&point, text, length);
+        uint32_t point = 0;
+        const size_t found = tn_utf8_read(&point, text, length), bytes = tn_max(found, 1);
+        const bool hidden = found == 0 || tn_is_hidden(point);
         const size_t needed = hidden ? 1 : bytes;
 
         if (used + needed >= size)
