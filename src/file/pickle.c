@@ -2,11 +2,19 @@
 /* pickle.c - the stack machine: its memory, and a row for each opcode. */
 #include "file/pickle_machine.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void tn_machine_refuse(struct tn_machine *m, const char *what)
+void tn_machine_refuse(struct tn_machine *m, const char *format, ...)
 {
+    char what[sizeof m->err->text];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
     if (m->status == TARN_OK)
         m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name, "pickle, byte %zu: %s",
                                  m->opcode, what);
@@ -16,24 +24,16 @@ void tn_machine_refuse(struct tn_machine *m, const char *what)
 
 void *tn_machine_grow(struct tn_machine *m, void *array, size_t *room, int count, size_t size)
 {
-    if (m->status != TARN_OK || (size_t)count < *room)
+    if (count >= TN_PICKLE_NODES)
+        tn_machine_refuse(m, "has more than %d values", TN_PICKLE_NODES);
+    if (m->status != TARN_OK)
         return array;
-    if (count >= TN_PICKLE_NODES) {
-        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
-                                 "pickle, byte %zu: has more than %d values", m->opcode,
-                                 TN_PICKLE_NODES);
-        return array;
-    }
-    const size_t more = tn_max(64, 2 * *room);
-    void *const grown = realloc(array, more * size);
+    void *const grown = tn_grow(array, room, (size_t)count, size);
 
-    if (!grown) {
+    if (!grown)
         m->status = tn_fail_path(m->err, TARN_ENOMEM, m->name,
-                                 "not enough memory for %zu pickle values", more);
-        return array;
-    }
-    *room = more;
-    return grown;
+                                 "not enough memory for %d pickle values", count);
+    return grown ? grown : array;
 }
 
 void tn_machine_push(struct tn_machine *m, int node)
@@ -126,10 +126,9 @@ static const unsigned char *take(struct tn_machine *m, size_t bytes)
 {
     const unsigned char *const from = tn_cursor_read(&m->in, bytes);
 
-    if (!from && m->status == TARN_OK)
-        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
-                                 "pickle, byte %zu: needs %zu more bytes, but %zu are left",
-                                 m->opcode, bytes, tn_cursor_left(&m->in));
+    if (!from)
+        tn_machine_refuse(m, "needs %zu more bytes, but %zu are left", bytes,
+                          tn_cursor_left(&m->in));
     return from;
 }
 
@@ -160,10 +159,9 @@ static void check_protocol(struct tn_machine *m, int unused)
     const uint64_t version = take_number(m, 1);
 
     (void)unused;
-    if (m->status == TARN_OK && version != 2)
-        m->status = tn_fail_path(m->err, TARN_EFORMAT, m->name,
-                                 "pickle of protocol %ju; expected 2, as torch.save() writes",
-                                 (uintmax_t)version);
+    if (version != 2)
+        tn_machine_refuse(m, "has protocol %ju; expected 2, as torch.save() writes",
+                          (uintmax_t)version);
 }
 
 static void push_none(struct tn_machine *m, int unused)
@@ -403,11 +401,9 @@ static void step(struct tn_machine *m)
 
     if (m->status == TARN_OK && opcodes[opcode].run)
         opcodes[opcode].run(m, opcodes[opcode].argument);
-    else if (m->status == TARN_OK)
-        m->status = tn_fail_path(
-            m->err, TARN_EFORMAT, m->name,
-            "pickle, byte %zu: opcode 0x%02x is not supported; expected a plain state dict",
-            m->opcode, opcode);
+    else
+        tn_machine_refuse(m, "opcode 0x%02x is not supported; expected a plain state dict",
+                          opcode);
 }
 
 tarn_status tn_pickle_read(struct tn_pickle *out, const unsigned char *bytes, size_t size,

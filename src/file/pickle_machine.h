@@ -28,7 +28,8 @@ struct tn_machine {
 };
 
 /* Unless something failed before. */
-void tn_machine_refuse(struct tn_machine *m, const char *what);
+void tn_machine_refuse(struct tn_machine *m, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* The array with room for one more of `size` bytes after `count` of them. */
 void *tn_machine_grow(struct tn_machine *m, void *array, size_t *room, int count, size_t size);

@@ -40,13 +40,11 @@ void tn_machine_global(struct tn_machine *m, int unused)
                 m, (struct tn_pickle_node){.kind = TN_PICKLE_GLOBAL, .as.global = i});
             return;
         }
-    if (m->status == TARN_OK)
-        m->status =
-            tn_fail_path(m->err, TARN_EFORMAT, m->name,
-                         "pickle, byte %zu: refers to %.*s.%.*s, which is never executed; "
-                         "expected a dict of tensors, numbers and text",
-                         m->opcode, (int)tn_min(module_length, 40), module,
-                         (int)tn_min(name_length, 40), name);
+    tn_machine_refuse(m,
+                      "refers to %.*s.%.*s, which is never executed; expected a dict of "
+                      "tensors, numbers and text",
+                      (int)tn_min(module_length, 40), module, (int)tn_min(name_length, 40),
+                      name);
 }
 
 /* Item number `index` of a tuple; TN_PICKLE_END: there is none. */
