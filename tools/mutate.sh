@@ -503,7 +503,7 @@ mutations() {
     mutate "file: control characters in errors" src/base/status.c \
         's/tarn_printable(err->text, sizeof err->text, text);/memcpy(err->text, text, sizeof text);/' test_status
     mutate "file: a pipe is waited for" src/file/file_bytes.c \
-        's/!S_ISREG(about.st_mode)/S_ISDIR(about.st_mode)/' test_file_bytes
+        's/if (S_ISREG(mode))/if (!S_ISDIR(mode))/' test_file_bytes
     mutate "file: no limit" src/file/file_bytes.c \
         's/(uintmax_t)about.st_size > limit/false/' test_file_bytes
     mutate "file: settings under their old names are unknown" src/file/fields_json.c \
@@ -526,7 +526,7 @@ mutations() {
     mutate "writer: the temporary stays" $writer \
         's/unlink(writer->temporary);/(void)0;/' test_file_writer
     mutate "writer: devices are replaced" $writer \
-        's/if (S_ISREG(\*mode))/if (!S_ISDIR(*mode))/' test_file_writer
+        's/tn_check_regular(\*mode, writer->path, err)/TARN_OK/' test_file_writer
     tensors=src/file/safetensors.c
     hostile=test_safetensors_hostile
     mutate "safetensors: header longer than the file" $tensors \
@@ -632,13 +632,13 @@ mutations() {
     mutate "png list: sizes may differ" src/file/images.c \
         's/one->height == all->height \&\& //' test_image_set
     mutate "text folder: no newline between files" src/data/text_set.c \
-        's/if (\*used > 0)/if (false)/' test_text_folder
+        's/\*used > 0 ? 1 : 0/0/' test_text_folder
     mutate "text folder: binary files are text" src/data/text_set.c \
-        's/if (memchr(one.data/if (false \&\& memchr(one.data/' test_text_folder
+        's/\&\& memchr(one.data/\&\& false \&\& memchr(one.data/' test_text_folder
     mutate "text folder: hidden files are read" src/data/text_set.c \
         "s/name\[0\] != '\.'/name[0] != '.' || name[1] == 'h'/" test_text_folder
-    mutate "paths: as the system lists them" src/file/paths.c \
-        's/return strcmp(\*(char/return -strcmp(*(char/' test_image_set
+    mutate "paths: as the system lists them" src/base/texts.c \
+        's/return strcmp(\*(const char/return -strcmp(*(const char/' test_image_set
     pickle=src/file/pickle.c
     mutate "pickle: any place in the memo" $pickle 's/if (index > (uint64_t)m->memo_count)/if (false)/' \
         test_pickle

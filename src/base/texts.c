@@ -54,3 +54,13 @@ void tn_texts_free(struct tn_texts *texts)
     }
     *texts = (struct tn_texts){0};
 }
+
+int tn_compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int tn_compare_named(const void *a, const void *b)
+{
+    return tn_compare_texts(*(const void *const *)a, *(const void *const *)b);
+}

@@ -19,4 +19,9 @@ const char *tn_texts_copy(struct tn_texts *texts, const char *text, size_t lengt
 /* Leaves it empty; accepts what is empty. */
 void tn_texts_free(struct tn_texts *texts);
 
+/* For qsort() and bsearch(), by the order of bytes: of texts or of structs that begin with one,
+ * and of pointers to such structs. */
+int tn_compare_texts(const void *a, const void *b);
+int tn_compare_named(const void *a, const void *b);
+
 #endif

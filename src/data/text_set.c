@@ -43,25 +43,20 @@ static tarn_status measure(size_t *size, const struct tn_paths *files, tarn_erro
 static tarn_status append(struct tn_bytes *text, size_t *used, struct tn_paths *skipped,
                           const char *path, bool strict, tarn_error *err)
 {
+    const size_t newline = *used > 0 ? 1 : 0;
     struct tn_bytes one;
-    tarn_status status = tn_bytes_read(&one, path, text->size - *used, err);
+    tarn_status status = tn_bytes_read(&one, path, most, err);
 
-    if (status != TARN_OK || one.size == 0)
-        goto done;
-    if (memchr(one.data, '\0', one.size)) {
+    if (status == TARN_OK && memchr(one.data, '\0', one.size)) {
         status = strict ? tn_fail_path(err, TARN_EFORMAT, path, "%s", tn_text_folder_reason)
                         : tn_paths_add(skipped, path, err);
-        goto done;
-    }
-    if (*used > 0)
-        text->data[(*used)++] = '\n';
-    if (one.size > text->size - *used) { /* it grew since it was measured */
+    } else if (status == TARN_OK && newline + one.size > text->size - *used) {
         status = tn_fail_path(err, TARN_EIO, path, "was changed while it was read");
-        goto done;
+    } else if (status == TARN_OK && one.size > 0) {
+        memcpy(text->data + *used, "\n", newline);
+        memcpy(text->data + *used + newline, one.data, one.size);
+        *used += newline + one.size;
     }
-    memcpy(text->data + *used, one.data, one.size);
-    *used += one.size;
-done:
     tn_bytes_free(&one);
     return status;
 }
@@ -130,7 +125,7 @@ static tarn_status read_text(struct tn_bytes *text, struct tn_paths *skipped, co
                              bool strict, tarn_error *err)
 {
     return tn_is_folder(path) ? tn_text_folder_read(text, skipped, path, strict, err)
-                              : tn_bytes_read(text, path, SIZE_MAX / 2, err);
+                              : tn_bytes_read(text, path, most, err);
 }
 
 tarn_status tn_text_set_read(struct tn_text_set *set, const char *path, size_t N,

@@ -45,12 +45,11 @@ static tarn_status check_file(int file, const char *path, tarn_error *err)
 
     if (fstat(file, &about) != 0)
         return tn_fail_errno(err, path);
-    if (!S_ISREG(about.st_mode))
-        return tn_fail_path(err, TARN_EIO, path, "is %s, not an audio file",
-                            S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
-    if (about.st_size == 0)
+    const tarn_status status = tn_check_regular(about.st_mode, path, err);
+
+    if (status == TARN_OK && about.st_size == 0)
         return tn_fail_path(err, TARN_EFORMAT, path, "is empty; expected an audio file");
-    return TARN_OK;
+    return status;
 }
 
 static tarn_status check_form(const tarn_audio *audio, tarn_error *err)
@@ -101,20 +100,11 @@ TN_CALLED_BACK static sf_count_t measure_file(void *context)
 TN_CALLED_BACK static sf_count_t read_file(void *to, sf_count_t count, void *context)
 {
     tarn_audio *const audio = context;
-    sf_count_t done = 0;
+    size_t got;
 
-    while (done < count) {
-        const ssize_t got = read(audio->descriptor, (char *)to + done, (size_t)(count - done));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            audio->error = errno;
-        if (got <= 0)
-            break;
-        done += got;
-    }
-    return done;
+    if (!tn_read_all(audio->descriptor, to, (size_t)count, &got))
+        audio->error = errno;
+    return (sf_count_t)got;
 }
 
 /* Through us, so that an error of the system is not taken for the file's end. Why libsndfile
@@ -264,8 +254,7 @@ static tarn_status check_end(const tarn_audio *audio, tarn_error *err)
 static tarn_status take(tarn_audio *audio, size_t *count, size_t wanted, tarn_error *err)
 {
     if (!audio->file)
-        return tn_wav_stream_read(&audio->stream, audio->mixing, count, wanted, audio->path,
-                                  err);
+        return tn_wav_stream_read(&audio->stream, audio->mixing, count, wanted, err);
     const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
 
     *count = got > 0 ? (size_t)got : 0;

@@ -29,15 +29,22 @@ static inline const unsigned char *tn_cursor_read(struct tn_cursor *cursor, size
     return from;
 }
 
-/* A little-endian number of up to 8 bytes. */
+/* A number of up to 8 bytes. */
+static inline uint64_t tn_little_endian(const unsigned char *from, size_t bytes)
+{
+    uint64_t number = 0;
+
+    for (size_t i = bytes; i-- > 0;)
+        number = number << 8 | from[i];
+    return number;
+}
+
+/* The same, the next bytes. */
 static inline uint64_t tn_cursor_number(struct tn_cursor *cursor, size_t bytes)
 {
     const unsigned char *const from = tn_cursor_read(cursor, bytes);
-    uint64_t number = 0;
 
-    for (size_t i = bytes; from && i-- > 0;)
-        number = number << 8 | from[i];
-    return number;
+    return from ? tn_little_endian(from, bytes) : 0;
 }
 
 /* A number of 4 bytes in the order of IDX and PNG. */

@@ -13,31 +13,25 @@
 #include "base/written.h"
 #include "file/file_bytes.h"
 
-enum { BLOCK = 1 << 20 };
+enum { BLOCK = 1 << 16 };
 
 tarn_status tn_sha256_file(char sum[TN_SHA256_TEXT], const char *path, tarn_error *err)
 {
+    unsigned char block[BLOCK];
     FILE *const file = fopen(path, "rb");
-    unsigned char *const block = malloc(BLOCK);
-    tarn_status status = TARN_OK;
     SHA2_CTX hash;
+    size_t got;
 
-    SHA256Init(&hash);
     if (!file)
-        status = tn_fail_errno(err, path);
-    else if (!block)
-        status = tn_fail(err, TARN_ENOMEM, "not enough memory for %d bytes", BLOCK);
-    for (size_t got = 1; status == TARN_OK && got > 0;) {
-        got = fread(block, 1, BLOCK, file);
+        return tn_fail_errno(err, path);
+    SHA256Init(&hash);
+    while ((got = fread(block, 1, BLOCK, file)) > 0)
         SHA256Update(&hash, block, got);
-    }
-    if (status == TARN_OK && ferror(file))
-        status = tn_fail_errno(err, path);
+    const tarn_status status = ferror(file) ? tn_fail_errno(err, path) : TARN_OK;
+
     SHA256End(&hash, sum);
     TN_WRITTEN(sum, SHA256_DIGEST_STRING_LENGTH);
-    free(block);
-    if (file)
-        fclose(file);
+    fclose(file);
     return status;
 }
 

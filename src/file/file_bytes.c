@@ -59,6 +59,28 @@ void tn_bytes_free(struct tn_bytes *bytes)
     *bytes = (struct tn_bytes){0};
 }
 
+tarn_status tn_check_regular(mode_t mode, const char *path, tarn_error *err)
+{
+    if (S_ISREG(mode))
+        return TARN_OK;
+    return tn_fail_path(err, TARN_EIO, path, "is %s, not a regular file",
+                        S_ISDIR(mode) ? "a folder" : "a device, pipe or socket");
+}
+
+bool tn_read_all(int file, void *to, size_t bytes, size_t *got)
+{
+    const size_t most = (size_t)1 << 30; /* some systems read no more than 2 GB at once */
+    ssize_t some = 1;
+
+    for (*got = 0; *got < bytes && some != 0;) {
+        some = read(file, (char *)to + *got, tn_min(bytes - *got, most));
+        if (some < 0 && errno != EINTR)
+            return false;
+        *got += some > 0 ? (size_t)some : 0;
+    }
+    return true;
+}
+
 /* How many bytes there are, if this is a file that has a number of them. */
 static tarn_status measure(size_t *size, int file, const char *path, size_t limit,
                            tarn_error *err)
@@ -67,34 +89,25 @@ static tarn_status measure(size_t *size, int file, const char *path, size_t limi
 
     if (fstat(file, &about) != 0)
         return tn_fail_errno(err, path);
-    if (!S_ISREG(about.st_mode))
-        return tn_fail_path(err, TARN_EIO, path, "is %s, not a regular file",
-                            S_ISDIR(about.st_mode) ? "a folder" : "a device, pipe or socket");
-    if ((uintmax_t)about.st_size > limit)
+    const tarn_status status = tn_check_regular(about.st_mode, path, err);
+
+    if (status == TARN_OK && (uintmax_t)about.st_size > limit)
         return tn_fail_path(err, TARN_EIO, path, "has %ju bytes; expected at most %zu",
                             (uintmax_t)about.st_size, limit);
     *size = (size_t)about.st_size;
-    return TARN_OK;
+    return status;
 }
 
 static tarn_status fill(struct tn_bytes *bytes, int file, const char *path, tarn_error *err)
 {
-    const size_t most = (size_t)1 << 30; /* some systems read no more than 2 GB at once */
-    size_t done = 0;
+    size_t got;
 
-    while (done < bytes->size) {
-        const ssize_t got = read(file, bytes->data + done, tn_min(bytes->size - done, most));
-
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return tn_fail_errno(err, path);
-        if (got == 0)
-            return tn_fail_path(err, TARN_EIO, path,
-                                "ended after %zu of %zu bytes; it was truncated during reading",
-                                done, bytes->size);
-        done += (size_t)got;
-    }
+    if (!tn_read_all(file, bytes->data, bytes->size, &got))
+        return tn_fail_errno(err, path);
+    if (got < bytes->size)
+        return tn_fail_path(err, TARN_EIO, path,
+                            "ended after %zu of %zu bytes; it was truncated during reading",
+                            got, bytes->size);
     return TARN_OK;
 }
 

@@ -6,6 +6,8 @@
 #ifndef TN_FILE_BYTES_H
 #define TN_FILE_BYTES_H
 
+#include <sys/types.h>
+
 #include "base/base.h"
 
 /* `data` is 64-byte aligned and never NULL while there is something to free. */
@@ -24,6 +26,12 @@ tarn_status tn_bytes_read(struct tn_bytes *out, const char *path, size_t limit,
 
 /* Leaves it empty; accepts what is empty. */
 void tn_bytes_free(struct tn_bytes *bytes);
+
+/* Refuses a file whose mode is not that of a regular one. */
+tarn_status tn_check_regular(mode_t mode, const char *path, tarn_error *err);
+
+/* Up to `bytes` bytes of a descriptor, *got fewer only at the end; false: errno says why. */
+bool tn_read_all(int file, void *to, size_t bytes, size_t *got);
 
 /* The end of a path, for messages, which must have room for what is wrong. An empty one is ''.
  */

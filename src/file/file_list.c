@@ -11,13 +11,6 @@ struct tarn_file {
     enum tn_tensor_format format;
 };
 
-static int by_key(const void *a, const void *b)
-{
-    const struct tn_safetensors_entry *const x = a, *const y = b;
-
-    return strcmp(x->key, y->key);
-}
-
 tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
 {
     tarn_status status;
@@ -34,7 +27,7 @@ tarn_status tarn_file_open(tarn_file **file, const char *path, tarn_error *err)
         return status;
     }
     if (f->s.entries > 0)
-        qsort(f->s.metadata, f->s.entries, sizeof *f->s.metadata, by_key);
+        qsort(f->s.metadata, f->s.entries, sizeof *f->s.metadata, tn_compare_texts);
     *file = f;
     return TARN_OK;
 }

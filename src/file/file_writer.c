@@ -13,8 +13,20 @@
 #include <unistd.h>
 
 #include "file/file_bytes.h"
+#include "file/text_buffer.h"
 
-static void release(struct tn_file_writer *writer)
+char *tn_folder_of(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    return length > 0 ? tn_text_new("%.*s", (int)length, path) : tn_text_new(".");
+}
+
+void tn_file_writer_suspend(struct tn_file_writer *writer)
 {
     if (writer->file >= 0)
         close(writer->file);
@@ -28,7 +40,7 @@ void tn_file_writer_discard(struct tn_file_writer *writer)
 {
     if (writer->file >= 0)
         unlink(writer->temporary);
-    release(writer);
+    tn_file_writer_suspend(writer);
 }
 
 static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_error *err)
@@ -37,7 +49,7 @@ static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_er
 
     tn_fail_path(err, TARN_EIO, writer->path, "%s: %s", what, strerror(number));
     if (writer->keeps)
-        release(writer);
+        tn_file_writer_suspend(writer);
     else
         tn_file_writer_discard(writer);
     return TARN_EIO;
@@ -49,25 +61,15 @@ static tarn_status fail(struct tn_file_writer *writer, const char *what, tarn_er
 static tarn_status name(struct tn_file_writer *writer, const char *path, const char *suffix,
                         tarn_error *err)
 {
-    const size_t length = strlen(path);
-    const char *const slash = strrchr(path, '/');
-    const size_t folder = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-
-    if (length == 0)
+    if (*path == '\0')
         return tn_fail_path(err, TARN_EINVAL, path, "is not a file name");
-    writer->path = malloc(length + 1);
-    writer->temporary = malloc(length + strlen(suffix) + 1);
-    writer->folder = malloc(folder + 2);
-    if (!writer->path || !writer->temporary || !writer->folder) {
-        release(writer);
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
-    }
-    memcpy(writer->path, path, length + 1);
-    memcpy(writer->temporary, path, length);
-    strcpy(writer->temporary + length, suffix);
-    memcpy(writer->folder, slash ? path : ".", slash ? folder : 1);
-    writer->folder[slash ? folder : 1] = '\0';
-    return TARN_OK;
+    writer->path = tn_text_new("%s", path);
+    writer->temporary = tn_text_new("%s%s", path, suffix);
+    writer->folder = tn_folder_of(path);
+    if (writer->path && writer->temporary && writer->folder)
+        return TARN_OK;
+    tn_file_writer_suspend(writer);
+    return tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", strlen(path));
 }
 
 /* Renaming onto a folder fails only after everything was written, and renaming onto a device,
@@ -80,12 +82,11 @@ static tarn_status check_target(struct tn_file_writer *writer, mode_t *mode, tar
     if (stat(writer->path, &about) != 0)
         return TARN_OK;
     *mode = about.st_mode;
-    if (S_ISREG(*mode))
-        return TARN_OK;
-    tn_fail_path(err, TARN_EIO, writer->path, "is %s, not a regular file",
-                 S_ISDIR(*mode) ? "a folder" : "a device, pipe or socket");
-    release(writer);
-    return TARN_EIO;
+    const tarn_status status = tn_check_regular(*mode, writer->path, err);
+
+    if (status != TARN_OK)
+        tn_file_writer_suspend(writer);
+    return status;
 }
 
 enum {
@@ -198,7 +199,7 @@ static tarn_status begin(struct tn_file_writer *writer, const char *path, const 
     if (!reason)
         return TARN_OK;
     report(path, suffix, reason, err);
-    release(writer);
+    tn_file_writer_suspend(writer);
     return TARN_EIO;
 }
 
@@ -238,11 +239,6 @@ tarn_status tn_file_writer_restart(struct tn_file_writer *writer, tarn_error *er
     if (ftruncate(writer->file, 0) != 0 || lseek(writer->file, 0, SEEK_SET) != 0)
         return fail(writer, "the partial file", err);
     return TARN_OK;
-}
-
-void tn_file_writer_suspend(struct tn_file_writer *writer)
-{
-    release(writer);
 }
 
 /* ---- Writing ------------------------------------------------------------ */
@@ -309,7 +305,7 @@ static tarn_status move(struct tn_file_writer *writer, tarn_error *err)
 {
     if (!still_named(writer, writer->file)) {
         tn_fail_path(err, TARN_EIO, writer->path, "is being written by another process");
-        release(writer);
+        tn_file_writer_suspend(writer);
         return TARN_EIO;
     }
     if (rename(writer->temporary, writer->path) != 0)
@@ -330,7 +326,7 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
     if (reason)
         tn_fail_path(err, TARN_EIO, writer->path,
                      "written, but its folder could not be synced: %s", strerror(reason));
-    release(writer);
+    tn_file_writer_suspend(writer);
     return reason ? TARN_EIO : TARN_OK;
 }
 
@@ -339,7 +335,7 @@ tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error
     const tarn_status status = move(writer, err);
 
     if (status == TARN_OK)
-        release(writer);
+        tn_file_writer_suspend(writer);
     return status;
 }
 

@@ -62,6 +62,9 @@ tarn_status tn_file_writer_commit(struct tn_file_writer *writer, tarn_error *err
  * what can be made again, and can be recognised as incomplete. */
 tarn_status tn_file_writer_commit_soon(struct tn_file_writer *writer, tarn_error *err);
 
+/* The folder that a path is in, free() it; NULL: not enough memory. */
+char *tn_folder_of(const char *path);
+
 /* Puts the names in a folder on the disk; 0 or an errno. A folder that cannot be opened or
  * synced has the system's own time. */
 int tn_sync_folder(const char *folder);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "base/texts.h"
 #include "base/utf8.h"
 
 struct parser {
@@ -253,13 +254,6 @@ static bool read_array(struct parser *p, size_t index)
     return true;
 }
 
-static int by_text(const void *a, const void *b)
-{
-    const struct tn_json_value *const *const x = a, *const *const y = b;
-
-    return strcmp((*x)->text, (*y)->text);
-}
-
 /* Equal keys are neighbours once they are sorted. */
 static bool check_keys(struct parser *p, const struct tn_json_value *object)
 {
@@ -272,7 +266,7 @@ static bool check_keys(struct parser *p, const struct tn_json_value *object)
     for (size_t i = 0; i < object->size; i++, key = tn_json_next(key + 1))
         keys[i] = key;
     if (object->size > 0)
-        qsort(keys, object->size, sizeof *keys, by_text);
+        qsort(keys, object->size, sizeof *keys, tn_compare_named);
     for (size_t i = 1; i < object->size && differ; i++)
         differ = strcmp(keys[i - 1]->text, keys[i]->text) != 0;
     free(keys);
@@ -304,7 +298,6 @@ static bool read_object(struct parser *p, size_t index)
     if (!takes(p, "}"))
         return refuse(p, "',' or '}' expected");
     p->json->root[index].size = count;
-    p->json->root[index].span = p->json->count - index;
     return check_keys(p, &p->json->root[index]);
 }
 

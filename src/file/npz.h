@@ -5,8 +5,8 @@
  *                 'shape': (2, 3), } padded with blanks, then the numbers
  *     NAME.json.npy
  *                 a text of the metadata, its bytes as an array of uint8: every member is an
- * array, so that programs may go over all of them NAME.json   the same in files of tarn before;
- * read, no longer written */
+ *                 array, so that programs may go over all of them
+ *     NAME.json   the same in older files of tarn: read, no longer written */
 #ifndef TN_NPZ_H
 #define TN_NPZ_H
 

@@ -8,8 +8,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/texts.h"
 #include "file/file_bytes.h"
 #include "file/file_writer.h"
+#include "file/text_buffer.h"
 
 enum { LIST_MOST = 256 << 20 };
 
@@ -20,51 +22,25 @@ bool tn_is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* The folder that a path is in; free() it. NULL: no memory. */
-static char *parent_of(const char *path)
-{
-    size_t length = strlen(path);
-    char *const parent = malloc(length + 2);
-
-    if (!parent)
-        return NULL;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    while (length > 0 && path[length - 1] != '/')
-        length--;
-    strcpy(parent, ".");
-    if (length > 0) {
-        memcpy(parent, path, length);
-        parent[length] = '\0';
-    }
-    return parent;
-}
-
-static tarn_status make_folder(const char *path, const char *parent, tarn_error *err)
-{
-    int why = mkdir(path, 0777) == 0 ? 0 : errno;
-
-    if (why && !(why == EEXIST && tn_is_folder(path)))
-        return tn_fail_path(err, TARN_EIO, path, "%s; cannot create a folder there",
-                            strerror(why));
-    why = tn_sync_folder(parent);
-    return why ? tn_fail_path(err, TARN_EIO, path,
-                              "is there, but the folder it is in could not be synced: %s",
-                              strerror(why))
-               : TARN_OK;
-}
-
 /* What is in a folder is lost with the folder's own name. */
 tarn_status tn_make_folder(const char *path, tarn_error *err)
 {
-    char *const parent = parent_of(path);
+    char *const parent = tn_folder_of(path);
 
     if (!parent)
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a path");
-    const tarn_status status = make_folder(path, parent, err);
+    int why = mkdir(path, 0777) == 0 ? 0 : errno;
+    const bool there = why == 0 || (why == EEXIST && tn_is_folder(path));
 
+    if (there)
+        why = tn_sync_folder(parent);
     free(parent);
-    return status;
+    if (why == 0)
+        return TARN_OK;
+    return tn_fail_path(err, TARN_EIO, path,
+                        there ? "is there, but the folder it is in could not be synced: %s"
+                              : "%s; cannot create a folder there",
+                        strerror(why));
 }
 
 void tn_paths_free(struct tn_paths *paths)
@@ -75,41 +51,34 @@ void tn_paths_free(struct tn_paths *paths)
     *paths = (struct tn_paths){0};
 }
 
-/* The first bytes of two texts, concatenated. */
-static tarn_status add(struct tn_paths *paths, const char *folder, size_t folder_length,
-                       const char *name, size_t length, tarn_error *err)
+/* The path becomes the list's; NULL: there was no memory for it. */
+static tarn_status add(struct tn_paths *paths, char *path, tarn_error *err)
 {
-    char **const all = tn_grow(paths->path, &paths->room, paths->count, sizeof *all);
-    char *const path = all ? malloc(folder_length + length + 1) : NULL;
+    char **const all =
+        path ? tn_grow(paths->path, &paths->room, paths->count, sizeof *all) : NULL;
 
-    if (all)
-        paths->path = all;
-    if (!path)
+    if (!all) {
+        free(path);
         return tn_fail(err, TARN_ENOMEM, "not enough memory for the names of %zu files",
                        paths->count);
-    memcpy(path, folder, folder_length);
-    memcpy(path + folder_length, name, length);
-    path[folder_length + length] = '\0';
+    }
+    paths->path = all;
     paths->path[paths->count++] = path;
     return TARN_OK;
 }
 
 tarn_status tn_paths_add(struct tn_paths *paths, const char *path, tarn_error *err)
 {
-    return add(paths, "", 0, path, strlen(path), err);
+    return add(paths, tn_text_new("%s", path), err);
 }
 
 /* ---- Folders ------------------------------------------------------------ */
 
-static int compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* `folder` ends in '/'. */
 static tarn_status list_names(struct tn_paths *paths, const char *folder, DIR *directory,
                               bool (*wanted)(const char *name), tarn_error *err)
 {
+    const size_t length = strlen(folder);
+    const char *const slash = length > 0 && folder[length - 1] == '/' ? "" : "/";
     tarn_status status = TARN_OK;
 
     while (status == TARN_OK) {
@@ -119,8 +88,7 @@ static tarn_status list_names(struct tn_paths *paths, const char *folder, DIR *d
         if (!entry)
             return errno ? tn_fail_errno(err, folder) : TARN_OK;
         if (wanted(entry->d_name))
-            status =
-                add(paths, folder, strlen(folder), entry->d_name, strlen(entry->d_name), err);
+            status = add(paths, tn_text_new("%s%s%s", folder, slash, entry->d_name), err);
     }
     return status;
 }
@@ -128,25 +96,15 @@ static tarn_status list_names(struct tn_paths *paths, const char *folder, DIR *d
 tarn_status tn_paths_in(struct tn_paths *paths, const char *folder,
                         bool (*wanted)(const char *name), tarn_error *err)
 {
-    const size_t length = strlen(folder);
     DIR *const directory = opendir(folder);
-    char *const prefix = malloc(length + 2);
-    tarn_status status;
 
     if (!directory)
-        status = tn_fail_errno(err, folder);
-    else if (!prefix)
-        status = tn_fail(err, TARN_ENOMEM, "not enough memory for a path of %zu bytes", length);
-    else {
-        memcpy(prefix, folder, length);
-        strcpy(prefix + length, length > 0 && folder[length - 1] == '/' ? "" : "/");
-        status = list_names(paths, prefix, directory, wanted, err);
-        if (paths->count > 0)
-            qsort(paths->path, paths->count, sizeof *paths->path, compare);
-    }
-    if (directory)
-        closedir(directory);
-    free(prefix);
+        return tn_fail_errno(err, folder);
+    const tarn_status status = list_names(paths, folder, directory, wanted, err);
+
+    closedir(directory);
+    if (paths->count > 0)
+        qsort(paths->path, paths->count, sizeof *paths->path, tn_compare_texts);
     return status;
 }
 
@@ -186,7 +144,7 @@ tarn_status tn_paths_below(struct tn_paths *paths, const char *folder,
     for (size_t i = 0; i < folders.count && status == TARN_OK; i++)
         status = list_one(paths, &folders, folders.path[i], wanted, err);
     if (paths->count > 0)
-        qsort(paths->path, paths->count, sizeof *paths->path, compare);
+        qsort(paths->path, paths->count, sizeof *paths->path, tn_compare_texts);
     tn_paths_free(&folders);
     return status;
 }
@@ -205,8 +163,9 @@ static tarn_status add_line(struct tn_paths *paths, const char *list, const char
     if (memchr(line, '\0', length))
         return tn_fail_path(err, TARN_EFORMAT, list,
                             "contains a zero byte; expected one path per line");
-    return add(paths, list, *line != '/' && slash ? (size_t)(slash - list) + 1 : 0, line,
-               length, err);
+    const size_t folder = *line != '/' && slash ? (size_t)(slash - list) + 1 : 0;
+
+    return add(paths, tn_text_new("%.*s%.*s", (int)folder, list, (int)length, line), err);
 }
 
 tarn_status tn_paths_of_list(struct tn_paths *paths, const char *list, tarn_error *err)

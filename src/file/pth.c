@@ -32,12 +32,6 @@ static tarn_status refuse(const struct reading *r, const char *tensor, const cha
 
 /* ---- One tensor --------------------------------------------------------- */
 
-static const struct tn_pickle_storage *storage_of(const struct reading *r,
-                                                  const struct tn_pickle_tensor *t)
-{
-    return &r->pickle.nodes[t->storage].as.storage;
-}
-
 static tarn_status find_storage(const struct tn_zip_entry **entry, const struct reading *r,
                                 const struct tn_pickle_storage *storage, const char *name)
 {
@@ -107,7 +101,7 @@ static tarn_status note_gathered(struct reading *r, const struct tn_safetensor *
 static tarn_status add_tensor(struct reading *r, int index, const char *name)
 {
     const struct tn_pickle_tensor *const t = &r->pickle.tensors[index];
-    const struct tn_pickle_storage *const storage = storage_of(r, t);
+    const struct tn_pickle_storage *const storage = &r->pickle.nodes[t->storage].as.storage;
     const struct tn_zip_entry *entry = NULL;
     struct tn_safetensor tensor = {.name = name, .dtype = storage->dtype, .rank = t->rank};
     size_t count;
@@ -297,7 +291,7 @@ tarn_status tn_pth_make(struct tn_safetensors *out, struct tn_bytes *bytes,
     return status;
 }
 
-const char *tn_pth_pickle(const struct tn_zip *zip)
+const struct tn_zip_entry *tn_pth_pickle(const struct tn_zip *zip)
 {
     static const char end[] = "/data.pkl";
 
@@ -306,7 +300,7 @@ const char *tn_pth_pickle(const struct tn_zip *zip)
         const size_t length = strlen(name), tail = sizeof end - 1;
 
         if (length > tail && strcmp(name + length - tail, end) == 0)
-            return name;
+            return &zip->entries[i];
     }
     return NULL;
 }
@@ -324,31 +318,25 @@ static tarn_status check_order(const struct tn_zip *zip, const char *folder, siz
     return TARN_OK;
 }
 
-tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, const char *name,
+tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip,
+                             const struct tn_zip_entry *entry, const char *name,
                              tarn_error *err)
 {
-    const char *const path = tn_pth_pickle(zip);
-    const struct tn_zip_entry *const entry = path ? tn_zip_find(zip, path) : NULL;
+    const size_t folder = strlen(entry->name) - strlen("data.pkl");
     struct tn_pickle pickle;
     char prefix[TN_ZIP_NAME + 8];
     tarn_status status;
 
     *out = (struct tn_safetensors){0};
-    if (!entry)
-        return tn_fail_path(err, TARN_EFORMAT, name,
-                            "zip: has no data.pkl; expected a file written by torch.save()");
-    const size_t folder = strlen(path) - strlen("data.pkl");
-
     if (entry->bytes > TN_PICKLE_BYTES)
         return tn_fail_path(err, TARN_EFORMAT, name,
                             "its pickle has %zu bytes; expected at most %d", entry->bytes,
                             TN_PICKLE_BYTES);
-    snprintf(prefix, sizeof prefix, "%.*sdata/", (int)folder, path);
-    if ((status = check_order(zip, path, folder, name, err)) != TARN_OK ||
+    snprintf(prefix, sizeof prefix, "%.*sdata/", (int)folder, entry->name);
+    if ((status = check_order(zip, entry->name, folder, name, err)) != TARN_OK ||
         (status = tn_pickle_read(&pickle, entry->data, entry->bytes, name, err)) != TARN_OK)
         return status;
-    /* The pickle points into memory that moves or is replaced: it is freed, and not used.
-     * */
+    /* The pickle points into memory that moves or is replaced: it is freed, not used. */
     if ((status = tn_pth_make(out, &zip->bytes, &pickle, zip, prefix, name, err)) == TARN_OK)
         tn_zip_free(zip);
     tn_pickle_free(&pickle);

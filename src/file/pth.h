@@ -16,14 +16,16 @@
 #include "file/safetensors.h"
 
 struct tn_zip;
+struct tn_zip_entry;
 struct tn_pickle;
 
-/* The name of an archive's pickle; NULL: it is not torch's. */
-const char *tn_pth_pickle(const struct tn_zip *zip);
+/* The pickle of an archive; NULL: it is not torch's. */
+const struct tn_zip_entry *tn_pth_pickle(const struct tn_zip *zip);
 
-/* From an archive that was unpacked, which is empty if all is well. `name` stands for the path
- * in messages. */
-tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip, const char *name,
+/* From an archive that was unpacked and has this pickle; it is empty if all is well. `name`
+ * stands for the path in messages. */
+tarn_status tn_pth_parse_zip(struct tn_safetensors *out, struct tn_zip *zip,
+                             const struct tn_zip_entry *entry, const char *name,
                              tarn_error *err);
 
 /* Whether this is of the format before 1.6, and reading it: the memory moves into *out if all

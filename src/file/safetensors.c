@@ -40,8 +40,7 @@ static tarn_status find_header(size_t *header, const struct tn_bytes *bytes, con
         return tn_fail_path(err, TARN_EFORMAT, path,
                             "has only %zu bytes; not a safetensors, PyTorch or NumPy file",
                             bytes->size);
-    const uint64_t length = tn_cursor_number(
-        &(struct tn_cursor){.data = bytes->data, .size = LENGTH_BYTES}, LENGTH_BYTES);
+    const uint64_t length = tn_little_endian(bytes->data, LENGTH_BYTES);
 
     if (length > TN_SAFETENSORS_HEADER)
         return tn_fail_path(err, TARN_EFORMAT, path,
@@ -130,9 +129,14 @@ static tarn_status read_shape(struct tn_safetensor *t, const struct tn_json_valu
 }
 
 /* Offsets in the file's own order are checked once all are known: see check_cover(). */
-static tarn_status check_place(struct tn_safetensor *t, int64_t begin, int64_t end,
-                               const struct reading *r)
+static tarn_status read_place(struct tn_safetensor *t, const struct tn_json_value *offsets,
+                              const struct reading *r)
 {
+    int64_t begin, end;
+
+    if (!offsets || offsets->kind != TN_JSON_ARRAY || offsets->size != 2 ||
+        !tn_json_whole(offsets + 1, &begin) || !tn_json_whole(offsets + 2, &end))
+        return refuse(r, t->name, "data_offsets are not two whole numbers");
     if (begin < 0 || end < begin || (uintmax_t)end > r->data_bytes)
         return tn_fail_path(r->err, TARN_EFORMAT, r->path,
                             "tensor '%.60s': data_offsets are [%jd, %jd]; expected ascending "
@@ -147,17 +151,6 @@ static tarn_status check_place(struct tn_safetensor *t, int64_t begin, int64_t e
             (intmax_t)(end - begin), t->bytes);
     t->begin = (size_t)begin;
     return TARN_OK;
-}
-
-static tarn_status read_place(struct tn_safetensor *t, const struct tn_json_value *offsets,
-                              const struct reading *r)
-{
-    int64_t begin, end;
-
-    if (!offsets || offsets->kind != TN_JSON_ARRAY || offsets->size != 2 ||
-        !tn_json_whole(offsets + 1, &begin) || !tn_json_whole(offsets + 2, &end))
-        return refuse(r, t->name, "data_offsets are not two whole numbers");
-    return check_place(t, begin, end, r);
 }
 
 /* Its three keys, and nothing else: what is not understood could mean another thing. */
@@ -204,13 +197,6 @@ static int by_place(const void *a, const void *b)
     if (x->bytes != y->bytes)
         return x->bytes < y->bytes ? -1 : 1;
     return strcmp(x->name, y->name);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    const struct tn_safetensor *const *const x = a, *const *const y = b;
-
-    return strcmp((*x)->name, (*y)->name);
 }
 
 static tarn_status check_cover(const struct tn_safetensor *tensors, size_t n,
@@ -263,9 +249,9 @@ bool tn_safetensors_index(struct tn_safetensors *s)
     for (size_t i = 0; i < s->count; i++)
         s->by_name[i] = &s->tensors[i];
     if (s->count > 0)
-        qsort(s->by_name, s->count, sizeof *s->by_name, by_name);
+        qsort(s->by_name, s->count, sizeof *s->by_name, tn_compare_named);
     for (size_t i = 1; i < s->count && differ; i++)
-        differ = by_name(&s->by_name[i - 1], &s->by_name[i]) != 0;
+        differ = tn_compare_named(&s->by_name[i - 1], &s->by_name[i]) != 0;
     return differ;
 }
 
@@ -352,7 +338,8 @@ const struct tn_safetensor *tn_safetensors_find(const struct tn_safetensors *s,
 {
     const struct tn_safetensor wanted = {.name = name}, *const key = &wanted;
     const struct tn_safetensor *const *const found =
-        s->count ? bsearch(&key, s->by_name, s->count, sizeof *s->by_name, by_name) : NULL;
+        s->count ? bsearch(&key, s->by_name, s->count, sizeof *s->by_name, tn_compare_named)
+                 : NULL;
 
     return found ? *found : NULL;
 }

@@ -20,13 +20,6 @@ void tn_checksum_tensor(char text[TN_CHECKSUM_TEXT], const void *data, size_t by
     put_text(text, bytes > 0 ? crc32_z(0, data, bytes) : 0);
 }
 
-static int by_key(const void *a, const void *b)
-{
-    const struct tn_safetensors_entry *const *const x = a, *const *const y = b;
-
-    return strcmp((*x)->key, (*y)->key);
-}
-
 /* Sorted, since other programs write the pairs in any order. */
 bool tn_checksum_metadata(char text[TN_CHECKSUM_TEXT],
                           const struct tn_safetensors_entry *metadata, size_t entries)
@@ -40,7 +33,7 @@ bool tn_checksum_metadata(char text[TN_CHECKSUM_TEXT],
     for (size_t i = 0; i < entries; i++)
         if (strcmp(metadata[i].key, tn_checksums_key) != 0)
             sorted[count++] = &metadata[i];
-    qsort(sorted, count, sizeof *sorted, by_key);
+    qsort(sorted, count, sizeof *sorted, tn_compare_named);
     for (size_t i = 0; i < count; i++) {
         const char *const pair[] = {sorted[i]->key, sorted[i]->value};
 

@@ -207,11 +207,6 @@ static void put_bar(struct writing *w, size_t y, const tarn_animation_bar *bar)
     tn_text_print(&w->out, "</rect>\n");
 }
 
-static size_t lines(const struct writing *w)
-{
-    return (w->how.caption != NULL) + 2 * w->how.bar_count;
-}
-
 static void put_bars(struct writing *w)
 {
     size_t y = grid_height(w) + LINE;
@@ -230,7 +225,8 @@ static void put_bars(struct writing *w)
 
 static void put_head(struct writing *w)
 {
-    const size_t width = grid_width(w), height = grid_height(w) + LINE * lines(w);
+    const size_t lines = (w->how.caption != NULL) + 2 * w->how.bar_count;
+    const size_t width = grid_width(w), height = grid_height(w) + LINE * lines;
 
     tn_text_print(&w->out,
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%zu\" height=\"%zu\" "

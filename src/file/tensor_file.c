@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE /* memmem() */
 #include "file/tensor_file.h"
 
 #include <stdlib.h>
@@ -23,17 +24,8 @@ static size_t npz_most(size_t size)
 static bool has_pickle(const struct tn_bytes *bytes)
 {
     static const char name[] = "data.pkl"; /* near the beginning: it is the first entry */
-    const size_t end = tn_min(bytes->size, 1024), length = sizeof name - 1;
 
-    for (size_t at = 0; at + length <= end; at++) {
-        size_t same = 0;
-
-        while (same < length && bytes->data[at + same] == (unsigned char)name[same])
-            same++;
-        if (same == length)
-            return true;
-    }
-    return false;
+    return memmem(bytes->data, tn_min(bytes->size, 1024), name, sizeof name - 1) != NULL;
 }
 
 static tarn_status parse_zip(struct tn_safetensors *out, enum tn_tensor_format *format,
@@ -46,9 +38,11 @@ static tarn_status parse_zip(struct tn_safetensors *out, enum tn_tensor_format *
 
     if (status != TARN_OK)
         return status;
-    *format = tn_pth_pickle(&zip) ? TN_FORMAT_PTH : TN_FORMAT_NPZ;
-    status = *format == TN_FORMAT_PTH ? tn_pth_parse_zip(out, &zip, name, err)
-                                      : tn_npz_parse_zip(out, &zip, name, err);
+    const struct tn_zip_entry *const pickle = tn_pth_pickle(&zip);
+
+    *format = pickle ? TN_FORMAT_PTH : TN_FORMAT_NPZ;
+    status = pickle ? tn_pth_parse_zip(out, &zip, pickle, name, err)
+                    : tn_npz_parse_zip(out, &zip, name, err);
     tn_zip_free(&zip);
     return status;
 }

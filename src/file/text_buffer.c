@@ -36,11 +36,11 @@ void tn_text_put(struct tn_text *text, const void *bytes, size_t n)
     text->used += n;
 }
 
-void tn_text_print(struct tn_text *text, const char *format, ...)
+__attribute__((format(printf, 2, 0))) static void print(struct tn_text *text,
+                                                        const char *format, va_list args)
 {
-    va_list args, again;
+    va_list again;
 
-    va_start(args, format);
     va_copy(again, args);
     const int length = vsnprintf(NULL, 0, format, args);
 
@@ -49,7 +49,26 @@ void tn_text_print(struct tn_text *text, const char *format, ...)
         text->used += (size_t)length;
     }
     va_end(again);
+}
+
+void tn_text_print(struct tn_text *text, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    print(text, format, args);
     va_end(args);
+}
+
+char *tn_text_new(const char *format, ...)
+{
+    struct tn_text text = {0};
+    va_list args;
+
+    va_start(args, format);
+    print(&text, format, args);
+    va_end(args);
+    return text.data;
 }
 
 void tn_text_utf8(struct tn_text *text, const char *bytes, size_t n)

@@ -16,6 +16,9 @@ void tn_text_put(struct tn_text *text, const void *bytes, size_t n);
 void tn_text_print(struct tn_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A text of its own, free() it; NULL: not enough memory. */
+char *tn_text_new(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* As valid UTF-8 without zero bytes: U+FFFD replaces what is not. */
 void tn_text_utf8(struct tn_text *text, const char *bytes, size_t n);
 

@@ -17,19 +17,20 @@
 
 struct tn_wav_stream {
     int descriptor;
+    const char *name; /* for messages */
     bool is_float;
     size_t width; /* bytes of a sample */
     size_t channels, rate;
     uint64_t left; /* bytes of the data that are still to come, as far as that is known */
 };
 
-/* `raw_rate`: one channel of 16 bits, without a header; 0: WAV. The name is for messages. */
+/* `raw_rate`: one channel of 16 bits, without a header; 0: WAV. The name must stay. */
 tarn_status tn_wav_stream_open(struct tn_wav_stream *stream, int descriptor, size_t raw_rate,
                                const char *name, tarn_error *err);
 
 /* Samples of all channels, `frames` of each unless the end comes before, full scale 1; *got of
  * each. */
 tarn_status tn_wav_stream_read(struct tn_wav_stream *stream, float *samples, size_t *got,
-                               size_t frames, const char *name, tarn_error *err);
+                               size_t frames, tarn_error *err);
 
 #endif

@@ -15,26 +15,19 @@ bool tn_is_zip(const struct tn_bytes *bytes)
     return bytes->size >= 4 && memcmp(bytes->data, "PK\3\4", 4) == 0;
 }
 
-static int by_name(const void *a, const void *b)
-{
-    const struct tn_zip_entry *const x = a, *const y = b;
-
-    return strcmp(x->name, y->name);
-}
-
 void tn_zip_sort(struct tn_zip *zip)
 {
     if (zip->count > 0)
-        qsort(zip->entries, zip->count, sizeof *zip->entries, by_name);
+        qsort(zip->entries, zip->count, sizeof *zip->entries, tn_compare_texts);
 }
 
 const struct tn_zip_entry *tn_zip_find(const struct tn_zip *zip, const char *name)
 {
     const struct tn_zip_entry wanted = {.name = name};
 
-    return zip->count
-               ? bsearch(&wanted, zip->entries, zip->count, sizeof *zip->entries, by_name)
-               : NULL;
+    return zip->count ? bsearch(&wanted, zip->entries, zip->count, sizeof *zip->entries,
+                                tn_compare_texts)
+                      : NULL;
 }
 
 void tn_zip_free(struct tn_zip *zip)
