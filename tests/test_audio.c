@@ -281,6 +281,20 @@ static void a_stream_has_the_samples_of_the_file(void **state)
     folder_close(&folder);
 }
 
+/* Like every descriptor that the library opens. */
+static void a_stream_is_not_inherited_by_other_programs(void **state)
+{
+    const int file = open("/dev/null", O_RDONLY);
+    tarn_audio *audio;
+    tarn_error err;
+
+    (void)state;
+    check_ok(tarn_audio_open(&audio, NULL, file, 16000, &err), &err);
+    assert_true(fcntl(audio->descriptor, F_GETFD) & FD_CLOEXEC);
+    tarn_audio_close(audio);
+    close(file);
+}
+
 /* Found by fuzz/audio_stream.c: libsndfile reads before the beginning of its buffer where it
  * cannot rewind. */
 static void a_hostile_stream_is_refused(void **state)
@@ -315,6 +329,7 @@ int main(void)
         cmocka_unit_test(truncated_files_end_in_a_sentence_or_in_what_is_there),
         cmocka_unit_test(a_header_that_lies_is_not_believed),
         cmocka_unit_test(a_stream_has_the_samples_of_the_file),
+        cmocka_unit_test(a_stream_is_not_inherited_by_other_programs),
         cmocka_unit_test(a_hostile_stream_is_refused),
     };
 

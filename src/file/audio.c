@@ -148,7 +148,7 @@ static tarn_status open_stream(tarn_audio *audio, int file, size_t raw_rate, tar
         return tn_fail(err, TARN_EINVAL,
                        "rate is %zu; it must be from %d to %d samples per second", raw_rate,
                        TN_AUDIO_RATE_LEAST, TN_AUDIO_RATE_MOST);
-    audio->descriptor = dup(file);
+    audio->descriptor = fcntl(file, F_DUPFD_CLOEXEC, 0);
     if (audio->descriptor < 0)
         return tn_fail_errno(err, audio->path);
     const tarn_status status =
