@@ -45,32 +45,27 @@ static tarn_status join(char path[PATH_SIZE], const char *a, const char *b, tarn
 
 /* ---- Looking ------------------------------------------------------------ */
 
-static tarn_status refuse(const char *path, const char *found, tarn_error *err)
-{
-    return tn_fail_path(err, TARN_EFORMAT, path, "%s; fetch it again", found);
-}
-
 /* TARN_EIO: it is missing, or cannot be read; TARN_EFORMAT: it is another file. */
 static tarn_status check_path(const char *path, const tarn_data_file *file, tarn_error *err)
 {
-    char sum[TN_SHA256_TEXT], found[160];
+    char sum[TN_SHA256_TEXT];
     struct stat about;
 
     if (stat(path, &about) != 0)
         return tn_fail_errno(err, path);
     if (!S_ISREG(about.st_mode))
         return tn_fail_path(err, TARN_EIO, path, "is not a regular file");
-    if ((uint64_t)about.st_size != file->bytes) {
-        snprintf(found, sizeof found, "has %jd bytes; expected %ju", (intmax_t)about.st_size,
-                 (uintmax_t)file->bytes);
-        return refuse(path, found, err);
-    }
+    if ((uint64_t)about.st_size != file->bytes)
+        return tn_fail_path(err, TARN_EFORMAT, path,
+                            "has %jd bytes; expected %ju; fetch it again",
+                            (intmax_t)about.st_size, (uintmax_t)file->bytes);
     const tarn_status status = tn_sha256_file(sum, path, err);
 
     if (status != TARN_OK || strcmp(sum, file->sha256) == 0)
         return status;
-    snprintf(found, sizeof found, "has SHA-256 %.12s...; expected %.12s...", sum, file->sha256);
-    return refuse(path, found, err);
+    return tn_fail_path(err, TARN_EFORMAT, path,
+                        "has SHA-256 %.12s...; expected %.12s...; fetch it again", sum,
+                        file->sha256);
 }
 
 static tarn_status check_file(const struct work *w, const tarn_data_file *file, tarn_error *err)

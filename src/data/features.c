@@ -11,14 +11,15 @@ enum { PIECE = 4096 }; /* samples of a file that are in memory at once */
 
 const char tn_features_version[] = "log-mel 1";
 
-double tn_features_ratio(size_t rate, double speed)
+/* What the resampler needs. */
+static double ratio_of(size_t rate, double speed)
 {
     return (double)TN_MEL_RATE / ((double)rate * speed);
 }
 
 uint64_t tn_features_frames(uint64_t samples, size_t rate, double speed)
 {
-    return tn_log_mel_frames(tn_resampled(samples, tn_features_ratio(rate, speed)));
+    return tn_log_mel_frames(tn_resampled(samples, ratio_of(rate, speed)));
 }
 
 /* ---- Sounds that arrive ------------------------------------------------- */
@@ -41,7 +42,7 @@ tarn_status tn_features_open(struct tn_features *features, size_t rate, double s
 
     *features = (struct tn_features){0};
     if (status == TARN_OK)
-        status = tn_resampler_open(&features->resampler, tn_features_ratio(rate, speed), err);
+        status = tn_resampler_open(&features->resampler, ratio_of(rate, speed), err);
     if (status == TARN_OK)
         status = tn_log_mel_open(&features->mel, err);
     if (status == TARN_OK) {

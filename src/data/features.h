@@ -24,9 +24,6 @@ struct tn_features {
     float *resampled;
 };
 
-/* What 16 kHz by rate times speed is; what the resampler needs. */
-double tn_features_ratio(size_t rate, double speed);
-
 /* Frames of a whole sound, exactly. */
 uint64_t tn_features_frames(uint64_t samples, size_t rate, double speed);
 

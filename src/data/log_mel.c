@@ -125,12 +125,6 @@ size_t tn_log_mel_ready(const struct tn_log_mel *mel, size_t count)
     return (size_t)tn_log_mel_frames(mel->waiting + count);
 }
 
-static void drop_hop(struct tn_log_mel *mel)
-{
-    mel->waiting -= TN_MEL_HOP;
-    memmove(mel->held, mel->held + TN_MEL_HOP, mel->waiting * sizeof *mel->held);
-}
-
 size_t tn_log_mel_push(struct tn_log_mel *mel, float *frames, const float *samples,
                        size_t count)
 {
@@ -145,7 +139,8 @@ size_t tn_log_mel_push(struct tn_log_mel *mel, float *frames, const float *sampl
         count -= taken;
         if (mel->waiting == TN_MEL_WINDOW) {
             make_frame(mel, frames + made++ * TN_MEL_BANDS, mel->held);
-            drop_hop(mel);
+            mel->waiting -= TN_MEL_HOP;
+            memmove(mel->held, mel->held + TN_MEL_HOP, mel->waiting * sizeof *mel->held);
         }
     }
     return made;

@@ -20,7 +20,7 @@ static int compare(const void *a, const void *b)
     return (x->utterance > y->utterance) - (x->utterance < y->utterance);
 }
 
-void tn_speech_order_sort(struct tn_length *order, size_t count)
+static void sort(struct tn_length *order, size_t count)
 {
     if (count > 0)
         qsort(order, count, sizeof *order, compare);
@@ -54,7 +54,7 @@ void tn_speech_order_shuffle(struct tn_length *order, size_t count, size_t B, ui
     size_t end;
 
     tn_random_seed(&random, key);
-    tn_speech_order_sort(order, count);
+    sort(order, count);
     for (size_t first = 0; first < count; first = end) {
         end = bucket_end(order, first, count, B);
         shuffle(order + first, end - first, &random);
@@ -164,7 +164,7 @@ static void order_epoch(const struct tn_speech_set *set, struct tn_speech_batch 
     if (split == TN_TRAINING)
         tn_speech_order_shuffle(batch->order, count, batch->B, order_key(set, epoch, 0));
     else
-        tn_speech_order_sort(batch->order, count);
+        sort(batch->order, count);
     batch->seed = set->settings.seed;
     batch->epoch = epoch;
     batch->ordered = (int)split + 1;

@@ -62,15 +62,6 @@ static struct entry *find(const struct table *table, const struct tn_line *key)
                : NULL;
 }
 
-static size_t count_lines(const struct tn_bytes *bytes)
-{
-    struct tn_line line = {0};
-
-    while (tn_line_next(&line, (const char *)bytes->data, bytes->size))
-        continue;
-    return line.number;
-}
-
 static tarn_status check_keys(const struct table *table, tarn_error *err)
 {
     for (size_t i = 1; i < table->count; i++)
@@ -85,22 +76,25 @@ static tarn_status check_keys(const struct table *table, tarn_error *err)
 static tarn_status parse_table(struct table *table, tarn_error *err)
 {
     struct tn_line line = {0};
+    size_t room = 0;
 
     if (memchr(table->bytes.data, '\0', table->bytes.size))
         return tn_fail_path(err, TARN_EFORMAT, table->path,
                             "contains a zero byte; expected text");
-    table->entry = calloc(count_lines(&table->bytes) + 1, sizeof *table->entry);
-    if (!table->entry)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for the lines of %s",
-                       tn_path_shown(table->path));
     while (tn_line_next(&line, (const char *)table->bytes.data, table->bytes.size)) {
         struct entry entry = {.value = line};
+        struct entry *const all = tn_grow(table->entry, &room, table->count, sizeof *all);
 
+        if (!all)
+            return tn_fail(err, TARN_ENOMEM, "not enough memory for the lines of %s",
+                           tn_path_shown(table->path));
+        table->entry = all;
         entry.key = tn_line_word(&entry.value);
         if (entry.key.length > 0)
             table->entry[table->count++] = entry;
     }
-    qsort(table->entry, table->count, sizeof *table->entry, by_key);
+    if (table->count > 0)
+        qsort(table->entry, table->count, sizeof *table->entry, by_key);
     return check_keys(table, err);
 }
 
@@ -124,20 +118,6 @@ struct folder {
     struct table audio, text, speakers;
 };
 
-static tarn_status check_path(const struct entry *audio, const char *path, tarn_error *err)
-{
-    size_t length = audio->value.length;
-
-    while (length > 0 && audio->value.text[length - 1] == ' ')
-        length--;
-    if (length > 0 && audio->value.text[length - 1] == '|')
-        return tn_fail(err, TARN_EFORMAT,
-                       "%s:%zu: is a command, and commands are not executed; expected the path "
-                       "of an audio file",
-                       tn_path_shown(path), audio->key.number);
-    return TARN_OK;
-}
-
 static tarn_status add(struct tn_speech_list *list, struct folder *folder,
                        const struct entry *audio, tarn_error *err)
 {
@@ -150,6 +130,10 @@ static tarn_status add(struct tn_speech_list *list, struct folder *folder,
         path.length--;
     if (text)
         text->used = true;
+    if (path.length > 0 && path.text[path.length - 1] == '|')
+        return tn_speech_fail(err, TARN_EFORMAT, folder->audio.path, audio->key.number,
+                              "is a command, and commands are not executed; expected the path "
+                              "of an audio file");
     if (path.length == 0)
         return tn_speech_list_skip(list, folder->audio.path, audio->key.number, err,
                                    "has no path after the utterance name");
@@ -175,8 +159,7 @@ static tarn_status add_all(struct tn_speech_list *list, struct folder *folder, t
     if (audio->count > 0)
         qsort(audio->entry, audio->count, sizeof *audio->entry, by_line);
     for (size_t i = 0; i < audio->count && status == TARN_OK; i++)
-        if ((status = check_path(&audio->entry[i], audio->path, err)) == TARN_OK)
-            status = add(list, folder, &audio->entry[i], err);
+        status = add(list, folder, &audio->entry[i], err);
     if (text->count > 0)
         qsort(text->entry, text->count, sizeof *text->entry, by_line);
     for (size_t i = 0; i < text->count && status == TARN_OK; i++)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/option.h"
 #include "file/json_read.h"
 #include "file/json_write.h"
 
@@ -82,12 +83,9 @@ static tarn_status damaged(const char *source, const char *what, tarn_error *err
     return tn_fail(err, TARN_EFORMAT, "%s: its speech metadata %s", source, what);
 }
 
-static bool find_name(int *number, const char *const *names, const char *text)
+static bool find_name(size_t *number, const char *const *names, const char *text)
 {
-    for (*number = 0; text && names[*number]; ++*number)
-        if (strcmp(names[*number], text) == 0)
-            return true;
-    return false;
+    return text && tn_option_word(number, names, "", text, NULL) == TARN_OK;
 }
 
 static bool is_array(const struct tn_json_value *value)
@@ -150,7 +148,7 @@ static tarn_status read_object(struct tn_speech_profile *profile,
 {
     const char *const features = tn_json_text(object, "features");
     int64_t version = 0;
-    int kind, normalise;
+    size_t kind, normalise;
 
     if (object->kind != TN_JSON_OBJECT)
         return damaged(source, "is not a JSON object", err);

@@ -92,9 +92,8 @@ void tn_speech_scan(struct tn_speech_set *set, struct tn_found *found, size_t co
 /* By split, then by speaker; those without a name are everyone for themselves. */
 static int by_speaker(const void *a, const void *b)
 {
-    const struct tn_found *const x = *(struct tn_found *const *)a, *const y = *(
-                                                                       struct tn_found *const *)
-                                                                                  b;
+    const struct tn_found *const x = *(struct tn_found *const *)a;
+    const struct tn_found *const y = *(struct tn_found *const *)b;
 
     if (x->split != y->split)
         return x->split < y->split ? -1 : 1;

@@ -123,11 +123,8 @@ struct tn_length {
     size_t frames, utterance;
 };
 
-/* Sorts; equal lengths by utterance. */
-void tn_speech_order_sort(struct tn_length *order, size_t count);
-
-/* Sorts and shuffles within buckets. Batch k is order[k B] up to order[(k + 1) B - 1]; which
- * one comes when is for tn_shuffle() to say. */
+/* Sorts, equal lengths by utterance, and shuffles within buckets. Batch k is order[k B] up to
+ * order[(k + 1) B - 1]; which one comes when is for tn_shuffle() to say. */
 void tn_speech_order_shuffle(struct tn_length *order, size_t count, size_t B, uint64_t key);
 
 /* ---- Batches ------------------------------------------------------------ */

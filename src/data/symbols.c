@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L
+#define _POSIX_C_SOURCE 200809L /* strnlen() */
 #include "data/symbols.h"
 
 #include <stdlib.h>
@@ -80,57 +80,40 @@ size_t tn_symbol_count(const char *transcript, enum tn_symbol_kind kind)
 
 void tn_symbols_free(struct tn_symbols *symbols)
 {
-    for (size_t i = 0; i < symbols->count; i++)
-        free(symbols->name[i]);
     free(symbols->name);
+    tn_texts_free(&symbols->texts);
     *symbols = (struct tn_symbols){0};
 }
 
-static int compare(const void *a, const void *b)
+/* Sorted, each once, with the blank before them; false: no memory. */
+static bool fill(struct tn_symbols *symbols, const char *const *names, size_t count)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+    const char **const all = malloc((count + 1) * sizeof *all);
 
-/* Of sorted names; returns how many are left. */
-static size_t drop_repeated(const char **names, size_t count)
-{
-    size_t kept = 0;
-
+    symbols->name = all;
+    if (!all)
+        return false;
+    all[0] = "";
     for (size_t i = 0; i < count; i++)
-        if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0)
-            names[kept++] = names[i];
-    return kept;
-}
+        all[i + 1] = names[i];
+    qsort(all, count + 1, sizeof *all, tn_compare_texts);
+    for (size_t i = 0; i <= count; i++) {
+        if (i > 0 && strcmp(all[symbols->count - 1], all[i]) == 0)
+            continue;
+        const char *const copy = tn_texts_copy(&symbols->texts, all[i], strlen(all[i]));
 
-static bool copy(struct tn_symbols *symbols, const char *const *names, size_t count)
-{
-    symbols->name = calloc(count, sizeof *symbols->name);
-    for (size_t i = 0; symbols->name && i < count; i++) {
-        char *const name = strdup(names[i]);
-
-        if (!name)
-            break;
-        symbols->name[symbols->count++] = name;
+        if (!copy)
+            return false;
+        all[symbols->count++] = copy;
     }
-    return symbols->count == count;
+    return true;
 }
 
 tarn_status tn_symbols_of(struct tn_symbols *symbols, const char *const *names, size_t count,
                           tarn_error *err)
 {
-    const char **const sorted = malloc((count + 1) * sizeof *sorted);
-    bool made = false;
-
     *symbols = (struct tn_symbols){0};
-    if (sorted) {
-        sorted[0] = "";
-        for (size_t i = 0; i < count; i++)
-            sorted[i + 1] = names[i];
-        qsort(sorted, count + 1, sizeof *sorted, compare);
-        made = copy(symbols, sorted, drop_repeated(sorted, count + 1));
-    }
-    free(sorted);
-    if (made)
+    if (fill(symbols, names, count))
         return TARN_OK;
     tn_symbols_free(symbols);
     return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu symbols", count);

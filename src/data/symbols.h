@@ -6,7 +6,7 @@
 #ifndef TN_SYMBOLS_H
 #define TN_SYMBOLS_H
 
-#include "base/base.h"
+#include "base/texts.h"
 
 enum tn_symbol_kind {
     TN_PHONES,     /* words between spaces, of the column or file of phones */
@@ -17,8 +17,9 @@ enum tn_symbol_kind {
 enum { TN_SYMBOLS_MOST = 1 << 20, TN_SYMBOL_BYTES = 256 }; /* fewer than these; of a name */
 
 struct tn_symbols {
-    char **name;
+    const char **name;
     size_t count; /* with the blank; 0: empty */
+    struct tn_texts texts;
 };
 
 /* Takes any order, and any number of times the same; names are UTF-8. On failure *symbols is
