@@ -313,6 +313,14 @@ static void a_folder_without_parts_is_split(void **state)
     assert_int_equal(set.count[TN_TRAINING], 15);
     assert_int_equal(set.count[TN_VALIDATION], 5);
     assert_non_null(strstr(set.spoken[TN_VALIDATION][0].row.audio, "/15.wav"));
+    settings.evaluates = true;
+    settings.symbols = &set.symbols;
+    struct tn_speech_set evaluated = speech_set_open(folder.path, &settings);
+
+    assert_int_equal(evaluated.count[TN_TRAINING], 0);
+    assert_int_equal(evaluated.count[TN_VALIDATION], 5);
+    assert_non_null(strstr(evaluated.spoken[TN_VALIDATION][0].row.audio, "/15.wav"));
+    tn_speech_set_free(&evaluated);
     tn_speech_set_free(&set);
     tree_close(&folder);
 }

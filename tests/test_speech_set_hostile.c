@@ -196,6 +196,23 @@ static void sets_that_cannot_be_used_are_refused(void **state)
     tree_close(&folder);
 }
 
+/* A table of no rows: there is not even memory for its list. */
+static void an_empty_set_cannot_be_evaluated(void **state)
+{
+    const char *names[] = {"", "A"};
+    const struct tn_symbols symbols = {.name = names, .count = 2};
+    struct folder folder = folder_open();
+    struct tn_speech_settings settings = speech_defaults();
+
+    (void)state;
+    text_put(&folder, "train.tsv", "audio\tphones\n");
+    settings.symbols = &symbols;
+    settings.evaluates = true;
+    check_speech_refused(folder.path, &settings,
+                         "0 training utterances, 0 validation utterances");
+    tree_close(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +221,7 @@ int main(void)
         cmocka_unit_test(one_bad_file_does_not_end_a_run),
         cmocka_unit_test(files_that_vanish_are_counted_or_a_failure),
         cmocka_unit_test(sets_that_cannot_be_used_are_refused),
+        cmocka_unit_test(an_empty_set_cannot_be_evaluated),
     };
 
     return cmocka_run_group_tests_name("speech_set_hostile", tests, NULL, NULL);

@@ -66,31 +66,8 @@ static tarn_status check_settings(const struct tn_speech_settings *s, tarn_error
 
 /* ---- Listing ------------------------------------------------------------ */
 
-/* The first `count` move to the end. */
-static tarn_status rotate(struct tn_speech_list *list, size_t count, tarn_error *err)
-{
-    const size_t rest = list->count - count;
-    struct tn_utterance *const held = malloc((count + 1) * sizeof *held);
-
-    if (!held)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory for %zu utterances", count);
-    if (count > 0 && rest > 0) {
-        memcpy(held, list->utterance, count * sizeof *held);
-        memmove(list->utterance, list->utterance + count, rest * sizeof *held);
-        memcpy(list->utterance + rest, held, count * sizeof *held);
-    }
-    free(held);
-    return TARN_OK;
-}
-
-static void drop_first(struct tn_speech_list *list, size_t *count)
-{
-    list->count -= *count;
-    memmove(list->utterance, list->utterance + *count, list->count * sizeof *list->utterance);
-    *count = 0;
-}
-
-/* Everything of the folder; the first *training utterances are the training part. */
+/* Everything of the folder; the first *training utterances are the training part. Of a folder
+ * without parts it is the beginning, which is left out where there is nothing to train. */
 static tarn_status list_folder(struct tn_speech_set *set, const char *folder, size_t *training,
                                tarn_error *err)
 {
@@ -99,22 +76,27 @@ static tarn_status list_folder(struct tn_speech_set *set, const char *folder, si
     const struct tn_speech_format *format = NULL;
     tarn_status status = tn_speech_format_of(&format, folder, err);
 
-    if (status != TARN_OK ||
-        (status = format->list(list, folder, TN_VALIDATION, s->kind, err)) != TARN_OK)
+    if (status != TARN_OK)
         return status;
-    const size_t validation = list->count;
-    const bool parts = validation + list->skipped_count > 0;
-
     set->format = format->name;
-    if (!parts || trains(s))
+    if (trains(s))
         status = format->list(list, folder, TN_TRAINING, s->kind, err);
-    *training = list->count - validation;
-    if (!parts)
-        *training -= (size_t)(s->validation * (double)*training);
+    const size_t before = list->count + list->skipped_count;
+
+    *training = list->count;
     if (status == TARN_OK)
-        status = rotate(list, validation, err);
-    if (status == TARN_OK && !trains(s))
-        drop_first(list, training);
+        status = format->list(list, folder, TN_VALIDATION, s->kind, err);
+    if (status != TARN_OK || list->count + list->skipped_count > before)
+        return status;
+    if (!trains(s))
+        status = format->list(list, folder, TN_TRAINING, s->kind, err);
+    *training = list->count - (size_t)(s->validation * (double)list->count);
+    if (!trains(s) && *training > 0) {
+        list->count -= *training;
+        memmove(list->utterance, list->utterance + *training,
+                list->count * sizeof *list->utterance);
+        *training = 0;
+    }
     return status;
 }
 
@@ -196,7 +178,7 @@ static tarn_status find_symbols(struct tn_speech_set *set, const struct tn_symbo
 {
     if (!given)
         return training_symbols(set, training, err);
-    return tn_symbols_of(&set->symbols, (const char *const *)given->name, given->count, err);
+    return tn_symbols_of(&set->symbols, given->name, given->count, err);
 }
 
 /* ---- Utterances --------------------------------------------------------- */
