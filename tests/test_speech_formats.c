@@ -110,7 +110,7 @@ static void rows_that_are_wrong_are_skipped_with_their_line(void **state)
     assert_string_equal(list.utterance[1].transcript, "");
     assert_int_equal(list.skipped_count, 4);
     check_skipped(&list, 0, "test.tsv", 3, "has 1 columns; expected as many as the first line");
-    check_skipped(&list, 1, "test.tsv", 4, "columns");
+    check_skipped(&list, 1, "test.tsv", 4, "the audio column is empty");
     check_skipped(&list, 2, "test.tsv", 5, "the transcript is not UTF-8");
     check_skipped(&list, 3, "test.tsv", 6, "contains a zero byte");
     tn_speech_list_free(&list);

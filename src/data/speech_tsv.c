@@ -93,7 +93,9 @@ static tarn_status read_row(struct tn_speech_list *list, struct tn_line line,
         for (size_t f = 0; f < FIELDS; f++)
             if (place[f] == columns)
                 field[f] = column;
-    if (!field[AUDIO].text || !field[TRANSCRIPT].text || field[AUDIO].length == 0)
+    if (field[AUDIO].text && field[AUDIO].length == 0)
+        return tn_speech_list_skip(list, path, number, err, "the audio column is empty");
+    if (!field[AUDIO].text || !field[TRANSCRIPT].text)
         return tn_speech_list_skip(list, path, number, err,
                                    "has %zu columns; expected as many as the first line",
                                    columns);
