@@ -13,6 +13,7 @@
 #include "data/feature_cache.h"
 #include "file/file_bytes.h"
 #include "support/audio_files.h"
+#include "support/comma.h"
 #include "support/speech_folder.h"
 
 struct fixture {
@@ -88,6 +89,19 @@ static void what_was_read_once_is_found(void **state)
     check_read(&f, 0.9, 1, 0);
     check_read(&f, 1.0, 1, 0);
     assert_int_equal(f.cache.lost, 0);
+    close_fixture(&f);
+}
+
+/* The name of an entry contains the speed. */
+static void entries_are_found_under_a_comma(void **state)
+{
+    const locale_t before = use_comma();
+    struct fixture f = open_fixture();
+
+    (void)state;
+    check_read(&f, 0.9, 0, 1);
+    drop_comma(before);
+    check_read(&f, 0.9, 1, 0);
     close_fixture(&f);
 }
 
@@ -234,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_read_once_is_found),
+        cmocka_unit_test(entries_are_found_under_a_comma),
         cmocka_unit_test(an_audio_file_that_changed_is_read_again),
         cmocka_unit_test(damage_anywhere_is_noticed),
         cmocka_unit_test(entries_that_tell_another_length_are_not_believed),

@@ -2,14 +2,13 @@
 /* test_number.c - numbers as text are read and written with '.', whatever the locale's point.
  */
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "base/option.h"
 #include "model/config.h"
-#include "support/testing.h"
+#include "support/comma.h"
 
 static const double numbers[] = {
     0.0,     0.1,       -0.1,      1.0 / 3.0,          2.5e-300, DBL_MAX,
@@ -95,42 +94,19 @@ static void any_point_may_stand_for_the_other(void **state)
     assert_false(tn_number_point(out, longest, ".", "\xd9\xab"));
 }
 
-/* A locale of this machine whose point is a comma; 0: it has none. */
-static locale_t locale_with_comma(void)
-{
-    static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "es_ES.UTF-8",
-                                        "it_IT.UTF-8", "ru_RU.UTF-8", "pt_BR.UTF-8",
-                                        "de_DE",       "fr_FR"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        const locale_t found = newlocale(LC_NUMERIC_MASK, names[i], (locale_t)0);
-
-        if (found != (locale_t)0)
-            return found;
-    }
-    return (locale_t)0;
-}
-
 static void settings_and_options_are_the_same_under_a_comma(void **state)
 {
-    const locale_t comma = locale_with_comma();
+    const locale_t before = use_comma();
     tarn_config config;
     tarn_error err;
     char text[TARN_NAME_SIZE];
 
     (void)state;
-    if (comma == (locale_t)0) {
-        print_message("no locale with a comma is installed\n");
-        skip();
-    }
-    const locale_t before = uselocale(comma);
-
     check_round_trips();
     check_ok(tarn_config_preset(&config, "tiny", &err), &err);
     check_ok(tarn_config_set(&config, "dropout", "0.1", &err), &err);
     check_ok(tarn_config_text(&config, text, sizeof text, "dropout", &err), &err);
-    uselocale(before);
-    freelocale(comma);
+    drop_comma(before);
     assert_true(config.dropout == 0.1);
     assert_string_equal(text, "0.1");
 }

@@ -738,9 +738,9 @@ mutations() {
         's/if (due == 0) {/if (true) {/' test_features
     cache=src/data/feature_cache.c
     mutate "cache: damage is not noticed" $cache \
-        's/head.check == check_of(.*);/true;/' test_feature_cache
+        's/head->check == check_of(.*);/true;/' test_feature_cache
     mutate "cache: the time is not looked at" $cache \
-        's/head.time == expected->time/true/' test_feature_cache
+        's/head->time == expected->time/true/' test_feature_cache
     mutate "cache: one entry for all speeds" $cache \
         's/strlen(speed_text) + 1);/0);/' test_feature_cache
     mutate "symbols: a longer name is found" src/data/symbols.c \

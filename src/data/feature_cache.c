@@ -5,7 +5,6 @@
 #define _FILE_OFFSET_BITS 64
 #include "data/feature_cache.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,10 +13,12 @@
 
 #include <sha2.h>
 
+#include "base/number.h"
 #include "base/written.h"
 #include "file/file_bytes.h"
 #include "file/file_writer.h"
 #include "file/paths.h"
+#include "file/text_buffer.h"
 
 static const uint64_t magic = UINT64_C(0x316c656d6e726174); /* "tarnmel1" where low is first */
 
@@ -58,13 +59,12 @@ void tn_feature_cache_close(struct tn_feature_cache *cache)
 /* free() it; NULL if the audio file is not there, which whoever reads it will say. */
 static char *entry_of(const struct tn_feature_cache *cache, const char *path, double speed)
 {
-    char *const full = realpath(path, NULL), speed_text[40], hash[SHA256_DIGEST_STRING_LENGTH];
-    const size_t length = strlen(cache->folder) + HASH_DIGITS + 6;
-    char *const entry = full ? malloc(length) : NULL;
+    char *const full = realpath(path, NULL), *entry = NULL;
+    char speed_text[TN_NUMBER_TEXT], hash[SHA256_DIGEST_STRING_LENGTH];
     SHA2_CTX context;
 
-    if (entry) {
-        snprintf(speed_text, sizeof speed_text, "%.17g", speed);
+    if (full) {
+        tn_number_rounded(speed_text, speed, 17);
         SHA256Init(&context);
         SHA256Update(&context, (const uint8_t *)tn_features_version,
                      strlen(tn_features_version) + 1);
@@ -72,7 +72,7 @@ static char *entry_of(const struct tn_feature_cache *cache, const char *path, do
         SHA256Update(&context, (const uint8_t *)full, strlen(full));
         SHA256End(&context, hash);
         TN_WRITTEN(hash, sizeof hash);
-        snprintf(entry, length, "%s/%.*s.mel", cache->folder, HASH_DIGITS, hash);
+        entry = tn_text_new("%s/%.*s.mel", cache->folder, HASH_DIGITS, hash);
     }
     free(full);
     return entry;
@@ -109,18 +109,20 @@ static bool counts_fit(const struct head *head)
            tn_features_frames(head->samples, (size_t)head->rate, head->speed) == head->count;
 }
 
-static bool entry_holds(const struct tn_bytes *bytes, const struct head *expected, size_t most)
+/* The head of an entry that is of this audio file, whole and undamaged. */
+static bool read_head(struct head *head, const struct tn_bytes *bytes,
+                      const struct head *expected, size_t most)
 {
-    struct head head;
-
-    if (bytes->size < sizeof head)
+    if (bytes->size < sizeof *head)
         return false;
-    memcpy(&head, bytes->data, sizeof head);
-    return head.magic == magic && head.size == expected->size && head.time == expected->time &&
-           head.speed == expected->speed && head.count <= most &&
-           head.count == (bytes->size - sizeof head) / FRAME_BYTES &&
-           (bytes->size - sizeof head) % FRAME_BYTES == 0 && counts_fit(&head) &&
-           head.check == check_of(&head, bytes->data + sizeof head);
+    memcpy(head, bytes->data, sizeof *head);
+    const size_t rest = bytes->size - sizeof *head;
+
+    return head->magic == magic && head->size == expected->size &&
+           head->time == expected->time && head->speed == expected->speed &&
+           head->count <= most && head->count == rest / FRAME_BYTES &&
+           rest % FRAME_BYTES == 0 && counts_fit(head) &&
+           head->check == check_of(head, bytes->data + sizeof *head);
 }
 
 static bool load(struct tn_frames *frames, const char *entry, const struct head *expected,
@@ -128,22 +130,18 @@ static bool load(struct tn_frames *frames, const char *entry, const struct head 
 {
     struct tn_bytes bytes;
     struct head head;
-    bool holds = false;
 
     *frames = (struct tn_frames){0};
-    if (tn_bytes_read(&bytes, entry, SIZE_MAX / 2, NULL) != TARN_OK)
-        return false;
-    if (entry_holds(&bytes, expected, most) &&
+    if (tn_bytes_read(&bytes, entry, SIZE_MAX / 2, NULL) == TARN_OK &&
+        read_head(&head, &bytes, expected, most) &&
         (frames->data = malloc(bytes.size - sizeof head + 1)) != NULL) {
-        memcpy(&head, bytes.data, sizeof head);
         memcpy(frames->data, bytes.data + sizeof head, bytes.size - sizeof head);
         frames->count = frames->room = (size_t)head.count;
         frames->samples = head.samples;
         frames->rate = (size_t)head.rate;
-        holds = true;
     }
     tn_bytes_free(&bytes);
-    return holds;
+    return frames->data != NULL;
 }
 
 static tarn_status store(const struct tn_frames *frames, const char *entry, struct head head)
