@@ -84,19 +84,14 @@ static tarn_status set_text(char *at, const struct tn_field *field, const char *
     return TARN_OK;
 }
 
-static bool read_number(double *number, const struct tn_field *field, const char *value)
-{
-    return tn_number_read(number, value, strlen(value)) && *number >= field->minimum &&
-           *number <= field->maximum &&
-           (field->type == TN_FIELD_NUMBER || *number == floor(*number));
-}
-
 static tarn_status set_number(void *at, const struct tn_field *field, const char *value,
                               tarn_error *err)
 {
     double number;
 
-    if (!read_number(&number, field, value))
+    if (!tn_number_read(&number, value, strlen(value)) ||
+        !(number >= field->minimum && number <= field->maximum) ||
+        (field->type != TN_FIELD_NUMBER && number != floor(number)))
         return refuse(field, value, err);
     if (field->type == TN_FIELD_NUMBER)
         *(double *)at = number;

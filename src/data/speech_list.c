@@ -99,11 +99,12 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-static size_t spaces(const struct tn_line *line)
+/* Bytes at the beginning that are spaces, or that are not. */
+static size_t leading(const struct tn_line *line, bool spaces)
 {
     size_t n = 0;
 
-    while (n < line->length && is_space(line->text[n]))
+    while (n < line->length && is_space(line->text[n]) == spaces)
         n++;
     return n;
 }
@@ -116,14 +117,12 @@ static void advance(struct tn_line *line, size_t bytes)
 
 struct tn_line tn_line_word(struct tn_line *line)
 {
-    struct tn_line word;
+    advance(line, leading(line, true));
+    struct tn_line word = *line;
 
-    advance(line, spaces(line));
-    word = *line;
-    for (word.length = 0; word.length < line->length && !is_space(word.text[word.length]);)
-        word.length++;
+    word.length = leading(line, false);
     advance(line, word.length);
-    advance(line, spaces(line));
+    advance(line, leading(line, true));
     return word;
 }
 

@@ -47,23 +47,19 @@ struct scan {
     atomic_size_t kept; /* bytes */
 };
 
-static size_t frames_most(const struct tn_speech_settings *settings)
-{
-    return (size_t)tn_log_mel_frames((uint64_t)(settings->longest * TN_MEL_RATE));
-}
-
 /* What stays in memory depends on who is first; what a batch holds does not. */
 static void scan_one(void *arg, size_t i, size_t thread)
 {
     struct scan *const scan = arg;
     struct tn_found *const found = &scan->found[i];
+    const uint64_t longest = (uint64_t)(scan->set->settings.longest * TN_MEL_RATE);
     struct tn_frames frames;
 
     (void)thread;
     if (found->status != TARN_OK)
         return;
     found->status = tn_feature_cache_read(scan->set->cache, &frames, found->spoken.row.audio,
-                                          1.0, frames_most(&scan->set->settings), &found->why);
+                                          1.0, (size_t)tn_log_mel_frames(longest), &found->why);
     if (found->status != TARN_OK)
         return;
     found->spoken.samples = frames.samples;

@@ -173,14 +173,6 @@ static tarn_status training_symbols(struct tn_speech_set *set, size_t training, 
     return status;
 }
 
-static tarn_status find_symbols(struct tn_speech_set *set, const struct tn_symbols *given,
-                                size_t training, tarn_error *err)
-{
-    if (!given)
-        return training_symbols(set, training, err);
-    return tn_symbols_of(&set->symbols, given->name, given->count, err);
-}
-
 /* ---- Utterances --------------------------------------------------------- */
 
 /* Numbers the symbols; unknown ones are a failure, or leave the utterance out. */
@@ -274,6 +266,7 @@ static tarn_status read_audio(struct tn_speech_set *set, struct tn_found *found,
 static tarn_status read_all(struct tn_speech_set *set, const char *folder,
                             const struct tn_speech_settings *given, tarn_error *err)
 {
+    const struct tn_symbols *const symbols = given->symbols;
     size_t training = 0;
     struct tn_found *found = NULL;
     tarn_status status = list_folder(set, folder, &training, err);
@@ -281,7 +274,8 @@ static tarn_status read_all(struct tn_speech_set *set, const char *folder,
 
     if (status == TARN_OK &&
         (status = check_parts(set, folder, training, count - training, err)) == TARN_OK &&
-        (status = find_symbols(set, given->symbols, training, err)) == TARN_OK) {
+        (status = symbols ? tn_symbols_of(&set->symbols, symbols->name, symbols->count, err)
+                          : training_symbols(set, training, err)) == TARN_OK) {
         found = calloc(count + 1, sizeof *found);
         status = found
                      ? label_all(set, found, training, err)

@@ -26,13 +26,6 @@ static bool not_hidden(const char *name)
     return *name != '.';
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t length = strlen(path), tail = strlen(end);
-
-    return length > tail && strcasecmp(path + length - tail, end) == 0;
-}
-
 /* Every .phn file, in the order of names. */
 static tarn_status walk(const char *folder, int depth, visitor *visit, void *context,
                         tarn_error *err)
@@ -41,7 +34,7 @@ static tarn_status walk(const char *folder, int depth, visitor *visit, void *con
     tarn_status status = tn_paths_in(&paths, folder, not_hidden, err);
 
     for (size_t i = 0; i < paths.count && status == TARN_OK; i++) {
-        if (ends_in(paths.path[i], ".phn"))
+        if (tn_ends_in(paths.path[i], ".phn"))
             status = visit(context, paths.path[i], err);
         else if (depth > 1 && tn_is_folder(paths.path[i]))
             status = walk(paths.path[i], depth - 1, visit, context, err);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L
 #include "file/images.h"
 
 #include <string.h>
-#include <strings.h>
 
 #include "file/gzip.h"
 #include "file/paths.h"
@@ -144,16 +142,9 @@ tarn_status tn_images_read_files(struct tn_images *images, char *const *paths, s
 
 /* ---- Paths -------------------------------------------------------------- */
 
-static bool has_ending(const char *name, const char *ending)
-{
-    const size_t length = strlen(name);
-
-    return length > 4 && strcasecmp(name + length - 4, ending) == 0;
-}
-
 static bool is_png_name(const char *name)
 {
-    return name[0] != '.' && has_ending(name, ".png");
+    return name[0] != '.' && tn_ends_in(name, ".png");
 }
 
 static tarn_status parse_png(struct tn_images *images, const struct tn_bytes *bytes,
@@ -172,7 +163,7 @@ tarn_status tn_images_read(struct tn_images *images, const char *path,
     tarn_status status;
 
     *images = (struct tn_images){0};
-    if (!folder && !has_ending(path, ".txt"))
+    if (!folder && !tn_ends_in(path, ".txt"))
         return read_file(images, path, tn_images_parse, allocator, err);
     status = folder ? tn_paths_in(&paths, path, is_png_name, err)
                     : tn_paths_of_list(&paths, path, err);

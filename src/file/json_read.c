@@ -104,7 +104,7 @@ static bool read_unit(struct parser *p, uint32_t *unit)
     return true;
 }
 
-/* Behind "\u". Two units that are surrogates are one character. */
+/* After "\u". Two units that are surrogates are one character. */
 static bool read_escaped_point(struct parser *p, uint32_t *point)
 {
     uint32_t low;
@@ -126,7 +126,7 @@ static bool read_escaped_point(struct parser *p, uint32_t *point)
     return true;
 }
 
-/* Behind the backslash. */
+/* After the backslash. */
 static bool read_escape(struct parser *p)
 {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
@@ -146,7 +146,7 @@ static bool read_escape(struct parser *p)
     return true;
 }
 
-/* Behind the first quote. What a text means is never longer than how it is written. */
+/* After the first quote. What a text means is never longer than how it is written. */
 static bool read_text(struct parser *p)
 {
     const char *const text = p->next;

@@ -7,8 +7,8 @@
  * RFC 8259 does not allow is refused, and so are a key twice, text that is not UTF-8 or has a
  * zero byte, numbers that do not fit, and more than TN_JSON_DEPTH levels.
  *
- * Two allocations are all there is, so that running out of memory is an error like any other;
- * parsers that allocate each text take what they have of it for the whole. */
+ * Values are one block and texts another, so that running out of memory is an error like any
+ * other; parsers that allocate each text take what they have of it for the whole. */
 #ifndef TN_JSON_READ_H
 #define TN_JSON_READ_H
 

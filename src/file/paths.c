@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/texts.h"
@@ -20,6 +21,13 @@ bool tn_is_folder(const char *path)
     struct stat about;
 
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool tn_ends_in(const char *path, const char *end)
+{
+    const size_t length = strlen(path), tail = strlen(end);
+
+    return length > tail && strcasecmp(path + length - tail, end) == 0;
 }
 
 /* What is in a folder is lost with the folder's own name. */

@@ -7,6 +7,9 @@
 
 bool tn_is_folder(const char *path);
 
+/* Whether something is before this end, whatever the case of its letters. */
+bool tn_ends_in(const char *path, const char *end);
+
 /* Makes a folder if it is not there; its parent must be. After TARN_OK it is there even if
  * power fails in the next moment. */
 tarn_status tn_make_folder(const char *path, tarn_error *err);

@@ -164,12 +164,6 @@ static void check_protocol(struct tn_machine *m, int unused)
                           (uintmax_t)version);
 }
 
-static void push_none(struct tn_machine *m, int unused)
-{
-    (void)unused;
-    tn_machine_push_new(m, (struct tn_pickle_node){.kind = TN_PICKLE_NONE});
-}
-
 static void push_bool(struct tn_machine *m, int value)
 {
     tn_machine_push_new(m,
@@ -264,12 +258,6 @@ static void get_memo(struct tn_machine *m, int bytes)
 
 /* ---- Opcodes: tuples, lists, dicts -------------------------------------- */
 
-static void push_mark(struct tn_machine *m, int unused)
-{
-    (void)unused;
-    tn_machine_push(m, TN_MACHINE_MARK);
-}
-
 /* stack[from] and what is above it become a tuple in place `into`. */
 static void make_tuple(struct tn_machine *m, int from, int into)
 {
@@ -363,7 +351,7 @@ static const struct {
 } opcodes[256] = {
     [0x80] = {check_protocol, 0},
     ['.'] = {stop, 0},
-    ['N'] = {push_none, 0},
+    ['N'] = {tn_machine_push_empty, TN_PICKLE_NONE},
     [0x88] = {push_bool, true},
     [0x89] = {push_bool, false},
     ['J'] = {push_signed, 4},
@@ -376,7 +364,7 @@ static const struct {
     ['r'] = {put_memo, 4},
     ['h'] = {get_memo, 1},
     ['j'] = {get_memo, 4},
-    ['('] = {push_mark, 0},
+    ['('] = {tn_machine_push, TN_MACHINE_MARK},
     [')'] = {tn_machine_push_empty, TN_PICKLE_TUPLE},
     ['t'] = {push_marked_tuple, 0},
     [0x85] = {push_tuple, 1},
