@@ -19,7 +19,8 @@ enum { TN_SCAN_LEVELS = 32 };
 struct tn_tree_scan {
     const tarn_comm *comm; /* NULL: one process has all leaves */
     const struct tn_host *host;
-    size_t own;                    /* leaves of this process */
+    size_t own, all;               /* leaves of this process, and of all */
+    size_t own_level, top_level;   /* at which these are one branch */
     size_t floats;                 /* of a leaf */
     float *levels[TN_SCAN_LEVELS]; /* sums of 1, 2, 4, ... leaves: of this process up to `own`,
                                       then of all, the processes' first */
