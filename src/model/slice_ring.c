@@ -15,35 +15,7 @@
 #include "model/slice_states.h"
 #include "model/slices.h"
 
-/* ---- Sizes -------------------------------------------------------------- */
-
-/* Rows of a slice, of all heads: of queries, keys, values or what is saved for each. */
-static size_t row_count(const struct tn_slice_states *s, const tarn_attention *attention)
-{
-    return s->run->B * attention->H * s->run->N;
-}
-
-static size_t key_floats(const struct tn_slice_states *s, const tarn_attention *attention)
-{
-    return row_count(s, attention) * attention->D;
-}
-
-static size_t value_floats(const struct tn_slice_states *s, const tarn_attention *attention)
-{
-    return row_count(s, attention) * attention->M;
-}
-
-/* Keys, then values. */
-static size_t pair_floats(const struct tn_slice_states *s, const tarn_attention *attention)
-{
-    return key_floats(s, attention) + value_floats(s, attention);
-}
-
-/* Of all slices of a process. */
-static size_t piece_floats(const struct tn_slice_states *s, const tarn_attention *attention)
-{
-    return s->run->slices->own * pair_floats(s, attention);
-}
+/* ---- Memory ------------------------------------------------------------- */
 
 static size_t rank_of(const struct tn_slice_states *s)
 {
@@ -60,21 +32,25 @@ static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
                     struct tn_arena *arena)
 {
     struct tn_slice_ring *const r = &s->ring;
-    const size_t own = s->run->slices->own, piece = piece_floats(s, attention);
-    const size_t layers = s->run->model->arch.config.layers;
+    const size_t own = s->run->slices->own, layers = tn_run_layers(s->run);
 
-    r->queries = tn_arena_floats(arena, own * key_floats(s, attention));
-    r->dqueries = tn_arena_floats(arena, own * key_floats(s, attention));
-    r->dy = tn_arena_floats(arena, own * value_floats(s, attention));
-    r->pieces[0] = tn_arena_floats(arena, 2 * piece);
-    r->pieces[1] = tn_arena_floats(arena, size_of(s) > 1 ? 2 * piece : 0);
-    r->home = tn_arena_floats(arena, size_of(s) > 1 ? piece : 0);
-    r->sums = tn_arena_floats(arena, layers * own * value_floats(s, attention));
-    r->kept = tn_arena_alloc(arena, layers * own * row_count(s, attention), sizeof *r->kept);
-    r->y = tn_arena_floats(arena, value_floats(s, attention));
-    r->saved = tn_arena_floats(arena, row_count(s, attention));
-    r->dq = tn_arena_floats(arena, key_floats(s, attention));
-    r->dpair = tn_arena_floats(arena, pair_floats(s, attention));
+    r->rows = s->run->B * attention->H * s->run->N;
+    r->keys = r->rows * attention->D;
+    r->values = r->rows * attention->M;
+    r->pair = r->keys + r->values;
+    r->piece = own * r->pair;
+    r->queries = tn_arena_floats(arena, own * r->keys);
+    r->dqueries = tn_arena_floats(arena, own * r->keys);
+    r->dy = tn_arena_floats(arena, own * r->values);
+    r->pieces[0] = tn_arena_floats(arena, 2 * r->piece);
+    r->pieces[1] = tn_arena_floats(arena, size_of(s) > 1 ? 2 * r->piece : 0);
+    r->home = tn_arena_floats(arena, size_of(s) > 1 ? r->piece : 0);
+    r->sums = tn_arena_floats(arena, layers * own * r->values);
+    r->kept = tn_arena_alloc(arena, layers * own * r->rows, sizeof *r->kept);
+    r->y = tn_arena_floats(arena, r->values);
+    r->saved = tn_arena_floats(arena, r->rows);
+    r->dq = tn_arena_floats(arena, r->keys);
+    r->dpair = tn_arena_floats(arena, r->pair);
     r->lengths = tn_arena_alloc(arena, s->run->B, sizeof *r->lengths);
 }
 
@@ -162,26 +138,22 @@ static const size_t *key_lengths(const struct meeting *m)
     return run->slices->lengths ? m->s->ring.lengths : NULL;
 }
 
-static float *queries_of(const struct meeting *m, float *all)
-{
-    return all + m->i * key_floats(m->s, m->attention);
-}
-
 /* Keys and values of slice j, or their gradients. */
 static float *pair_of(const struct meeting *m, bool gradients)
 {
-    return m->piece + (gradients ? piece_floats(m->s, m->attention) : 0) +
-           m->j * pair_floats(m->s, m->attention);
+    const struct tn_slice_ring *const r = &m->s->ring;
+
+    return m->piece + (gradients ? r->piece : 0) + m->j * r->pair;
 }
 
 static tarn_attention_arrays arrays_of(const struct meeting *m)
 {
     const tarn_attention *const a = m->attention;
     const struct tn_slice_ring *const r = &m->s->ring;
-    float *const keys = pair_of(m, false), *const values = keys + key_floats(m->s, a);
+    float *const keys = pair_of(m, false), *const values = keys + r->keys;
 
     return (tarn_attention_arrays){
-        .in = {[TN_QUERY] = as_input(rows_at(a, queries_of(m, r->queries), a->D)),
+        .in = {[TN_QUERY] = as_input(rows_at(a, r->queries + m->i * r->keys, a->D)),
                [TN_KEY] = as_input(rows_at(a, keys, a->D)),
                [TN_VALUE] = as_input(rows_at(a, values, a->M))},
         .y = rows_at(a, r->y, a->M),
@@ -191,19 +163,7 @@ static tarn_attention_arrays arrays_of(const struct meeting *m)
 
 /* ---- What queries have seen --------------------------------------------- */
 
-/* Of own slice i of a layer. */
-static float *sums_of(const struct tn_slice_states *s, const tarn_attention *attention,
-                      size_t layer, size_t i)
-{
-    return s->ring.sums + (layer * s->run->slices->own + i) * value_floats(s, attention);
-}
-
-static struct tn_part_kept *kept_of(const struct tn_slice_states *s,
-                                    const tarn_attention *attention, size_t layer, size_t i)
-{
-    return s->ring.kept + (layer * s->run->slices->own + i) * row_count(s, attention);
-}
-
+/* By own slice i of a layer. */
 struct seen {
     const tarn_attention *plan;
     const struct tn_slice_ring *ring;
@@ -214,8 +174,10 @@ struct seen {
 static struct seen seen_of(const struct tn_slice_states *s, const tarn_attention *plan,
                            size_t layer, size_t i)
 {
-    return (struct seen){plan, &s->ring, sums_of(s, plan, layer, i),
-                         kept_of(s, plan, layer, i)};
+    const struct tn_slice_ring *const r = &s->ring;
+    const size_t at = layer * s->run->slices->own + i;
+
+    return (struct seen){plan, r, r->sums + at * r->values, r->kept + at * r->rows};
 }
 
 static void join_head(void *arg, size_t task, size_t thread)
@@ -251,11 +213,12 @@ static void for_heads(struct seen seen, tn_work *work)
 static void note(struct tn_slice_states *s, const struct tn_slice_call *call)
 {
     const tarn_attention *const a = call->attention;
-    float *const keys = s->ring.pieces[0] + call->i * pair_floats(s, a);
+    const struct tn_slice_ring *const r = &s->ring;
+    float *const keys = r->pieces[0] + call->i * r->pair;
 
-    pack(a, s->ring.queries + call->i * key_floats(s, a), call->arrays.in[TN_QUERY], a->D);
+    pack(a, r->queries + call->i * r->keys, call->arrays.in[TN_QUERY], a->D);
     pack(a, keys, call->arrays.in[TN_KEY], a->D);
-    pack(a, keys + key_floats(s, a), call->arrays.in[TN_VALUE], a->M);
+    pack(a, keys + r->keys, call->arrays.in[TN_VALUE], a->M);
 }
 
 static void meet(const struct meeting *m)
@@ -319,14 +282,13 @@ static struct meeting turn_of(struct tn_slice_states *s, const tarn_attention *a
 
 static void exchange(struct tn_slice_states *s, const tarn_attention *attention, size_t layer)
 {
-    const size_t own = s->run->slices->own, floats = piece_floats(s, attention);
+    const size_t own = s->run->slices->own, floats = s->ring.piece;
+    const struct seen nothing = seen_of(s, attention, layer, 0);
     tarn_status status = s->run->slices->status;
     tarn_error err;
 
-    memset(sums_of(s, attention, layer, 0), 0,
-           own * value_floats(s, attention) * sizeof *s->ring.sums);
-    memset(kept_of(s, attention, layer, 0), 0,
-           own * row_count(s, attention) * sizeof *s->ring.kept);
+    memset(nothing.sums, 0, own * s->ring.values * sizeof *nothing.sums);
+    memset(nothing.kept, 0, own * s->ring.rows * sizeof *nothing.kept);
     for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
         if ((status = receive_next(s, turn, floats, &err)) == TARN_OK)
             status = send_on(s, turn, floats, &err);
@@ -348,13 +310,8 @@ static void forward(struct tn_slice_states *s, const struct tn_slice_call *call)
 static void note_back(struct tn_slice_states *s, const struct tn_slice_call *call)
 {
     note(s, call);
-    pack(call->attention, s->ring.dy + call->i * value_floats(s, call->attention),
-         call->arrays.dy, call->attention->M);
-}
-
-static void add(const struct tn_slice_states *s, float *sum, const float *more, size_t floats)
-{
-    tn_tree_add(&s->run->host, sum, more, floats, false);
+    pack(call->attention, s->ring.dy + call->i * s->ring.values, call->arrays.dy,
+         call->attention->M);
 }
 
 static void meet_back(const struct meeting *m)
@@ -364,20 +321,20 @@ static void meet_back(const struct meeting *m)
     const tarn_attention part = plan_of(m, true);
     tarn_attention_arrays arrays = arrays_of(m);
 
-    arrays.dy = as_input(rows_at(a, r->dy + m->i * value_floats(m->s, a), a->M));
+    arrays.dy = as_input(rows_at(a, r->dy + m->i * r->values, a->M));
     arrays.din[TN_QUERY] = rows_at(a, r->dq, a->D);
     arrays.din[TN_KEY] = rows_at(a, r->dpair, a->D);
-    arrays.din[TN_VALUE] = rows_at(a, r->dpair + key_floats(m->s, a), a->M);
+    arrays.din[TN_VALUE] = rows_at(a, r->dpair + r->keys, a->M);
     for_heads(seen_of(m->s, a, m->layer, m->i), finish_head);
     tn_attention_backward(&part, &arrays, r->saved, m->s->work);
-    add(m->s, queries_of(m, r->dqueries), r->dq, key_floats(m->s, a));
-    add(m->s, pair_of(m, true), r->dpair, pair_floats(m->s, a));
+    tn_tree_add(&a->host, r->dqueries + m->i * r->keys, r->dq, r->keys, false);
+    tn_tree_add(&a->host, pair_of(m, true), r->dpair, r->pair, false);
 }
 
 /* Gradients of a piece that has met all queries go to the process it is of. */
-static tarn_status send_home(const struct tn_slice_states *s, size_t turn, size_t floats,
-                             tarn_error *err)
+static tarn_status send_home(const struct tn_slice_states *s, size_t turn, tarn_error *err)
 {
+    const size_t floats = s->ring.piece;
     float *const gradients = s->ring.pieces[turn % 2] + floats;
 
     if (rank_of(s) + 1 < size_of(s))
@@ -391,26 +348,26 @@ static tarn_status send_home(const struct tn_slice_states *s, size_t turn, size_
 }
 
 /* Asked for before all else: the last process may wait until it is taken. */
-static tarn_status receive_home(const struct tn_slice_states *s, size_t floats, tarn_error *err)
+static tarn_status receive_home(const struct tn_slice_states *s, tarn_error *err)
 {
     const size_t last = size_of(s) - 1;
 
     if (rank_of(s) == last)
         return TARN_OK;
-    return tn_comm_receive(s->run->slices->comm, s->ring.home, floats * sizeof(float), last,
-                           TN_TAG_HOME, err);
+    return tn_comm_receive(s->run->slices->comm, s->ring.home, s->ring.piece * sizeof(float),
+                           last, TN_TAG_HOME, err);
 }
 
 static tarn_status pass_back(struct tn_slice_states *s, const tarn_attention *attention,
                              size_t layer, tarn_error *err)
 {
-    const size_t floats = piece_floats(s, attention);
-    tarn_status status = receive_home(s, floats, err);
+    const size_t floats = s->ring.piece;
+    tarn_status status = receive_home(s, err);
 
     for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
         meet_piece(turn_of(s, attention, layer, turn), meet_back);
         if ((status = receive_next(s, turn, 2 * floats, err)) == TARN_OK &&
-            (status = send_home(s, turn, floats, err)) == TARN_OK)
+            (status = send_home(s, turn, err)) == TARN_OK)
             status = wait_for(s, TN_TAG_RECORDS, err);
         if (status == TARN_OK && rank_of(s) + 1 == size_of(s))
             status = wait_for(s, TN_TAG_HOME, err);
@@ -421,12 +378,11 @@ static tarn_status pass_back(struct tn_slice_states *s, const tarn_attention *at
 static void exchange_back(struct tn_slice_states *s, const tarn_attention *attention,
                           size_t layer)
 {
-    const size_t floats = piece_floats(s, attention);
+    struct tn_slice_ring *const r = &s->ring;
     tarn_error err;
 
-    memset(s->ring.dqueries, 0,
-           s->run->slices->own * key_floats(s, attention) * sizeof *s->ring.dqueries);
-    memset(s->ring.pieces[0] + floats, 0, floats * sizeof *s->ring.pieces[0]);
+    memset(r->dqueries, 0, s->run->slices->own * r->keys * sizeof *r->dqueries);
+    memset(r->pieces[0] + r->piece, 0, r->piece * sizeof *r->pieces[0]);
     if (s->run->slices->status == TARN_OK)
         tn_slices_keep(s->run, pass_back(s, attention, layer, &err), &err);
 }
@@ -434,13 +390,13 @@ static void exchange_back(struct tn_slice_states *s, const tarn_attention *atten
 static void backward(struct tn_slice_states *s, const struct tn_slice_call *call)
 {
     const tarn_attention *const a = call->attention;
-    float *const gradients =
-        size_of(s) > 1 ? s->ring.home : s->ring.pieces[0] + piece_floats(s, a);
-    float *const dkeys = gradients + call->i * pair_floats(s, a);
+    const struct tn_slice_ring *const r = &s->ring;
+    float *const gradients = size_of(s) > 1 ? r->home : r->pieces[0] + r->piece;
+    float *const dkeys = gradients + call->i * r->pair;
 
-    unpack(a, call->arrays.din[TN_QUERY], s->ring.dqueries + call->i * key_floats(s, a), a->D);
+    unpack(a, call->arrays.din[TN_QUERY], r->dqueries + call->i * r->keys, a->D);
     unpack(a, call->arrays.din[TN_KEY], dkeys, a->D);
-    unpack(a, call->arrays.din[TN_VALUE], dkeys + key_floats(s, a), a->M);
+    unpack(a, call->arrays.din[TN_VALUE], dkeys + r->keys, a->M);
 }
 
 const struct tn_slice_way tn_slice_ring = {

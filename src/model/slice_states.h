@@ -14,6 +14,9 @@
 
 /* Rows are B x H x N, of own slices one after the other where nothing else is said. */
 struct tn_slice_ring {
+    size_t rows;         /* of a slice, all heads together */
+    size_t keys, values; /* floats of these rows */
+    size_t pair, piece;  /* of both; and of all own slices */
     float *queries, *dqueries, *dy;
     float *pieces[2]; /* keys and values of the slices of a process, then their gradients: own,
                          and those that visit; one is received while the other is sent */
