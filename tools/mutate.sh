@@ -686,7 +686,7 @@ mutations() {
     mutate "import: any positions" src/model/import.c 's/if (!same)/if (false)/' test_import
     mutate "import: a large model of a few bytes" src/model/import.c \
         's/tn_weights_count(&arch, NULL) \/ 2 > m->file.bytes.size/false/' test_import
-    mutate "export: no sinusoid" src/model/model_file.c 's/tn_position_is_sinusoid(position) ? positions : 0/0/' \
+    mutate "export: no sinusoid" src/model/model_file.c 's/tn_position_is_sinusoid(&model->arch.position) ? positions : 0/0/' \
         test_import
     mutate "parity: a norm's eps" src/layer/norm.h 's/1e-5f/1e-3f/' test_parity
     mutate "train: nothing to train on" src/train/training_open.c \

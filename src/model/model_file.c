@@ -71,67 +71,66 @@ struct writing {
     void *numbers; /* matrices in fewer bytes */
     float *scales; /* of these */
     float *table;  /* the sinusoid */
-    char *config;
     size_t count;
 };
 
-static void writing_free(struct writing *w)
-{
-    free(w->rows);
-    free(w->names);
-    free(w->scale_names);
-    free(w->numbers);
-    free(w->scales);
-    free(w->table);
-    free(w->config);
-}
-
-static bool writing_allocate(struct writing *w, const tarn_model *model,
-                             enum tn_element elements, size_t positions)
+static void lay_out(struct writing *w, const tarn_model *model, enum tn_element elements,
+                    size_t positions, struct tn_arena *arena)
 {
     size_t matrices, scales = tn_int8_scales(model, &matrices);
 
     if (elements != TN_INT8)
         matrices = scales = 0;
     w->count = model->tensor_count + matrices + (positions > 0);
-    w->rows = calloc(w->count, sizeof *w->rows);
-    w->names = calloc(model->tensor_count, sizeof *w->names);
-    w->scale_names = calloc(matrices + 1, sizeof *w->scale_names);
-    w->numbers = calloc(elements == TN_F32 ? 1 : model->count, tn_element_size(elements));
-    w->scales = calloc(scales + 1, sizeof *w->scales);
-    w->table = calloc(positions + 1, (model->arch.position.table + 1) * sizeof *w->table);
-    return w->rows && w->names && w->scale_names && w->numbers && w->scales && w->table;
+    w->rows = tn_arena_alloc(arena, w->count, sizeof *w->rows);
+    w->names = tn_arena_alloc(arena, model->tensor_count, sizeof *w->names);
+    w->scale_names = tn_arena_alloc(arena, matrices, sizeof *w->scale_names);
+    w->numbers =
+        tn_arena_alloc(arena, elements == TN_F32 ? 0 : model->count, tn_element_size(elements));
+    w->scales = tn_arena_floats(arena, scales);
+    w->table = tn_arena_alloc(arena, positions, model->arch.position.table * sizeof *w->table);
+}
+
+static void fill(struct writing *w, const tarn_model *model, enum tn_element elements,
+                 size_t positions)
+{
+    tn_model_tensors(w->rows, w->names, model, "", model->values);
+    if (elements == TN_BF16)
+        narrow(w->rows, w->numbers, model);
+    else if (elements == TN_INT8)
+        tn_int8_tensors(w->rows, w->rows + model->tensor_count, w->scale_names, w->numbers,
+                        w->scales, model);
+    if (positions > 0)
+        put_sinusoid(&w->rows[w->count - 1], w->table, &model->arch.position, positions);
 }
 
 tarn_status tn_model_write(const tarn_model *model, const char *path, enum tn_element elements,
                            size_t positions, tn_tensors_writer *write, tarn_error *err)
 {
-    const struct tn_position *const position = &model->arch.position;
-    const size_t table = tn_position_is_sinusoid(position) ? positions : 0;
-    struct writing w = {0};
-    tarn_status status = tn_fields_write(&w.config, tn_config_fields, &model->arch.config,
+    const size_t table = tn_position_is_sinusoid(&model->arch.position) ? positions : 0;
+    struct tn_arena arena = tn_arena_over(NULL);
+    struct writing w;
+    char *config;
+    tarn_status status = tn_fields_write(&config, tn_config_fields, &model->arch.config,
                                          "the configuration", err);
 
-    if (status == TARN_OK && !writing_allocate(&w, model, elements, table))
-        status =
-            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to write it", tn_path_shown(path));
-    if (status == TARN_OK) {
-        tn_model_tensors(w.rows, w.names, model, "", model->values);
-        if (elements == TN_BF16)
-            narrow(w.rows, w.numbers, model);
-        else if (elements == TN_INT8)
-            tn_int8_tensors(w.rows, w.rows + model->tensor_count, w.scale_names, w.numbers,
-                            w.scales, model);
-        if (table > 0)
-            put_sinusoid(&w.rows[w.count - 1], w.table, position, table);
-        status = write(path, w.rows, w.count,
-                       (const struct tn_safetensors_entry[]){
-                           {tn_model_key, w.config},
-                           {tn_note_key, model->note},
-                       },
-                       model->note ? 2 : 1, err);
-    }
-    writing_free(&w);
+    if (status != TARN_OK)
+        return status;
+    lay_out(&w, model, elements, table, &arena);
+    void *const memory = malloc(tn_arena_bytes(&arena));
+
+    if (memory) {
+        const struct tn_safetensors_entry entries[] = {{tn_model_key, config},
+                                                       {tn_note_key, model->note}};
+
+        arena = tn_arena_over(memory);
+        lay_out(&w, model, elements, table, &arena);
+        fill(&w, model, elements, table);
+        status = write(path, w.rows, w.count, entries, model->note ? 2 : 1, err);
+    } else
+        status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to write it");
+    free(memory);
+    free(config);
     return status;
 }
 
