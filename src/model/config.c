@@ -107,22 +107,16 @@ tarn_status tarn_config_text(const tarn_config *config, char *text, size_t size,
 
 /* ---- Looking names up --------------------------------------------------- */
 
-static tarn_status read_norm(struct tn_arch *arch, tarn_error *err)
+static tarn_status read_words(struct tn_arch *arch, tarn_error *err)
 {
-    size_t index = 0;
-    const tarn_status status = tn_option_word(&index, norms, "norm", arch->config.norm, err);
+    size_t norm = POST, activation = RELU;
+    tarn_status status = tn_option_word(&norm, norms, "norm", arch->config.norm, err);
 
-    arch->norm_first = index == PRE;
-    return status;
-}
-
-static tarn_status read_activation(struct tn_arch *arch, tarn_error *err)
-{
-    size_t index = 0;
-    const tarn_status status =
-        tn_option_word(&index, activations, "activation", arch->config.activation, err);
-
-    arch->activation = index == GELU ? TN_GELU : TN_RELU;
+    if (status == TARN_OK)
+        status = tn_option_word(&activation, activations, "activation", arch->config.activation,
+                                err);
+    arch->norm_first = norm == PRE;
+    arch->activation = activation == GELU ? TN_GELU : TN_RELU;
     return status;
 }
 
@@ -239,10 +233,9 @@ static tarn_status read_position(struct tn_arch *arch, tarn_error *err)
 
 static tarn_status read_body(struct tn_arch *arch, tarn_error *err)
 {
-    struct tn_options none_has_any;
     tarn_status status;
 
-    arch->body = tn_table_find(&tn_bodies, &none_has_any, arch->config.body, &status, err);
+    arch->body = tn_table_find(&tn_bodies, NULL, arch->config.body, &status, err);
     if (!arch->body)
         return status;
     return arch->body->check ? arch->body->check(arch, err) : TARN_OK;
@@ -273,8 +266,7 @@ tarn_status tn_arch_init(struct tn_arch *arch, const tarn_config *config, tarn_e
     *arch = (struct tn_arch){.config = *config, .D = config->width / config->heads};
     if ((status = check_inputs(config, err)) != TARN_OK ||
         (status = read_body(arch, err)) != TARN_OK ||
-        (status = read_norm(arch, err)) != TARN_OK ||
-        (status = read_activation(arch, err)) != TARN_OK ||
+        (status = read_words(arch, err)) != TARN_OK ||
         (status = read_attention(arch, err)) != TARN_OK ||
         (status = read_position(arch, err)) != TARN_OK ||
         (status = tn_context_init(&arch->context, config->context, config->symbols, err)) !=
