@@ -22,7 +22,7 @@ struct run {
 static struct run run_open(uint64_t seed)
 {
     struct run run = {.g = take(N, sizeof(float)),
-                      .scratch = take(tn_clip_scratch(tensors, COUNT), sizeof(double))};
+                      .scratch = take(tn_pieces_count(tensors, COUNT), sizeof(double))};
     struct tn_random random;
 
     tn_random_seed(&random, seed);

@@ -35,12 +35,6 @@ void tn_carry_lay_out(struct tn_carry *carry, struct tn_arena *arena)
         carry->blocks[i] = tn_arena_alloc(arena, carry->bytes, 1);
 }
 
-void tn_carry_reset(struct tn_carry *carry)
-{
-    memset(carry->blocks[0], 0, carry->bytes);
-    carry->position = 0;
-}
-
 tarn_status tn_carry_check(const struct tn_carry *carry, const tarn_batch *batches,
                            size_t count, tarn_error *err)
 {

@@ -28,9 +28,8 @@ struct tn_carry {
 tarn_status tn_carry_init(struct tn_carry *carry, const tarn_run *run, size_t parts,
                           tarn_error *err);
 
-/* The blocks, laid out; and all streams at their start. */
+/* The blocks; zeros in the first are streams at their start. */
 void tn_carry_lay_out(struct tn_carry *carry, struct tn_arena *arena);
-void tn_carry_reset(struct tn_carry *carry);
 
 /* Batches start at 0, which begins all streams anew, or where the one before ended. */
 tarn_status tn_carry_check(const struct tn_carry *carry, const tarn_batch *batches,

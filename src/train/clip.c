@@ -78,11 +78,6 @@ static double square_of(const double *sums, struct tn_range range, size_t tensor
     return sum;
 }
 
-size_t tn_clip_scratch(const struct tn_range *tensors, size_t count)
-{
-    return tn_pieces_count(tensors, count);
-}
-
 /* ---- Factors ------------------------------------------------------------ */
 
 static float factor(const struct tn_clip *clip, double norm)

@@ -31,13 +31,10 @@ extern const struct tn_table tn_clips;
 /* Reads "none", "tensor:norm=1" or "global:norm=1". */
 tarn_status tn_clip_init(struct tn_clip *clip, const char *spec, tarn_error *err);
 
-/* Doubles that tn_clip_scales() works in. */
-size_t tn_clip_scratch(const struct tn_range *tensors, size_t count);
-
-/* scales[i] = min(1, c / norm) of tensor i, or of all. If a norm is not finite (a gradient is
- * not, or from some 1e17 on its square in float), all scales are 0 and the update must be left
- * out: zero times such a gradient is not a number either. Bits do not depend on the number of
- * threads. */
+/* scales[i] = min(1, c / norm) of tensor i, or of all. Scratch is tn_pieces_count() doubles. If
+ * a norm is not finite (a gradient is not, or from some 1e17 on its square in float), all
+ * scales are 0 and the update must be left out: zero times such a gradient is not a number
+ * either. Bits do not depend on the number of threads. */
 struct tn_clip_result tn_clip_scales(const struct tn_clip *clip, float *scales, double *scratch,
                                      const float *g, const struct tn_range *tensors,
                                      size_t count, const struct tn_host *host);

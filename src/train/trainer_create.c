@@ -14,7 +14,7 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     const size_t tensors = model->tensor_count;
 
     t->scales = tn_arena_floats(arena, tensors);
-    t->scratch = tn_arena_alloc(arena, tn_clip_scratch(t->tensors, tensors), sizeof(double));
+    t->scratch = tn_arena_alloc(arena, tn_pieces_count(t->tensors, tensors), sizeof(double));
     tn_gradient_sums_lay_out(&t->sums, &model->arch, arena);
     if (t->run->slice)
         tn_gradient_sums_lay_out(&t->slices, &model->arch, arena);
@@ -22,8 +22,7 @@ static void lay_out(tarn_trainer *t, struct tn_arena *arena)
     t->records = tn_arena_alloc(arena, tn_trainer_records_size(t), 1);
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         t->moments[i] = tn_arena_floats(arena, t->shard.floats);
-    if (t->carry.bytes > 0)
-        tn_carry_lay_out(&t->carry, arena);
+    tn_carry_lay_out(&t->carry, arena);
 }
 
 static tarn_status allocate(tarn_trainer *t, tarn_error *err)
@@ -45,8 +44,7 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
     for (size_t i = 0; i < tn_optimizer_moments(&t->optimizer); i++)
         memset(t->moments[i], 0, t->shard.floats * sizeof(float));
     memset(t->records, 0, tn_trainer_records_size(t));
-    if (t->carry.bytes > 0)
-        tn_carry_reset(&t->carry);
+    memset(t->carry.blocks[0], 0, t->carry.bytes);
     return TARN_OK;
 }
 
