@@ -89,11 +89,6 @@ void tn_gradient_sums_end_leaf(struct tn_gradient_sums *sums)
 
 /* ---- Span by span ------------------------------------------------------- */
 
-void tn_gradient_sums_walk(struct tn_gradient_sums *sums)
-{
-    tn_branches_begin(&sums->branches);
-}
-
 void tn_gradient_sums_clear(const struct tn_gradient_sums *sums, struct tn_span span)
 {
     float *const leaf = tn_branches_leaf(&sums->branches);

@@ -48,9 +48,8 @@ void tn_gradient_sums_end_leaf(struct tn_gradient_sums *sums);
 
 /* ---- Span by span ------------------------------------------------------- */
 
-/* All own slices go through some tensors: each takes a leaf, clears it where it adds to it,
- * adds it to the sums and ends it with tn_branches_end_leaf(). */
-void tn_gradient_sums_walk(struct tn_gradient_sums *sums);
+/* After tn_branches_begin() all own slices go through some tensors: each takes a leaf, clears
+ * it where it adds to it, adds it to the sums and ends it with tn_branches_end_leaf(). */
 void tn_gradient_sums_clear(const struct tn_gradient_sums *sums, struct tn_span span);
 void tn_gradient_sums_add(const struct tn_gradient_sums *sums, struct tn_span span);
 

@@ -125,7 +125,7 @@ void tn_slices_keep(tarn_run *run, tarn_status status, const tarn_error *err)
 /* ---- The pass ----------------------------------------------------------- */
 
 /* From its last layer to its loss and, with sums, back. */
-static void finish(tarn_run *run, size_t i, const struct tn_slices_batch *batch, float scale,
+static void finish(tarn_run *run, size_t i, const tarn_batch *batch, float scale,
                    struct tn_gradient_sums *sums)
 {
     struct tn_slices *const s = run->slices;
@@ -167,7 +167,7 @@ static void embed_backward(tarn_run *run, size_t i, struct tn_gradient_sums *sum
 static void backward(tarn_run *run, struct tn_gradient_sums *sums)
 {
     run->model->arch.body->slices->backward(run, sums);
-    tn_gradient_sums_walk(sums);
+    tn_branches_begin(&sums->branches);
     for (size_t i = 0; i < run->slices->own; i++)
         embed_backward(run, i, sums);
 }
@@ -185,27 +185,23 @@ static struct tn_loss sum_losses(const struct tn_loss *losses, size_t count)
 static void share_losses(tarn_run *run, bool trains)
 {
     struct tn_slices *const s = run->slices;
-    const size_t size = tn_comm_size(s->comm);
     const struct tn_loss own = sum_losses(s->losses, s->own);
     tarn_error err;
 
     s->losses[tn_comm_rank(s->comm)] = own;
-    if (size > 1)
-        tn_slices_keep(
-            run,
-            tn_comm_gather(s->comm, s->losses, sizeof own, trains ? TN_SHORT : TN_LONG, &err),
-            &err);
+    tn_slices_keep(
+        run, tn_comm_gather(s->comm, s->losses, sizeof own, trains ? TN_SHORT : TN_LONG, &err),
+        &err);
 }
 
-tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss,
-                          const struct tn_slices_batch *batch, float scale,
-                          struct tn_gradient_sums *sums, tarn_error *err)
+tarn_status tn_slices_run(tarn_run *whole, struct tn_loss *loss, const tarn_batch *batch,
+                          float scale, struct tn_gradient_sums *sums, tarn_error *err)
 {
     tarn_run *const run = whole->slice;
     struct tn_slices *const s = run->slices;
     tarn_error failure;
 
-    s->symbols = batch->symbols;
+    s->symbols = batch->inputs;
     s->lengths = batch->lengths;
     s->status = TARN_OK;
     run->dropout = whole->dropout;

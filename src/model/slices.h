@@ -15,6 +15,7 @@
 
 #include "model/gradient_sums.h"
 #include "model/run.h"
+#include "tarn/train.h"
 
 struct tn_slices {
     size_t count, first, own; /* of a sequence; those of this process */
@@ -36,19 +37,17 @@ struct tn_slices {
     struct tn_loss *losses;    /* of own slices, then of processes */
 };
 
-/* What is to be learnt. */
-struct tn_slices_batch {
-    const int32_t *symbols, *targets; /* B x length */
-    const float *weights;             /* likewise; NULL: all 1 */
-    const size_t *lengths;            /* B; NULL: all are whole */
-};
-
 /* Forward and loss of whole sequences, by all processes that have slices of them; with sums,
- * gradients of scale times the loss, of this process alone until tn_gradient_sums_finish().
- * Fails if another process does not answer. */
-tarn_status tn_slices_run(tarn_run *run, struct tn_loss *loss,
-                          const struct tn_slices_batch *batch, float scale,
-                          struct tn_gradient_sums *sums, tarn_error *err);
+ * gradients of scale times the loss. The batch was checked. Fails if another process does not
+ * answer. */
+tarn_status tn_slices_run(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
+                          float scale, struct tn_gradient_sums *sums, tarn_error *err);
+
+/* Processes that share each sequence of a run. */
+static inline size_t tn_slices_sharing(const tarn_run *run)
+{
+    return run->slice ? tn_comm_size(run->slice->slices->comm) : 1;
+}
 
 /* ---- For bodies, with run->slice ---------------------------------------- */
 

@@ -176,20 +176,9 @@ static struct tn_slice_call back_call_of(const struct place *p, const struct tn_
 
 /* ---- Forward ------------------------------------------------------------ */
 
-static void begin(const struct place *p)
-{
-    struct tn_transformer *const own = p->run->body;
-
-    tn_slices_select(p->run, p->i);
-    const struct tn_block block = block_of(p);
-    const struct tn_slice_call call = call_of(p, &block);
-
-    tn_block_begin(&block, input_of(p, p->layer));
-    own->slices.way->note(&own->slices, &call);
-}
-
-/* Up to what attention leaves, from x, or NULL: from what begin() left, or what is kept. */
-static void attend(const struct place *p, const float *x)
+/* Attention's part, note() or forward(), from x; NULL: from what is there, or is kept. */
+static void attend(const struct place *p, const float *x,
+                   void (*part)(struct tn_slice_states *, const struct tn_slice_call *))
 {
     struct tn_transformer *const own = p->run->body;
 
@@ -199,7 +188,7 @@ static void attend(const struct place *p, const float *x)
 
     if (x)
         tn_block_begin(&block, x);
-    own->slices.way->forward(&own->slices, &call);
+    part(&own->slices, &call);
 }
 
 /* y may be x. */
@@ -213,16 +202,20 @@ static void end(const struct place *p, float *y, const float *x)
 static void forward(tarn_run *run)
 {
     struct tn_transformer *const own = run->body;
+    const struct tn_slice_way *const way = own->slices.way;
 
     for (size_t layer = 0; layer < tn_run_layers(run); layer++) {
-        for (size_t i = 0; i < run->slices->own; i++)
-            begin(&(struct place){run, layer, i});
-        own->slices.way->exchange(&own->slices, &own->attentions[layer], layer);
+        for (size_t i = 0; i < run->slices->own; i++) {
+            const struct place p = {run, layer, i};
+
+            attend(&p, input_of(&p, layer), way->note);
+        }
+        way->exchange(&own->slices, &own->attentions[layer], layer);
         for (size_t i = 0; i < run->slices->own; i++) {
             const struct place p = {run, layer, i};
             float *const x = input_of(&p, layer);
 
-            attend(&p, shares_activations(run) && !keeps_outputs(run) ? x : NULL);
+            attend(&p, shares_activations(run) && !keeps_outputs(run) ? x : NULL, way->forward);
             end(&p, input_of(&p, layer + 1), x);
         }
     }
@@ -264,7 +257,7 @@ static const float *restore(const struct place *p)
     const float *x = input_of(p, before.layer);
 
     for (; before.layer < p->layer; before.layer++) {
-        attend(&before, keeps_outputs(p->run) ? NULL : x);
+        attend(&before, keeps_outputs(p->run) ? NULL : x, own->slices.way->forward);
         end(&before, own->spare, x);
         x = own->spare;
     }
@@ -303,7 +296,7 @@ static void end_backward(const struct place *p, struct tn_gradient_sums *sums)
     if (p->run->recompute) {
         const float *const x = restore(p);
 
-        attend(p, x);
+        attend(p, x, own->slices.way->forward);
         end(p, p->run->y, x); /* which is not needed */
     }
     const struct tn_block block = block_of(p);
@@ -332,7 +325,7 @@ static const float *begin_again(const struct place *p)
 
         tn_block_begin(&block, x);
     } else
-        attend(p, x);
+        attend(p, x, own->slices.way->forward);
     return x;
 }
 
@@ -360,11 +353,11 @@ static void backward(tarn_run *run, struct tn_gradient_sums *sums)
     struct tn_transformer *const own = run->body;
 
     for (size_t layer = tn_run_layers(run); layer-- > 0;) {
-        tn_gradient_sums_walk(sums);
+        tn_branches_begin(&sums->branches);
         for (size_t i = run->slices->own; i-- > 0;)
             end_backward(&(struct place){run, layer, i}, sums);
         own->slices.way->exchange_back(&own->slices, &own->attentions[layer], layer);
-        tn_gradient_sums_walk(sums);
+        tn_branches_begin(&sums->branches);
         for (size_t i = 0; i < run->slices->own; i++)
             begin_backward(&(struct place){run, layer, i}, sums);
         tn_gradient_sums_complete(sums, sums->weights[0].blocks[layer].in[0]);

@@ -22,14 +22,14 @@ static size_t length_of(const tarn_run *run, const tarn_batch *batch)
     return batch->length ? batch->length : run->T;
 }
 
-static bool weights_fit(const tarn_batch *batch, size_t count, size_t *wrong)
+static tarn_status check_weights(const tarn_run *run, const tarn_batch *batch, tarn_error *err)
 {
-    for (size_t i = 0; batch->weights && i < count; i++)
-        if (!(batch->weights[i] >= 0.0f && batch->weights[i] < INFINITY)) {
-            *wrong = i;
-            return false;
-        }
-    return true;
+    for (size_t i = 0; batch->weights && i < weight_count(run); i++)
+        if (!(batch->weights[i] >= 0.0f && batch->weights[i] < INFINITY))
+            return tn_fail(err, TARN_EINVAL,
+                           "weights[%zu] is %g; it must be finite and not negative", i,
+                           (double)batch->weights[i]);
+    return TARN_OK;
 }
 
 static tarn_status check_length(const tarn_run *run, const tarn_batch *batch, tarn_error *err)
@@ -157,17 +157,13 @@ tarn_status tn_batch_check(tarn_run *longest, const tarn_batch *batch, double *w
                            tarn_error *err)
 {
     const tarn_run *const run = tn_batch_run(longest, batch);
-    size_t wrong = 0;
     tarn_status status;
 
     if ((status = check_length(longest, batch, err)) != TARN_OK ||
         (status = check_inputs(run, batch, err)) != TARN_OK ||
-        (status = check_targets(run, batch, err)) != TARN_OK)
+        (status = check_targets(run, batch, err)) != TARN_OK ||
+        (status = check_weights(run, batch, err)) != TARN_OK)
         return status;
-    if (!weights_fit(batch, weight_count(run), &wrong))
-        return tn_fail(err, TARN_EINVAL,
-                       "weights[%zu] is %g; it must be finite and not negative", wrong,
-                       (double)batch->weights[wrong]);
     if (weight)
         *weight = weight_of(run, batch);
     return TARN_OK;
@@ -187,15 +183,6 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
                              scale);
     else
         tn_run_loss(run, loss, batch->targets, batch->weights, scale);
-}
-
-tarn_status tn_batch_slices(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
-                            float scale, struct tn_gradient_sums *sums, tarn_error *err)
-{
-    const struct tn_slices_batch cut = {batch->inputs, batch->targets, batch->weights,
-                                        batch->lengths};
-
-    return tn_slices_run(run, loss, &cut, scale, sums, err);
 }
 
 tarn_status tn_batch_check_parts(tarn_run *longest, const tarn_batch *batch, size_t parts,
@@ -224,7 +211,7 @@ static tarn_status score_part(tarn_run *longest, const struct tn_sequence_score 
 
     run->dropout = 0.0;
     if (run->slice)
-        status = tn_batch_slices(run, &loss, batch, 0.0f, NULL, err);
+        status = tn_slices_run(run, &loss, batch, 0.0f, NULL, err);
     else
         tn_batch_loss(run, &loss, batch, 0.0f);
     if (status != TARN_OK || (status = tn_matmul_check(lost, err)) != TARN_OK)

@@ -23,10 +23,6 @@ tarn_run *tn_batch_run(tarn_run *longest, const tarn_batch *batch);
  * for tn_run_backward(). */
 void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch, float scale);
 
-/* The same of a run whose sequences are cut, with tn_slices_run(). */
-tarn_status tn_batch_slices(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
-                            float scale, struct tn_gradient_sums *sums, tarn_error *err);
-
 tarn_status tn_batch_check_parts(tarn_run *longest, const tarn_batch *batch, size_t parts,
                                  tarn_error *err);
 

@@ -37,12 +37,6 @@ struct round {
     struct scored *all;
 };
 
-/* Processes that share each sequence, and so take the same batch. */
-static size_t sharing_of(const struct round *r)
-{
-    return r->longest->slice ? tn_comm_size(r->longest->slice->slices->comm) : 1;
-}
-
 /* None begins where sequences are shared, unless all do. */
 static tarn_status score_one(const struct round *r, tarn_score *score, size_t i, size_t batches,
                              tarn_error *err)
@@ -51,7 +45,7 @@ static tarn_status score_one(const struct round *r, tarn_score *score, size_t i,
     tarn_status status =
         i < batches ? tn_loader_fill(r->loader, 0, TN_VALIDATION, i, err) : TARN_OK;
 
-    if (sharing_of(r) > 1) {
+    if (tn_slices_sharing(r->longest) > 1) {
         if (i < batches && status == TARN_OK)
             status = tn_batch_check_parts(r->longest, batch, r->parts, err);
         if ((status = tn_comm_agree(r->comm, status, TN_LONG, err)) != TARN_OK)
@@ -65,7 +59,7 @@ static tarn_status score_one(const struct round *r, tarn_score *score, size_t i,
 static tarn_status score_round(const struct round *r, tarn_score *sums, size_t first,
                                size_t batches, tarn_error *err)
 {
-    const size_t size = tn_comm_size(r->comm), sharing = sharing_of(r);
+    const size_t size = tn_comm_size(r->comm), sharing = tn_slices_sharing(r->longest);
     const size_t index = first + tn_comm_rank(r->comm) / sharing;
     struct scored *const own = &r->all[tn_comm_rank(r->comm)];
 
@@ -81,8 +75,8 @@ static tarn_status score_round(const struct round *r, tarn_score *sums, size_t f
         status = tn_outcomes_agree(r->comm, r->all, sizeof *r->all, err);
     for (size_t i = 0; i < size / sharing && first + i < batches && status == TARN_OK; i++) {
         tn_score_add(sums, &r->all[i * sharing].score);
-        if (r->loader->scored)
-            r->loader->scored(r->loader->context, first + i + 1, batches);
+        if (r->loader->desc.scored)
+            r->loader->desc.scored(r->loader->desc.context, first + i + 1, batches);
     }
     return status;
 }
@@ -103,7 +97,7 @@ tarn_status tn_validate(const struct tn_loader *loader, tarn_validation *validat
     if (!all)
         return tn_fail(err, size > 1 ? TARN_ERANK : TARN_ENOMEM,
                        "not enough memory for the scores of %zu ranks", size);
-    for (size_t i = 0; i < batches && status == TARN_OK; i += size / sharing_of(&round))
+    for (size_t i = 0; i < batches && status == TARN_OK; i += size / tn_slices_sharing(longest))
         status = score_round(&round, &score, i, batches, err);
     free(all);
     validation->loss = score.loss / score.weight;

@@ -23,9 +23,9 @@ static void tell_lost(const struct tn_loader *loader, const struct tn_batch *bat
 {
     tarn_skipped lost;
 
-    for (size_t b = 0; b < batch->B && loader->skipped; b++)
+    for (size_t b = 0; b < batch->B && loader->desc.skipped; b++)
         if (tn_task_lost(loader->task, batch, split, b, &lost))
-            loader->skipped(loader->context, &lost);
+            loader->desc.skipped(loader->desc.context, &lost);
 }
 
 tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_split split,
@@ -49,21 +49,20 @@ tarn_status tn_loader_fill(const struct tn_loader *loader, size_t i, enum tn_spl
     return status;
 }
 
-static tarn_status open_task(struct tn_loader *loader, tarn_settings *settings,
-                             const struct tn_loader_desc *given, tarn_error *err)
+static tarn_status open_task(struct tn_loader *loader, tarn_settings *settings, tarn_error *err)
 {
     const struct tn_task_desc desc = {
         .data = *settings->data ? settings->data : NULL,
         .length = settings->length,
         .seed = settings->seed,
         .validation = settings->validation,
-        .note = given->note,
-        .stack = given->stack,
+        .note = loader->desc.note,
+        .stack = loader->desc.stack,
         .cache = *settings->cache ? settings->cache : NULL,
         .strict = settings->strict,
         .carry = settings->carry,
         .batch = settings->batch,
-        .threads = given->threads,
+        .threads = loader->desc.threads,
     };
     const tarn_status status = tn_task_create(&loader->task, settings->task, &desc, err);
 
@@ -100,8 +99,8 @@ static void tell_skipped(const struct tn_loader *loader)
 {
     tarn_skipped skipped;
 
-    for (size_t i = 0; loader->skipped && tn_task_skipped(loader->task, i, &skipped); i++)
-        loader->skipped(loader->context, &skipped);
+    for (size_t i = 0; loader->desc.skipped && tn_task_skipped(loader->task, i, &skipped); i++)
+        loader->desc.skipped(loader->desc.context, &skipped);
 }
 
 tarn_status tn_loader_open(struct tn_loader *loader, tarn_settings *settings,
@@ -109,9 +108,8 @@ tarn_status tn_loader_open(struct tn_loader *loader, tarn_settings *settings,
 {
     tarn_status status;
 
-    *loader = (struct tn_loader){
-        .skipped = desc->skipped, .scored = desc->scored, .context = desc->context};
-    if ((status = open_task(loader, settings, desc, err)) == TARN_OK)
+    *loader = (struct tn_loader){.desc = *desc};
+    if ((status = open_task(loader, settings, err)) == TARN_OK)
         tell_skipped(loader);
     if (status != TARN_OK || (status = make_batches(loader, settings, err)) != TARN_OK)
         tn_loader_close(loader);

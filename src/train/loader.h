@@ -6,17 +6,6 @@
 #include "task/task.h"
 #include "train/sequence_score.h"
 
-/* The task and a place for batches. */
-struct tn_loader {
-    tarn_task *task;
-    struct tn_batch *batches; /* settings->accumulate of them */
-    tarn_batch *views;        /* the same, as trainers take them */
-    void (*skipped)(void *context, const tarn_skipped *skipped);
-    void (*scored)(void *context, size_t done, size_t batches);
-    void *context;
-    void *memory;
-};
-
 /* For whom the data is. Zero is a valid default for every field. */
 struct tn_loader_desc {
     const char *note; /* as in struct tn_task_desc, as all but the last */
@@ -24,6 +13,15 @@ struct tn_loader_desc {
     void (*skipped)(void *context, const tarn_skipped *skipped); /* told of each; may be NULL */
     void (*scored)(void *context, size_t done, size_t batches);  /* likewise, of batches */
     void *context;
+};
+
+/* The task and a place for batches. */
+struct tn_loader {
+    struct tn_loader_desc desc;
+    tarn_task *task;
+    struct tn_batch *batches; /* settings->accumulate of them */
+    tarn_batch *views;        /* the same, as trainers take them */
+    void *memory;
 };
 
 /* What the data says of itself is filled into the settings. */

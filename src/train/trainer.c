@@ -10,13 +10,14 @@
 
 /* ---- Updates ------------------------------------------------------------ */
 
-/* Every process checks all of a batch, whose weight it needs. */
+/* Every process checks all of a batch, whose weight and tokens it needs. */
 static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, size_t count,
-                                 double *weight, tarn_error *err)
+                                 double *weight, size_t *tokens, tarn_error *err)
 {
     tarn_status status = tn_carry_check(&t->carry, batches, count, err);
 
     *weight = 0.0;
+    *tokens = 0;
     for (size_t i = 0; i < count * t->micro_batches && status == TARN_OK; i++) {
         const tarn_batch part =
             tn_batch_part(t->run, &batches[i / t->micro_batches], i % t->micro_batches);
@@ -24,6 +25,7 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
 
         status = tn_batch_check(t->run, &part, &more, err);
         *weight += more;
+        *tokens += tn_batch_tokens(t->run, &part);
     }
     if (status == TARN_OK && !(*weight > 0.0))
         status =
@@ -41,7 +43,7 @@ static tarn_status add_slices(tarn_trainer *t, struct tn_loss *total, const tarn
     t->run->dropout = t->model->arch.config.dropout;
     t->run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
     const tarn_status status =
-        tn_batch_slices(t->run, &loss, part, (float)(1.0 / weight), &t->slices, err);
+        tn_slices_run(t->run, &loss, part, (float)(1.0 / weight), &t->slices, err);
 
     tn_tree_add(&t->host, leaf, t->slices.branches.sums[0], t->model->count, false);
     *total = tn_loss_add(*total, loss);
@@ -112,24 +114,12 @@ static tarn_status sum_gradients(tarn_trainer *t, struct tn_loss *losses,
     return status;
 }
 
-static size_t count_tokens(const tarn_trainer *t, const tarn_batch *batches, size_t count)
-{
-    size_t tokens = 0;
-
-    for (size_t i = 0; i < count * t->micro_batches; i++) {
-        const tarn_batch part =
-            tn_batch_part(t->run, &batches[i / t->micro_batches], i % t->micro_batches);
-
-        tokens += tn_batch_tokens(t->run, &part);
-    }
-    return tokens;
-}
-
 tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                                    const tarn_batch *batches, size_t count, tarn_error *err)
 {
     const size_t lost = tn_matmul_lost();
     double weight;
+    size_t tokens;
     struct tn_loss total;
     tarn_status status;
 
@@ -139,9 +129,8 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                        "least 1 batch");
     t->weight = 0.0;
     tn_gradient_sums_begin(&t->sums);
-    status = check_batches(t, batches, count, &weight, err);
-    if (tn_trainer_sequence_ranks(t) > 1 &&
-        (status = tn_trainer_agree(t, status, err)) != TARN_OK)
+    status = check_batches(t, batches, count, &weight, &tokens, err);
+    if (tn_slices_sharing(t->run) > 1 && (status = tn_trainer_agree(t, status, err)) != TARN_OK)
         return status;
     if (status == TARN_OK)
         status = sum_gradients(t, tn_trainer_losses(t), batches, count, weight, err);
@@ -158,7 +147,7 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
         .weight = weight,
         .loss = total.loss / weight,
         .accuracy = total.correct / weight,
-        .tokens = count_tokens(t, batches, count),
+        .tokens = tokens,
     };
     return TARN_OK;
 }

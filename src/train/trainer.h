@@ -79,9 +79,6 @@ tarn_status tn_trainer_exchange(tarn_trainer *trainer, struct tn_loss *total,
  * to be freed, what is spread over processes; NULL there: nothing is. */
 tarn_status tn_trainer_collect(tarn_trainer *trainer, float **moments, tarn_error *err);
 
-/* Processes that share each sequence. */
-size_t tn_trainer_sequence_ranks(const tarn_trainer *trainer);
-
 /* Where these exchange states, none may begin that another does not begin, too. */
 tarn_status tn_trainer_agree(const tarn_trainer *trainer, tarn_status status, tarn_error *err);
 

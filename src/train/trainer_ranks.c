@@ -97,7 +97,7 @@ static tarn_status compare_data(const tarn_trainer *t, tarn_error *err)
 static struct tn_loss sum_losses(const tarn_trainer *t, size_t lo, size_t hi)
 {
     if (hi - lo == 1)
-        return losses_of(t, lo / t->own * tn_trainer_sequence_ranks(t))[lo % t->own];
+        return losses_of(t, lo / t->own * tn_slices_sharing(t->run))[lo % t->own];
     const struct tn_loss left = sum_losses(t, lo, lo + (hi - lo) / 2);
 
     return tn_loss_add(left, sum_losses(t, lo + (hi - lo) / 2, hi));
@@ -136,22 +136,17 @@ tarn_status tn_trainer_exchange(tarn_trainer *t, struct tn_loss *total,
     return status;
 }
 
-size_t tn_trainer_sequence_ranks(const tarn_trainer *t)
-{
-    return t->run->slice ? tn_comm_size(t->run->slice->slices->comm) : 1;
-}
-
 tarn_status tn_trainer_agree(const tarn_trainer *t, tarn_status status, tarn_error *err)
 {
-    return tn_trainer_sequence_ranks(t) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err)
-                                            : status;
+    return tn_slices_sharing(t->run) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err)
+                                         : status;
 }
 
 tarn_status tn_trainer_fail(tarn_trainer *t, tarn_status status, tarn_error *err)
 {
     struct tn_loss total;
 
-    if (tn_comm_size(t->comm) == 1 || tn_trainer_sequence_ranks(t) > 1)
+    if (tn_comm_size(t->comm) == 1 || tn_slices_sharing(t->run) > 1)
         return tn_trainer_agree(t, status, err);
     tn_gradient_sums_begin(&t->sums);
     return tn_trainer_exchange(t, &total, NULL, 0, status, err);
