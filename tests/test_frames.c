@@ -57,11 +57,11 @@ static struct result run_on(tarn_model *model, size_t sequences, size_t length,
 
     r.outputs = take(floats, sizeof *r.outputs);
     tn_weights_carve(&gradients, &model->arch, r.g);
-    tn_run_lengths(r.run, of);
+    tn_run_sizes(r.run, r.run->T, of);
     tn_run_forward_frames(r.run, frames);
     memcpy(r.outputs, r.run->outputs, floats * sizeof *r.outputs);
-    tn_run_sequence_loss(r.run, &loss, r.losses, labels->labels + from * LABELS,
-                         labels->counts + from, NULL, 1.0f);
+    tn_run_loss(r.run, &loss, r.losses, labels->labels + from * LABELS, labels->counts + from,
+                NULL, 1.0f);
     tn_run_backward(r.run, &gradients, NULL);
     return r;
 }

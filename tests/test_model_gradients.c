@@ -67,7 +67,7 @@ static void draw_sequences(struct trial *t, struct tn_random *random)
         t->counts[b] = 2;
     }
     if (of_frames(t))
-        tn_run_lengths(t->run, t->lengths);
+        tn_run_sizes(t->run, t->run->T, t->lengths);
     for (size_t i = 0; of_sequences(t) && i < B * N; i++)
         t->targets[i] = 1 + (int32_t)below(random, MODEL_SYMBOLS - 1);
     for (size_t b = 0; of_sequences(t) && b < B; b++)
@@ -113,10 +113,7 @@ static struct tn_loss forward(struct trial *t, float scale)
         tn_run_forward_frames(t->run, t->frames);
     else
         tn_run_forward(t->run, t->inputs);
-    if (of_sequences(t))
-        tn_run_sequence_loss(t->run, &loss, NULL, t->targets, t->counts, t->weights, scale);
-    else
-        tn_run_loss(t->run, &loss, t->targets, t->weights, scale);
+    tn_run_loss(t->run, &loss, NULL, t->targets, t->counts, t->weights, scale);
     return loss;
 }
 

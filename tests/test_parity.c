@@ -172,7 +172,7 @@ static void gradients_of(float *gradients, const tarn_model *model, const unsign
     tn_weights_carve(&carved, &model->arch, gradients);
     check_ok(tn_run_create(&run, model, &desc, forced_host(1), &err), &err);
     tn_run_forward(run, inputs);
-    tn_run_loss(run, &loss, targets, NULL, (float)(1.0 / log(2.0) / (IMAGES * N)));
+    tn_run_loss(run, &loss, NULL, targets, NULL, NULL, (float)(1.0 / log(2.0) / (IMAGES * N)));
     tn_run_backward(run, &carved, inputs);
     tarn_run_free(run);
 }

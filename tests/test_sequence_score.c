@@ -28,7 +28,7 @@ static tarn_run *run_of(const tarn_model *model, size_t threads)
     tarn_error err;
 
     check_ok(tn_run_create(&run, model, &desc, forced_host(threads), &err), &err);
-    tn_run_lengths(run, lengths);
+    tn_run_sizes(run, run->T, lengths);
     const size_t S = model->arch.head.outputs;
 
     memset(run->outputs, 0, run->R * S * sizeof *run->outputs);

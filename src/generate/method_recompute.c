@@ -68,7 +68,7 @@ static tarn_status feed_stream(tarn_engine *e, const struct tn_feed *feed, size_
         return status;
     memcpy(own->symbols, history(stream), n * sizeof *own->symbols);
     memset(own->symbols + n, 0, (own->run->N - n) * sizeof *own->symbols);
-    tn_run_lengths(own->run, &n);
+    tn_run_sizes(own->run, own->run->T, &n);
     tn_run_forward(own->run, own->symbols);
     memcpy(feed->outputs + b * O, own->run->outputs + (n - 1) * O, O * sizeof(float));
     return tn_matmul_check(lost, err);

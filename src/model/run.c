@@ -113,18 +113,9 @@ static void predict(const tarn_run *run, size_t rows, float *outputs)
 
 /* ---- Whole sequences ---------------------------------------------------- */
 
-static uint64_t first_position(const tarn_run *run)
-{
-    return run->slices   ? tn_slice_from(run, run->slices->at)
-           : run->states ? run->states->position
-                         : 0;
-}
-
 /* The table of a pass that does not begin where the last one did is filled again. */
-static const float *position_table(tarn_run *run)
+static const float *position_table(tarn_run *run, uint64_t from)
 {
-    const uint64_t from = first_position(run);
-
     if (run->weights->positions)
         return run->weights->positions + from * run->rows.width;
     if (run->positions && run->positions_from != from)
@@ -145,7 +136,7 @@ void tn_run_embed(tarn_run *run, const int32_t *symbols)
         if (run->states)
             remember(run, &place);
     }
-    add_positions(run, run->R, position_table(run), run->N);
+    add_positions(run, run->R, position_table(run, place.from), run->N);
 }
 
 void tn_run_predict(tarn_run *run)
@@ -168,11 +159,6 @@ void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths)
         run->given[b] = lengths ? lengths[b] : T;
         run->rounded[b] = tn_blocks(run->given[b], run->model->arch.config.stack);
     }
-}
-
-void tn_run_lengths(tarn_run *run, const size_t *lengths)
-{
-    tn_run_sizes(run, run->T, lengths);
 }
 
 struct frames {
@@ -271,46 +257,23 @@ void tn_run_step(tarn_run *run, const struct tn_step *step)
 
 /* ---- Backward ----------------------------------------------------------- */
 
-static struct tn_rows output_rows(const tarn_run *run)
+void tn_run_loss(tarn_run *run, struct tn_loss *loss, double *losses, const int32_t *targets,
+                 const size_t *counts, const float *weights, float scale)
 {
     struct tn_rows rows = run->rows;
-
-    rows.width = run->model->arch.head.outputs;
-    return rows;
-}
-
-static struct tn_head_call head_call(tarn_run *run, const struct tn_rows *rows,
-                                     const int32_t *targets, const float *weights, float scale)
-{
-    return (struct tn_head_call){
+    const struct tn_head_call call = {
         .head = &run->model->arch.head,
-        .rows = rows,
+        .rows = &rows,
         .outputs = run->outputs,
         .targets = targets,
         .weights = weights,
         .scale = scale,
         .doutputs = scale > 0.0f ? run->outputs : NULL,
         .scratch = run->scratch,
+        .sequences = {run->B, run->lengths, counts, losses},
     };
-}
 
-void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
-                 const float *weights, float scale)
-{
-    const struct tn_rows rows = output_rows(run);
-    const struct tn_head_call call = head_call(run, &rows, targets, weights, scale);
-
-    tn_head_loss(&call, loss);
-}
-
-void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
-                          const int32_t *targets, const size_t *counts, const float *weights,
-                          float scale)
-{
-    const struct tn_rows rows = output_rows(run);
-    struct tn_head_call call = head_call(run, &rows, targets, weights, scale);
-
-    call.sequences = (struct tn_head_sequences){run->B, run->lengths, counts, losses};
+    rows.width = run->model->arch.head.outputs;
     tn_head_loss(&call, loss);
 }
 
@@ -342,8 +305,8 @@ void tn_run_embed_backward(const tarn_run *run, const struct tn_weights *gradien
     }
     if (gradients->positions)
         tn_position_backward(position, &run->rows,
-                             gradients->positions + first_position(run) * run->rows.width,
-                             run->d, position->F, run->N);
+                             gradients->positions + place.from * run->rows.width, run->d,
+                             position->F, run->N);
 }
 
 void tn_run_backward(tarn_run *run, const struct tn_weights *gradients, const int32_t *symbols)
@@ -392,50 +355,44 @@ tarn_status tn_frames_check(const tarn_run *run, const float *frames, size_t T,
     return TARN_OK;
 }
 
-static tarn_status check_kind(const tarn_run *run, bool frames, tarn_error *err)
+/* One of symbols and frames is NULL. */
+static tarn_status forward(tarn_run *run, const float **outputs, const int32_t *symbols,
+                           const float *frames, const size_t *lengths, tarn_error *err)
 {
     const bool has = run->model->arch.config.frames > 0;
+    const size_t lost = tn_matmul_lost();
+    tarn_status status;
 
-    return has == frames ? TARN_OK
-                         : tn_fail(err, TARN_EINVAL,
-                                   "model: its inputs are %s; this call needs a model of %s",
-                                   has ? "frames" : "symbols", frames ? "frames" : "symbols");
+    if (has != (frames != NULL))
+        return tn_fail(err, TARN_EINVAL,
+                       "model: its inputs are %s; this call needs a model of %s",
+                       has ? "frames" : "symbols", has ? "symbols" : "frames");
+    if ((status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK ||
+        (status = has ? tn_frames_check(run, frames, run->T, lengths, err)
+                      : tn_symbols_check(run->model, symbols, run->R, "symbols", err)) !=
+            TARN_OK)
+        return status;
+    tn_run_sizes(run, run->T, lengths);
+    if (has)
+        tn_run_forward_frames(run, frames);
+    else
+        tn_run_forward(run, symbols);
+    *outputs = run->outputs;
+    return tn_matmul_check(lost, err);
 }
 
 tarn_status tarn_run_forward(tarn_run *run, const float **outputs, const int32_t *symbols,
                              const size_t *lengths, tarn_error *err)
 {
-    tarn_status status;
-
-    if (!run || !outputs || !symbols)
-        return tn_fail(err, TARN_EINVAL, "run, outputs and symbols must not be NULL");
-    if ((status = check_kind(run, false, err)) != TARN_OK ||
-        (status = tn_symbols_check(run->model, symbols, run->R, "symbols", err)) != TARN_OK ||
-        (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK)
-        return status;
-    const size_t lost = tn_matmul_lost();
-
-    tn_run_lengths(run, lengths);
-    tn_run_forward(run, symbols);
-    *outputs = run->outputs;
-    return tn_matmul_check(lost, err);
+    return run && outputs && symbols
+               ? forward(run, outputs, symbols, NULL, lengths, err)
+               : tn_fail(err, TARN_EINVAL, "run, outputs and symbols must not be NULL");
 }
 
 tarn_status tarn_run_frames(tarn_run *run, const float **outputs, const float *frames,
                             const size_t *lengths, tarn_error *err)
 {
-    tarn_status status;
-
-    if (!run || !outputs || !frames)
-        return tn_fail(err, TARN_EINVAL, "run, outputs and frames must not be NULL");
-    if ((status = check_kind(run, true, err)) != TARN_OK ||
-        (status = tn_lengths_check(run, run->T, lengths, err)) != TARN_OK ||
-        (status = tn_frames_check(run, frames, run->T, lengths, err)) != TARN_OK)
-        return status;
-    const size_t lost = tn_matmul_lost();
-
-    tn_run_lengths(run, lengths);
-    tn_run_forward_frames(run, frames);
-    *outputs = run->outputs;
-    return tn_matmul_check(lost, err);
+    return run && outputs && frames
+               ? forward(run, outputs, NULL, frames, lengths, err)
+               : tn_fail(err, TARN_EINVAL, "run, outputs and frames must not be NULL");
 }

@@ -134,10 +134,8 @@ size_t tn_run_past_size(const tarn_run *run);
 /* Symbols were checked, and that streams are different and have room. Allocates nothing. */
 void tn_run_step(tarn_run *run, const struct tn_step *step);
 
-/* Symbols or frames of each sequence, from now on; NULL: all are whole. */
-void tn_run_lengths(tarn_run *run, const size_t *lengths);
-
-/* The same for frames (B, T, ...), T at most the run's. */
+/* Symbols or frames of each sequence, from now on; NULL: all are whole. T is the run's, or less
+ * for frames (B, T, ...). */
 void tn_run_sizes(tarn_run *run, size_t T, const size_t *lengths);
 
 /* Symbols were checked. Outputs are in run->outputs. */
@@ -146,15 +144,12 @@ void tn_run_forward(tarn_run *run, const int32_t *symbols);
 /* The same for (B, given_T, frames) floats, which need not be kept for backward. */
 void tn_run_forward_frames(tarn_run *run, const float *frames);
 
-/* Loss over the outputs. With a scale above 0 they become the gradient for backward. */
-void tn_run_loss(tarn_run *run, struct tn_loss *loss, const int32_t *targets,
-                 const float *weights, float scale);
-
-/* The same for a head of sequences: targets one after the other, counts[b] of each, weights
- * NULL or B of them; losses NULL or B of them, as in struct tn_head_sequences. */
-void tn_run_sequence_loss(tarn_run *run, struct tn_loss *loss, double *losses,
-                          const int32_t *targets, const size_t *counts, const float *weights,
-                          float scale);
+/* Loss over the outputs. With a scale above 0 they become the gradient for backward. For a head
+ * of sequences: targets one after the other, counts[b] of each, weights NULL or B of them;
+ * losses NULL or B of them, as in struct tn_head_sequences. Others look at neither counts nor
+ * losses. */
+void tn_run_loss(tarn_run *run, struct tn_loss *loss, double *losses, const int32_t *targets,
+                 const size_t *counts, const float *weights, float scale);
 
 /* After a loss with a scale: adds to the gradients, carved like the weights. Symbols are not
  * looked at where inputs are frames. */

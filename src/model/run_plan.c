@@ -90,7 +90,7 @@ static void place(tarn_run *run, void *memory, float *positions)
     lay_out(run, &arena);
     run->positions = positions;
     if (!run->steps)
-        tn_run_lengths(run, NULL);
+        tn_run_sizes(run, run->T, NULL);
 }
 
 /* The sinusoid of all positions, which serves shorter runs too, or a row for each row of a

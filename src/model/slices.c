@@ -137,7 +137,7 @@ static void finish(tarn_run *run, size_t i, const tarn_batch *batch, float scale
         copy_slice(run, s->weights, batch->weights);
     body->finish(run);
     tn_run_predict(run);
-    tn_run_loss(run, &s->losses[i], s->targets, batch->weights ? s->weights : NULL,
+    tn_run_loss(run, &s->losses[i], NULL, s->targets, NULL, batch->weights ? s->weights : NULL,
                 sums ? scale : 0.0f);
     if (!sums)
         return;

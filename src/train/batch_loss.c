@@ -178,11 +178,7 @@ void tn_batch_loss(tarn_run *run, struct tn_loss *loss, const tarn_batch *batch,
         tn_run_forward_frames(run, batch->frames);
     else
         tn_run_forward(run, batch->inputs);
-    if (of_sequences(run))
-        tn_run_sequence_loss(run, loss, NULL, batch->targets, batch->counts, batch->weights,
-                             scale);
-    else
-        tn_run_loss(run, loss, batch->targets, batch->weights, scale);
+    tn_run_loss(run, loss, NULL, batch->targets, batch->counts, batch->weights, scale);
 }
 
 tarn_status tn_batch_check_parts(tarn_run *longest, const tarn_batch *batch, size_t parts,
