@@ -42,8 +42,8 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
     float *const table = malloc((count + position->table) * sizeof *table);
 
     if (!table)
-        return tn_fail(m->err, TARN_ENOMEM, "%s: not enough memory for %s",
-                       tn_path_shown(m->path), tn_sinusoid_name);
+        return tn_fail_path(m->err, TARN_ENOMEM, m->path, "not enough memory for %s",
+                            tn_sinusoid_name);
     same = tn_safetensor_floats(pe, table) &&
            is_sinusoid(table, count / position->table, table + count, position);
     free(table);
@@ -57,14 +57,12 @@ static tarn_status check_sinusoid(struct tn_importing *m, const tarn_model *mode
 
 /* ---- Tensors ------------------------------------------------------------ */
 
-static void name_in_file(char out[2 * TN_IMPORT_NAME], const struct tn_importing *m,
-                         const char *wanted)
+static const struct tn_safetensor *find_tensor(const struct tn_importing *m, const char *wanted)
 {
     const size_t body = strlen(tn_import_body);
     const bool inside = strncmp(wanted, tn_import_body, body) == 0;
 
-    snprintf(out, 2 * TN_IMPORT_NAME, "%s%s", inside ? m->body : m->outer,
-             wanted + (inside ? body : 0));
+    return tn_import_find(m, inside ? m->body : m->outer, wanted + (inside ? body : 0));
 }
 
 static tarn_status take_tensor(struct tn_tensor_list *list, struct tn_importing *m,
@@ -96,15 +94,13 @@ static tarn_status take_scales(struct tn_tensor_list *list, struct tn_importing 
 static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importing *m,
                                   const tarn_model *model)
 {
-    char name[2 * TN_IMPORT_NAME], missing[TN_TENSOR_NAME] = "";
+    char missing[TN_TENSOR_NAME] = "";
     size_t count = 0;
     tarn_status status = TARN_OK;
 
     for (size_t i = 0; i < model->tensor_count && status == TARN_OK; i++) {
         const char *const wanted = model->tensors[i].name;
-
-        name_in_file(name, m, wanted);
-        const struct tn_safetensor *const found = tn_safetensors_find(&m->file, name);
+        const struct tn_safetensor *const found = find_tensor(m, wanted);
 
         if (!found) {
             tn_import_tell(m, TARN_IMPORT_MISSING, wanted, "");
@@ -114,12 +110,12 @@ static tarn_status rename_tensors(struct tn_tensor_list *list, struct tn_importi
         }
         status = take_tensor(list, m, found, wanted);
         if (status == TARN_OK && found->dtype == TN_DTYPE_I8)
-            status = take_scales(list, m, name, wanted);
+            status = take_scales(list, m, found->name, wanted);
     }
     if (status == TARN_OK && count > 0)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: %zu of the model's %zu tensors are missing; the first is '%s'",
-                       tn_path_shown(m->path), count, model->tensor_count, missing);
+        return tn_fail_path(m->err, TARN_EFORMAT, m->path,
+                            "%zu of the model's %zu tensors are missing; the first is '%s'",
+                            count, model->tensor_count, missing);
     return status;
 }
 
@@ -163,13 +159,12 @@ static tarn_status check_size(const struct tn_importing *m)
     const tarn_status status = tn_arch_init(&arch, &m->config, &cause);
 
     if (status != TARN_OK)
-        return tn_fail(m->err, status, "%s: %.120s", tn_path_shown(m->path), cause.text);
+        return tn_fail_path(m->err, status, m->path, "%.120s", cause.text);
     if (tn_weights_count(&arch, NULL) / 2 > m->file.bytes.size)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: its tensors have %zu bytes, too few for the %zu parameters that "
-                       "their shapes announce",
-                       tn_path_shown(m->path), m->file.bytes.size,
-                       tn_weights_count(&arch, NULL));
+        return tn_fail_path(m->err, TARN_EFORMAT, m->path,
+                            "its tensors have %zu bytes, too few for the %zu parameters that "
+                            "their shapes announce",
+                            m->file.bytes.size, tn_weights_count(&arch, NULL));
     return TARN_OK;
 }
 
@@ -206,8 +201,7 @@ tarn_status tarn_model_import(tarn_model **model, const char *path,
     if (m.used)
         status = make(model, &m);
     else
-        status =
-            tn_fail(err, TARN_ENOMEM, "%s: not enough memory to read it", tn_path_shown(path));
+        status = tn_fail_path(err, TARN_ENOMEM, path, "not enough memory to read it");
     free(m.used);
     tn_safetensors_free(&m.file);
     return status;

@@ -25,7 +25,7 @@ static void tell_count(const struct tn_importing *m, const char *field, size_t c
 
 tarn_status tn_import_refuse(const struct tn_importing *m, const char *name, const char *what)
 {
-    return tn_fail(m->err, TARN_EFORMAT, "%s: %.80s %s", tn_path_shown(m->path), name, what);
+    return tn_fail_path(m->err, TARN_EFORMAT, m->path, "%.80s %s", name, what);
 }
 
 /* ---- Where the model is ------------------------------------------------- */
@@ -97,10 +97,10 @@ static tarn_status find_body(struct tn_importing *m, bool knows)
         return TARN_OK;
     }
     if (!best)
-        return tn_fail(
-            m->err, TARN_EFORMAT,
-            "%s: not a supported model: none of its %zu tensors has a name ending in '%s'",
-            tn_path_shown(m->path), m->file.count, first_tensor);
+        return tn_fail_path(
+            m->err, TARN_EFORMAT, m->path,
+            "not a supported model: none of its %zu tensors has a name ending in '%s'",
+            m->file.count, first_tensor);
     snprintf(m->body, sizeof m->body, "%.*s", (int)before, best);
     memcpy(m->outer, m->body, sizeof m->outer);
     if (!tn_import_find(m, m->outer, "value_embedding.weight"))
@@ -117,8 +117,8 @@ static tarn_status read_matrix(size_t *rows, size_t *columns, const struct tn_im
 
     if (!found) {
         tn_import_tell(m, TARN_IMPORT_MISSING, name, "");
-        return tn_fail(m->err, TARN_EFORMAT, "%s: has no tensor '%.60s%s'",
-                       tn_path_shown(m->path), before, name);
+        return tn_fail_path(m->err, TARN_EFORMAT, m->path, "has no tensor '%.60s%s'", before,
+                            name);
     }
     if (found->rank != 2 || found->shape[0] == 0 || found->shape[1] == 0)
         return tn_import_refuse(m, found->name, "is not a matrix");
@@ -140,10 +140,9 @@ static tarn_status check_whole(const struct tn_importing *m)
             missing++;
         }
     if (missing == 3)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: is only an encoder: value_embedding.weight, predictor.weight and "
-                       "predictor.bias are missing",
-                       tn_path_shown(m->path));
+        return tn_fail_path(m->err, TARN_EFORMAT, m->path,
+                            "is only an encoder: value_embedding.weight, predictor.weight and "
+                            "predictor.bias are missing");
     return TARN_OK;
 }
 
@@ -216,10 +215,10 @@ static tarn_status infer_head(struct tn_importing *m)
     else if (outputs % 3 == 0)
         snprintf(c->head, sizeof c->head, "logistic:mixtures=%zu", outputs / 3);
     else if (!m->desc->head)
-        return tn_fail(m->err, TARN_EFORMAT,
-                       "%s: predictor.weight has %zu rows; expected %zu, one per symbol, or 3 "
-                       "per logistic of a mixture",
-                       tn_path_shown(m->path), outputs, c->symbols);
+        return tn_fail_path(m->err, TARN_EFORMAT, m->path,
+                            "predictor.weight has %zu rows; expected %zu, one per symbol, or 3 "
+                            "per logistic of a mixture",
+                            outputs, c->symbols);
     if (!m->desc->head)
         tn_import_tell(m, TARN_IMPORT_INFERRED, "head", c->head);
     return TARN_OK;

@@ -20,11 +20,11 @@ static tarn_status open_set(tarn_task *task, const struct tn_task_desc *desc, ta
 
     set->carry = desc->carry;
     if (status == TARN_OK && desc->carry && !tn_text_set_carries(set, desc->batch))
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: has %zu bytes for training; expected more than %zu for %zu streams "
-                       "of length %zu",
-                       tn_path_shown(desc->data), set->training, desc->batch * desc->length,
-                       desc->batch, desc->length);
+        return tn_fail_path(
+            err, TARN_EINVAL, desc->data,
+            "has %zu bytes for training; expected more than %zu for %zu streams "
+            "of length %zu",
+            set->training, desc->batch * desc->length, desc->batch, desc->length);
     return status;
 }
 

@@ -243,8 +243,8 @@ static tarn_status read_too(struct tn_training_run *t, uint64_t updates, tarn_er
     if ((status = tn_safetensors_read(&file, path, err)) == TARN_OK &&
         (status = read_checkpoint(t, &file, path, err)) == TARN_OK &&
         tarn_trainer_updates(t->trainer) != updates)
-        status = tn_fail(err, TARN_EFORMAT, "%s: has another number of updates than its name",
-                         tn_path_shown(path));
+        status = tn_fail_path(err, TARN_EFORMAT, path,
+                              "has another number of updates than its name");
     return status;
 }
 

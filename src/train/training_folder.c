@@ -57,15 +57,15 @@ tarn_status tn_folder_check_new(const char *folder, tarn_error *err)
     if (status != TARN_OK)
         return status;
     if (found)
-        return tn_fail(err, TARN_EINVAL,
-                       "%s: already contains a run of %" PRIu64 " updates; resume it, "
-                       "or choose another folder",
-                       tn_path_shown(folder), update);
+        return tn_fail_path(err, TARN_EINVAL, folder,
+                            "already contains a run of %" PRIu64 " updates; resume it, "
+                            "or choose another folder",
+                            update);
     for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
         tn_folder_path(path, folder, models[i]);
         if (lstat(path, &about) == 0)
-            return tn_fail(err, TARN_EINVAL, "%s: already exists; choose another folder",
-                           tn_path_shown(path));
+            return tn_fail_path(err, TARN_EINVAL, path,
+                                "already exists; choose another folder");
     }
     return TARN_OK;
 }
@@ -81,8 +81,7 @@ tarn_status tn_folder_lock(int *lock, const char *folder, tarn_error *err)
         return TARN_OK;
     tn_folder_unlock(*lock);
     *lock = -1;
-    return tn_fail(err, TARN_EIO, "%s: is in use by another training run",
-                   tn_path_shown(folder));
+    return tn_fail_path(err, TARN_EIO, folder, "is in use by another training run");
 }
 
 void tn_folder_unlock(int lock)

@@ -14,11 +14,6 @@
 #include "file/json_read.h"
 #include "file/json_write.h"
 
-static tarn_status failed(const struct tn_log *log, tarn_error *err)
-{
-    return tn_fail(err, TARN_EIO, "%s: %s", tn_path_shown(log->path), strerror(errno));
-}
-
 /* ---- Opening ------------------------------------------------------------ */
 
 /* The update of a line, -1: it is not a line of a log, or was cut off. */
@@ -48,9 +43,8 @@ static tarn_status measure(size_t *kept, const struct tn_bytes *bytes, uint64_t 
         if (status != TARN_OK)
             return status;
         if (end && update < 0 && *kept == 0)
-            return tn_fail(err, TARN_EFORMAT,
-                           "%s: is not the log of a training run; move it away to resume",
-                           tn_path_shown(path));
+            return tn_fail_path(err, TARN_EFORMAT, path,
+                                "is not the log of a training run; move it away to resume");
         if (!end || update < 0 || (uint64_t)update > updates)
             break;
         *kept += (size_t)(end - line) + 1;
@@ -64,10 +58,10 @@ static tarn_status check_file(const struct tn_log *log, tarn_error *err)
     struct stat about;
 
     if (fstat(log->file, &about) != 0)
-        return failed(log, err);
+        return tn_fail_errno(err, log->path);
     if (!S_ISREG(about.st_mode) || about.st_nlink != 1)
-        return tn_fail(err, TARN_EIO, "%s: is a link or not a file; move it away to resume",
-                       tn_path_shown(log->path));
+        return tn_fail_path(err, TARN_EIO, log->path,
+                            "is a link or not a file; move it away to resume");
     return TARN_OK;
 }
 
@@ -81,7 +75,7 @@ static tarn_status cut(const struct tn_log *log, uint64_t updates, tarn_error *e
         (status = tn_bytes_read(&bytes, log->path, SIZE_MAX / 2, err)) == TARN_OK &&
         (status = measure(&kept, &bytes, updates, log->path, err)) == TARN_OK &&
         ftruncate(log->file, (off_t)kept) != 0)
-        status = failed(log, err);
+        status = tn_fail_errno(err, log->path);
     tn_bytes_free(&bytes);
     return status;
 }
@@ -99,11 +93,10 @@ tarn_status tn_log_open(struct tn_log *log, const char *path, bool resumes, uint
         .cpu_start = tn_cpu_seconds(),
     };
     if (!log->path)
-        return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for its name",
-                       tn_path_shown(path));
+        return tn_fail_path(err, TARN_ENOMEM, path, "not enough memory for its name");
     log->file = open(path, resumes ? flags : flags | O_EXCL, 0666);
     if (log->file < 0)
-        status = failed(log, err);
+        status = tn_fail_errno(err, log->path);
     else if (resumes)
         status = cut(log, updates, err);
     if (status != TARN_OK)
@@ -142,7 +135,7 @@ static tarn_status flush(struct tn_log *log, tarn_error *err)
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
-            return failed(log, err);
+            return tn_fail_errno(err, log->path);
         log->waits -= (size_t)put;
         memmove(log->waiting, log->waiting + put, log->waits);
     }
@@ -175,8 +168,7 @@ static tarn_status end(struct tn_log *log, struct tn_json_writer *w, tarn_error 
     if (tn_json_writer_end(w, &line, "a line of the log", NULL) == TARN_OK && add(log, line))
         return flush(log, err);
     log->lost = true;
-    return tn_fail(err, TARN_ENOMEM, "%s: not enough memory for a line",
-                   tn_path_shown(log->path));
+    return tn_fail_path(err, TARN_ENOMEM, log->path, "not enough memory for a line");
 }
 
 tarn_status tn_log_update(struct tn_log *log, const tarn_report *report, double tokens_per_s,
@@ -213,7 +205,7 @@ tarn_status tn_log_sync(struct tn_log *log, tarn_error *err)
     if (status != TARN_OK)
         return status;
     if (log->lost)
-        return tn_fail(err, TARN_ENOMEM, "%s: a line is missing: there was no memory for it",
-                       tn_path_shown(log->path));
-    return fsync(log->file) == 0 ? TARN_OK : failed(log, err);
+        return tn_fail_path(err, TARN_ENOMEM, log->path,
+                            "a line is missing: there was no memory for it");
+    return fsync(log->file) == 0 ? TARN_OK : tn_fail_errno(err, log->path);
 }
