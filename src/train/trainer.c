@@ -34,51 +34,52 @@ static tarn_status check_batches(tarn_trainer *t, const tarn_batch *batches, siz
     return status;
 }
 
-/* The same of sequences that are cut, added to `leaf`. */
-static tarn_status add_slices(tarn_trainer *t, struct tn_loss *total, const tarn_batch *part,
-                              float *leaf, uint64_t place, double weight, tarn_error *err)
-{
-    struct tn_loss loss;
-
-    t->run->dropout = t->model->arch.config.dropout;
-    t->run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
-    const tarn_status status =
-        tn_slices_run(t->run, &loss, part, (float)(1.0 / weight), &t->slices, err);
-
-    tn_tree_add(&t->host, leaf, t->slices.branches.sums[0], t->model->count, false);
-    *total = tn_loss_add(*total, loss);
-    return status;
-}
-
-/* Of one micro-batch of a batch. */
-static void add_gradients(tarn_trainer *t, struct tn_loss *total, const tarn_batch *part,
-                          uint64_t place, size_t leaf, double weight)
-{
-    struct tn_loss loss;
-    struct tn_run_states states;
-    tarn_run *const run = tn_batch_run(t->run, part);
-
-    if (t->carry.bytes > 0) {
-        states = tn_carry_next(&t->carry, part->position, leaf);
-        run->states = &states;
-    }
-    run->dropout = t->model->arch.config.dropout;
-    run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
-    run->complete = t->run->complete;
-    run->complete_arg = t;
-    tn_batch_loss(run, &loss, part, (float)(1.0 / weight));
-    tn_run_backward(run, tn_gradient_sums_leaf(&t->sums), part->inputs);
-    run->states = NULL;
-    run->complete = NULL;
-    *total = tn_loss_add(*total, loss);
-}
-
 /* Gradients of the last leaf from here on are complete: other processes may have them. */
 static void complete(void *arg, const float *from)
 {
     tarn_trainer *const t = arg;
 
     tn_gradient_sums_complete_last(&t->sums, from);
+}
+
+static void run_whole(tarn_trainer *t, tarn_run *run, struct tn_loss *loss,
+                      const tarn_batch *part, size_t leaf, bool last, float scale)
+{
+    struct tn_run_states states;
+
+    if (t->carry.bytes > 0) {
+        states = tn_carry_next(&t->carry, part->position, leaf);
+        run->states = &states;
+    }
+    run->complete = last && tn_comm_size(t->comm) > 1 ? complete : NULL;
+    run->complete_arg = t;
+    tn_batch_loss(run, loss, part, scale);
+    tn_run_backward(run, tn_gradient_sums_leaf(&t->sums), part->inputs);
+    run->states = NULL;
+}
+
+/* Of micro-batch `leaf` of batch i; last: no more are added to these gradients. */
+static tarn_status add_gradients(tarn_trainer *t, struct tn_loss *total,
+                                 const tarn_batch *batches, size_t i, size_t leaf, bool last,
+                                 double weight, tarn_error *err)
+{
+    const tarn_batch part = tn_batch_part(t->run, &batches[i], leaf);
+    const uint64_t place = i * t->micro_batches + leaf;
+    const float scale = (float)(1.0 / weight);
+    tarn_run *const run = tn_batch_run(t->run, &part);
+    struct tn_loss loss;
+    tarn_status status = TARN_OK;
+
+    run->dropout = t->model->arch.config.dropout;
+    run->dropout_seed = tn_dropout_seed(t->progress.seed, t->progress.updates, place);
+    if (run->slice) {
+        status = tn_slices_run(run, &loss, &part, scale, &t->slices, err);
+        tn_tree_add(&t->host, tn_branches_leaf(&t->sums.branches), t->slices.branches.sums[0],
+                    t->model->count, false);
+    } else
+        run_whole(t, run, &loss, &part, leaf, last, scale);
+    *total = tn_loss_add(*total, loss);
+    return status;
 }
 
 /* Gradients of the mean loss over all batches, of the micro-batches of this process: each over
@@ -90,24 +91,13 @@ static tarn_status sum_gradients(tarn_trainer *t, struct tn_loss *losses,
     tarn_status status = TARN_OK;
 
     for (size_t k = 0; k < t->own && status == TARN_OK; k++) {
-        const size_t leaf = t->first + k;
-        float *const sum = tn_branches_leaf(&t->sums.branches);
-
         tn_gradient_sums_begin_leaf(&t->sums);
         tn_carry_begin(&t->carry);
         losses[k] = (struct tn_loss){0};
-        for (size_t i = 0; i < count && status == TARN_OK; i++) {
-            const tarn_batch part = tn_batch_part(t->run, &batches[i], leaf);
-            const bool last = i + 1 == count && tn_gradient_sums_is_last(&t->sums);
-            const uint64_t place = i * t->micro_batches + leaf;
-
-            t->run->complete = last && tn_comm_size(t->comm) > 1 ? complete : NULL;
-            if (t->run->slice)
-                status = add_slices(t, &losses[k], &part, sum, place, weight, err);
-            else
-                add_gradients(t, &losses[k], &part, place, leaf, weight);
-        }
-        t->run->complete = NULL;
+        for (size_t i = 0; i < count && status == TARN_OK; i++)
+            status = add_gradients(t, &losses[k], batches, i, t->first + k,
+                                   i + 1 == count && tn_gradient_sums_is_last(&t->sums), weight,
+                                   err);
         if (status == TARN_OK)
             tn_gradient_sums_end_leaf(&t->sums);
     }
