@@ -19,18 +19,11 @@ const tarn_table_row *tarn_comm_kind(size_t index)
 
 /* ---- One process alone -------------------------------------------------- */
 
-static tarn_status open_self(tarn_comm *comm, const void *group, tarn_error *err)
-{
-    (void)group;
-    (void)err;
-    *comm = (tarn_comm){.size = 1, .sharing = 1};
-    return TARN_OK;
-}
-
 const struct tn_comm_row tn_comm_self = {
     .about = {"self", "one process alone", tn_no_options},
-    .open = open_self,
 };
+
+static const tarn_comm alone = {.size = 1, .sharing = 1};
 
 /* ---- Life --------------------------------------------------------------- */
 
@@ -41,10 +34,10 @@ tarn_status tarn_comm_open(tarn_comm *comm, const char *kind, const void *group,
 
     if (!comm || !kind)
         return tn_fail(err, TARN_EINVAL, "comm and kind must not be NULL");
-    *comm = (tarn_comm){.size = 1, .sharing = 1};
+    *comm = alone;
     const struct tn_comm_row *const row = tn_table_find(&kinds, NULL, kind, &status, err);
 
-    return row ? row->open(comm, group, err) : status;
+    return row && row->open ? row->open(comm, group, err) : status;
 }
 
 void tarn_comm_close(tarn_comm *comm)
@@ -52,7 +45,7 @@ void tarn_comm_close(tarn_comm *comm)
     if (comm && comm->close)
         comm->close(comm->context);
     if (comm)
-        *comm = (tarn_comm){.size = 1, .sharing = 1};
+        *comm = alone;
 }
 
 void tarn_comm_abort(tarn_comm *comm)

@@ -13,7 +13,7 @@
 /* A communicator is one file that defines one row, listed here and in comm.c. */
 struct tn_comm_row {
     tarn_table_row about;
-    tarn_status (*open)(tarn_comm *comm, const void *group, tarn_error *err);
+    tarn_status (*open)(tarn_comm *comm, const void *group, tarn_error *err); /* NULL: alone */
 };
 
 extern const struct tn_comm_row tn_comm_self, tn_comm_mpi;
@@ -69,8 +69,8 @@ struct tn_outcome {
 
 void tn_outcome_of(struct tn_outcome *outcome, tarn_status status, const tarn_error *err);
 
-/* The outcome for all: that of the first process which failed, under its name if that is
- * another one. Outcomes are the first members of `size` records of `bytes`. */
+/* The outcome for all: that of the first process which failed, after its rank unless that is
+ * 0. Outcomes are the first members of `size` records of `bytes`. */
 tarn_status tn_outcomes_agree(const tarn_comm *comm, const void *all, size_t bytes,
                               tarn_error *err);
 
