@@ -20,7 +20,7 @@ struct outcome {
 
 static struct outcome train(const struct machine *m, double seconds)
 {
-    struct tn_pace pace = tn_pace_of(seconds);
+    struct tn_pace pace = {.total = seconds};
     struct outcome o = {0};
     size_t validated = 0;
     double now = 0.0;
@@ -116,7 +116,7 @@ static void the_plan_in_the_middle_is_that_of_the_end(void **state)
 {
     const struct machine m = {
         .cost = steady, .validation = 4.0, .checkpoint = 0.1, .validations = 8};
-    struct tn_pace pace = tn_pace_of(300.0);
+    struct tn_pace pace = {.total = 300.0};
 
     (void)state;
     pace.validation = 4.0;
@@ -161,7 +161,7 @@ static void little_time_still_gives_updates(void **state)
 
 static void without_a_limit_nothing_is_due(void **state)
 {
-    const struct tn_pace pace = tn_pace_of(0.0);
+    const struct tn_pace pace = {.total = 0.0};
 
     (void)state;
     assert_false(tn_pace_is_due(&pace, 1e9, 1000));

@@ -16,18 +16,13 @@ void tn_scale_name(struct tn_tensor_text *name, const char *prefix, const char *
 
 /* ---- Writing ------------------------------------------------------------ */
 
-static bool is_matrix(const struct tn_named_tensor *tensor)
-{
-    return tensor->columns > 0;
-}
-
 size_t tn_int8_scales(const tarn_model *model, size_t *matrices)
 {
     size_t scales = 0;
 
     *matrices = 0;
     for (size_t i = 0; i < model->tensor_count; i++)
-        if (is_matrix(&model->tensors[i])) {
+        if (model->tensors[i].columns > 0) {
             scales += model->tensors[i].rows * tn_int8_blocks(model->tensors[i].columns);
             (*matrices)++;
         }
@@ -54,7 +49,7 @@ void tn_int8_tensors(struct tn_safetensor *rows, struct tn_safetensor *scale_row
         const struct tn_named_tensor *const tensor = &model->tensors[i];
         const size_t blocks = tn_int8_blocks(tensor->columns);
 
-        if (!is_matrix(tensor))
+        if (tensor->columns == 0)
             continue;
         quantise(q, scales, model->values + tensor->from, tensor);
         tn_scale_name(names, "", tensor->name);

@@ -17,10 +17,10 @@ struct place {
     size_t layer, i; /* own slice */
 };
 
-/* Where i-th of all slices' R x width floats are. */
-static float *of_slice(const tarn_run *run, float *all, size_t i, size_t width)
+/* Where the R x F floats of the i-th of all slices are. */
+static float *of_slice(const tarn_run *run, float *all, size_t i)
 {
-    return all + i * run->R * width;
+    return all + i * run->R * run->rows.width;
 }
 
 /* Inputs that are not kept are there until the next layer's are. */
@@ -28,7 +28,7 @@ static float *input_of(const struct place *p, size_t layer)
 {
     const struct tn_transformer *const own = p->run->body;
 
-    return of_slice(p->run, own->inputs[layer], p->i, p->run->rows.width);
+    return of_slice(p->run, own->inputs[layer], p->i);
 }
 
 static bool shares_activations(const tarn_run *run)
@@ -116,8 +116,8 @@ static void select(tarn_run *run, size_t i)
 {
     const struct tn_transformer *const own = run->body;
 
-    run->x = of_slice(run, own->inputs[0], i, run->rows.width);
-    run->d = of_slice(run, own->d, i, run->rows.width);
+    run->x = of_slice(run, own->inputs[0], i);
+    run->d = of_slice(run, own->d, i);
 }
 
 /* ---- A slice of a layer ------------------------------------------------- */
@@ -145,7 +145,7 @@ static struct tn_block_gradients gradients_of(const struct place *p)
     struct tn_block_gradients g = own->gradients;
 
     if (!keeps_outputs(p->run))
-        g.dmixed = of_slice(p->run, own->dmixed, p->i, p->run->rows.width);
+        g.dmixed = of_slice(p->run, own->dmixed, p->i);
     return g;
 }
 

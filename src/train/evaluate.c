@@ -69,8 +69,7 @@ static tarn_status score_round(const struct round *r, tarn_score *sums, size_t f
     if (status == TARN_ERANK)
         return status;
     tn_outcome_of(&own->outcome, status, err);
-    if (size > 1 &&
-        (status = tn_comm_gather(r->comm, r->all, sizeof *r->all,
+    if ((status = tn_comm_gather(r->comm, r->all, sizeof *r->all,
                                  index < batches ? TN_SHORT : TN_LONG, err)) == TARN_OK)
         status = tn_outcomes_agree(r->comm, r->all, sizeof *r->all, err);
     for (size_t i = 0; i < size / sharing && first + i < batches && status == TARN_OK; i++) {

@@ -10,11 +10,6 @@ static const double ahead_least =
     0.02; /* fraction of the updates planned, before that counts */
 static const uint64_t updates_least = 3; /* that a speed is measured over */
 
-struct tn_pace tn_pace_of(double seconds)
-{
-    return (struct tn_pace){.total = seconds};
-}
-
 void tn_pace_begin(struct tn_pace *pace, double now, uint64_t updates)
 {
     pace->since = now;

@@ -26,8 +26,6 @@ struct tn_pace {
     uint64_t planned;              /* updates in all, by the last plan; 0: there is none */
 };
 
-struct tn_pace tn_pace_of(double seconds);
-
 /* The first update of a run is slower than the others: the speed is measured from its end. */
 void tn_pace_begin(struct tn_pace *pace, double now, uint64_t updates);
 

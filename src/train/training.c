@@ -19,7 +19,7 @@ static tarn_status check_pending(const struct tn_training_run *t, tarn_error *er
                                  : tn_fail(err, t->pending, "%s", t->pending_err.text);
 }
 
-/* Who writes may take its time. */
+/* The process that writes the files may take longer than the others. */
 tarn_status tn_training_agree(struct tn_training_run *t, tarn_status status, tarn_error *err)
 {
     if (status == TARN_OK)
@@ -43,13 +43,13 @@ static tarn_status postpone(struct tn_training_run *t, tarn_status status,
 
 /* ---- Validation --------------------------------------------------------- */
 
-/* What less is better of. */
+/* The best validation has the least of this. */
 static double judged(const struct tn_training_run *t, const tarn_validation *now)
 {
     return t->loader.task->row->metric.decides ? now->metric : now->loss;
 }
 
-/* What is remembered as the best is in its file. */
+/* The best value is remembered after its model was written. */
 static tarn_status keep_best(struct tn_training_run *t, const tarn_validation *now,
                              tarn_error *err)
 {
@@ -149,11 +149,6 @@ static tarn_status update(struct tn_training_run *t, tarn_report *report, tarn_e
                : TARN_OK;
 }
 
-static bool validates_at_all(const struct tn_training_run *t)
-{
-    return t->state.validations > 0 || t->state.settings.eval_every > 0;
-}
-
 /* An update, and what is due after it. */
 static tarn_status train_one(struct tn_training_run *t, bool *stop, tarn_error *err)
 {
@@ -168,7 +163,7 @@ static tarn_status train_one(struct tn_training_run *t, bool *stop, tarn_error *
     const bool last = report.update == s->steps;
     const bool saves = s->save_every > 0 && report.update % s->save_every == 0;
 
-    if (last && validates_at_all(t))
+    if (last && (t->state.validations > 0 || s->eval_every > 0))
         t->state.due = tn_max(t->state.due, TN_DUE_LAST);
     if (t->state.due != TN_DUE_NONE && (status = validate(t, err)) != TARN_OK)
         return status;

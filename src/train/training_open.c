@@ -184,10 +184,8 @@ static tarn_status count_updates(struct tn_training_run *t, tarn_error *err)
 
 /* A run that is resumed elsewhere keeps the precision it began with: it is chosen here, before
  * anything is written. */
-static void choose_precision(tarn_settings *settings, const tarn_config *config)
+static void choose_precision(tarn_settings *settings, const struct tn_body *body)
 {
-    const struct tn_body *const body =
-        tn_table_find(&tn_bodies, NULL, config->body, NULL, NULL);
     const bool narrow = tn_matmul_prefers_bf16() && body && body->takes_bf16;
 
     if (strcmp(settings->precision, "auto") == 0)
@@ -208,11 +206,9 @@ static bool can_halve(const tarn_settings *settings, size_t parts)
 
 /* The same for any number of ranks, as far as the batch goes: so are the bits. Bodies with a
  * product per sequence, the LSTM, are slower with every cut. A run keeps its number. */
-static void choose_micro_batches(tarn_settings *settings, const tarn_config *config,
+static void choose_micro_batches(tarn_settings *settings, const struct tn_body *body,
                                  const tarn_comm *comm)
 {
-    const struct tn_body *const body =
-        tn_table_find(&tn_bodies, NULL, config->body, NULL, NULL);
     const size_t ranks = tn_comm_size(comm) / tn_max(settings->sequence_parallel, 1);
     const bool divisible = body && body->row_per_position;
     size_t parts = 1;
@@ -239,16 +235,18 @@ static void choose_sequence_chunks(tarn_settings *settings)
 tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *config,
                              tarn_error *err)
 {
+    const struct tn_body *const body = /* NULL: refused when the model is made */
+        tn_table_find(&tn_bodies, NULL, config->body, NULL, NULL);
     tarn_config filled = *config;
     tarn_status status;
 
-    choose_precision(&t->state.settings, config);
+    choose_precision(&t->state.settings, body);
     if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
         (status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
-    choose_micro_batches(&t->state.settings, &filled, t->desc->comm);
+    choose_micro_batches(&t->state.settings, body, t->desc->comm);
     choose_sequence_chunks(&t->state.settings);
     if ((status = open_trainer(t, &filled, err)) != TARN_OK)
         return status;

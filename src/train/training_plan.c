@@ -93,7 +93,7 @@ void tn_training_start_plan(struct tn_training_run *t)
     tarn_settings *const s = &t->state.settings;
     const double end = tn_schedule_end(&t->trainer->schedule);
 
-    t->pace = tn_pace_of(60.0 * t->desc->minutes);
+    t->pace = (struct tn_pace){.total = 60.0 * t->desc->minutes};
     t->begin = tn_seconds();
     if (t->desc->resume && t->state.schedule_end > 0.0)
         report(t);
