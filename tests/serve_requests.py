@@ -382,6 +382,7 @@ class Requests(Case):
                 self.assertEqual([choice["finish_reason"] for choice in mine],
                                  [None] * (len(mine) - 1) + ["length"])
             self.assertEqual(events[-1]["usage"], whole["usage"])
+            self.assertEqual({event["usage"] for event in events[:-1]}, {None})
             self.assertEqual({event["object"] for event in events}, {"text_completion"})
 
     def test_long_prompt_is_read_in_pieces(self):
@@ -432,7 +433,8 @@ class Requests(Case):
                 ({"state": "0" * 32}, "state"), ({"return_state": "x"}, "return_state"),
                 ({"best_of": 5}, "best_of"), ({"presence_penalty": 1}, "presence_penalty"),
                 ({"logit_bias": {"1": 2}}, "logit_bias"), ({"suffix": "x"}, "suffix"),
-                ({"stream_options": 1}, "stream_options"), ({"unknown": 1}, "unknown")):
+                ({"stream_options": 1}, "stream_options"),
+                ({"stream_options": {"include_usages": True}}, "stream_options"), ({"unknown": 1}, "unknown")):
             status, data = self.server.post("/v1/completions", {
                 "model": "linear", "prompt": "a", "max_tokens": 2, **fields})
             self.assertIn(status, (400, 404), (fields, data))

@@ -172,8 +172,9 @@ bool tn_completion_read(struct tn_completion *c, const struct tn_body *body, siz
     const struct tn_json_value *const options = tn_body_get(body, "stream_options");
     const struct tn_body inner = {options, body->refusal};
 
-    if (options && (options->kind != TN_JSON_OBJECT ||
-                    !tn_body_flag(&inner, "include_usage", &c->include_usage)))
+    if (options &&
+        (options->kind != TN_JSON_OBJECT || !tn_body_known(&inner, "include_usage") ||
+         !tn_body_flag(&inner, "include_usage", &c->include_usage)))
         return tn_refuse(body->refusal, 400, "stream_options",
                          "stream_options must be an object with include_usage, true or false");
     return !(c->echo && c->has_logprobs) ||

@@ -122,6 +122,8 @@ static void emit(struct tn_choice *choice, bool ended)
     put_choice(&w, choice, text->data ? text->data + choice->emitted : "",
                upto - choice->emitted, ended);
     tn_json_close(&w, ']');
+    if (c->include_usage)
+        tn_json_put_text(&w, "usage", NULL);
     tn_json_close(&w, '}');
     choice->emitted = upto;
     tn_stream_event(choice->of->request, &w);
