@@ -235,6 +235,8 @@ class Requests(Case):
             self.assertEqual(data, file.read())
         self.assertEqual(status, 200)
         self.assertRegex(headers["ETag"], '^"[0-9a-f-]+"$')
+        known = self.server.ask("GET", "/models/linear.safetensors", None, {"If-None-Match": headers["ETag"]})
+        self.assertEqual((known[0], known[2]), (304, b""))
         for path in ("linear", "none.safetensors", "..%2flinear.safetensors", "%2e%2e"):
             self.refused(self.server.get(f"/models/{path}"), 404, "there is no")
 
@@ -514,7 +516,7 @@ class Requests(Case):
         for model, bytes_, word in (("softmax", data, "model"), ("linear", data[:-1], ""),
                                     ("linear", data[:100], ""), ("linear", b"x" * 200, ""),
                                     ("linear", data + b"x", ""), ("none", data, "no model"),
-                                    ("speech", data, "no model")):
+                                    ("speech", data, "text or images")):
             status, answer = self.server.post(f"/v1/states?model={model}", bytes_)
             self.assertIn(status, (400, 404))
             self.assertIn(word, answer["error"]["message"])

@@ -61,22 +61,15 @@ void tn_api_models(struct tn_request *request)
     tn_reply_json(request, &w);
 }
 
-static void refuse_model(struct tn_request *request, const char *name)
-{
-    struct tn_refusal refusal;
-
-    tn_refuse(&refusal, 404, "model", "there is no model '%.60s'", name);
-    refusal.code = "model_not_found";
-    tn_reply_refusal(request, &refusal);
-}
-
 void tn_api_model(struct tn_request *request)
 {
-    const struct tn_served *const model = tn_server_model(request->server, request->tail);
+    struct tn_refusal refusal;
+    const struct tn_served *const model =
+        tn_server_model(request->server, request->tail, &refusal);
     struct tn_json_writer w = {0};
 
     if (!model) {
-        refuse_model(request, request->tail);
+        tn_reply_refusal(request, &refusal);
         return;
     }
     put_model(&w, model);
@@ -90,6 +83,7 @@ static void send_file(struct tn_request *request, const struct tn_served *model)
 {
     struct tn_refusal refusal;
     struct stat about;
+    char tag[64];
     const int file = open(model->path, O_RDONLY | O_CLOEXEC);
 
     if (file < 0 || fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
@@ -101,10 +95,12 @@ static void send_file(struct tn_request *request, const struct tn_served *model)
         return;
     }
     request->file = file; /* closed with the request */
-    request->still_bytes = (size_t)about.st_size;
-    tn_reply_header(request, "ETag", "\"%016" PRIx64 "-%llx-%llx\"", model->fingerprint,
-                    (unsigned long long)about.st_size, (unsigned long long)about.st_mtime);
-    tn_reply(request, 200, "application/octet-stream", &(struct tn_text){0});
+    snprintf(tag, sizeof tag, "\"%016" PRIx64 "-%llx-%llx\"", model->fingerprint,
+             (unsigned long long)about.st_size, (unsigned long long)about.st_mtime);
+    const bool known = tn_reply_tag(request, tag);
+
+    request->still_bytes = known ? 0 : (size_t)about.st_size;
+    tn_reply(request, known ? 304 : 200, "application/octet-stream", &(struct tn_text){0});
 }
 
 void tn_api_model_file(struct tn_request *request)
@@ -112,17 +108,18 @@ void tn_api_model_file(struct tn_request *request)
     static const char ending[] = ".safetensors";
     const size_t length = strlen(request->tail), cut = sizeof ending - 1;
     const struct tn_served *model = NULL;
-    char name[TN_REQUEST_TAIL] = "";
+    struct tn_refusal refusal;
+    char name[TN_REQUEST_TAIL];
 
+    tn_refuse(&refusal, 404, NULL, "there is no such path");
     if (length > cut && strcmp(request->tail + length - cut, ending) == 0) {
-        memcpy(name, request->tail, length - cut);
-        name[length - cut] = '\0';
-        model = tn_server_model(request->server, name);
+        snprintf(name, sizeof name, "%.*s", (int)(length - cut), request->tail);
+        model = tn_server_model(request->server, name, &refusal);
     }
     if (model && model->path)
         send_file(request, model);
     else
-        refuse_model(request, *name ? name : request->tail);
+        tn_reply_refusal(request, &refusal);
 }
 
 /* ---- Health and metrics ------------------------------------------------- */

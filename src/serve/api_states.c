@@ -44,20 +44,29 @@ static void reply_about(struct tn_request *request, const char *id,
     tn_reply_json(request, &w);
 }
 
+/* Free `bytes` in any case. */
+static bool read_state(struct tn_request *request, struct tn_bytes *bytes, double *created,
+                       tarn_streams_about *about)
+{
+    tarn_error err = {0};
+    tarn_status status =
+        tn_store_get(request->server->store, request->tail, bytes, created, &err);
+
+    if (status == TARN_OK)
+        status = tarn_streams_inspect_packed(about, bytes->data, bytes->size, &err);
+    if (status != TARN_OK)
+        refuse(request, status, &err);
+    return status == TARN_OK;
+}
+
 void tn_api_state(struct tn_request *request)
 {
     struct tn_bytes bytes;
-    double created = 0.0;
+    double created;
     tarn_streams_about about;
-    tarn_error err = {0};
-    tarn_status status =
-        tn_store_get(request->server->store, request->tail, &bytes, &created, &err);
 
-    if (status == TARN_OK &&
-        (status = tarn_streams_inspect_packed(&about, bytes.data, bytes.size, &err)) == TARN_OK)
+    if (read_state(request, &bytes, &created, &about))
         reply_about(request, request->tail, &bytes, created, &about);
-    else
-        refuse(request, status, &err);
     tn_bytes_free(&bytes);
 }
 
@@ -102,34 +111,24 @@ static void put_and_reply(struct tn_request *request, const struct tn_bytes *byt
                           const tarn_streams_about *about)
 {
     char id[TN_STATE_ID];
+    double created;
     tarn_error err = {0};
-    double created = 0.0;
-    struct tn_bytes again;
     const tarn_status status =
-        tn_store_put(request->server->store, id, bytes->data, bytes->size, &err);
+        tn_store_put(request->server->store, id, bytes->data, bytes->size, &created, &err);
 
-    if (status != TARN_OK) {
+    if (status == TARN_OK)
+        reply_about(request, id, bytes, created, about);
+    else
         refuse(request, status, &err);
-        return;
-    }
-    if (tn_store_get(request->server->store, id, &again, &created, NULL) == TARN_OK)
-        tn_bytes_free(&again);
-    reply_about(request, id, bytes, created, about);
 }
 
 void tn_api_state_fork(struct tn_request *request)
 {
     struct tn_bytes bytes;
     tarn_streams_about about;
-    tarn_error err = {0};
-    tarn_status status =
-        tn_store_get(request->server->store, request->tail, &bytes, NULL, &err);
 
-    if (status == TARN_OK &&
-        (status = tarn_streams_inspect_packed(&about, bytes.data, bytes.size, &err)) == TARN_OK)
+    if (read_state(request, &bytes, NULL, &about))
         put_and_reply(request, &bytes, &about);
-    else
-        refuse(request, status, &err);
     tn_bytes_free(&bytes);
 }
 
@@ -157,18 +156,15 @@ void tn_api_state_import(struct tn_request *request)
 {
     const char *const name =
         MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, "model");
-    const struct tn_served *const model = name ? tn_server_model(request->server, name) : NULL;
     const struct tn_bytes bytes = {(unsigned char *)request->body.data, request->body.used};
     struct tn_refusal refusal = {0};
+    const struct tn_served *const model =
+        tn_request_model(request, name, TN_SERVES_TEXT, &refusal);
     tarn_streams_about about;
 
-    if (!name)
-        tn_refuse(&refusal, 400, "model", "?model=NAME must be given");
-    else if (!model || !model->scheduler)
-        tn_refuse(&refusal, 404, "model", "there is no model '%.60s' that has states", name);
-    else if (bytes.size == 0)
+    if (model && bytes.size == 0)
         tn_refuse(&refusal, 400, NULL, "the body must be the bytes of a state");
-    else if (check_import(model, &bytes, &about, &refusal))
+    else if (model && check_import(model, &bytes, &about, &refusal))
         put_and_reply(request, &bytes, &about);
     if (refusal.status)
         tn_reply_refusal(request, &refusal);

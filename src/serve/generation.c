@@ -137,7 +137,7 @@ static void save(struct tn_job *job)
     tarn_error err = {0};
     const tarn_status status =
         tn_store_put(choice->of->request->server->store, choice->state_id, choice->state.data,
-                     choice->state.size, &err);
+                     choice->state.size, NULL, &err);
 
     if (status != TARN_OK)
         tn_refuse_status(&choice->refusal, status, "return_state", &err);

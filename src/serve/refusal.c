@@ -14,7 +14,6 @@ static const struct {
     {403, "permission_error", "origin_not_allowed"},
     {404, "invalid_request_error", "not_found"},
     {405, "invalid_request_error", "method_not_allowed"},
-    {411, "invalid_request_error", "length_required"},
     {413, "invalid_request_error", "body_too_large"},
     {415, "invalid_request_error", "unsupported_media_type"},
     {429, "rate_limit_error", "queue_full"},

@@ -90,19 +90,18 @@ struct tn_served *tn_request_model(struct tn_request *request, const char *name,
 {
     static const char *const needed[] = {"a model of text or images", "an image model",
                                          "a speech model"};
-    struct tn_served *const model = name ? tn_server_model(request->server, name) : NULL;
+    struct tn_served *const model =
+        name ? tn_server_model(request->server, name, refusal) : NULL;
 
-    if (!name) {
+    if (!name)
         tn_refuse(refusal, 400, "model", "model must be given");
-    } else if (!model) {
-        tn_refuse(refusal, 404, "model", "there is no model '%.60s'", name);
-        refusal->code = "model_not_found";
-    } else if (serves != model->serves &&
-               !(serves == TN_SERVES_TEXT && model->serves == TN_SERVES_IMAGE)) {
-        tn_refuse(refusal, 400, "model", "model is '%s'; it must be %s", name, needed[serves]);
-    }
-    if (refusal->status)
+    if (!model)
         return NULL;
+    if (serves != model->serves &&
+        !(serves == TN_SERVES_TEXT && model->serves == TN_SERVES_IMAGE)) {
+        tn_refuse(refusal, 400, "model", "model is '%s'; it must be %s", name, needed[serves]);
+        return NULL;
+    }
     request->model = model->name;
     return model;
 }
@@ -164,6 +163,15 @@ void tn_reply_header(struct tn_request *request, const char *name, const char *f
             break;
         }
     va_end(args);
+}
+
+bool tn_reply_tag(struct tn_request *request, const char *tag)
+{
+    const char *const known = MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND,
+                                                          MHD_HTTP_HEADER_IF_NONE_MATCH);
+
+    tn_reply_header(request, "ETag", "%s", tag);
+    return known && strstr(known, tag) != NULL;
 }
 
 /* ---- Streams ------------------------------------------------------------ */

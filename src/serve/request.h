@@ -94,6 +94,9 @@ void tn_reply_json(struct tn_request *request, struct tn_json_writer *writer);
 void tn_reply_header(struct tn_request *request, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Names the content. True: the client has it already, and the reply is 304 without it. */
+bool tn_reply_tag(struct tn_request *request, const char *tag);
+
 /* Calls the handler again, on a worker. */
 void tn_request_defer(struct tn_request *request, enum tn_pool pool);
 
@@ -151,10 +154,6 @@ void tn_api_page(struct tn_request *request);
 
 /* A line of the access log. */
 void tn_access_log(struct tn_request *request);
-
-/* Static files of the page; NULL if there is not enough memory. */
-struct tn_page_file *tn_pages_open(void);
-void tn_pages_close(struct tn_page_file *pages);
 
 struct tn_live *tn_live_create(void);
 void tn_live_free(struct tn_live *live);

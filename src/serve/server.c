@@ -31,11 +31,14 @@ enum {
  * they wake up, and not when threads that compute have used up theirs. */
 static const double short_slice = 1e-4;
 
-struct tn_served *tn_server_model(tarn_server *server, const char *name)
+struct tn_served *tn_server_model(tarn_server *server, const char *name,
+                                  struct tn_refusal *refusal)
 {
     for (size_t i = 0; i < server->model_count; i++)
         if (strcmp(server->models[i].name, name) == 0)
             return &server->models[i];
+    tn_refuse(refusal, 404, "model", "there is no model '%.60s'", name);
+    refusal->code = "model_not_found";
     return NULL;
 }
 
@@ -322,8 +325,7 @@ tarn_status tarn_server_create(tarn_server **out, const tarn_server_desc *desc, 
     fill_in(&server->desc);
     pthread_mutex_init(&server->log_lock, NULL);
     sem_init(&server->stop, 0, 0);
-    if ((status = copy_texts(server, err)) == TARN_OK &&
-        !((server->pages = tn_pages_open()) && (server->live = tn_live_create())))
+    if ((status = copy_texts(server, err)) == TARN_OK && !(server->live = tn_live_create()))
         status = tn_fail(err, TARN_ENOMEM, "not enough memory for a server");
     if (status == TARN_OK)
         status = start(server, err);
@@ -385,7 +387,6 @@ void tarn_server_free(tarn_server *server)
     }
     tn_live_free(server->live);
     tn_store_close(server->store);
-    tn_pages_close(server->pages);
     if (server->log && server->log != stderr)
         fclose(server->log);
     tn_texts_free(&server->texts);

@@ -55,7 +55,6 @@ struct tarn_server {
     struct tn_store *store;
     struct tn_workers *workers[TN_POOLS];
     struct tn_live *live; /* sounds that are under way */
-    struct tn_page_file *pages;
     FILE *log;
     pthread_mutex_t log_lock;
     sem_t stop;
@@ -66,7 +65,10 @@ struct tarn_server {
     struct tn_counts counts;
 };
 
-/* NULL: there is no such model. */
-struct tn_served *tn_server_model(tarn_server *server, const char *name);
+struct tn_refusal;
+
+/* NULL: refused, there is no such model. */
+struct tn_served *tn_server_model(tarn_server *server, const char *name,
+                                  struct tn_refusal *refusal);
 
 #endif

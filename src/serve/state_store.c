@@ -341,7 +341,7 @@ static tarn_status keep(const struct tn_store *store, struct entry *entry, const
 }
 
 tarn_status tn_store_put(struct tn_store *store, char id[TN_STATE_ID], const void *bytes,
-                         size_t size, tarn_error *err)
+                         size_t size, double *created, tarn_error *err)
 {
     struct entry *const entry = calloc(1, sizeof *entry);
     tarn_status status;
@@ -359,6 +359,8 @@ tarn_status tn_store_put(struct tn_store *store, char id[TN_STATE_ID], const voi
         return status;
     }
     memcpy(id, entry->id, TN_STATE_ID);
+    if (created)
+        *created = entry->created;
     pthread_mutex_lock(&store->lock);
     struct entry *const expired =
         expire(store, store->desc.most > 0 ? store->desc.most - 1 : 0, SIZE_MAX);

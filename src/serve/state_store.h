@@ -25,11 +25,13 @@ tarn_status tn_store_open(struct tn_store **store, const struct tn_store_desc *d
                           tarn_error *err);
 void tn_store_close(struct tn_store *store); /* accepts NULL */
 
+/* `created`, here and below: seconds since 1970; NULL: not wanted. */
+
 /* After TARN_OK the state is there, also after a loss of power if there is a folder. */
 tarn_status tn_store_put(struct tn_store *store, char id[TN_STATE_ID], const void *bytes,
-                         size_t size, tarn_error *err);
+                         size_t size, double *created, tarn_error *err);
 
-/* TARN_EUNKNOWN: there is no such state. `created`: seconds since 1970; NULL: not wanted. */
+/* TARN_EUNKNOWN: there is no such state. */
 tarn_status tn_store_get(struct tn_store *store, const char *id, struct tn_bytes *bytes,
                          double *created, tarn_error *err);
 tarn_status tn_store_remove(struct tn_store *store, const char *id, tarn_error *err);
