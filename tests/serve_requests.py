@@ -668,8 +668,8 @@ class Requests(Case):
         printed = subprocess.run([PROGRAM, "transcribe", "--stream", f"{FOLDER}/spoken",
                                   f"{FOLDER}/tones/test/0.wav"], stdout=subprocess.PIPE, check=True)
         self.assertEqual(data["text"], printed.stdout.decode().strip())
-        self.refused(self.server.ask("DELETE", path), 404, "no such stream")
-        self.refused(self.server.post(path, b""), 404, "no such stream")
+        self.refused(self.server.ask("DELETE", path), 404, "no such audio stream")
+        self.refused(self.server.post(path, b""), 404, "no such audio stream")
         for fields, param in (({"model": "linear"}, "model"), ({"sample_rate": 1}, "sample_rate")):
             self.refused(self.server.post("/v1/audio/live", {"model": "speech", **fields}), 400, "",
                          param)
@@ -923,7 +923,7 @@ class Limits(Case):
     def test_refused_to_start(self):
         linear = f"{FOLDER}/linear.safetensors"
         for words, text in (([linear, linear], "two models have the name 'linear'"),
-                            ([f"a b={linear}"], "name of a model is 'a b'"),
+                            ([f"a b={linear}"], "model name is 'a b'"),
                             ([f"{FOLDER}/none"], "none"), ([], "MODEL"),
                             ([linear, "--host", "localhost"], "numeric address"),
                             ([linear, "--state-dir", linear], "linear"),

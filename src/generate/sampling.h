@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sampling.h - from the logits of n symbols, log-probabilities less any constant, to one of
- * them.
- * */
+/* sampling.h - one of n symbols, drawn by their logits: log-probabilities less any constant. */
 #ifndef TN_SAMPLING_H
 #define TN_SAMPLING_H
 

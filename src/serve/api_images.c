@@ -171,7 +171,7 @@ static size_t count_given(const struct tn_image_wish *wish, tarn_image_size size
     if (keep < pixels)
         return keep * size.channels;
     tn_refuse(refusal, 400, by_rows ? "rows" : "keep",
-              "%zu pixels are given; the image has %zu, and one at least must be left", keep,
+              "%zu pixels are given; the image has %zu, and at least one must be left", keep,
               pixels);
     return SIZE_MAX;
 }

@@ -144,7 +144,7 @@ static struct session *session_new(const struct tn_served *model, size_t rate,
     tarn_status status;
 
     if (!session) {
-        tn_refuse(refusal, 503, NULL, "not enough memory for a stream of sound");
+        tn_refuse(refusal, 503, NULL, "not enough memory for an audio stream");
         return NULL;
     }
     pthread_mutex_init(&session->lock, NULL);
@@ -174,7 +174,7 @@ static void begin(struct tn_request *request, const struct tn_served *model, siz
     expire(request->server->live);
     if (!add(request->server->live, session)) {
         session_free(session);
-        tn_refuse(refusal, 429, NULL, "%d streams of sound are open; try again later",
+        tn_refuse(refusal, 429, NULL, "%d audio streams are open; try again later",
                   SESSIONS_MOST);
         return;
     }
@@ -269,7 +269,7 @@ static void advance(struct tn_request *request, bool final)
     tarn_status status;
 
     if (!session) {
-        tn_refuse(&refusal, 404, "id", "there is no such stream of sound; it may have expired");
+        tn_refuse(&refusal, 404, "id", "there is no such audio stream; it may have expired");
         tn_reply_refusal(request, &refusal);
         return;
     }

@@ -159,7 +159,7 @@ static const struct {
     {"steps_total", "counter", "steps of the batch"},
     {"step_seconds_total", "counter", "seconds of these steps"},
     {"generated_tokens_total", "counter", "symbols drawn"},
-    {"tokens_per_second", "gauge", "symbols drawn per second of late"},
+    {"tokens_per_second", "gauge", "symbols drawn per second, over the last second"},
     {"first_tokens_total", "counter", "streams that have a first symbol"},
     {"first_token_steps_total", "counter", "steps from their requests to first symbols"},
     {"bytes_per_user", "gauge", "bytes of a stream"},

@@ -29,7 +29,7 @@ static bool read_stop(struct tn_completion *c, const struct tn_body *body,
 {
     if (value->kind != TN_JSON_TEXT || value->size == 0)
         return tn_refuse(body->refusal, 400, "stop",
-                         "stop must be a string that is not empty, or up to %d of them",
+                         "stop must be a non-empty string, or an array of up to %d of them",
                          TN_STOPS);
     if (value->size > TN_STOP_MOST)
         return tn_refuse(body->refusal, 400, "stop",

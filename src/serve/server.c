@@ -73,12 +73,13 @@ static tarn_status check_name(const char *name, const tarn_server_desc *desc, si
 
     if (!name || !*name || strlen(name) > 64 || strspn(name, allowed) != strlen(name))
         return tn_fail(err, TARN_EINVAL,
-                       "name of a model is '%.80s'; it must have 1 to 64 letters, digits and "
-                       "the characters ._-",
+                       "model name is '%.80s'; it must have 1 to 64 characters: letters, "
+                       "digits, '.', '_' and '-'",
                        name ? name : "");
     for (size_t i = 0; i < index; i++)
         if (strcmp(desc->models[i].name, name) == 0)
-            return tn_fail(err, TARN_EINVAL, "two models have the name '%s'; give one another",
+            return tn_fail(err, TARN_EINVAL,
+                           "two models have the name '%s'; give one of them another name",
                            name);
     return TARN_OK;
 }

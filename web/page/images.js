@@ -64,7 +64,7 @@ export class Complete {
     const { model } = this;
     $('complete-go').disabled = $('complete-example').disabled = !model;
     if (!model) {
-      showStatus('complete-status', 'There is no model of images here.');
+      showStatus('complete-status', 'There is no image model here.');
       return;
     }
     showStatus('complete-status', '');
@@ -176,7 +176,7 @@ export class Samples {
 
   useModel() {
     $('samples-go').disabled = !this.model;
-    if (!this.model) showStatus('samples-status', 'There is no model of images here.');
+    if (!this.model) showStatus('samples-status', 'There is no image model here.');
   }
 
   #layOut(model, n) {

@@ -35,7 +35,7 @@ export class Text {
 
   useModel() {
     $('text-go').disabled = !this.model;
-    showStatus('text-status', this.model ? '' : 'There is no model of text here.');
+    showStatus('text-status', this.model ? '' : 'There is no text model here.');
     if (this.model) showFacts('text-facts', { state: formatBytes(this.model.state_bytes) });
   }
 
