@@ -59,6 +59,12 @@ struct args_option {
     const char *help;
 };
 
+/* A row, for macros of rows. */
+#define ARGS_ROW(...)                                                                          \
+    {                                                                                          \
+        __VA_ARGS__                                                                            \
+    }
+
 /* Named choices with a description each, for --help, the manual and completion. */
 struct args_table {
     const char *title; /* above its rows; NULL: not printed here */

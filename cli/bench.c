@@ -158,13 +158,6 @@ static struct {
     char path[PATH];             /* of the CSV */
 } output;
 
-static void open_csv(void)
-{
-    output.csv = output_open(output.path);
-    if (!output.csv)
-        fail("%s: %s", output.path, strerror(errno));
-}
-
 /* The numbers of "fig1.svg" go to "fig1.csv". */
 static void open_output(const struct bench_run *run)
 {
@@ -178,16 +171,10 @@ static void open_output(const struct bench_run *run)
         snprintf(output.path, PATH, "%s", csv);
     else if (plot)
         snprintf(output.path, PATH, "%.*s.csv", (int)strlen(plot) - 4, plot);
+    if (plot)
+        check_writable("--plot", plot);
     if (*output.path)
-        open_csv();
-    if (plot && !plot_is_writable(plot))
-        fail("%s: %s", plot, strerror(errno));
-}
-
-static void finish_csv(void)
-{
-    if (!output_close(output.csv))
-        fail("%s: %s", output.path, strerror(errno));
+        output.csv = output_begin(output.path);
 }
 
 static void print_head(const struct bench_run *run)
@@ -224,9 +211,9 @@ void bench_report(const struct bench_run *run, const struct bench_record *record
         bench_table_head(record);
     }
     if (is_first && output.csv)
-        bench_csv_head(output.csv, record);
+        bench_csv(output.csv, record, true);
     if (output.csv)
-        bench_csv_row(output.csv, record);
+        bench_csv(output.csv, record, false);
     if (prints)
         (json ? bench_json : bench_table_row)(record);
 }
@@ -238,7 +225,7 @@ static void finish_output(const struct bench_run *run)
     if (output.results == 0)
         fail("everything was skipped; raise the limits or reduce the length");
     if (output.csv)
-        finish_csv();
+        output_end(output.csv);
     if (plot)
         bench_plot_write(plot, run, output.records, output.count);
     free(output.records);

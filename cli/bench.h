@@ -25,25 +25,18 @@ struct bench_options {
 /* Rows for these. `object`: what one JSON object is printed for. */
 #define BENCH_AT(field) offsetof(struct bench_options, field)
 #define BENCH_REPEAT(initial, least, most, help)                                               \
-    {                                                                                          \
-        "repeat", "N", ARGS_COUNT, initial, BENCH_AT(repeat), least, most, help                \
-    }
+    ARGS_ROW("repeat", "N", ARGS_COUNT, initial, BENCH_AT(repeat), least, most, help)
 #define BENCH_THREADS(help)                                                                    \
-    {                                                                                          \
-        "threads", "N", ARGS_HOST, "0", BENCH_AT(host), 0, 1024, help                          \
-    }
+    ARGS_ROW("threads", "N", ARGS_HOST, "0", BENCH_AT(host), 0, 1024, help)
 #define BENCH_JSON(object)                                                                     \
-    {                                                                                          \
-        "json", NULL, ARGS_FLAG, NULL, BENCH_AT(json), 0, 0,                                   \
-            "print one JSON object per " object                                                \
-    }
+    ARGS_ROW("json", NULL, ARGS_FLAG, NULL, BENCH_AT(json), 0, 0,                              \
+             "print one JSON object per " object)
 #define BENCH_FILES                                                                            \
-    {"csv", "FILE", ARGS_TEXT, NULL, BENCH_AT(csv), 0, 0, "write the table as CSV"},           \
-    {                                                                                          \
-        "plot", "FILE", ARGS_TEXT, NULL, BENCH_AT(plot), 0, 0,                                 \
+    ARGS_ROW("csv", "FILE", ARGS_TEXT, NULL, BENCH_AT(csv), 0, 0, "write the table as CSV"),   \
+        ARGS_ROW(                                                                              \
+            "plot", "FILE", ARGS_TEXT, NULL, BENCH_AT(plot), 0, 0,                             \
             "draw the results with gnuplot as .svg or .png, and write them to --csv, or to a " \
-            ".csv file of the same name"                                                       \
-    }
+            ".csv file of the same name")
 
 /* ---- Runs --------------------------------------------------------------- */
 
@@ -160,8 +153,7 @@ const struct bench_cell *bench_cell(const struct bench_record *record, const cha
 void bench_table_head(const struct bench_record *record);
 void bench_table_row(const struct bench_record *record);
 void bench_json(const struct bench_record *record);
-void bench_csv_head(FILE *csv, const struct bench_record *record);
-void bench_csv_row(FILE *csv, const struct bench_record *record);
+void bench_csv(FILE *csv, const struct bench_record *record, bool head);
 
 /* A row of results: to standard output at once, to files when all are there. */
 void bench_report(const struct bench_run *run, const struct bench_record *record);

@@ -149,8 +149,7 @@ static size_t read_methods(struct method methods[METHODS_MAX], const char *text)
 
 /* ---- Cases -------------------------------------------------------------- */
 
-/* For all cases: the methods, and what each needed at the length before, a guess at the next.
- */
+/* For all cases: the methods, and what each needed at the length before, to guess the next. */
 struct shared {
     struct method methods[METHODS_MAX];
     size_t count;

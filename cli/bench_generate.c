@@ -10,16 +10,14 @@
 #include "stream_block.h"
 
 /* Duration of one measurement, the same as for the limits (machine.h): on a shared machine long
- * measurements are disturbed more often than short ones, and could not be compared with them.
- */
+ * measurements are disturbed more often than short ones, and could not be compared to them. */
 static const double stretch_s = 0.025;
 
 /* Total duration of the measurements. */
 static const double enough_s = 20.0;
 enum { RUNS_LEAST = 3, RUNS_MOST = 48 };
 
-/* Arrays as large as this come from memory on any machine: larger ones take as long per byte.
- */
+/* Arrays of this size come from memory on any machine: larger ones take as long per byte. */
 #define BLOCK_MOST ((size_t)256 << 20)
 
 /* Stretches at a state that does not grow, and rounds between measurements of the limits. */

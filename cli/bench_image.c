@@ -44,12 +44,6 @@ static const struct method {
 
 enum { METHODS = sizeof methods / sizeof methods[0], ROWS_MAX = 64 };
 
-/* Bytes of an image, for presets that were made for images. */
-static const struct {
-    const char *preset;
-    size_t length;
-} lengths[] = {{"mnist-paper", 28 * 28}, {"cifar-paper", 32 * 32 * 3}};
-
 /* ---- Options ------------------------------------------------------------ */
 
 struct options {
@@ -158,11 +152,8 @@ static void read_methods(struct bench_run *run)
 /* Bytes of an image: given, as in the model, or as the preset was made for. */
 static size_t length_of(const struct options *v, struct shared *s)
 {
-    size_t length = 28 * 28;
+    size_t length = strcmp(v->preset, "cifar-paper") == 0 ? 32 * 32 * 3 : 28 * 28;
 
-    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
-        if (strcmp(v->preset, lengths[i].preset) == 0)
-            length = lengths[i].length;
     if (v->like) {
         tarn_model *const model = model_open(v->like, false);
 
@@ -180,8 +171,7 @@ static void list(struct bench_run *run)
 
     if (v->length == 1)
         refuse("--length is '1'; it must be at least 2, because the first byte is given");
-    if (strcmp(v->precision, "f32") != 0 && strcmp(v->precision, "bf16") != 0 &&
-        strcmp(v->precision, "int8") != 0 && strcmp(v->precision, "bf16-inputs") != 0)
+    if (!words_have("f32 bf16 int8 bf16-inputs", v->precision))
         refuse("--precision is '%.80s'; it must be f32, bf16, int8 or bf16-inputs",
                v->precision);
     read_methods(run);

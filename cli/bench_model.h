@@ -15,17 +15,13 @@ struct bench_model {
 
 /* Rows of options for one that is called `model`; `listed`: where the presets are. */
 #define BENCH_MODEL(initial, listed)                                                           \
-    {"preset",         "NAME", ARGS_TEXT, initial,                                             \
-     AT(model.preset), 0,      0,         "model preset, " listed "; its weights are random"}, \
-    {                                                                                          \
-        "attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,                   \
-            "kind of attention, with options as in tarn train"                                 \
-    }
+    ARGS_ROW("preset", "NAME", ARGS_TEXT, initial, AT(model.preset), 0, 0,                     \
+             "model preset, " listed "; its weights are random"),                              \
+        ARGS_ROW("attention", "SPEC", ARGS_TEXT, "linear", AT(model.attention), 0, 0,          \
+                 "kind of attention, with options as in tarn train")
 #define BENCH_FEATURE_MAP                                                                      \
-    {                                                                                          \
-        "feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,                   \
-            "feature map of the attention [the default of its kind]"                           \
-    }
+    ARGS_ROW("feature-map", "SPEC", ARGS_TEXT, NULL, AT(model.feature_map), 0, 0,              \
+             "feature map of the attention [the default of its kind]")
 
 tarn_config bench_model_config(const struct bench_model *which);
 tarn_model *bench_model_new(const struct bench_model *which);

@@ -2,8 +2,7 @@
 /* bench_peak.c - the limits of this machine, on one thread and on all.
  *
  * The bandwidth of each level of memory is measured on a block that fits into it but not into
- * the level before: half of every thread's L2, half of every L3 in use, and far more than L3.
- */
+ * the level before: half of every thread's L2, half of every L3 in use, far more than L3. */
 #include <math.h>
 #include <stdlib.h>
 

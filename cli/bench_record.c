@@ -175,19 +175,18 @@ void bench_json(const struct bench_record *record)
     json_print_line(object);
 }
 
-void bench_csv_head(FILE *csv, const struct bench_record *record)
+/* A text may contain commas. */
+static void put_csv(FILE *csv, const struct bench_cell *cell)
 {
-    const char *between = "";
-
-    for (size_t i = 0; i < record->count; i++)
-        if (record->cells[i].key) {
-            fprintf(csv, "%s%s", between, record->cells[i].key);
-            between = ",";
-        }
-    fputc('\n', csv);
+    if (cell->kind == BENCH_TEXT && cell->text)
+        fprintf(csv, "\"%s\"", cell->text);
+    else if (cell->kind == BENCH_COUNT)
+        fprintf(csv, "%.0f", cell->number);
+    else if (cell->kind != BENCH_TEXT && isfinite(cell->number))
+        fprintf(csv, "%.7g", cell->number);
 }
 
-void bench_csv_row(FILE *csv, const struct bench_record *record)
+void bench_csv(FILE *csv, const struct bench_record *record, bool head)
 {
     const char *between = "";
 
@@ -196,14 +195,10 @@ void bench_csv_row(FILE *csv, const struct bench_record *record)
 
         if (!cell->key)
             continue;
-        fputs(between, csv);
+        fprintf(csv, "%s%s", between, head ? cell->key : "");
         between = ",";
-        if (cell->kind == BENCH_TEXT && cell->text) /* it may contain commas */
-            fprintf(csv, "\"%s\"", cell->text);
-        else if (cell->kind == BENCH_COUNT)
-            fprintf(csv, "%.0f", cell->number);
-        else if (cell->kind != BENCH_TEXT && isfinite(cell->number))
-            fprintf(csv, "%.7g", cell->number);
+        if (!head)
+            put_csv(csv, cell);
     }
     fputc('\n', csv);
     fflush(csv);

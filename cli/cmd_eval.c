@@ -56,8 +56,7 @@ static void set(void *settings, const char *field, const char *text)
     must(tarn_settings_set(settings, field, text, &failure));
 }
 
-/* The settings of a training folder, to repeat its validation; otherwise the task's defaults.
- */
+/* Those of a training folder, to repeat its validation; otherwise the task's defaults. */
 static tarn_settings settings_of(const struct options *o, const tarn_config *config)
 {
     tarn_config of_folder;
@@ -101,11 +100,6 @@ static double count_of(const tarn_validation *v, size_t i)
     return *(const double *)(const void *)((const char *)&v->sums + counts[i].offset);
 }
 
-static bool of_sequences(const tarn_validation *v)
-{
-    return v->sums.labels > 0.0;
-}
-
 static void print_json(const struct options *o, const tarn_settings *settings,
                        const tarn_validation *v, double seconds)
 {
@@ -118,7 +112,7 @@ static void print_json(const struct options *o, const tarn_settings *settings,
     json_put_number(object, "loss", v->loss);
     json_put_text(object, "metric", v->name);
     json_put_number(object, v->name, v->metric);
-    if (of_sequences(v)) {
+    if (v->sums.labels > 0.0) { /* sequences */
         json_put_count(object, "utterances", (size_t)v->positions);
         json_put_count(object, "skipped", o->skipped);
         for (size_t i = 0; i < COUNTS; i++)
@@ -135,7 +129,7 @@ static void print_lines(const struct options *o, const tarn_validation *v, doubl
 {
     printf("%-16s %.6g nats\n", "loss", v->loss);
     printf("%-16s %.6g\n", v->name, v->metric);
-    if (of_sequences(v)) {
+    if (v->sums.labels > 0.0) { /* sequences */
         printf("%-16s %.0f\n", "utterances", v->positions);
         if (o->skipped > 0)
             printf("%-16s %zu\n", "skipped", o->skipped);
@@ -170,15 +164,6 @@ static void scored(void *context, size_t done, size_t batches)
     progress_show();
 }
 
-static void print_results(const struct options *o, const tarn_settings *settings,
-                          const tarn_validation *validation, double seconds)
-{
-    if (o->json)
-        print_json(o, settings, validation, seconds);
-    else
-        print_lines(o, validation, seconds);
-}
-
 static void run(void *values)
 {
     struct options *const o = values;
@@ -203,8 +188,10 @@ static void run(void *values)
     const double seconds = progress_seconds();
 
     progress_erase();
-    if (ranks_prints())
-        print_results(o, &settings, &validation, seconds);
+    if (ranks_prints() && o->json)
+        print_json(o, &settings, &validation, seconds);
+    else if (ranks_prints())
+        print_lines(o, &validation, seconds);
     tarn_model_free(model);
 }
 

@@ -274,7 +274,7 @@ static void print_findings(const struct findings *f, bool tensors)
 {
     char path[MODEL_PATH], text[32];
     tarn_file_entry entry;
-    bool others = false;
+    const char *title = "metadata\n";
 
     tarn_printable(path, sizeof path, f->path);
     printf("%s: %s\n", path, kind_of(f));
@@ -287,13 +287,12 @@ static void print_findings(const struct findings *f, bool tensors)
     for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
         if (known_name(entry.key))
             print_object(known_name(entry.key), entry.text);
-        else
-            others |= strcmp(entry.key, checksums) != 0;
-    if (others)
-        printf("metadata\n");
     for (size_t i = 0; tarn_file_entry_at(f->file, i, &entry); i++)
-        if (!known_name(entry.key) && strcmp(entry.key, checksums) != 0)
+        if (!known_name(entry.key) && strcmp(entry.key, checksums) != 0) {
+            fputs(title, stdout);
+            title = "";
             print_line(entry.key, entry.text);
+        }
     if (tensors || !f->model)
         print_tensors(f->file, tensors);
 }

@@ -2,11 +2,10 @@
 /* cmd_manual.c - tarn manual: a man(7) page for the program and one for each of its commands,
  * written from the same tables as --help. */
 #include <ctype.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "files.h"
+#include "output.h"
 #include "help.h"
 
 enum { NAME_SIZE = 64 };
@@ -210,15 +209,11 @@ static void write_page(const char *folder, const struct command *command)
     char name[NAME_SIZE], path[TARN_PATH_SIZE + NAME_SIZE + 4];
 
     page_name(name, command);
-    if (strlen(folder) >= TARN_PATH_SIZE)
-        fail("%.200s: %s", folder, strerror(ENAMETOOLONG));
     snprintf(path, sizeof path, "%s/%s.1", folder, name);
-    FILE *const page = fopen(path, "w");
+    FILE *const page = output_begin(path);
 
-    if (page)
-        put_page(page, command);
-    if (!page || !close_written(page))
-        fail("%.200s: %s", path, strerror(errno));
+    put_page(page, command);
+    output_end(page);
 }
 
 static void run(void *values)

@@ -81,14 +81,12 @@ static void write_csv(const char *picture, const struct curve *runs, size_t coun
     char path[PATH];
 
     snprintf(path, sizeof path, "%.*s.csv", (int)strlen(picture) - 4, picture);
-    FILE *const file = output_open(path);
+    FILE *const file = output_begin(path);
 
-    if (file)
-        fprintf(file, "run,update,loss,smoothed_loss,validation_loss,%s\n", metric);
-    for (size_t i = 0; file && i < count; i++)
+    fprintf(file, "run,update,loss,smoothed_loss,validation_loss,%s\n", metric);
+    for (size_t i = 0; i < count; i++)
         put_run(file, &runs[i]);
-    if (!file || !output_close(file))
-        fail("%s: %s", path, strerror(errno));
+    output_end(file);
 }
 
 /* ---- Table -------------------------------------------------------------- */

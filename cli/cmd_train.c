@@ -197,7 +197,8 @@ const struct command cmd_train = {
     .notes = "Run 'tarn train TASK --help' for all options.",
     .examples = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
                 "tarn train text --data book.txt --out runs/book --minutes 5\n"
-                "tarn train image --data data/mnist --out runs/digits\n",
+                "tarn train image --data data/mnist --out runs/digits\n"
+                "tarn train text --out runs/book --resume --steps 20000\n",
     .run_words = run,
     .describe = train_options_describe,
 };

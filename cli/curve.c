@@ -37,11 +37,6 @@ void curve_free(struct curve *c)
     free(c->points);
 }
 
-static void set_metric(struct curve *c, const char *name)
-{
-    snprintf(c->metric, sizeof c->metric, "%s", name);
-}
-
 /* ---- A log -------------------------------------------------------------- */
 
 static double number(const json_t *object, const char *name)
@@ -60,7 +55,7 @@ static void find_metric(struct curve *c, json_t *validation)
     json_object_foreach(validation, key, value)
     {
         if (!words_have("update validation_loss positions seconds cpu_seconds", key)) {
-            set_metric(c, key);
+            snprintf(c->metric, sizeof c->metric, "%s", key);
             return;
         }
     }
@@ -111,8 +106,8 @@ static bool take_csv(struct curve *c, const char *line)
     if (strncmp(line, "update,loss,", 12) == 0) { /* the metric is the fifth column */
         for (size_t i = 0; i < 4 && at; i++)
             at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
-        set_metric(c, at ? at : "");
-        c->metric[strcspn(c->metric, "\r\n")] = '\0';
+        snprintf(c->metric, sizeof c->metric, "%.*s", at ? (int)strcspn(at, "\r\n") : 0,
+                 at ? at : "");
         return true;
     }
     const double update = cell(&at);

@@ -88,13 +88,6 @@ void check_format(const char *option, const char *path, enum format_use use)
         }
 }
 
-bool close_written(FILE *file)
-{
-    const bool written = !ferror(file);
-
-    return fclose(file) == 0 && written;
-}
-
 /* ---- Place -------------------------------------------------------------- */
 
 void check_writable(const char *option, const char *path)

@@ -4,8 +4,6 @@
 #ifndef FILES_H
 #define FILES_H
 
-#include <stdio.h>
-
 #include "command.h"
 
 /* ---- MODEL: a model file, a checkpoint or a training folder ------------- */
@@ -38,9 +36,6 @@ enum format_use {
 /* Refuses a name with the ending of a format that cannot be written for this use. `option` is
  * where the name was given: "-o", "OUT". */
 void check_format(const char *option, const char *path, enum format_use use);
-
-/* Closes a file that was written; false, with errno, if anything could not be. */
-bool close_written(FILE *file);
 
 /* Fails where a regular file cannot be written. */
 void check_writable(const char *option, const char *path);

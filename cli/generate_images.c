@@ -118,9 +118,7 @@ void generate_images(const struct generate_options *o, const tarn_model *model,
     check(o, d.size, prompt_count);
     if (o->out && !names_folder(o->out))
         picture_check(&picture);
-    d.pixels = calloc(d.count, bytes);
-    if (!d.pixels)
-        fail("not enough memory for so many images; reduce -n");
+    d.pixels = allocate(d.count, bytes, "so many images; reduce -n");
     for (size_t i = 0; i < d.count; i++)
         for (size_t k = 0; k < prompt_count; k++)
             d.pixels[i * bytes + k] = (unsigned char)prompt[k];

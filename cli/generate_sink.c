@@ -11,18 +11,12 @@
 
 enum { SYMBOL_TEXT = 16 }; /* longest text of a symbol, see tarn_task_decode() */
 
-_Noreturn static void fail_at(const struct sink *sink, const char *why)
-{
-    const char *const path = sink->path ? sink->path : "standard output";
-
-    fail("%s: %s", *path ? path : "''", why);
-}
-
 static void check_written(const struct sink *sink)
 {
     errno = 0;
     if (fflush(sink->out) != 0 || ferror(sink->out))
-        fail_at(sink, errno ? strerror(errno) : "cannot write");
+        fail("%s: %s", sink->path ? sink->path : "standard output",
+             errno ? strerror(errno) : "cannot write");
 }
 
 void sink_open(struct sink *sink, size_t streams, size_t room)
@@ -30,16 +24,10 @@ void sink_open(struct sink *sink, size_t streams, size_t room)
     sink->streams = streams;
     sink->room = room;
     sink->at_once = streams == 1 && !sink->json;
-    if (!sink->at_once) {
-        sink->symbols = room <= SIZE_MAX / sizeof *sink->symbols / streams
-                            ? malloc(streams * room * sizeof *sink->symbols)
-                            : NULL;
-        if (!sink->symbols)
-            fail_at(sink, "not enough memory for the symbols of all streams");
-    }
-    sink->out = sink->path ? output_open(sink->path) : stdout;
-    if (!sink->out)
-        fail_at(sink, strerror(errno));
+    if (!sink->at_once)
+        sink->symbols =
+            allocate(streams, room * sizeof *sink->symbols, "the symbols of all streams");
+    sink->out = sink->path ? output_begin(sink->path) : stdout;
     sink->terminal = isatty(fileno(sink->out));
 }
 
@@ -56,10 +44,8 @@ static void tame(char *text, size_t length)
 /* The text of n symbols, to be freed. */
 static char *decode(const struct sink *sink, size_t *length, const int32_t *symbols, size_t n)
 {
-    char *const text = malloc(n * SYMBOL_TEXT + 1);
+    char *const text = allocate(n * SYMBOL_TEXT + 1, 1, "the text");
 
-    if (!text)
-        fail_at(sink, "not enough memory for the text");
     *length = tarn_task_decode(sink->task, text, symbols, n);
     return text;
 }
@@ -126,7 +112,7 @@ void sink_finish(struct sink *sink, double seconds)
     if (sink->at_once && sink->terminal && sink->last != '\n')
         fputc('\n', sink->out); /* the shell's line is its own */
     check_written(sink);
-    if (sink->out != stdout && !output_close(sink->out))
-        fail_at(sink, strerror(errno));
+    if (sink->out != stdout)
+        output_end(sink->out);
     free(sink->symbols);
 }

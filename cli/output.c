@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tarn/tarn.h"
+#include "command.h"
 
 static struct {
     const char *path;
@@ -82,6 +82,27 @@ FILE *output_open(const char *path)
         errno = ENOMEM;
     }
     return file;
+}
+
+/* Also for the name "". */
+_Noreturn static void fail_output(void)
+{
+    fail("%s: %s", *output.path ? output.path : "''", strerror(errno));
+}
+
+FILE *output_begin(const char *path)
+{
+    FILE *const file = output_open(path);
+
+    if (!file)
+        fail_output();
+    return file;
+}
+
+void output_end(FILE *file)
+{
+    if (!output_close(file))
+        fail_output();
 }
 
 /* Whether everything is in the file, on the disk. */

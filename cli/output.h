@@ -15,4 +15,8 @@ FILE *output_open(const char *path);
 /* False, with errno: something could not be written, and the file is what it was before. */
 bool output_close(FILE *file);
 
+/* The same, but what goes wrong ends the program. */
+FILE *output_begin(const char *path);
+void output_end(FILE *file);
+
 #endif

@@ -15,21 +15,6 @@ bool plot_name_is_fit(const char *path)
     return words_end_in(path, ".svg") || words_end_in(path, ".png");
 }
 
-/* Opens for appending and writes nothing, so that an existing file does not change; a new one
- * is removed. */
-bool plot_is_writable(const char *path)
-{
-    const bool existed = access(path, F_OK) == 0;
-    FILE *const file = fopen(path, "ab");
-
-    if (!file)
-        return false;
-    fclose(file);
-    if (!existed)
-        remove(path);
-    return true;
-}
-
 /* In single quotes, only a quote is special: it is doubled. */
 void plot_quoted(FILE *gnuplot, const char *text)
 {

@@ -9,9 +9,6 @@
 /* True for names that end in .svg or .png, the formats that can be written. */
 bool plot_name_is_fit(const char *path);
 
-/* Checked before the work rather than after it. Sets errno. */
-bool plot_is_writable(const char *path);
-
 /* Starts gnuplot, drawing to `path` at this size in points; NULL after a message. */
 FILE *plot_open(const char *path, int width, int height);
 

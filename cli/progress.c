@@ -83,8 +83,7 @@ static size_t width_below(int rank)
     return width;
 }
 
-/* Parts below this rank fit. The last column stays free: many terminals wrap when it is used.
- */
+/* Parts below this rank fit. The last column stays free: many terminals wrap after it. */
 static int rank_that_fits(size_t columns)
 {
     int rank = PARTS;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stream_block.h - an engine and some streams of it, one after the other in a block of memory.
- */
+/* stream_block.h - an engine and some of its streams, one after the other in a block. */
 #ifndef STREAM_BLOCK_H
 #define STREAM_BLOCK_H
 
@@ -49,50 +48,25 @@ struct sampling_options {
 /* Their rows; `type` has them as its member `sampling`. */
 #define SAMPLING_AT(type, field) offsetof(type, sampling.field)
 #define SAMPLING_OPTIONS(type)                                                                 \
-    {"temperature",                                                                            \
-     "T",                                                                                      \
-     ARGS_NUMBER,                                                                              \
-     "1",                                                                                      \
-     SAMPLING_AT(type, temperature),                                                           \
-     0,                                                                                        \
-     1000,                                                                                     \
-     "sampling temperature; below 1, likely symbols become more likely; 0: greedy"},           \
-        {"top-k",                                                                              \
-         "K",                                                                                  \
-         ARGS_COUNT,                                                                           \
-         "0",                                                                                  \
-         SAMPLING_AT(type, top_k),                                                             \
-         0,                                                                                    \
-         SIZE_MAX,                                                                             \
-         "sample only from the K most likely symbols; 0: from all"},                           \
-        {"top-p",                                                                              \
-         "P",                                                                                  \
-         ARGS_NUMBER,                                                                          \
-         "1",                                                                                  \
-         SAMPLING_AT(type, top_p),                                                             \
-         0,                                                                                    \
-         1,                                                                                    \
-         "nucleus sampling: sample only from the most likely symbols whose probabilities add " \
-         "up to P"},                                                                           \
-        {"greedy",                                                                             \
-         NULL,                                                                                 \
-         ARGS_FLAG,                                                                            \
-         NULL,                                                                                 \
-         SAMPLING_AT(type, greedy),                                                            \
-         0,                                                                                    \
-         0,                                                                                    \
-         "always choose the most likely symbol"},                                              \
-    {                                                                                          \
-        "seed", "S", ARGS_COUNT, "1", SAMPLING_AT(type, seed), 0, SIZE_MAX, "random seed"      \
-    }
+    ARGS_ROW("temperature", "T", ARGS_NUMBER, "1", SAMPLING_AT(type, temperature), 0, 1000,    \
+             "sampling temperature; below 1, likely symbols become more likely; 0: greedy"),   \
+        ARGS_ROW("top-k", "K", ARGS_COUNT, "0", SAMPLING_AT(type, top_k), 0, SIZE_MAX,         \
+                 "sample only from the K most likely symbols; 0: from all"),                   \
+        ARGS_ROW(                                                                              \
+            "top-p", "P", ARGS_NUMBER, "1", SAMPLING_AT(type, top_p), 0, 1,                    \
+            "nucleus sampling: sample only from the most likely symbols whose probabilities "  \
+            "add up to P"),                                                                    \
+        ARGS_ROW("greedy", NULL, ARGS_FLAG, NULL, SAMPLING_AT(type, greedy), 0, 0,             \
+                 "always choose the most likely symbol"),                                      \
+        ARGS_ROW("seed", "S", ARGS_COUNT, "1", SAMPLING_AT(type, seed), 0, SIZE_MAX,           \
+                 "random seed")
 
 /* Refuses --top-p 0. */
 tarn_sampling sampling_of(const struct sampling_options *options);
 
 /* ---- Size --------------------------------------------------------------- */
 
-/* The memory of a model's stream: bytes that it always has, and those that each position adds.
- */
+/* The memory of a model's stream: bytes that it always has, and what each position adds. */
 struct state_size {
     bool generates; /* false: the model has no recurrent form, and the sizes are 0 */
     size_t bytes, per_position;

@@ -31,8 +31,7 @@ static bool warn_unchanged(const char *path)
     return false;
 }
 
-/* Whether a file is not there, empty or was written here. False, with errno: it cannot be read.
- */
+/* Whether a file is missing, empty or was written here. False, with errno: cannot be read. */
 static bool is_ours(const char *path)
 {
     char begin[sizeof header] = "";

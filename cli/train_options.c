@@ -103,10 +103,6 @@ static const char notes[] =
     "exits at once. A run that completes all updates ends with a validation. " RANKS_NOTE
         CPU_NOTE;
 
-static const char examples[] = "tarn train copy --preset tiny --length 32 --out runs/copy\n"
-                               "tarn train text --data book.txt --out runs/book --minutes 5\n"
-                               "tarn train text --out runs/book --resume --steps 20000\n";
-
 /* ---- Table -------------------------------------------------------------- */
 
 static const char own_default[] = "depends on the task";
@@ -338,7 +334,7 @@ void train_options_read(struct train_options *o, int argc, char **argv)
         .tables = tables + 1,
         .notes = notes,
         .groups = groups,
-        .examples = examples,
+        .examples = cmd_train.examples,
     };
     command_name(&o->command);
     args_read(&o->command, o, argc, argv);
@@ -360,6 +356,5 @@ const struct command *train_options_describe(void)
     command.tables = tables;
     command.notes = notes;
     command.groups = groups;
-    command.examples = examples;
     return &command;
 }
