@@ -205,21 +205,26 @@ class _Listener:
 
 @contextmanager
 def _ctrl_c(listener: _Listener) -> Iterator[None]:
-    """Ctrl-C ends the run after the current update. A handler of the caller's own is left in
-    place: what it raises is caught by the callback that it interrupts."""
-    if (threading.current_thread() is not threading.main_thread()
-            or signal.getsignal(signal.SIGINT) is not signal.default_int_handler):
+    """Ctrl-C ends the run after the current update. What its handler raises is kept for the
+    listener: raised at the entry of a callback, ctypes would print it and go on."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
         yield
         return
 
-    def heard(_: int, __: Optional[FrameType]) -> None:
-        listener.interrupted = True
+    def heard(number: int, frame: Optional[FrameType]) -> None:
+        try:
+            before(number, frame)
+        except KeyboardInterrupt:
+            listener.interrupted = True
+        except BaseException as error:
+            listener.error = listener.error or error
 
     signal.signal(signal.SIGINT, heard)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, before)
 
 
 _VALIDATIONS = 8  # of a run that is fitted to a time, as in the program
@@ -355,7 +360,10 @@ def evaluate(model: Union[Model, PathLike], data: Optional[PathLike] = None, *,
             host=s.tarn_host(threads_for(ranks, threads_of(threads))), beam=count("beam", beam),
             skipped=events.skipped, scored=events.scored, comm=pointer_of(ranks),
             precision=text("precision", precision))
-        call("tarn_evaluate", c.byref(raw), pointer, c.byref(recipe.settings), c.byref(desc))
+        with _ctrl_c(listener):
+            call("tarn_evaluate", c.byref(raw), pointer, c.byref(recipe.settings), c.byref(desc))
     if listener.error is not None:
         raise listener.error
+    if listener.interrupted:
+        raise KeyboardInterrupt
     return validation_of(raw)

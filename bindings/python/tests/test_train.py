@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import tarn
+from tarn import _train
 
 TINY = dict(layers=1, heads=2, head_width=8, feed=16, length=9, batch=4, precision="f32")
 
@@ -398,6 +399,37 @@ def test_a_folder_repeats_its_validation(tmp_path, book):
     assert by_model.metric == pytest.approx(by_model.loss / np.log(2))
     lower = tarn.evaluate(done.model(), book, length=16, batch=4, precision="bf16")
     assert lower.loss == pytest.approx(again.loss, rel=1e-2)
+
+
+def test_ctrl_c_is_raised_after_an_evaluation(book, heeds_ctrl_c):
+    """The signal comes while the library works, so that its handler runs where a callback begins."""
+    begun = threading.Event()
+
+    def press():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    other = threading.Thread(target=press)
+    other.start()
+    model = tarn.Model.create(tarn.Config.of_task("text", "tiny"))
+    with pytest.raises(KeyboardInterrupt):
+        tarn.evaluate(model, book, length=8, batch=1, progress=lambda line: begun.set())
+        other.join()
+
+
+def test_what_a_handler_of_ctrl_c_raises_is_kept():
+    def leave(number, frame):
+        raise SystemExit(3)
+
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        listener = _train._Listener(_train._Teller(None), None, None, None, 0.0)
+        with _train._ctrl_c(listener):
+            os.kill(os.getpid(), signal.SIGINT)
+        assert isinstance(listener.error, SystemExit) and not listener.interrupted
+        assert signal.getsignal(signal.SIGINT) is leave
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_cannot_be_evaluated_is_refused(tmp_path):

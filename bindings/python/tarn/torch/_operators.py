@@ -338,12 +338,15 @@ _transforms: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None),
 def operators(tensor: Tensor) -> Operators:
     """Autograd functions for plain tensors, because a call of them takes half the time; operators
     where something looks on: a compiler, an export, a trace, a mode, a kind of tensor."""
-    if TRACED is EAGER or forward_ad._current_level >= 0:  # which only a function refuses
+    if TRACED is EAGER:
         return EAGER
-    if torch.compiler.is_compiling() or is_tracing():
-        return TRACED
-    if _transforms() is not None:
+    compiles = torch.compiler.is_compiling() or is_tracing()
+    if not compiles and _transforms() is not None:
         raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) is not supported; use "
                                "torch.autograd, or float64 tensors")
+    if forward_ad._current_level >= 0:  # which only a function refuses
+        return EAGER
+    if compiles:
+        return TRACED
     plain = type(tensor) in (Tensor, torch.nn.Parameter)
     return EAGER if plain and torch._C._len_torch_dispatch_stack() == 0 else TRACED
