@@ -133,6 +133,11 @@ class _Listener:
     def __init__(self, teller: _Teller, on_update: Optional[Callable[[Report], Any]],
                  on_validation: Optional[Callable[[Validation], Any]],
                  on_skipped: Optional[Callable[[Skipped], Any]], seconds: float) -> None:
+        for name, function in (("on_update", on_update), ("on_validation", on_validation),
+                               ("on_skipped", on_skipped)):
+            if function is not None and not callable(function):
+                raise InvalidArgument(f"{name} is {type(function).__name__}; it must be a function "
+                                      "or None")
         self.error: Optional[BaseException] = None
         self.interrupted = False
         self.settings: Dict[str, Any] = {}
@@ -227,6 +232,13 @@ def _ctrl_c(listener: _Listener) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def _amount(name: str, value: Any) -> float:
+    amount = number(name, value)
+    if not 0 <= amount < float("inf"):
+        raise InvalidArgument(f"{name} is {amount:g}; it must be a finite number from 0")
+    return amount
+
+
 _VALIDATIONS = 8  # of a run that is fitted to a time, as in the program
 
 
@@ -274,7 +286,7 @@ def _train(task: str, data: Optional[PathLike], out: Optional[PathLike], preset:
                               "model of the folder")
     if start is not None and preset is not None:
         raise InvalidArgument("start and preset cannot be used together")
-    passes, limit = number("epochs", epochs), number("minutes", minutes)
+    passes, limit = _amount("epochs", epochs), _amount("minutes", minutes)
     if "steps" in options and passes > 0:
         raise InvalidArgument("epochs and steps cannot be used together; give one of them")
 

@@ -417,6 +417,17 @@ def test_ctrl_c_is_raised_after_an_evaluation(book, heeds_ctrl_c):
         other.join()
 
 
+@pytest.mark.parametrize("wrong, says", [
+    (dict(minutes=float("nan")), "minutes is nan; it must be a finite number from 0"),
+    (dict(minutes=-1), "minutes is -1"), (dict(epochs=float("inf")), "epochs is inf"),
+    (dict(on_update=3), "on_update is int; it must be a function or None"),
+    (dict(on_validation="print"), "on_validation is str")])
+def test_arguments_are_refused_before_a_run(tmp_path, wrong, says):
+    with pytest.raises(tarn.InvalidArgument, match=says):
+        tarn.train("copy:symbols=10", out=tmp_path / "run", **TINY, steps=2, **wrong)
+    assert not (tmp_path / "run").exists()
+
+
 def test_what_a_handler_of_ctrl_c_raises_is_kept():
     def leave(number, frame):
         raise SystemExit(3)
