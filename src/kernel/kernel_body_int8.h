@@ -84,11 +84,12 @@ NARROW_INLINE ivec NARROW(dot)(ivec sum, uvec w, const char *a)
     memcpy(&four, a, sizeof four);
     return (ivec)QUAD_DOT(sum, w, (uvec){0} + four);
 #else
-    uint32_t words[2];
+    uint32_t even, odd; /* read one by one: both at once, gcc takes them apart in registers */
 
-    memcpy(words, a, sizeof words);
-    return sum + MADD(w & 0x00ff00ff, (uvec){0} + words[0]) +
-           MADD(w >> 8 & 0x00ff00ff, (uvec){0} + words[1]);
+    memcpy(&even, a, sizeof even);
+    memcpy(&odd, a + sizeof even, sizeof odd);
+    return sum + MADD(w & 0x00ff00ff, (uvec){0} + even) +
+           MADD(w >> 8 & 0x00ff00ff, (uvec){0} + odd);
 #endif
 }
 
