@@ -59,6 +59,31 @@ static void large_outputs_are_the_same_wherever_they_lie(void **state)
     }
 }
 
+/* Heads that lie together are computed in smaller pieces, and wide ones also in pieces of their
+ * columns. */
+static void wide_heads_are_the_same_together_and_apart(void **state)
+{
+    static const size_t widths[][2] = {{64, 64}, {72, 104}, {130, 33}, {33, 130}};
+    const struct variant variant = variant_of("linear", "elu");
+
+    (void)state;
+    for (size_t i = 0; i < 8; i++) {
+        struct attention_case is =
+            case_of(&variant, i % 2, 1, 3, 131, widths[i / 2][0], widths[i / 2][1]);
+        struct attention_run apart, together;
+
+        is.layout = is.layout_out = HEADS_FIRST;
+        run_open(&apart, &is);
+        is.layout = is.layout_out = POSITIONS_FIRST;
+        run_open(&together, &is);
+        run_all(&apart);
+        run_all(&together);
+        check_same(&apart, &together, true);
+        run_close(&apart);
+        run_close(&together);
+    }
+}
+
 static void every_layout_gives_the_same_steps(void **state)
 {
     const struct variant *variant;
@@ -153,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_layout_gives_the_same_bits),
         cmocka_unit_test(large_outputs_are_the_same_wherever_they_lie),
+        cmocka_unit_test(wide_heads_are_the_same_together_and_apart),
         cmocka_unit_test(every_layout_gives_the_same_steps),
         cmocka_unit_test(strides_of_zero_repeat_an_input),
         cmocka_unit_test(strides_that_are_never_walked_are_ignored),

@@ -42,7 +42,9 @@ mutations() {
     pass=src/layer/linear_pass.c
     mutate "linear: dv from R of the tile before" $pass \
         '/sum_of_head(a, t->R, head)/,/none/s/t->q, head/t->k, head/' $linear
-    mutate "linear: dk walks forwards" $pass 's/BACKWARDS, next)/FORWARDS, next)/' $linear
+    mutate "linear: dk walks forwards" $pass 's/BACKWARDS, i > from/FORWARDS, i > from/' $linear
+    mutate "linear: every piece takes the first columns of v" $pass \
+        's/v.at + first \* v.ld + column/v.at + first * v.ld/' test_layouts
     state=src/layer/linear_state.c
     segments="test_linear test_segments"
     mutate "linear: z not loaded" $state \

@@ -246,6 +246,7 @@ static void run_segments(void *arg, size_t index, size_t thread)
         const struct range positions = segment_of(&task, segment);
 
         a->first = positions.from;
+        a->then = segment > segments.from ? segment_of(&task, segment - 1).from : a->plan->N;
         start_segment(&task, segment);
         tn_linear_query_gradients(a, positions.from, positions.to);
         key_gradients(a, positions);

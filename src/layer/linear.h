@@ -86,6 +86,7 @@ struct tn_linear_group {
     bool far;      /* forward adds the far sums, R and far_z */
     bool keeps;    /* rows that were loaded stay packed, those of position `first` first */
     size_t first;
+    size_t then; /* key gradients: where the next pass will begin; from N on: nowhere */
     struct tn_linear_denominators pending; /* forward leaves numerators in y, and denominators
                                               here; NULL: it divides */
     struct tn_linear_sizes sizes;
@@ -120,12 +121,18 @@ struct tn_linear_rows tn_linear_results(const struct tn_linear_group *a, size_t 
 enum { TN_LINEAR_QUERIES = 1, TN_LINEAR_KEYS = 2, TN_LINEAR_GRADIENTS = 4 };
 void tn_linear_load(const struct tn_linear_group *a, unsigned arrays, size_t from, size_t n);
 
-/* Asks memory for a head's positions from .. to, which will be loaded soon. A pass moves rows
- * and then computes on them for a while. Hardware looks ahead only while rows move, within a
- * page and along one row after another; so a pass asks for the rows of its next tile itself, a
- * few positions at a time between pieces of arithmetic. */
+/* Asks memory for columns of a head's positions from .. to, which will be loaded soon. A pass
+ * moves rows and then computes on them for a while. Hardware looks ahead only while rows move,
+ * within a page and along one row after another; so a pass asks for the rows of its next tile
+ * itself, a few lines at a time between pieces of arithmetic: a core waits for some two dozen
+ * lines at once, and what comes after one more request waits, too. */
+struct tn_linear_window {
+    size_t from, to;
+    size_t column, end; /* or where rows end */
+};
+
 void tn_linear_prefetch(const struct tn_linear_group *a, unsigned arrays, size_t head,
-                        size_t from, size_t to);
+                        struct tn_linear_window window);
 
 /* Storing takes results from the tile o; gradients of features go through the map, phi being
  * those of x, and positions past `length` have none. */

@@ -7,13 +7,7 @@
 
 #include "layer/recurrence.h"
 
-enum {
-    T = TN_LINEAR_TILE,
-    SHORT_T = TN_LINEAR_SHORT_TILE,
-    PART = 12, /* positions between two requests of prefetch() */
-    FORWARDS = 1,
-    BACKWARDS = -1
-};
+enum { T = TN_LINEAR_TILE, SHORT_T = TN_LINEAR_SHORT_TILE, FORWARDS = 1, BACKWARDS = -1 };
 
 /* What a pass loads: keys with their values. */
 enum { QUERIES = TN_LINEAR_QUERIES, KEYS = TN_LINEAR_KEYS, GRADIENTS = TN_LINEAR_GRADIENTS };
@@ -24,13 +18,49 @@ struct next {
     size_t from, to;
 };
 
-/* Requests a head's positions i .. i+n of the next tile. */
+/* Arithmetic between two requests: so many positions and columns of results. Rows of a head
+ * that is alone follow each other in memory, so that hardware has asked for most of them
+ * before; those of a group are all waited for. */
+struct piece {
+    size_t positions, columns;
+};
+
+enum { LONG_PIECE = 12, PIECE_COLUMNS = 32 };
+
+static struct piece piece_of(const struct tn_linear_group *a, struct next next)
+{
+    const struct tn_kernels *const kernels = a->plan->host.kernels;
+    const size_t all = a->sizes.width + a->sizes.C_ld; /* not fewer than a sum has */
+
+    if (a->sizes.chunk > 0 || next.arrays == 0)
+        return (struct piece){T, all};
+    if (a->heads == 1)
+        return (struct piece){LONG_PIECE, all};
+    return (struct piece){a->plan->causal ? kernels->recur_steps : kernels->product_rows,
+                          PIECE_COLUMNS};
+}
+
+/* The last piece of `all` columns takes what would be less than one of its own. */
+static size_t piece_end(size_t from, size_t all, size_t each)
+{
+    return all - from < 2 * each ? all : from + each;
+}
+
+struct columns {
+    size_t from, end;
+};
+
+static const struct columns whole_rows = {0, SIZE_MAX};
+
+/* Requests columns of positions i .. i+n of the next tile. */
 static void prefetch(const struct tn_linear_group *a, struct next next, size_t head, size_t i,
-                     size_t n)
+                     size_t n, struct columns columns)
 {
     const size_t from = next.from + i;
 
-    tn_linear_prefetch(a, next.arrays, head, from, tn_min(next.to, from + n));
+    tn_linear_prefetch(
+        a, next.arrays, head,
+        (struct tn_linear_window){from, tn_min(next.to, from + n), columns.from, columns.end});
 }
 
 /* ---- Products and recurrences of one head ------------------------------- */
@@ -63,39 +93,58 @@ static void add(const struct tn_linear_group *a, struct sum sum, struct tn_linea
                                    sum.rows, sum.width, n, true);
 }
 
+static void attend_piece(const struct tn_linear_group *a, const struct tn_recurrence *r)
+{
+    if (a->plan->causal)
+        tn_recurrence_run(a->plan->host.kernels, r, a->sizes.chunk, a->tiles->chunk);
+    else
+        a->plan->host.kernels->product(r->o, r->ldo, r->q, r->ldq, 1, r->S, r->ldS, r->n,
+                                       r->width, r->rows, false);
+}
+
+static void advance(struct tn_recurrence *r)
+{
+    const ptrdiff_t n = (ptrdiff_t)r->n;
+
+    r->o += n * r->ldo;
+    r->q += n * r->ldq;
+    r->k += n * r->ldk;
+    r->v += n * r->ldv;
+}
+
 /* o = q sum for n positions; causal, the sum takes up k v^T before each, in either direction.
- * */
+ * Columns of the sum stay in a cache while positions pass. */
 static void attend(const struct tn_linear_group *a, size_t head, struct sum sum,
                    struct tn_linear_rows q, struct tn_linear_rows k, struct tn_linear_rows v,
                    size_t n, int direction, struct next next)
 {
     const struct tn_linear_rows o = tn_linear_results(a, head);
-    const size_t part = a->sizes.chunk > 0 ? T : PART;
+    const ptrdiff_t first = direction == FORWARDS ? 0 : (ptrdiff_t)n - 1;
+    const struct piece piece = piece_of(a, next);
 
-    for (size_t i = 0; i < n; i += part) {
-        const size_t first = direction == FORWARDS ? i : n - 1 - i;
-        const struct tn_recurrence r = {
-            .o = o.at + (ptrdiff_t)first * o.ld,
-            .S = sum.at,
-            .q = q.at + (ptrdiff_t)first * q.ld,
-            .k = k.at + (ptrdiff_t)first * k.ld,
-            .v = v.at + (ptrdiff_t)first * v.ld,
+    for (size_t column = 0, end; column < sum.width; column = end) {
+        end = piece_end(column, sum.width, piece.columns);
+        const struct columns asked = {column, end < sum.width ? end : SIZE_MAX};
+        struct tn_recurrence r = {
+            .o = o.at + first * o.ld + column,
+            .S = sum.at + column,
+            .q = q.at + first * q.ld,
+            .k = k.at + first * k.ld,
+            .v = v.at + first * v.ld + column,
             .ldo = direction * o.ld,
             .ldS = (ptrdiff_t)sum.ld,
             .ldq = direction * q.ld,
             .ldk = direction * k.ld,
             .ldv = direction * v.ld,
-            .n = tn_min(part, n - i),
             .rows = sum.rows,
-            .width = sum.width,
+            .width = end - column,
         };
 
-        prefetch(a, next, head, i, part);
-        if (a->plan->causal)
-            tn_recurrence_run(a->plan->host.kernels, &r, a->sizes.chunk, a->tiles->chunk);
-        else
-            a->plan->host.kernels->product(r.o, r.ldo, r.q, r.ldq, 1, r.S, r.ldS, r.n, r.width,
-                                           r.rows, false);
+        for (size_t i = 0; i < n; i += r.n, advance(&r)) {
+            r.n = tn_min(piece.positions, n - i);
+            prefetch(a, next, head, i, r.n, asked);
+            attend_piece(a, &r);
+        }
     }
 }
 
@@ -141,7 +190,7 @@ void tn_linear_sum_keys(const struct tn_linear_group *a, size_t from, size_t to)
         for (size_t head = 0; head < a->heads; head++) {
             const struct tn_linear_rows k = tn_linear_rows(a, t->k, head, j);
 
-            prefetch(a, next, head, 0, SHORT_T);
+            prefetch(a, next, head, 0, SHORT_T, whole_rows);
             add(a, sum_of_head(a, t->S, head), k, tn_linear_rows(a, t->v, head, j), n);
             a->plan->host.kernels->sum_rows(t->z + head * a->sizes.C_ld, k.at, k.ld, n,
                                             a->sizes.C_ld);
@@ -202,7 +251,7 @@ void tn_linear_forward(const struct tn_linear_group *a, size_t from, size_t to)
 
     for (size_t i = from; i < to; i += SHORT_T) {
         const size_t n = tn_min(SHORT_T, to - i);
-        const struct next next = {arrays, i + n, tn_min(i + n + SHORT_T, to)};
+        const struct next next = {arrays, i + n, tn_min(i + n + SHORT_T, a->plan->N)};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
@@ -241,7 +290,7 @@ void tn_linear_sum_queries(const struct tn_linear_group *a, size_t from, size_t 
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++) {
-            prefetch(a, next, head, 0, SHORT_T);
+            prefetch(a, next, head, 0, SHORT_T, whole_rows);
             add_queries(a, head, i, n);
         }
     }
@@ -290,13 +339,14 @@ void tn_linear_key_gradients(const struct tn_linear_group *a, size_t from, size_
     for (size_t end = to, n; end > from; end -= n) {
         n = (end - from - 1) % tile + 1;
         const size_t i = end - n;
-        const struct next next = {arrays, i > from + tile ? i - tile : from, i}, none = {0};
+        const struct next before = {arrays, i > from + tile ? i - tile : from, i},
+                          then = {all, a->then, tn_min(a->plan->N, a->then + tile)}, none = {0};
 
         tn_linear_load(a, arrays, i, n);
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, transposed_of_head(a, t->Rt, head),
                    tn_linear_rows(a, t->v, head, i), tn_linear_rows(a, t->g, head, i),
-                   tn_linear_rows(a, t->q, head, i), n, BACKWARDS, next);
+                   tn_linear_rows(a, t->q, head, i), n, BACKWARDS, i > from ? before : then);
         tn_linear_store_gradients(a, x->din[TN_KEY], x->in[TN_KEY], t->k, i, n, a->length);
         for (size_t head = 0; head < a->heads; head++)
             attend(a, head, sum_of_head(a, t->R, head), tn_linear_rows(a, t->k, head, i),

@@ -117,6 +117,7 @@ void tn_linear_group_open(struct tn_linear_group *a)
 {
     a->sizes = tn_linear_sizes_of(a->plan);
     a->length = tn_key_length(a->call, a->b);
+    a->then = a->plan->N;
     tn_linear_group_clear(a, T);
 }
 
@@ -289,36 +290,36 @@ void tn_linear_load(const struct tn_linear_group *a, unsigned arrays, size_t fro
 /* Inline, because gcc removes calls of functions of its file that do nothing but prefetch. */
 static inline __attribute__((always_inline)) void prefetch_rows(const struct tn_linear_group *a,
                                                                 size_t head, tarn_input x,
-                                                                size_t width, size_t from,
-                                                                size_t to)
+                                                                size_t width,
+                                                                struct tn_linear_window window)
 {
-    const size_t line = 64;
+    const size_t end = tn_min(width, window.end);
 
-    for (size_t i = from; i < to; i++) {
-        const char *const row = (const char *)tn_in(x, a->b, a->h + head, i);
+    for (size_t i = window.from; i < window.to; i++) {
+        const float *const row = tn_in(x, a->b, a->h + head, i);
 
-        for (size_t byte = 0; byte < width * sizeof(float); byte += line)
-            __builtin_prefetch(row + byte, 0, 2);
+        for (size_t column = window.column; column < end; column += LINE)
+            __builtin_prefetch(row + column, 0, 2);
     }
 }
 
 void tn_linear_prefetch(const struct tn_linear_group *a, unsigned arrays, size_t head,
-                        size_t from, size_t to)
+                        struct tn_linear_window window)
 {
     const tarn_attention_arrays *const x = a->call->arrays;
     const size_t D = a->plan->D, M = a->plan->M;
 
     if (arrays & TN_LINEAR_QUERIES)
-        prefetch_rows(a, head, x->in[TN_QUERY], D, from, to);
+        prefetch_rows(a, head, x->in[TN_QUERY], D, window);
     if (arrays & TN_LINEAR_KEYS) {
-        prefetch_rows(a, head, x->in[TN_KEY], D, from, to);
-        prefetch_rows(a, head, x->in[TN_VALUE], M, from, to);
+        prefetch_rows(a, head, x->in[TN_KEY], D, window);
+        prefetch_rows(a, head, x->in[TN_VALUE], M, window);
     }
     if (arrays & TN_LINEAR_GRADIENTS)
-        prefetch_rows(a, head, x->dy, M, from, to);
+        prefetch_rows(a, head, x->dy, M, window);
     if (arrays & TN_LINEAR_GRADIENTS && a->sizes.normalises)
         prefetch_rows(a, head, (tarn_input){x->y.data, x->y.batch, x->y.position, x->y.head}, M,
-                      from, to);
+                      window);
 }
 
 /* ---- Out ---------------------------------------------------------------- */
