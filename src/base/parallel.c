@@ -36,9 +36,12 @@ enum { INDEX_BITS = 20, THREADS_AT = 2 * INDEX_BITS, MOST = (1 << INDEX_BITS) - 
 static const uint64_t index_mask = (1 << INDEX_BITS) - 1;
 static const uint64_t asleep = (uint64_t)1 << 63;
 
-/* On a cache line of its own: a line that another core changed takes some 0.2 us to come. */
+/* On a cache line of its own: a line that another core changed takes some 0.2 us to come. What
+ * two threads tell each other about a loop is in this one line, from the caller to the worker
+ * and back. */
 struct range {
     _Alignas(TN_ALIGN) _Atomic(uint64_t) word;
+    _Atomic(uint64_t) ran; /* indices that this worker has run since it began, in any range */
     tn_work *work; /* these three are valid while an index is claimed and not yet done */
     void *arg;
     size_t first; /* which of the call the indices are counted from */
@@ -135,14 +138,12 @@ static double patience_for_now(struct patience *patience)
     return ++patience->waits % PATIENT_WAIT == 0 ? patience_most : patience->seconds;
 }
 
-/* Reads until is(word, wanted), but not for long. Returns what it saw last. */
-static uint64_t spin(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint64_t wanted),
-                     uint64_t wanted, struct patience *patience)
+/* Looks until it is so, but not for long. Returns whether it is. */
+static bool spin(bool (*is_so)(const void *arg), const void *arg, struct patience *patience)
 {
-    uint64_t word = atomic_load_explicit(at, memory_order_acquire);
     double start = 0.0, waited = 0.0, limit = 0.0;
 
-    for (int looks = 1; !is(word, wanted); looks++) {
+    for (int looks = 1; !is_so(arg); looks++) {
         if (looks % LOOKS == 0) {
             const double now = tn_seconds();
 
@@ -153,45 +154,46 @@ static uint64_t spin(const _Atomic(uint64_t) *at, bool (*is)(uint64_t word, uint
             waited = now - start;
             if (waited >= limit) {
                 patience->seconds = fmax(patience_least, patience->seconds / 2.0);
-                return word;
+                return false;
             }
         }
         pause_core();
-        word = atomic_load_explicit(at, memory_order_acquire);
     }
     patience->seconds = fmin(patience_most, fmax(patience->seconds, patience_factor * waited));
-    return word;
+    return true;
 }
 
 /* ---- Pools -------------------------------------------------------------- */
 
 struct pool;
 
+/* Each line of the cache is written by one thread at every loop, or by none. */
 struct worker {
     struct range range;
-    _Alignas(TN_ALIGN) pthread_mutex_t lock;
-    pthread_cond_t woken;
+    _Alignas(TN_ALIGN) bool slept; /* and was not woken since; only the caller looks at it */
+    _Atomic(int) kept_by;          /* the caller's core, which it could not leave, or -1 */
+    _Alignas(TN_ALIGN) struct patience patience;
     struct pool *pool;
     size_t thread;
-    struct patience patience;
-    _Atomic(int) kept_by; /* the caller's core, which it could not leave, or -1 */
-    bool slept;           /* and was not woken since; only the caller looks at it */
+    pthread_mutex_t lock;
+    pthread_cond_t woken;
 };
 
-/* The threads that one caller uses at a time; the caller is the first of them. */
+/* The threads that one caller uses at a time; the caller is the first of them. Workers read
+ * what seldom changes, from the second line of the cache on. */
 struct pool {
     _Alignas(TN_ALIGN) atomic_bool taken;
-    bool refused;   /* the system gives no more threads */
-    size_t threads; /* with the caller; 0: nobody has used it yet */
+    bool refused;             /* the system gives no more threads */
+    size_t threads;           /* with the caller; 0: nobody has used it yet */
+    uint64_t ran;             /* indices, by workers, in all loops before this one */
+    struct patience patience; /* of the caller */
+    _Alignas(TN_ALIGN) _Atomic(int) core; /* of the caller */
     struct worker *workers[TN_THREADS_MAX];
-    _Alignas(TN_ALIGN) _Atomic(uint64_t) done; /* indices, by workers */
-    _Atomic(int) core;                         /* of the caller */
     pthread_mutex_t lock;
     pthread_cond_t finished;
-    struct patience patience; /* of the caller */
 };
 
-static const uint64_t waiting = (uint64_t)1 << 63; /* in `done`: the caller sleeps */
+static const uint64_t waiting = (uint64_t)1 << 63; /* in a worker's `ran`: the caller sleeps */
 
 /* As many as there are callers at the same time; the caller that finds none works alone. */
 enum { POOLS = 64 };
@@ -214,17 +216,18 @@ static void wake(pthread_mutex_t *lock, pthread_cond_t *sleeping)
     pthread_cond_signal(sleeping);
 }
 
-static void report(struct pool *pool, size_t ran)
+static void report(struct worker *self, size_t ran)
 {
-    if (!(atomic_fetch_add_explicit(&pool->done, ran, memory_order_acq_rel) & waiting))
+    if (!(atomic_fetch_add_explicit(&self->range.ran, ran, memory_order_acq_rel) & waiting))
         return;
-    wake(&pool->lock, &pool->finished);
+    wake(&self->pool->lock, &self->pool->finished);
 }
 
-static bool is_posted(uint64_t word, uint64_t unused)
+static bool is_posted(const void *arg)
 {
-    (void)unused;
-    return has_indices(word);
+    const struct worker *const self = arg;
+
+    return has_indices(atomic_load_explicit(&self->range.word, memory_order_acquire));
 }
 
 /* Sleeps unless the range has changed from `word`. Returns the word of a range that may have
@@ -243,7 +246,8 @@ static uint64_t sleep_on(struct worker *self, uint64_t word)
 
 static uint64_t await_work(struct worker *self)
 {
-    const uint64_t word = spin(&self->range.word, is_posted, 0, &self->patience);
+    spin(is_posted, self, &self->patience);
+    const uint64_t word = atomic_load_explicit(&self->range.word, memory_order_acquire);
 
     return has_indices(word) ? word : sleep_on(self, word);
 }
@@ -262,11 +266,11 @@ static void run_loop(struct worker *self, size_t threads)
     size_t ran = run_own(&self->range, self->thread);
 
     if (ran)
-        report(pool, ran);
+        report(self, ran);
     for (size_t i = 1; i < threads; i++) {
         ran = run_others(&pool->workers[(self->thread + i) % threads]->range, self->thread);
         if (ran)
-            report(pool, ran);
+            report(self, ran);
     }
 }
 
@@ -324,6 +328,7 @@ static bool add_worker(struct pool *pool)
     worker->slept = false;
     atomic_init(&worker->kept_by, -1);
     atomic_init(&worker->range.word, 0);
+    atomic_init(&worker->range.ran, 0);
     if (pool->threads == 0)
         return true;
     pthread_mutex_init(&worker->lock, NULL);
@@ -359,6 +364,7 @@ static void pool_grow(struct pool *pool, size_t threads)
         pthread_mutex_init(&pool->lock, NULL);
         pthread_cond_init(&pool->finished, NULL);
         pool->patience = (struct patience){patience_most, 0};
+        pool->ran = 0;
     }
     while (pool->threads < threads && !pool->refused) {
         if (add_worker(pool))
@@ -411,22 +417,37 @@ static void wake_worker(struct worker *worker, int core)
     wake(&worker->lock, &worker->woken);
 }
 
-static bool is_done(uint64_t word, uint64_t wanted)
+/* How many indices of this loop its workers have run; they run all that the caller does not. */
+struct rest {
+    struct pool *pool;
+    uint64_t wanted;
+};
+
+static bool is_run(const void *arg)
 {
-    return word == wanted;
+    const struct rest *const rest = arg;
+    uint64_t ran = 0;
+
+    for (size_t i = 1; i < rest->pool->threads; i++)
+        ran += atomic_load_explicit(&rest->pool->workers[i]->range.ran, memory_order_acquire) &
+               ~waiting;
+    return ran == rest->wanted;
 }
 
-static void await_workers(struct pool *pool, uint64_t wanted)
+static void await_workers(const struct rest *rest)
 {
-    if (spin(&pool->done, is_done, wanted, &pool->patience) == wanted)
+    struct pool *const pool = rest->pool;
+
+    if (spin(is_run, rest, &pool->patience))
         return;
     pthread_mutex_lock(&pool->lock);
-    uint64_t done = atomic_fetch_or_explicit(&pool->done, waiting, memory_order_acq_rel);
-
-    for (; (done & ~waiting) != wanted;
-         done = atomic_load_explicit(&pool->done, memory_order_acquire))
+    for (size_t i = 1; i < pool->threads; i++)
+        atomic_fetch_or_explicit(&pool->workers[i]->range.ran, waiting, memory_order_acq_rel);
+    while (!is_run(rest))
         pthread_cond_wait(&pool->finished, &pool->lock);
     pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 1; i < pool->threads; i++)
+        atomic_fetch_and_explicit(&pool->workers[i]->range.ran, ~waiting, memory_order_relaxed);
 }
 
 static void run_in_pool(struct pool *pool, struct loop loop)
@@ -434,8 +455,8 @@ static void run_in_pool(struct pool *pool, struct loop loop)
     const int core = tn_core();
 
     loop.threads = tn_min(loop.threads, pool->threads);
-    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store_explicit(&pool->core, core, memory_order_relaxed);
+    if (atomic_load_explicit(&pool->core, memory_order_relaxed) != core)
+        atomic_store_explicit(&pool->core, core, memory_order_relaxed);
     /* The caller's first, and all before the first wake-up: a worker looks at each of the
      * others once. */
     for (size_t i = 0; i < loop.threads; i++)
@@ -446,7 +467,8 @@ static void run_in_pool(struct pool *pool, struct loop loop)
 
     for (size_t i = 1; i < loop.threads; i++)
         ran += run_others(&pool->workers[i]->range, 0);
-    await_workers(pool, loop.count - ran);
+    pool->ran += loop.count - ran;
+    await_workers(&(struct rest){pool, pool->ran});
 }
 
 static void run_alone(const struct loop *loop)
