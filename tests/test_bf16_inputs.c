@@ -69,17 +69,10 @@ static void products_are_those_of_rounded_numbers(void **state)
     }
 }
 
-static void only_packed_weights_meet_rounded_inputs(void **state)
-{
-    (void)state;
-    check_must_be_packed(TN_BF16_INPUTS);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_are_those_of_rounded_numbers),
-        cmocka_unit_test(only_packed_weights_meet_rounded_inputs),
     };
 
     return cmocka_run_group_tests_name("bf16 inputs", tests, NULL, NULL);

@@ -67,7 +67,7 @@ static void backward(struct dense_case *c, float *dx)
 
 static double operand(const struct dense_case *c, float x)
 {
-    return (double)(c->d.desc.elements == TN_BF16 ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
+    return (double)(c->d.desc.elements == TN_F32 ? x : tn_bf16_to_f32(tn_bf16_from_f32(x)));
 }
 
 /* Only weights are rounded where they are packed. */

@@ -108,6 +108,7 @@ const struct tn_kernels TN_TABLE = {
     .quantise = quantise,
     .product_int8 = product_int8,
     .product_bf16 = product_bf16,
+    .pair_rows = pair_rows,
     .burn = burn,
     .burn_bf16 = burn_bf16,
     .read = read,

@@ -140,11 +140,11 @@ NARROW_INLINE void NARROW(sums)(vec *total, const struct tn_panels *p, const cha
 
 /* ---- tiles -------------------------------------------------------------- */
 
-NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, size_t row, size_t col, int rows,
-                                int panels)
+NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, const struct strip *s, size_t col,
+                                int rows, int panels)
 {
     const struct tile t = {
-        .c = p->c + (ptrdiff_t)row * p->ldc + (ptrdiff_t)col,
+        .c = p->c + (ptrdiff_t)s->row * p->ldc + (ptrdiff_t)col,
         .bias = p->bias ? p->bias + col : NULL,
         .left = p->n - col,
     };
@@ -152,8 +152,7 @@ NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, size_t row, size_t co
     vec total[TILE_SUMS];
 
     NARROW(sums)
-    (total, p, (const char *)p->a + (ptrdiff_t)row * p->lda,
-     (const char *)p->b + col / B_WIDTH * size, rows, panels);
+    (total, p, (const char *)s->a, (const char *)p->b + col / B_WIDTH * size, rows, panels);
     finish_tile(p, &t, total, (struct tile_shape){rows, panels, false, false, PAIR});
 }
 
@@ -164,6 +163,7 @@ NARROW_INLINE void NARROW(tile)(const struct tn_panels *p, size_t row, size_t co
 #endif
 #define NARROW_PANELS(rows) ((rows) == 1 ? 2 : 1)
 #define NARROW_PANELS_MOST 2
+#define NARROW_PANEL_AT(p, i, row) ((ptrdiff_t)(row) * (p)->lda)
 #include "kernel/kernel_body_strips.h"
 
 #undef INT8_BYTES

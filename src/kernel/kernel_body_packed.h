@@ -337,6 +337,7 @@ FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *a
 struct strip {
     const float *a;
     size_t row, from, to;
+    struct asking *asking; /* of those who look for it here */
 };
 
 FORCE_INLINE void make_strip(const struct tn_panels *p, const struct strip *s,

@@ -109,15 +109,35 @@ static void product_int8(const struct tn_panels *p)
 #define BF16_PAIRS
 #include "kernel/kernel_body_bf16.h"
 #undef NARROW
+#define NARROW(name) bf16_##name##_of_panels
+#define BF16_PACKED
+#include "kernel/kernel_body_bf16.h"
+#undef NARROW
 #else
 #define HAS_PAIR_DOT() false
 #define bf16_product_by_pairs bf16_product_by_halves
+#define bf16_product_of_panels bf16_product_by_halves
 #define bf16_burn_by_pairs burn
 #endif
 
+static void pair_rows(uint32_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                      size_t width)
+{
+    for (size_t i = 0; i < n; i += 2, y += ldy, x += 2 * ldx)
+        for (size_t j = 0; j < width; j += LANES) {
+            uvec words = narrow_bits(fetch(x + j, width - j));
+
+            if (i + 1 < n)
+                words |= narrow_bits(fetch(x + ldx + (ptrdiff_t)j, width - j)) << 16;
+            keep((float *)(y + j), (vec)words, width - j);
+        }
+}
+
 static void product_bf16(const struct tn_panels *p)
 {
-    if (HAS_PAIR_DOT())
+    if (HAS_PAIR_DOT() && p->lda == 0)
+        bf16_product_of_panels(p);
+    else if (HAS_PAIR_DOT())
         bf16_product_by_pairs(p);
     else
         bf16_product_by_halves(p);

@@ -159,8 +159,14 @@ struct tn_kernels {
     void (*product_int8)(const struct tn_panels *panels);
 
     /* The same of two bf16 numbers: .a is rows of them, .lda their bytes; k in pairs, with a 0
-     * where it is odd. Panels of b are words of two numbers along k, column after column. */
+     * where it is odd. Panels of b are words of two numbers along k, column after column. With
+     * lda 0, if burn_bf16() has instructions, .a is such words packed by pack().
+     *
+     * pair_rows: such words of n rows of f32, the first of two rows in the lower half; a last
+     * one alone. */
     void (*product_bf16)(const struct tn_panels *panels);
+    void (*pair_rows)(uint32_t *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t n,
+                      size_t width);
 
     void (*recur)(const struct tn_recurrence *r);
 

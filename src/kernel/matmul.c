@@ -9,13 +9,17 @@
 #include "kernel/int8.h"
 
 #ifdef TN_HAVE_ONEDNN
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <oneapi/dnnl/dnnl_version.h>
 #endif
 
 extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_int8,
     tn_matmul_bf16, tn_matmul_plain;
 
-/* Best first. `packed` can do everything but int8 and bf16-inputs, which have their own. */
+/* Best first. `packed` can do everything but packed weights in int8 and bf16-inputs, which have
+ * their own. */
 static const struct tn_matmul_backend *const backends[] = {
 #ifdef TN_HAVE_ONEDNN
     &tn_matmul_onednn,
@@ -63,10 +67,10 @@ static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
 {
     const size_t m = desc->m, n = desc->n, k = desc->k;
     const size_t in_a = tn_element_size(tn_matmul_elements_a(desc)),
-                 in_b = tn_element_size(desc->elements);
+                 in_b = tn_element_size(tn_matmul_elements_b(desc));
     tarn_status status;
 
-    if (desc->elements >= TN_INT8 && !desc->packed)
+    if (desc->elements == TN_INT8 && !desc->packed)
         return tn_fail(err, TARN_EINVAL, "elements are %s; such weights must be packed",
                        tn_element_name(desc->elements));
     if (m == 0 || n == 0 || k == 0)
@@ -170,13 +174,22 @@ const char *tn_matmul_name(const struct tn_matmul *plan)
 
 /* ---- elements --------------------------------------------------------------- */
 
-bool tn_matmul_prefers_bf16(void)
+/* oneDNN has loops for matrix instructions, which tarn has not. */
+static bool has_onednn_for_amx(void)
 {
-#ifdef TN_HAVE_ONEDNN
-    return tn_has_bf16();
+#if defined(TN_HAVE_ONEDNN) && defined(__x86_64__)
+    enum { EXTENDED = 7, AMX_BF16 = 1 << 22 };
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(EXTENDED, 0, &a, &b, &c, &d) && d & AMX_BF16;
 #else
     return false;
 #endif
+}
+
+bool tn_matmul_rounds(const struct tn_host *host)
+{
+    return tn_host_has_bf16(host) && !has_onednn_for_amx();
 }
 
 static const char *const names[TN_ELEMENTS] = {

@@ -20,8 +20,9 @@
 /* ---- Types -------------------------------------------------------------- */
 
 /* bf16: the upper half of a float, in a uint16_t; int8: blocks with scales (int8.h), of packed
- * weights only; bf16-inputs: packed weights in bf16, to meet which inputs are rounded. The
- * first three are what files store. */
+ * weights only; bf16-inputs: packed weights in bf16, to meet which inputs are rounded, or a and
+ * b in f32 that are both rounded as they are multiplied, where tn_host_has_bf16(). The first
+ * three are what files store. */
 enum tn_element {
     TN_F32,
     TN_BF16,
@@ -118,11 +119,16 @@ void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b);
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
 
-/* Rows of f32 are never rounded to meet packed weights in bf16; int8 and bf16-inputs round them
- * themselves. */
+/* What a and b are stored in. Rows of f32 are never rounded to meet packed weights in bf16;
+ * int8 and bf16-inputs round them themselves. */
 static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
 {
-    return desc->packed ? TN_F32 : desc->elements;
+    return desc->packed || desc->elements == TN_BF16_INPUTS ? TN_F32 : desc->elements;
+}
+
+static inline enum tn_element tn_matmul_elements_b(const struct tn_matmul_desc *desc)
+{
+    return desc->elements == TN_BF16_INPUTS && !desc->packed ? TN_F32 : desc->elements;
 }
 
 static inline size_t tn_element_size(enum tn_element element)
@@ -150,10 +156,17 @@ void tn_matmul_lose(void);
 
 /* ---- bf16 --------------------------------------------------------------- */
 
-/* Whether this processor, and this build, multiply pairs of bf16; and whether dense products
- * are faster in bf16 for it, which needs oneDNN too. */
+/* Whether the loops of this processor, or of a host, multiply pairs of bf16, in which dense
+ * products are then faster. */
 bool tn_has_bf16(void);
-bool tn_matmul_prefers_bf16(void);
+
+static inline bool tn_host_has_bf16(const struct tn_host *host)
+{
+    return host->kernels->burn_bf16(1) > 0.0;
+}
+
+/* Whether products had better round f32 themselves (bf16-inputs) than be handed bf16. */
+bool tn_matmul_rounds(const struct tn_host *host);
 
 float tn_bf16_to_f32(uint16_t x);
 uint16_t tn_bf16_from_f32(float x); /* to nearest, ties to even; NaN stays NaN */

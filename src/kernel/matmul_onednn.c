@@ -259,6 +259,8 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     if (plan->desc.packed)
         return tn_fail(err, TARN_EMACHINE,
                        "backend: 'onednn' needs weights that are not packed");
+    if (plan->desc.elements == TN_BF16_INPUTS)
+        return tn_fail(err, TARN_EMACHINE, "backend: 'onednn' does not round what it reads");
     if (!plan->desc.backend && !is_best(plan))
         return tn_fail(err, TARN_EMACHINE, "backend: 'onednn' is slower than 'packed' here");
 

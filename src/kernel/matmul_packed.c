@@ -5,7 +5,8 @@
  *
  * bf16 is widened to f32, which is exact, and multiplied as such: packed weights in registers,
  * everything else before it is packed. So results are those of a processor with instructions
- * for bf16 up to the order of the sums, at the speed of f32. */
+ * for bf16 up to the order of the sums, at the speed of f32. With such instructions, f32 is
+ * rounded to bf16 as it is packed, two steps of the sum to a word. */
 #include "kernel/packed_cut.h"
 
 #include <string.h>
@@ -42,18 +43,18 @@ static size_t wide_floats(const struct tn_matmul *plan, const struct tn_packed_c
     const size_t rows = cut->packing == TN_EACH ? cut->rows : kernels->panel_rows;
     const size_t cols = cut->slices > 1 ? cut->cols : tn_panel_size(kernels, true);
 
-    return plan->desc.elements == TN_BF16 && !plan->desc.packed
-               ? tn_max(rows, cols) * cut->piece
-               : 0;
+    return plan->desc.elements != TN_F32 && !plan->desc.packed ? tn_max(rows, cols) * cut->piece
+                                                               : 0;
 }
 
 static struct work lay_out(const struct tn_matmul *plan, const struct tn_packed_cut *cut,
                            struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
+    const size_t k = tn_packed_steps(d);
     const size_t size = sizeof(float), panels = cut->rows / plan->host->kernels->panel_rows;
     struct work work = {
-        .a_size = floats_of_rows(plan, panels) * (cut->packing == TN_EACH ? cut->piece : d->k),
+        .a_size = floats_of_rows(plan, panels) * (cut->packing == TN_EACH ? cut->piece : k),
         .b_size = cut->slices > 1 ? cut->cols * cut->piece : 0,
         .wide_size = wide_floats(plan, cut),
     };
@@ -61,10 +62,10 @@ static struct work lay_out(const struct tn_matmul *plan, const struct tn_packed_
     if (cut->slices > 1)
         work.slices = tn_arena_alloc(arena, cut->slices * d->m, d->n * size);
     else if (!d->packed)
-        work.b = tn_arena_alloc(arena, d->k, cut->width * size);
+        work.b = tn_arena_alloc(arena, k, cut->width * size);
     if (cut->packing == TN_TOGETHER)
         work.a_panels =
-            tn_arena_alloc(arena, d->k, floats_of_rows(plan, panels_most(plan)) * size);
+            tn_arena_alloc(arena, k, floats_of_rows(plan, panels_most(plan)) * size);
     else if (cut->packing == TN_EACH)
         work.a_panels = tn_arena_alloc(arena, plan->host->threads, work.a_size * size);
     work.b_panels = tn_arena_alloc(arena, plan->host->threads, work.b_size * size);
@@ -90,7 +91,8 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    if (plan->desc.elements >= TN_INT8)
+    if (plan->desc.elements >= TN_INT8 &&
+        !(tn_packed_pairs(&plan->desc) && tn_host_has_bf16(plan->host)))
         return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply %s",
                        tn_element_name(plan->desc.elements));
     struct cuts *const cuts = tn_allocate(&plan->host->allocator, sizeof *cuts);
@@ -137,24 +139,32 @@ static const void *element_at(const void *matrix, enum tn_element elements, size
     return (const char *)matrix + index * tn_element_size(elements);
 }
 
-static struct piece piece_of_a(const struct job *job, size_t row, size_t rows, size_t p,
+/* Elements of the sum before step p, where a word is one step of two. */
+static size_t elements_before(const struct tn_matmul_desc *d, size_t p)
+{
+    return tn_packed_pairs(d) ? tn_min(2 * p, d->k) : p;
+}
+
+static struct piece piece_of_a(const struct job *job, size_t row, size_t rows, size_t step,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
+    const size_t p = elements_before(d, step);
     const size_t first = d->transpose_a ? p * d->lda + row : row * d->lda + p;
 
     return (struct piece){element_at(job->arrays->a, tn_matmul_elements_a(d), first), d->lda,
-                          d->transpose_a, rows, depth};
+                          d->transpose_a, rows, elements_before(d, step + depth) - p};
 }
 
-static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, size_t p,
+static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, size_t step,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
+    const size_t p = elements_before(d, step);
     const size_t first = d->transpose_b ? col * d->ldb + p : p * d->ldb + col;
 
-    return (struct piece){element_at(job->arrays->b, d->elements, first), d->ldb,
-                          !d->transpose_b, cols, depth};
+    return (struct piece){element_at(job->arrays->b, tn_matmul_elements_b(d), first), d->ldb,
+                          !d->transpose_b, cols, elements_before(d, step + depth) - p};
 }
 
 /* A bf16 piece as f32, rows behind each other. */
@@ -169,10 +179,34 @@ static struct piece widened(const struct job *job, struct piece piece, size_t th
     return (struct piece){to, cols, piece.across, piece.items, piece.steps};
 }
 
+/* An f32 piece as words of two steps. Columns of b fill whole panels, as product_bf16() has
+ * them. */
+static struct piece paired(const struct job *job, bool of_b, struct piece piece, size_t thread)
+{
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
+    uint32_t *const to = (uint32_t *)(job->work.wide + thread * job->work.wide_size);
+    const size_t words = tn_blocks(piece.steps, 2);
+    const size_t items =
+        of_b ? tn_round_up(piece.items, tn_panel_size(kernels, true)) : piece.items;
+    const size_t ld = piece.across ? items : words;
+
+    if (items > piece.items || (!piece.across && piece.steps % 2 != 0))
+        memset(to, 0, items * words * sizeof *to);
+    if (piece.across)
+        kernels->pair_rows(to, (ptrdiff_t)ld, piece.at, (ptrdiff_t)piece.ld, piece.steps,
+                           piece.items);
+    else
+        kernels->narrow((uint16_t *)to, (ptrdiff_t)(2 * ld), piece.at, (ptrdiff_t)piece.ld,
+                        piece.items, piece.steps);
+    return (struct piece){to, ld, piece.across, items, words};
+}
+
 static void pack(const struct job *job, float *panels, bool of_b, struct piece piece,
                  size_t thread)
 {
-    if (job->work.wide_size > 0)
+    if (tn_packed_pairs(&job->plan->desc))
+        piece = paired(job, of_b, piece, thread);
+    else if (job->work.wide_size > 0)
         piece = widened(job, piece, thread);
     job->plan->host->kernels->pack(panels, of_b, piece.at, (ptrdiff_t)piece.ld, piece.across,
                                    piece.items, piece.steps);
@@ -182,7 +216,8 @@ static void pack(const struct job *job, float *panels, bool of_b, struct piece p
  * by nobody. */
 static struct tn_ahead ahead_of(const struct job *job, struct piece piece)
 {
-    if (piece.steps == 0 || job->work.wide_size > 0) /* the last piece has no next */
+    if (piece.steps == 0 || /* the last piece has no next */
+        tn_matmul_elements_a(&job->plan->desc) == TN_BF16)
         return (struct tn_ahead){0};
     return piece.across
                ? (struct tn_ahead){piece.at, (ptrdiff_t)piece.ld, piece.steps, piece.items, 0}
@@ -196,14 +231,14 @@ static struct tn_ahead ahead_of(const struct job *job, struct piece piece)
 static float *panels_at(const struct job *job, size_t row, size_t p)
 {
     return job->work.a_panels + row / job->cut.rows * job->work.a_size +
-           p * (job->work.a_size / job->plan->desc.k);
+           p * (job->work.a_size / tn_packed_steps(&job->plan->desc));
 }
 
 /* One panel of one rectangle. */
 static void pack_panel_of_a(const struct job *job, size_t index, size_t thread)
 {
     const struct tn_kernels *const kernels = job->plan->host->kernels;
-    const size_t k = job->plan->desc.k;
+    const size_t k = tn_packed_steps(&job->plan->desc);
     const size_t panels = tn_panels(kernels, false, job->cut.rows), panel = index % panels;
     const size_t row = index / panels * job->cut.rows;
     const size_t rows = tn_min(job->cut.rows, job->arrays->m - row);
@@ -276,7 +311,7 @@ static const void *weights_at(const struct job *job, size_t col, size_t p, size_
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
     const struct tn_packed_cut *const cut = &job->cut;
-    const size_t k = job->plan->desc.k;
+    const size_t k = tn_packed_steps(&job->plan->desc);
     const bool stays = p + depth < k;
     const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
     const size_t left = tn_min(cut->piece, k - from);
@@ -291,7 +326,7 @@ static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, 
 static struct tn_ahead next_of(const struct job *job, size_t index, struct tn_rectangle part,
                                size_t p, size_t depth)
 {
-    const size_t left = job->plan->desc.k - p - depth;
+    const size_t left = tn_packed_steps(&job->plan->desc) - p - depth;
 
     switch (job->cut.packing) {
     case TN_TOGETHER:
@@ -321,33 +356,46 @@ static const float *rows_of_a(const struct job *job, struct tn_rectangle part, s
     return panels;
 }
 
+static void multiply(const struct job *job, struct tn_panels panels)
+{
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
+
+    if (tn_packed_pairs(&job->plan->desc)) {
+        panels.k *= 2;
+        kernels->product_bf16(&panels);
+    } else {
+        kernels->product_packed(&panels);
+    }
+}
+
 static void run_rectangle(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
+    const size_t k = tn_packed_steps(d);
     const struct tn_rectangle part = rectangle_at(job, index);
     float *const c = job->arrays->c + part.row * d->ldc + part.col;
 
-    for (size_t p = 0, depth; p < d->k; p += depth) {
-        depth = tn_min(job->cut.piece, d->k - p);
-        const bool last = p + depth == d->k;
+    for (size_t p = 0, depth; p < k; p += depth) {
+        depth = tn_min(job->cut.piece, k - p);
+        const bool last = p + depth == k;
         struct tn_ahead ahead[2] = {next_of(job, index, part, p, depth), {0}};
 
-        job->plan->host->kernels->product_packed(&(struct tn_panels){
-            .c = c,
-            .a = rows_of_a(job, part, p, depth, thread),
-            .b = weights_at(job, part.col, p, depth),
-            .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
-            .ldc = (ptrdiff_t)d->ldc,
-            .lda = job->cut.packing == TN_IN_PLACE ? (ptrdiff_t)d->lda : 0,
-            .m = part.rows,
-            .n = part.cols,
-            .k = depth,
-            .bf16 = elements_of_panels(job) == TN_BF16,
-            .add = d->add || p > 0,
-            .relu = last && d->activation == TN_RELU,
-            .ahead = ahead,
-        });
+        multiply(job, (struct tn_panels){
+                          .c = c,
+                          .a = rows_of_a(job, part, p, depth, thread),
+                          .b = weights_at(job, part.col, p, depth),
+                          .bias = last && d->bias ? job->arrays->bias + part.col : NULL,
+                          .ldc = (ptrdiff_t)d->ldc,
+                          .lda = job->cut.packing == TN_IN_PLACE ? (ptrdiff_t)d->lda : 0,
+                          .m = part.rows,
+                          .n = part.cols,
+                          .k = depth,
+                          .bf16 = elements_of_panels(job) == TN_BF16,
+                          .add = d->add || p > 0,
+                          .relu = last && d->activation == TN_RELU,
+                          .ahead = ahead,
+                      });
     }
     for (size_t i = 0; i < part.rows && d->activation == TN_GELU; i++)
         job->plan->host->kernels->gelu(c + i * d->ldc, c + i * d->ldc, part.cols);
@@ -361,7 +409,8 @@ static void run_slice(void *arg, size_t index, size_t thread)
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const size_t tasks = job->cut.down * job->cut.across, slice = index / tasks;
     const struct tn_rectangle part = rectangle_at(job, index % tasks);
-    const size_t from = slice * job->cut.depth, to = tn_min(d->k, from + job->cut.depth);
+    const size_t from = slice * job->cut.depth,
+                 to = tn_min(tn_packed_steps(d), from + job->cut.depth);
     float *const b = job->work.b_panels + thread * job->work.b_size;
 
     for (size_t p = from, depth; p < to; p += depth) {
@@ -373,17 +422,17 @@ static void run_slice(void *arg, size_t index, size_t thread)
             {0}};
 
         pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth), thread);
-        job->plan->host->kernels->product_packed(&(struct tn_panels){
-            .c = job->work.slices + (slice * d->m + part.row) * d->n + part.col,
-            .a = rows_of_a(job, part, p, depth, thread),
-            .b = b,
-            .ldc = (ptrdiff_t)d->n,
-            .m = part.rows,
-            .n = part.cols,
-            .k = depth,
-            .add = p > from,
-            .ahead = ahead,
-        });
+        multiply(job, (struct tn_panels){
+                          .c = job->work.slices + (slice * d->m + part.row) * d->n + part.col,
+                          .a = rows_of_a(job, part, p, depth, thread),
+                          .b = b,
+                          .ldc = (ptrdiff_t)d->n,
+                          .m = part.rows,
+                          .n = part.cols,
+                          .k = depth,
+                          .add = p > from,
+                          .ahead = ahead,
+                      });
     }
 }
 

@@ -7,8 +7,14 @@
 
 static float element(const void *matrix, enum tn_element elements, size_t index)
 {
-    return elements == TN_BF16 ? tn_bf16_to_f32(((const uint16_t *)matrix)[index])
-                               : ((const float *)matrix)[index];
+    switch (elements) {
+    case TN_BF16:
+        return tn_bf16_to_f32(((const uint16_t *)matrix)[index]);
+    case TN_BF16_INPUTS:
+        return tn_bf16_to_f32(tn_bf16_from_f32(((const float *)matrix)[index]));
+    default:
+        return ((const float *)matrix)[index];
+    }
 }
 
 static float activate(enum tn_activation activation, float x)

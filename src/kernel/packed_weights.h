@@ -11,7 +11,18 @@
 
 #include "kernel/matmul.h"
 
-/* ---- Layout, in elements ------------------------------------------------ */
+/* ---- Layout, in elements or words --------------------------------------- */
+
+/* Of f32 that is rounded to bf16 as it is packed, a step of the sum is a word of two. */
+static inline bool tn_packed_pairs(const struct tn_matmul_desc *desc)
+{
+    return desc->elements == TN_BF16_INPUTS && !desc->packed;
+}
+
+static inline size_t tn_packed_steps(const struct tn_matmul_desc *desc)
+{
+    return tn_packed_pairs(desc) ? tn_blocks(desc->k, 2) : desc->k;
+}
 
 size_t tn_packed_piece(const struct tn_matmul *plan); /* of the sum */
 size_t tn_packed_width(const struct tn_matmul *plan); /* columns of b in whole panels */

@@ -20,7 +20,7 @@ static struct tn_matmul_desc product(const struct tn_dense_desc *d, size_t m, si
     };
 }
 
-/* Everything is rounded at every call. */
+/* Everything is rounded at every call, here, unless the products do it. */
 static bool rounds(const struct tn_dense_desc *d)
 {
     return d->elements == TN_BF16 && !d->packed;
@@ -94,6 +94,8 @@ tarn_status tn_dense_init(struct tn_dense *d, const struct tn_dense_desc *desc,
                           const struct tn_host *host, tarn_error *err)
 {
     *d = (struct tn_dense){.desc = *desc, .host = host};
+    if (rounds(desc) && tn_matmul_rounds(host))
+        d->desc.elements = TN_BF16_INPUTS;
 
     tarn_status status = check(d, err);
 
@@ -231,16 +233,25 @@ void tn_dense_forward(const struct tn_dense *d, float *y, const float *x, const 
                        rounded(rows_of(d, out, in), work.W, W, in), b, rows, work.scratch);
 }
 
+/* The gradient of the outputs for products, and the sum of its columns: for bf16 read once. */
+static const void *gradients_of(const struct tn_dense *d, float *db, const float *dy,
+                                const struct work *work)
+{
+    const struct tn_rows rows = rows_of(d, d->desc.rows, d->desc.out);
+
+    if (!d->desc.bias)
+        return rounded(rows, work->dy, dy, d->desc.ldy);
+    tn_column_sums(&rows, db, dy, d->desc.ldy, work->dy ? round_rows : NULL,
+                   &(struct rounding){rows, work->dy, dy, d->desc.ldy}, work->scratch);
+    return work->dy ? (const void *)work->dy : dy;
+}
+
 void tn_dense_backward(const struct tn_dense *d, float *dx, float *dW, float *db,
                        const float *dy, const float *x, const float *W, void *scratch)
 {
     const size_t rows = d->desc.rows, in = d->desc.in, out = d->desc.out;
-    const struct tn_rows dy_rows = rows_of(d, rows, out);
     const struct work work = work_open(d, scratch);
-
-    if (d->desc.bias)
-        tn_column_sums(&dy_rows, db, dy, d->desc.ldy, work.scratch);
-    const void *const gradients = rounded(dy_rows, work.dy, dy, d->desc.ldy);
+    const void *const gradients = gradients_of(d, db, dy, &work);
 
     tn_matmul_run(d->weights, dW, gradients,
                   rounded(rows_of(d, rows, in), work.x, x, d->desc.ldx), NULL, work.scratch);

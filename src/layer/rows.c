@@ -51,6 +51,8 @@ struct sums {
     float *of_blocks;
     const float *x;
     size_t ldx;
+    tn_rows_work *also;
+    void *arg;
 };
 
 static float *take_sums(const struct tn_rows *r, struct tn_arena *arena)
@@ -72,19 +74,21 @@ static void sum_block(void *arg, size_t index, size_t thread)
     const struct sums *const s = arg;
     const struct tn_rows *const r = s->r;
     const size_t block = tn_rows_sum_block(r), from = index * block;
+    const size_t n = tn_min(block, r->rows - from);
     float *const sum = s->of_blocks + index * tn_rows_sum_width(r->width);
 
     (void)thread;
     memset(sum, 0, r->width * sizeof *sum);
-    r->kernels->sum_rows(sum, s->x + from * s->ldx, (ptrdiff_t)s->ldx,
-                         tn_min(block, r->rows - from), r->width);
+    r->kernels->sum_rows(sum, s->x + from * s->ldx, (ptrdiff_t)s->ldx, n, r->width);
+    if (s->also)
+        s->also(s->arg, from, n);
 }
 
 void tn_column_sums(const struct tn_rows *r, float *sum, const float *x, size_t ldx,
-                    void *scratch)
+                    tn_rows_work *also, void *arg, void *scratch)
 {
     struct tn_arena arena = tn_arena_over(scratch);
-    struct sums s = {r, take_sums(r, &arena), x, ldx};
+    struct sums s = {r, take_sums(r, &arena), x, ldx, also, arg};
     const size_t blocks = tn_blocks(r->rows, tn_rows_sum_block(r));
 
     tn_parallel(r->threads, blocks, sum_block, &s);

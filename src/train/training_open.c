@@ -186,7 +186,7 @@ static tarn_status count_updates(struct tn_training_run *t, tarn_error *err)
  * anything is written. */
 static void choose_precision(tarn_settings *settings, const struct tn_body *body)
 {
-    const bool narrow = tn_matmul_prefers_bf16() && body && body->takes_bf16;
+    const bool narrow = tn_has_bf16() && body && body->takes_bf16;
 
     if (strcmp(settings->precision, "auto") == 0)
         tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);

@@ -15,6 +15,8 @@ const char *const matmul_backends[MATMUL_BACKENDS] = {
 
 bool matmul_backend_takes(const char *backend, enum tn_element elements)
 {
+    if (elements == TN_BF16_INPUTS)
+        return strcmp(backend, "plain") == 0;
     return elements == TN_F32 || strcmp(backend, "onednn") != 0;
 }
 
@@ -52,6 +54,14 @@ static double activate(enum tn_activation activation, double x)
     return activation == TN_GELU ? 0.5 * x * (1.0 + erf(x / sqrt(2.0))) : x;
 }
 
+/* What is multiplied for a stored x. */
+static double factor(const struct matmul_problem *p, float x)
+{
+    const bool rounds = p->desc.elements == TN_BF16_INPUTS && !p->desc.packed;
+
+    return (double)(rounds ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
+}
+
 /* Element (i, j), and the sum of its terms' sizes, which bounds the rounding. */
 static double definition(const struct matmul_problem *p, size_t i, size_t j, double *size)
 {
@@ -63,8 +73,8 @@ static double definition(const struct matmul_problem *p, size_t i, size_t j, dou
 
     *size = 1.0 + fabs(sum);
     for (size_t l = 0; l < d->k; l++) {
-        const double a = (double)p->a[d->transpose_a ? l * lda + i : i * lda + l];
-        const double b = (double)p->b[d->transpose_b ? j * ldb + l : l * ldb + j];
+        const double a = factor(p, p->a[d->transpose_a ? l * lda + i : i * lda + l]);
+        const double b = factor(p, p->b[d->transpose_b ? j * ldb + l : l * ldb + j]);
 
         sum += a * b;
         *size += fabs(a * b);

@@ -83,14 +83,3 @@ float *packed_product_multiply(const struct packed_product *p, const char *backe
     tn_matmul_free(plan);
     return c;
 }
-
-void check_must_be_packed(enum tn_element elements)
-{
-    const struct tn_matmul_desc desc = {.m = 1, .n = 1, .k = 1, .elements = elements};
-    struct tn_matmul *plan;
-    tarn_error err;
-
-    assert_int_equal(tn_matmul_create(&plan, &desc, forced_host(1), &err), TARN_EINVAL);
-    assert_null(plan);
-    assert_non_null(strstr(err.text, "packed"));
-}

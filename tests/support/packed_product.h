@@ -26,7 +26,4 @@ void draw_normal(float *x, size_t n, double size, struct tn_random *random);
 float *packed_product_multiply(const struct packed_product *p, const char *backend,
                                const struct tn_host *host, size_t rows);
 
-/* Weights of these elements that are not packed are refused. */
-void check_must_be_packed(enum tn_element elements);
-
 #endif
