@@ -97,8 +97,9 @@ class App {
   #note(here) {
     if (here && this.server) return 'Images and text run in this browser; the server is not asked.';
     if (here) return 'Everything runs in this browser, as WebAssembly; there is no server.';
-    return this.local ? 'Runs on the server. Switch it to run in this browser, as WebAssembly.'
-      : 'Runs on the server, which has no tarn.wasm to run in this browser.';
+    return this.local
+      ? 'Models run on the server. Switch on to run them in this browser, as WebAssembly.'
+      : 'Models run on the server, which has no tarn.wasm to run them in this browser.';
   }
 
   #fillSelects() {

@@ -6,10 +6,15 @@ import { $, Run, formValues, formatBytes, formatCount, formatMs, formatSeconds, 
 
 const bytesOf = ({ width, height, channels }) => width * height * channels;
 
-/* Images that grow while they are drawn. */
+/* Images that grow while they are drawn. show(index) is called once a frame at most, however often
+ * pixels come: the page has to stay usable beside 64 images. */
 class Growing {
-  constructor(model, n, start = []) {
+  #changed = new Set();
+  #frame = null;
+
+  constructor(model, n, show, start = []) {
     this.model = model;
+    this.show = show;
     this.images = Array.from({ length: n }, () => {
       const pixels = new Uint8Array(bytesOf(model));
       pixels.set(start);
@@ -23,7 +28,15 @@ class Growing {
     const image = this.images[index];
     image.pixels.set(pixels, position);
     image.until = position + pixels.length;
-    return image;
+    this.#changed.add(index);
+    this.#frame ??= requestAnimationFrame(() => this.flush());
+  }
+
+  flush() {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = null;
+    this.#changed.forEach((index) => this.show(index));
+    this.#changed.clear();
   }
 
   get bytes() { return this.images.reduce((sum, { until }) => sum + until, 0); }
@@ -48,6 +61,7 @@ export class Complete {
     this.pad = new Pad($('pad'), {
       onDrawn: () => { if (formValues(this.form).auto) this.start(); },
       onEnter: () => this.start(),
+      onPen: (text) => showStatus('complete-status', text),
     });
     $('complete-go').addEventListener('click', () => this.start());
     $('complete-clear').addEventListener('click', () => this.#clear());
@@ -70,6 +84,7 @@ export class Complete {
     showStatus('complete-status', '');
     if (model.width !== this.pad.size.width || model.height !== this.pad.size.height
       || model.channels !== this.pad.size.channels) this.pad.resize(model);
+    if (!this.#growing) this.#showEmpty();
     this.form.rows.max = model.height - 1;
     this.#showRows();
     this.app.backend.about(model).then(
@@ -86,9 +101,20 @@ export class Complete {
   #clear() {
     this.run.stop();
     this.pad.clear();
-    this.#canvases.forEach((canvas) => canvas.remove());
-    this.#canvases = [];
+    this.#growing = null;
+    if (this.model) this.#showEmpty();
+    showFacts('complete-facts', { pixels: '–', time: '–' });
     showStatus('complete-status', '');
+  }
+
+  /* Where completions will be. */
+  #showEmpty() {
+    const { model } = this;
+    this.#layOut(formValues(this.form).n);
+    this.#canvases.forEach((canvas) => {
+      canvas.setAttribute('aria-label', 'No completion yet');
+      drawPixels(canvas.getContext('2d'), new Uint8Array(bytesOf(model)), model, { until: 0 });
+    });
   }
 
   #layOut(n) {
@@ -102,15 +128,17 @@ export class Complete {
     });
   }
 
-  #show(index) {
-    const { pixels, until } = this.#growing.images[index];
-    drawPixels(this.#canvases[index].getContext('2d'), pixels, this.model, { until });
+  #show(growing, index) {
+    if (this.#growing !== growing) return;
+    const { pixels, until } = growing.images[index];
+    drawPixels(this.#canvases[index].getContext('2d'), pixels, growing.model, { until });
+    if (growing.first) this.#showFacts(growing);
   }
 
-  #showFacts() {
-    const growing = this.#growing;
-    const all = bytesOf(this.model) / this.model.channels;
-    const now = growing.bytes / growing.images.length / this.model.channels;
+  #showFacts(growing) {
+    const { channels } = growing.model;
+    const all = bytesOf(growing.model) / channels;
+    const now = growing.bytes / growing.images.length / channels;
     showFacts('complete-facts', { pixels: `${formatCount(Math.floor(now))} of ${formatCount(all)}`,
       time: formatMs(growing.msPerPixel) });
   }
@@ -121,19 +149,16 @@ export class Complete {
     const { rows, n, temperature, seed } = formValues(this.form);
     const pixels = this.pad.pixels();
     const keep = rows * model.width;
-    const growing = new Growing(model, n, pixels.subarray(0, keep * model.channels));
+    const growing = new Growing(model, n, (index) => this.#show(growing, index),
+      pixels.subarray(0, keep * model.channels));
     this.#growing = growing;
     this.#layOut(n);
-    growing.images.forEach((_, index) => this.#show(index));
+    growing.images.forEach((_, index) => this.#show(growing, index));
     showStatus('complete-status', 'Drawing …');
     const work = async (signal) => {
       const wish = { model, pixels, keep, n, seed, temperature, signal };
-      await this.app.backend.images(wish, (event) => {
-        if (this.#growing !== growing) return;
-        growing.put(event);
-        this.#show(event.index);
-        this.#showFacts();
-      });
+      await this.app.backend.images(wish, (event) => growing.put(event));
+      growing.flush();
       showStatus('complete-status', `${n} completions in ${formatSeconds(growing.since)} s.`);
     };
     const ended = await this.run.start(work, (error) => this.app.fail('complete-status', error));
@@ -163,6 +188,8 @@ const gap = 1;
 const sheetScale = 6;
 
 export class Samples {
+  #growing;
+
   constructor(app) {
     this.app = app;
     this.form = $('samples-settings');
@@ -177,16 +204,24 @@ export class Samples {
   useModel() {
     $('samples-go').disabled = !this.model;
     if (!this.model) showStatus('samples-status', 'There is no image model here.');
+    else if (!this.#growing) this.#layOut(this.model, Number(this.form.n.value), 'No images yet');
   }
 
-  #layOut(model, n) {
+  /* A sheet of images that are not there yet; gives a function that shows one. */
+  #layOut(model, n, name) {
     const columns = Math.ceil(Math.sqrt(n));
     const across = (count, side) => (count * (side + gap) - gap) * sheetScale;
     $('sheet').width = across(columns, model.width);
     $('sheet').height = across(Math.ceil(n / columns), model.height);
-    $('sheet').setAttribute('aria-label', `${n} images of ${model.id}`);
-    return (index) => ({ x: (index % columns) * (model.width + gap) * sheetScale,
-      y: Math.floor(index / columns) * (model.height + gap) * sheetScale, scale: sheetScale });
+    $('sheet').setAttribute('aria-label', name);
+    const context = $('sheet').getContext('2d');
+    const show = (index, { pixels, until }) => drawPixels(context, pixels, model, {
+      x: (index % columns) * (model.width + gap) * sheetScale,
+      y: Math.floor(index / columns) * (model.height + gap) * sheetScale,
+      scale: sheetScale, until });
+    const nothing = { pixels: new Uint8Array(bytesOf(model)), until: 0 };
+    for (let index = 0; index < n; index++) show(index, nothing);
+    return show;
   }
 
   async start() {
@@ -194,16 +229,17 @@ export class Samples {
     if (!model) return;
     const { temperature, seed, n: text } = formValues(this.form);
     const n = Number(text);
-    const place = this.#layOut(model, n);
-    const growing = new Growing(model, n);
-    const context = $('sheet').getContext('2d');
+    const show = this.#layOut(model, n, `${n} images of ${model.id}`);
+    const growing = new Growing(model, n, (index) => {
+      if (this.#growing === growing) show(index, growing.images[index]);
+    });
+    this.#growing = growing;
     showStatus('samples-status', 'Drawing …');
     $('samples-save').disabled = true;
     const work = async (signal) => {
-      await this.app.backend.images({ model, n, seed, temperature, signal }, (event) => {
-        const { pixels, until } = growing.put(event);
-        drawPixels(context, pixels, model, { ...place(event.index), until });
-      });
+      await this.app.backend.images({ model, n, seed, temperature, signal },
+        (event) => growing.put(event));
+      growing.flush();
       const seconds = formatSeconds(growing.since);
       showStatus('samples-status',
         `${n} images in ${seconds} s, ${(n / seconds).toPrecision(3)} images per second.`);

@@ -69,11 +69,12 @@ export class Live {
   }
 
   #drawCurve() {
-    const top = Math.max(1, ...this.#history);
+    const most = Math.max(0, ...this.#history);
+    const top = Math.max(1, most);
     const points = (this.#history.length > 1 ? this.#history : []).map((value, i) =>
       `${(300 * (i + seconds - this.#history.length)) / (seconds - 1)},${76 - (72 * value) / top}`);
     $('curve').firstElementChild.setAttribute('points', points.join(' '));
-    $('curve').setAttribute('aria-label',
-      `Tokens per second in the last minute: at most ${formatCount(Math.round(top))}`);
+    $('curve-caption').textContent =
+      `Tokens per second in the last minute, at most ${formatCount(Math.round(most))}`;
   }
 }

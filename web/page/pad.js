@@ -12,12 +12,14 @@ export class Pad {
   #penDown = false;
   rows = 0;
 
-  /** onDrawn: the pen was lifted. onEnter: the key. */
-  constructor(canvas, { onDrawn, onEnter }) {
+  /** onDrawn: the pen was lifted. onEnter: the key. onPen: where the keyboard's pen is, in
+   * words. */
+  constructor(canvas, { onDrawn, onEnter, onPen }) {
     this.#canvas = canvas;
     this.#context = canvas.getContext('2d');
     this.onDrawn = onDrawn;
     this.onEnter = onEnter;
+    this.onPen = onPen;
     canvas.addEventListener('pointerdown', (event) => this.#down(event));
     canvas.addEventListener('pointermove', (event) => this.#move(event));
     for (const name of ['pointerup', 'pointercancel'])
@@ -130,13 +132,20 @@ export class Pad {
     const clamp = (value, most) => Math.min(most - 0.5, Math.max(0.5, value));
     this.#cursor = { x: clamp(from.x + dx, width), y: clamp(from.y + dy, height) };
     if (this.#penDown) this.#line(from, this.#cursor);
+    this.#say();
   }
 
   #togglePen(width, height) {
     this.#cursor ??= { x: width / 2, y: height / 4 };
     this.#penDown = !this.#penDown;
+    this.#say();
     if (this.#penDown) this.#line(this.#cursor, this.#cursor);
     else this.onDrawn();
+  }
+
+  #say() {
+    const { x, y } = this.#cursor;
+    this.onPen(`Pen ${this.#penDown ? 'down' : 'up'}, column ${Math.ceil(x)}, row ${Math.ceil(y)}.`);
   }
 
   /** Draws all of it: ink, what the model will not see, and the cursor. */

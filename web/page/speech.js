@@ -70,7 +70,12 @@ export class Speech {
   #record(context, microphone, session, close) {
     const node = new AudioWorkletNode(context, 'recorder', { numberOfOutputs: 0 });
     let last = Promise.resolve();
-    const show = (text) => { $('heard').textContent = text; };
+    // Screen readers read what is appended.
+    const show = (text) => {
+      const before = $('heard').textContent;
+      if (text.startsWith(before)) $('heard').append(text.slice(before.length));
+      else $('heard').textContent = text;
+    };
     const fail = (error) => {
       close();
       this.app.fail('speech-status', error);

@@ -130,7 +130,7 @@ export class Text {
 
   #show() {
     const parts = pathTo(this.#branches[this.#current]);
-    $('parts').replaceChildren(...parts.map((part, i) => this.#item(part, i === parts.length - 1)));
+    $('parts').replaceChildren(...parts.map((part, i) => this.#item(part, i, parts.length)));
     const several = this.#branches.length > 1;
     $('branches').replaceChildren(...several ? this.#branches.map((_, i) => this.#branch(i)) : []);
   }
@@ -142,14 +142,16 @@ export class Text {
     return button;
   }
 
-  #item(part, isLast) {
+  #item(part, index, count) {
+    const isLast = index === count - 1;
     const given = make('span', { class: 'given' }, part.given);
     const written = make('span', {}, part.text);
     if (isLast) this.written = written;
     const item = make('li', {}, make('pre', {}, given, written));
     if (part === this.#growing) return item;
     const button = (name, call) => {
-      const made = make('button', { type: 'button' }, name);
+      const made = make('button', { type: 'button', 'aria-label': `${name}, part ${index + 1}` },
+        name);
       made.addEventListener('click', () => call(part));
       return made;
     };

@@ -9,49 +9,10 @@ import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { missing, openBrowser, openPage, picture, serveFiles } from './browser.mjs';
 import { build, digits, makeModels, nativeImages, tarn, temporaryFolder } from './native.mjs';
+import { canvasPixels, completion, desktop, drawSeven, phone, shows, text, waitForModels, writeText }
+  from './steps.mjs';
 
 const skip = missing();
-const desktop = { viewport: { width: 1200, height: 850 } };
-const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true,
-  isMobile: true };
-
-const text = (page, id) => page.locator(`#${id}`).textContent();
-
-const shows = (page, id, pattern) => page.waitForFunction(([at, source]) =>
-  new RegExp(source).test(document.getElementById(at).textContent), [id, pattern.source]);
-
-async function waitForModels(page) {
-  await shows(page, 'here-note', /browser|server/);
-  await page.waitForFunction(() => !document.getElementById('complete-go').disabled);
-}
-
-async function padPlace(page) {
-  await page.locator('#pad').scrollIntoViewIfNeeded();
-  const box = await page.locator('#pad').boundingBox();
-  return (x, y) => [box.x + (box.width * x) / 28, box.y + (box.height * y) / 28];
-}
-
-/* The upper part of a seven. */
-async function drawSeven(page) {
-  const at = await padPlace(page);
-  await page.mouse.move(...at(8, 6));
-  await page.mouse.down();
-  await page.mouse.move(...at(19, 6), { steps: 8 });
-  await page.mouse.move(...at(15, 14), { steps: 8 });
-  await page.mouse.up();
-}
-
-/* Grey values of a canvas, a pixel for each `scale` screen pixels. */
-const canvasPixels = (page, selector, scale = 1) => page.evaluate(([at, side]) => {
-  const canvas = document.querySelector(at);
-  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-  const [width, height] = [canvas.width / side, canvas.height / side];
-  return Array.from({ length: width * height }, (_, i) =>
-    data[4 * (Math.floor(i / width) * side * canvas.width + (i % width) * side)]);
-}, [selector, scale]);
-
-const completion = (page, index) =>
-  canvasPixels(page, `#completions canvas:nth-child(${index + 1})`);
 
 /* Image i of a sheet with `columns` images in a row. */
 async function sheetImage(page, index, columns) {
@@ -116,12 +77,6 @@ async function drawsTheNativeSheet(t, page) {
   const native = nativeImages(t, digits, ['-n', '4', '--seed', '7']);
   for (let i = 0; i < 4; i++)
     assert.deepEqual(await sheetImage(page, i, 2), [...native[i]]);
-}
-
-async function writeText(page, given) {
-  await page.getByLabel('Your text').fill(given);
-  await page.getByRole('button', { name: 'Continue' }).click();
-  await shows(page, 'text-status', /\d bytes in/);
 }
 
 /* Models that learned nothing write bytes that are not UTF-8, which server and browser replace
@@ -207,103 +162,24 @@ test('a static host is enough', { skip }, async (t) => {
   await shows(page, 'complete-status', /4 completions in/);
 });
 
-test('everything can be done by keyboard', { skip }, async (t) => {
+test('pixels are drawn once a frame', { skip }, async (t) => {
   const url = await serveFiles(t, [digits]);
   const page = await openPage(await openBrowser(t), url, desktop);
   await waitForModels(page);
-  await page.getByRole('tab', { name: 'Complete' }).focus();
-  for (const name of ['Samples', 'Text', 'Speech', 'Live', 'Complete']) {
-    await page.keyboard.press('ArrowRight');
-    assert.equal(await page.getByRole('tab', { selected: true }).textContent(), name);
-  }
-  await page.keyboard.press('Tab');
-  assert.equal(await page.evaluate(() => document.activeElement.id), 'pad');
-  await page.keyboard.press('Space');
-  for (let i = 0; i < 8; i++) await page.keyboard.press('ArrowDown');
-  await page.keyboard.press('Space');
-  await shows(page, 'complete-status', /4 completions in/);
-  const image = await completion(page, 0);
-  assert.ok([8, 10, 13].every((row) => image[row * 28 + 14] > 100), 'a stroke down the middle');
-  await page.keyboard.press('Delete');
-  await page.keyboard.press('Enter');
-  await shows(page, 'complete-status', /4 completions in/);
-  assert.equal(Math.max(...(await completion(page, 0)).slice(0, 392)), 0);
-});
-
-test('every control has a name, and what happens is announced', { skip }, async (t) => {
-  const url = await serveFiles(t, [digits]);
-  const page = await openPage(await openBrowser(t), url, desktop);
-  await waitForModels(page);
-  const nameless = await page.evaluate(() =>
-    [...document.querySelectorAll('input, select, textarea, button, canvas, svg')]
-      .filter((element) => !element.labels?.length && !element.getAttribute('aria-label')
-        && !element.textContent.trim())
-      .map((element) => element.outerHTML));
-  assert.deepEqual(nameless, []);
-  assert.equal(await page.locator('[role="status"]').count(), 5);
-  assert.equal(await page.locator('html').getAttribute('lang'), 'en');
-  for (const panel of await page.locator('[role="tabpanel"]').all())
-    assert.equal(await page.locator(`#${await panel.getAttribute('aria-labelledby')}`)
-      .getAttribute('aria-controls'), await panel.getAttribute('id'));
-});
-
-test('it fits a phone, and a finger draws', { skip }, async (t) => {
-  const url = await serveFiles(t, [digits, makeModels(t)('linear')]);
-  const page = await openPage(await openBrowser(t), url, phone);
-  await waitForModels(page);
-  const at = await padPlace(page);
-  const finger = await page.context().newCDPSession(page);
-  const touch = (type, points) => finger.send('Input.dispatchTouchEvent',
-    { type, touchPoints: points.map(([x, y]) => ({ x, y })) });
-  const before = await page.evaluate(() => scrollY);
-  await touch('touchStart', [at(14, 3)]);
-  for (let y = 4; y < 14; y++) await touch('touchMove', [at(14, y)]);
-  await touch('touchEnd', []);
-  await shows(page, 'complete-status', /4 completions in/);
-  assert.equal(await page.evaluate(() => scrollY), before, 'drawing does not scroll');
-  const image = await completion(page, 0);
-  assert.ok([4, 8, 12].every((row) => image[row * 28 + 13] > 100));
-  await picture(page, 'phone-complete');
-  for (const name of ['Samples', 'Text', 'Speech', 'Live', 'Complete']) {
-    await page.getByRole('tab', { name }).click();
-    const [wide, room] = await page.evaluate(() =>
-      [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
-    assert.ok(wide <= room, `${name} is ${wide} wide; the screen ${room}`);
-    if (name === 'Text') await picture(page, 'phone-text');
-  }
-});
-
-/* Of two colours "rgb(r, g, b)", as WCAG defines it. */
-function contrast(a, b) {
-  const light = (colour) => colour.match(/\d+/g).slice(0, 3).map((x) => x / 255)
-    .map((x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, x, i) => sum + x * [0.2126, 0.7152, 0.0722][i], 0);
-  const [low, high] = [light(a), light(b)].sort((x, y) => x - y);
-  return (high + 0.05) / (low + 0.05);
-}
-
-test('light and dark are both readable', { skip }, async (t) => {
-  const url = await serveFiles(t, [digits]);
-  const browser = await openBrowser(t);
-  const grounds = [];
-  for (const colorScheme of ['light', 'dark']) {
-    const page = await openPage(browser, url, { ...desktop, colorScheme });
-    await waitForModels(page);
-    await drawSeven(page);
-    await shows(page, 'complete-status', /4 completions in/);
-    await picture(page, colorScheme);
-    const colours = (selector) => page.locator(selector).first().evaluate((element) => {
-      const { color, backgroundColor } = getComputedStyle(element);
-      return [color, backgroundColor];
-    });
-    const [, ground] = await colours('body');
-    grounds.push(ground);
-    for (const selector of ['body', '.brand p', '.note', '.hint', '.facts dt', '.status'])
-      assert.ok(contrast((await colours(selector))[0], ground) >= 4.5,
-        `${colorScheme} ${selector}`);
-    assert.ok(contrast(...await colours('button.primary')) >= 4.5, `${colorScheme} button`);
-  }
-  assert.notEqual(grounds[0], grounds[1]);
+  await page.getByRole('tab', { name: 'Samples' }).click();
+  await page.locator('#samples-settings [name="n"]').selectOption('4');
+  await page.evaluate(() => {
+    window.requestAnimationFrame = () => 1; // there is no frame
+    window.drawn = 0;
+    const { drawImage } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.drawImage = function count(...args) {
+      window.drawn += 1;
+      return drawImage.apply(this, args);
+    };
+    document.getElementById('samples-go').click();
+  });
+  await shows(page, 'samples-status', /4 images in/);
+  assert.equal(await page.evaluate(() => window.drawn), 8, 'the empty sheet, and the last pixels');
 });
 
 test('what goes wrong is said', { skip }, async (t) => {
@@ -339,17 +215,24 @@ test('the server and the browser draw and write the same', { skip }, async (t) =
   if (!url) return t.skip(noServer);
   const page = await openPage(await openBrowser(t), url, desktop);
   await waitForModels(page);
-  assert.match(await text(page, 'here-note'), /Runs on the server/);
+  assert.equal(await page.locator('#completions canvas').count(), 4, 'room for completions');
+  assert.match(await text(page, 'here-note'), /Models run on the server/);
   const images = await completesADrawing(page);
   await drawsTheNativeSheet(t, page);
   const written = await forksAndRewinds(page);
   await picture(page, 'serve-text');
 
   await page.getByRole('tab', { name: 'Live' }).click();
+  await shows(page, 'curve-caption', /at most \d/);
   await shows(page, 'live-models', /mnist/);
   await shows(page, 'live-models', /linear/);
   await shows(page, 'live-facts', /66\.8 KB|\d KB/);
   await picture(page, 'serve-live');
+  await page.setViewportSize(phone.viewport);
+  const [wide, room] = await page.locator('table').evaluate((table) =>
+    [table.scrollWidth, table.clientWidth]);
+  assert.ok(wide <= room, `the table is ${wide} wide; there is room for ${room}`);
+  await page.setViewportSize(desktop.viewport);
 
   await page.getByText('Run it here').click();
   await shows(page, 'here-note', /the server is not asked/);
