@@ -689,6 +689,15 @@ class Requests(Case):
                 pass
         return received
 
+    def until_closed(self, data):
+        """What is answered before the server closes the connection."""
+        with socket.create_connection(("127.0.0.1", self.server.port), PATIENCE) as connection:
+            connection.sendall(data)
+            received = b""
+            while piece := connection.recv(65536):
+                received += piece
+        return received
+
     def test_malformed_http(self):
         for data in (b"\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x16\x03\x01" * 50,
                      b"GET / HTTP/1.1\r\nHost: localhost\r\nbad header\r\n\r\n", b"A" * 20000,
@@ -701,6 +710,38 @@ class Requests(Case):
             received = self.raw(data)
             self.assertTrue(received == b"" or re.match(rb"HTTP/1\.[01] [45]\d\d ", received),
                             received[:100])
+        self.assertEqual(self.server.get("/health")[0], 200)
+
+    def test_requests_that_end_in_two_places(self):
+        """Or have two names of their host: refused, and what follows is not taken for a request."""
+        def asked(*headers):
+            head = "".join(f"{one}\r\n" for one in headers)
+            return (f"POST /v1/completions HTTP/1.1\r\n{head}\r\n").encode()
+
+        good = b'{"model": "linear", "prompt": "a", "max_tokens": 1}'
+        chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(good), good)
+        size, host, chunked = f"Content-Length: {len(good)}", "Host: localhost", "Transfer-Encoding: chunked"
+        hidden = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        for request in (asked(host, size) + good, asked(host, chunked) + chunks,
+                        asked(host, "transfer-encoding: Chunked") + chunks):
+            self.assertEqual(re.findall(rb"HTTP/1.1 (\d+)", self.until_closed(request + hidden)),
+                             [b"200", b"200"])
+        for request, status, word in (
+                (asked(host, size, "content-length: 0") + good, 400, "Content-Length is given"),
+                (asked(host, "Content-Length: 0", size) + good, 400, "Content-Length is given"),
+                (asked(host, size, chunked) + chunks, 400, "together"),
+                (asked(host, chunked, chunked) + chunks, 400, "Transfer-Encoding is given"),
+                (asked(host, "Transfer-Encoding: gzip") + good, 501, "'gzip'"),
+                (asked(host, "Transfer-Encoding: gzip, chunked") + chunks, 501, "gzip, chunked"),
+                (asked(host, "Transfer-Encoding:") + good, 501, "chunked"),
+                (asked(host, f"Content-Length : {len(good)}") + good, 400, "blank"),
+                (asked(host, "Host: evil.example", size) + good, 400, "Host"),
+                (asked("Host: evil.example", host, size) + good, 400, "Host")):
+            received = self.until_closed(request + hidden)
+            self.assertEqual(received.count(b"HTTP/1.1"), 1, received)
+            head, body = received.split(b"\r\n\r\n", 1)
+            self.assertIn(b"\r\nconnection: close", head.lower())
+            self.refused((int(head.split()[1]), json.loads(body)), status, word)
         self.assertEqual(self.server.get("/health")[0], 200)
 
     def test_bodies_cut_short_or_endless(self):

@@ -279,10 +279,14 @@ static enum MHD_Result begin(tarn_server *server, struct MHD_Connection *connect
     pthread_mutex_init(&request->lock, NULL);
     atomic_fetch_add(&server->counts.open, 1);
     *own = request;
-    if (strcmp(method, "OPTIONS") == 0 && server->desc.cors)
-        allow_origin(request);
-    else if (!check_access(request, url, method, &refusal))
+    if (!tn_framing_check(connection, &refusal)) {
+        tn_reply_header(request, MHD_HTTP_HEADER_CONNECTION, "close");
         tn_reply_refusal(request, &refusal);
+    } else if (strcmp(method, "OPTIONS") == 0 && server->desc.cors) {
+        allow_origin(request);
+    } else if (!check_access(request, url, method, &refusal)) {
+        tn_reply_refusal(request, &refusal);
+    }
     return request->done ? send_reply(request) : MHD_YES;
 }
 

@@ -17,6 +17,7 @@ static const struct {
     {413, "invalid_request_error", "body_too_large"},
     {415, "invalid_request_error", "unsupported_media_type"},
     {429, "rate_limit_error", "queue_full"},
+    {501, "invalid_request_error", "unsupported_transfer_encoding"},
     {503, "server_error", "unavailable"},
     {507, "server_error", "storage"},
     {500, "server_error", NULL},

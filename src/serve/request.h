@@ -131,6 +131,10 @@ enum MHD_Result tn_http_access(void *server, struct MHD_Connection *connection, 
 void tn_http_completed(void *server, struct MHD_Connection *connection, void **own,
                        enum MHD_RequestTerminationCode code);
 
+/* False: it is not clear where the request ends, and the connection must not be used for
+ * another. */
+bool tn_framing_check(struct MHD_Connection *connection, struct tn_refusal *refusal);
+
 /* ---- Handlers ----------------------------------------------------------- */
 
 void tn_api_health(struct tn_request *request);
