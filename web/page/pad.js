@@ -144,8 +144,8 @@ export class Pad {
   }
 
   #say() {
-    const { x, y } = this.#cursor;
-    this.onPen(`Pen ${this.#penDown ? 'down' : 'up'}, column ${Math.ceil(x)}, row ${Math.ceil(y)}.`);
+    const [column, row] = [this.#cursor.x, this.#cursor.y].map(Math.ceil);
+    this.onPen(`Pen ${this.#penDown ? 'down' : 'up'}, column ${column}, row ${row}.`);
   }
 
   /** Draws all of it: ink, what the model will not see, and the cursor. */

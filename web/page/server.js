@@ -70,15 +70,17 @@ export class Server {
 
   async text({ model, prompt, state, max, temperature, topP, seed, signal }, onText) {
     const body = { model: model.id, prompt, max_tokens: max, temperature, top_p: topP, seed,
-      stream: true, return_state: 'id' };
+      stream: true, stream_options: { include_usage: true }, return_state: 'id' };
     if (state) body.state = state.id;
-    let last;
-    for await (const event of events(await post('v1/completions', body, signal))) {
-      const [choice] = event.choices;
+    const result = { stateBytes: model.state_bytes };
+    for await (const { choices: [choice], usage } of events(
+      await post('v1/completions', body, signal))) {
       if (choice?.text) onText(choice.text);
-      last = choice?.state ?? last;
+      if (choice?.state) result.state = choice.state;
+      if (choice?.finish_reason) result.finish = choice.finish_reason;
+      if (usage) result.count = usage.completion_tokens;
     }
-    return { state: last, position: last?.position, stateBytes: model.state_bytes };
+    return { ...result, position: result.state?.position };
   }
 
   /* All of a recording. */

@@ -85,8 +85,10 @@ export class Text {
       });
       Object.assign(part, { state: result.state, position: result.position });
       showFacts('text-facts', { position: result.position ? formatCount(result.position) : '–',
-        time: formatMs((performance.now() - begun) / max), state: formatBytes(result.stateBytes) });
-      showStatus('text-status', `${max} bytes in ${formatSeconds(begun)} s.`);
+        time: formatMs((performance.now() - begun) / result.count),
+        state: formatBytes(result.stateBytes) });
+      const early = result.count < max ? `, ended by the server: ${result.finish}` : '';
+      showStatus('text-status', `${result.count} bytes in ${formatSeconds(begun)} s${early}.`);
     };
     const ended = await this.run.start(work, (error) => this.#failed(branch, part, error));
     if (!ended && $('text-status').textContent === 'Writing …')

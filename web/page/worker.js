@@ -105,7 +105,7 @@ async function text(id, model, { prompt, state, max, temperature, topP, seed }) 
       bytes = [];
     };
     await loop(id, max, step, flush);
-    return { state: { snapshot: stream.snapshot() }, position: stream.position,
+    return { state: { snapshot: stream.snapshot() }, position: stream.position, count: max,
       stateBytes: model.stateBytes };
   } finally {
     stream.free();

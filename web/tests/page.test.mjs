@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { missing, openBrowser, openPage, picture, serveFiles } from './browser.mjs';
 import { build, digits, makeModels, nativeImages, tarn, temporaryFolder } from './native.mjs';
-import { canvasPixels, completion, desktop, drawSeven, phone, shows, text, waitForModels, writeText }
-  from './steps.mjs';
+import { canvasPixels, completion, desktop, drawSeven, phone, shows, text, waitForModels,
+  writeText } from './steps.mjs';
 
 const skip = missing();
 
@@ -250,6 +250,18 @@ test('the server and the browser draw and write the same', { skip }, async (t) =
   assert.ok(page.addresses.every((address) => !address.includes('/v1/')));
   assert.deepEqual(page.problems, []);
   assert.ok(only(page.addresses, url));
+  return undefined;
+});
+
+test('a server that stops early says so', { skip }, async (t) => {
+  const url = await serve(t, makeModels(t)('softmax'), '--max-context', '100');
+  if (!url) return t.skip(noServer);
+  const page = await openPage(await openBrowser(t), `${url}#text`, desktop);
+  await page.waitForFunction(() => !document.getElementById('text-go').disabled);
+  await page.getByLabel('Bytes').fill('4096');
+  await page.getByLabel('Your text').fill('Hello');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await shows(page, 'text-status', /^9\d bytes in .* ended by the server: length/);
   return undefined;
 });
 
