@@ -263,7 +263,8 @@ class Requests(Case):
 
     def test_addresses_that_are_not_there(self):
         for path in ("/none", "/v1", "/v1/none", "/../etc/passwd", "/%2e%2e/etc/passwd", "//",
-                     "/v1/states/", "/v1/states//data"):
+                     "/v1/states/", "/v1/states//data", "/health%00", "/v1/models/linear%00",
+                     "/models/linear.safetensors%00.txt", "/style.css%00%2500"):
             self.refused(self.server.get(path), 404, "no such path")
         for path, allowed in (("/v1/completions", "POST"), ("/v1/states/0", "GET, DELETE"), ("/health", "GET")):
             status, headers, data = self.server.ask("PUT", path, "{}")
@@ -503,6 +504,8 @@ class Requests(Case):
         self.assertEqual((status, copy["position"]), (200, made["position"]))
         self.assertEqual(self.server.text(state=copy["id"], prompt="x"),
                          self.server.text(state=made["id"], prompt="x"))
+        for odd in ("%00", "%00x", "%00/data", "/data%00"):
+            self.refused(self.server.get(path + odd), 404, "no such path")
         self.assertEqual(self.server.ask("DELETE", path)[0], 200)
         for answer in (self.server.get(path), self.server.get(path + "/data"),
                        self.server.ask("DELETE", path), self.server.ask("POST", path + "/fork")):
@@ -521,6 +524,7 @@ class Requests(Case):
             self.assertIn(status, (400, 404))
             self.assertIn(word, answer["error"]["message"])
         self.refused(self.server.post("/v1/states", data), 400, "model", "model")
+        self.refused(self.server.post("/v1/states?model=linear%00", data), 404, "no model", "model")
         self.refused(self.server.post("/v1/states?model=linear", b""), 400, "bytes")
         generator = random.Random(1)
         for _ in range(40):

@@ -385,6 +385,15 @@ enum MHD_Result tn_http_access(void *server, struct MHD_Connection *connection, 
     return *size > 0 ? take_body(request, data, size) : advance(request);
 }
 
+size_t tn_http_unescape(void *none, struct MHD_Connection *connection, char *text)
+{
+    (void)none;
+    (void)connection;
+    for (char *zero = text; (zero = strstr(zero, "%00"));)
+        memcpy(zero, "///", 3);
+    return MHD_http_unescape(text);
+}
+
 void tn_http_completed(void *server, struct MHD_Connection *connection, void **own,
                        enum MHD_RequestTerminationCode code)
 {

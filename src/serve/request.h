@@ -128,6 +128,9 @@ void tn_request_release(struct tn_request *request);
 enum MHD_Result tn_http_access(void *server, struct MHD_Connection *connection, const char *url,
                                const char *method, const char *version, const char *data,
                                size_t *size, void **own);
+/* A zero byte would end a path or a name early: it becomes "///", which none has. */
+size_t tn_http_unescape(void *none, struct MHD_Connection *connection, char *text);
+
 void tn_http_completed(void *server, struct MHD_Connection *connection, void **own,
                        enum MHD_RequestTerminationCode code);
 

@@ -258,9 +258,9 @@ static tarn_status start_http(tarn_server *server, tarn_error *err)
     struct MHD_Daemon *const daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, tn_http_access, server,
         MHD_OPTION_LISTEN_SOCKET, s, MHD_OPTION_NOTIFY_COMPLETED, tn_http_completed, server,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)server->desc.max_connections,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_UNESCAPE_CALLBACK, tn_http_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)server->desc.max_connections, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_STEP, MHD_OPTION_END);
 
     if (daemon)
