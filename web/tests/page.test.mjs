@@ -158,7 +158,6 @@ test('a static host is enough', { skip }, async (t) => {
   await page.getByRole('tab', { name: 'Complete' }).click();
   await page.context().setOffline(true);
   await page.getByRole('button', { name: 'Example' }).click();
-  await shows(page, 'complete-status', /example/);
   await shows(page, 'complete-status', /4 completions in/);
 });
 
@@ -239,7 +238,6 @@ test('the server and the browser draw and write the same', { skip }, async (t) =
   page.addresses.length = 0;
   await page.getByRole('tab', { name: 'Complete' }).click();
   await page.locator('#complete-go').click();
-  await shows(page, 'complete-status', /Drawing/);
   await shows(page, 'complete-status', /4 completions in/);
   for (let i = 0; i < 4; i++) assert.deepEqual(await completion(page, i), images[i]);
   await page.getByRole('tab', { name: 'Text' }).click();
