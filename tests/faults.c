@@ -3,7 +3,9 @@
  * preload, or a part of a program that calls fault_set(). For Linux with glibc.
  *
  * FAULT=CALL:AT:ERROR:LENGTH - of all calls CALL, counted from 0, LENGTH from AT on fail with
- * the error number ERROR; 0: half of the bytes are transferred.
+ * the error number ERROR; 0: half of the bytes are transferred. "memory" is an allocation of
+ * the program itself, not of a library: from that one on at most LENGTH bytes more may be in
+ * use.
  *
  * FAULT_FILES=1 - only reads and writes of regular files count and fail, not those of sockets,
  * pipes and events.
@@ -23,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -41,9 +44,11 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *memory);
 
-const char *const call_names[CALLS] = {"malloc", "write", "read",      "fsync",  "rename",
-                                       "open",   "close", "ftruncate", "unlink", "mkdir"};
+const char *const call_names[CALLS] = {"malloc", "write", "read",  "fsync",
+                                       "rename", "open",  "close", "ftruncate",
+                                       "unlink", "mkdir", "memory"};
 
 /* ---- Which call fails --------------------------------------------------- */
 
@@ -216,32 +221,67 @@ static bool is_own(const void *caller)
     return (uintptr_t)caller >= code && (uintptr_t)caller < code_end;
 }
 
-static bool no_memory(const void *caller)
+static _Atomic int64_t in_use, limit = INT64_MAX; /* bytes */
+
+static bool passes_limit(const void *caller, size_t bytes)
 {
-    if ((under && !is_own(caller)) || !fails(MALLOC))
+    if (is_own(caller) && atomic_fetch_add(&made[MEMORY], 1) == fault.from &&
+        fault.call == MEMORY)
+        limit = in_use + fault.length;
+    if (in_use + (int64_t)bytes <= limit)
+        return false;
+    atomic_fetch_add(&made[CALLS], 1);
+    return true;
+}
+
+static bool no_memory(const void *caller, size_t bytes)
+{
+    if ((under && !is_own(caller)) || (!passes_limit(caller, bytes) && !fails(MALLOC)))
         return false;
     errno = ENOMEM;
     return true;
 }
 
+static void *taken(void *memory)
+{
+    in_use += (int64_t)malloc_usable_size(memory);
+    return memory;
+}
+
+void free(void *memory)
+{
+    in_use -= (int64_t)malloc_usable_size(memory);
+    __libc_free(memory);
+}
+
 void *malloc(size_t bytes)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_malloc(bytes);
+    return no_memory(__builtin_return_address(0), bytes) ? NULL : taken(__libc_malloc(bytes));
 }
 
 void *calloc(size_t count, size_t bytes)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_calloc(count, bytes);
+    return no_memory(__builtin_return_address(0), count * bytes)
+               ? NULL
+               : taken(__libc_calloc(count, bytes));
 }
 
 void *realloc(void *memory, size_t bytes)
 {
-    return no_memory(__builtin_return_address(0)) ? NULL : __libc_realloc(memory, bytes);
+    const size_t before = malloc_usable_size(memory);
+
+    if (no_memory(__builtin_return_address(0), bytes > before ? bytes - before : 0))
+        return NULL;
+    void *const moved = __libc_realloc(memory, bytes);
+
+    if (moved || bytes == 0)
+        in_use -= (int64_t)before;
+    return taken(moved);
 }
 
 static void *aligned_for(const void *caller, size_t alignment, size_t bytes)
 {
-    return no_memory(caller) ? NULL : __libc_memalign(alignment, bytes);
+    return no_memory(caller, bytes) ? NULL : taken(__libc_memalign(alignment, bytes));
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)

@@ -3,7 +3,20 @@
 #ifndef TESTS_FAULTS_H
 #define TESTS_FAULTS_H
 
-enum call { MALLOC, WRITE, READ, FSYNC, RENAME, OPEN, CLOSE, FTRUNCATE, UNLINK, MKDIR, CALLS };
+enum call {
+    MALLOC,
+    WRITE,
+    READ,
+    FSYNC,
+    RENAME,
+    OPEN,
+    CLOSE,
+    FTRUNCATE,
+    UNLINK,
+    MKDIR,
+    MEMORY,
+    CALLS
+};
 
 struct fault {
     enum call call; /* CALLS: none */

@@ -2,9 +2,9 @@
 /* make_tones.c FOLDER TRAINING TEST - a folder of speech in which each phone is a tone, for
  * scripts: train.tsv, test.tsv, and WAV files that they name; and files that are like no other:
  *
- *     odd/eight.wav 8 bits, odd/float.wav floats, odd/slow.wav 8 kHz, odd/stereo.wav two
- *     channels: the tones AA B; odd/silence.wav half a second of zeros; odd/none.wav no
- *     sample */
+ *     odd/eight.wav 8 bits, odd/float.wav floats, odd/slow.wav, .flac and .ogg 8 kHz,
+ *     odd/stereo.wav two channels: the tones AA B; odd/silence.wav half a second of zeros;
+ *     odd/none.wav no sample */
 #include <sndfile.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,10 +73,12 @@ static void put_odd(const char *folder)
     const struct {
         const char *name;
         int format, rate, channels;
-    } kinds[] = {{"eight", SF_FORMAT_PCM_U8, TONE_RATE, 1},
-                 {"float", SF_FORMAT_FLOAT, TONE_RATE, 1},
-                 {"stereo", SF_FORMAT_PCM_24, TONE_RATE, 2},
-                 {"slow", SF_FORMAT_PCM_16, TONE_RATE / 2, 1}};
+    } kinds[] = {{"eight.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_U8, TONE_RATE, 1},
+                 {"float.wav", SF_FORMAT_WAV | SF_FORMAT_FLOAT, TONE_RATE, 1},
+                 {"stereo.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_24, TONE_RATE, 2},
+                 {"slow.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_16, TONE_RATE / 2, 1},
+                 {"slow.flac", SF_FORMAT_FLAC | SF_FORMAT_PCM_16, TONE_RATE / 2, 1},
+                 {"slow.ogg", SF_FORMAT_OGG | SF_FORMAT_VORBIS, TONE_RATE / 2, 1}};
     char path[1024];
 
     snprintf(path, sizeof path, "%s/odd", folder);
@@ -88,9 +90,8 @@ static void put_odd(const char *folder)
         for (size_t i = 0; i < samples / skip; i++)
             for (size_t c = 0; c < channels; c++)
                 both[i * channels + c] = sound[i * skip];
-        snprintf(path, sizeof path, "%s/odd/%s.wav", folder, kinds[k].name);
-        put(path, SF_FORMAT_WAV | kinds[k].format, kinds[k].rate, kinds[k].channels, both,
-            samples / skip);
+        snprintf(path, sizeof path, "%s/odd/%s", folder, kinds[k].name);
+        put(path, kinds[k].format, kinds[k].rate, kinds[k].channels, both, samples / skip);
     }
     memset(both, 0, 8000 * sizeof *both);
     snprintf(path, sizeof path, "%s/odd/silence.wav", folder);

@@ -40,6 +40,14 @@ void tn_release(const tarn_allocator *allocator, void *memory)
         free(memory);
 }
 
+bool tn_has_memory(size_t bytes)
+{
+    void *volatile some = malloc(bytes); /* volatile: it is not optimised away */
+
+    free(some);
+    return some != NULL;
+}
+
 void *tn_grow(void *array, size_t *room, size_t count, size_t size)
 {
     if (count < *room)

@@ -24,6 +24,10 @@ tarn_status tn_fail(tarn_error *err, tarn_status status, const char *format, ...
 void *tn_allocate(const tarn_allocator *allocator, size_t bytes);
 void tn_release(const tarn_allocator *allocator, void *memory);
 
+/* Whether the system has so many bytes. Asked right before calls of libraries that do not check
+ * all that they allocate, and would end the process. */
+bool tn_has_memory(size_t bytes);
+
 /* An array of the system's memory with room for more than `count` elements of `size` bytes;
  * NULL, and the array stays as it was: there is no memory. */
 void *tn_grow(void *array, size_t *room, size_t count, size_t size);

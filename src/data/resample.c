@@ -7,6 +7,15 @@
 
 #include "base/written.h"
 
+enum { FILTERS_MOST = 1 << 20 }; /* bytes */
+
+/* libsoxr does not check all that it allocates: filters when it begins, and room for samples.
+ */
+static bool has_memory(const struct tn_resampler *resampler)
+{
+    return tn_has_memory(FILTERS_MOST + 2 * resampler->most * sizeof(float));
+}
+
 uint64_t tn_resampled(uint64_t count, double ratio)
 {
     return ratio == 1.0 ? count : (uint64_t)floor((double)count * ratio);
@@ -17,7 +26,6 @@ tarn_status tn_resampler_open(struct tn_resampler *resampler, double ratio, tarn
     const soxr_io_spec_t floats = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
     const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
     const soxr_runtime_spec_t alone = soxr_runtime_spec(1);
-    soxr_error_t reason = NULL;
 
     *resampler = (struct tn_resampler){.ratio = ratio, .most = TN_RESAMPLE_BLOCK};
     if (!(ratio >= 1.0 / 200.0 && ratio <= 200.0))
@@ -26,10 +34,10 @@ tarn_status tn_resampler_open(struct tn_resampler *resampler, double ratio, tarn
     if (ratio == 1.0)
         return TARN_OK;
     resampler->most = (size_t)ceil(TN_RESAMPLE_BLOCK * ratio) + 1;
-    resampler->state = soxr_create(1.0, ratio, 1, &reason, &floats, &quality, &alone);
+    if (has_memory(resampler))
+        resampler->state = soxr_create(1.0, ratio, 1, NULL, &floats, &quality, &alone);
     if (!resampler->state)
-        return tn_fail(err, TARN_ENOMEM, "not enough memory to resample audio by %g: %.80s",
-                       ratio, soxr_strerror(reason));
+        return tn_fail(err, TARN_ENOMEM, "not enough memory to resample audio by %g", ratio);
     return TARN_OK;
 }
 
@@ -51,12 +59,12 @@ size_t tn_resampler_pending(const struct tn_resampler *resampler, size_t count)
 static size_t convert(struct tn_resampler *resampler, float *out)
 {
     size_t used = 0, made = 0;
-    const soxr_error_t reason =
-        soxr_process(resampler->state, resampler->block, resampler->waiting, &used, out,
-                     resampler->most, &made);
 
+    resampler->failed |= !has_memory(resampler) ||
+                         soxr_process(resampler->state, resampler->block, resampler->waiting,
+                                      &used, out, resampler->most, &made) != NULL ||
+                         used != resampler->waiting;
     TN_WRITTEN(out, made * sizeof *out);
-    resampler->failed |= reason != NULL || used != resampler->waiting;
     resampler->waiting = 0;
     resampler->out += made;
     return made;
@@ -86,8 +94,8 @@ static size_t drain(struct tn_resampler *resampler, float *out, size_t most)
 {
     size_t made = 0;
 
-    resampler->failed |=
-        soxr_process(resampler->state, NULL, 0, NULL, out, most, &made) != NULL;
+    resampler->failed |= !has_memory(resampler) || soxr_process(resampler->state, NULL, 0, NULL,
+                                                                out, most, &made) != NULL;
     TN_WRITTEN(out, made * sizeof *out);
     if (made == 0)
         memset(out, 0, (made = most) * sizeof *out);
@@ -100,7 +108,7 @@ static void begin(struct tn_resampler *resampler)
 {
     if (resampler->state)
         resampler->failed |=
-            soxr_clear(resampler->state) != NULL ||
+            !has_memory(resampler) || soxr_clear(resampler->state) != NULL ||
             soxr_set_io_ratio(resampler->state, 1.0 / resampler->ratio, 0) != NULL;
     resampler->in = resampler->out = resampler->waiting = 0;
 }

@@ -15,7 +15,11 @@
 #include "base/written.h"
 #include "file/file_bytes.h"
 
-enum { MIXING = 8192, CHANNELS_MOST = 64, SNDFILE_MOST = 1 << 20 };
+enum {
+    MIXING = 8192,
+    CHANNELS_MOST = 64,
+    SNDFILE_MOST = 1 << 22 /* bytes; most of them for ALAC */
+};
 
 static const float loudest = 4294967296.0f; /* its square, summed over a window, is finite */
 
@@ -183,10 +187,7 @@ static tarn_status open_once(tarn_audio **audio, const char *path, int descripto
 
 bool tn_audio_has_memory(void)
 {
-    void *const some = malloc(SNDFILE_MOST);
-
-    free(some);
-    return some != NULL;
+    return tn_has_memory(SNDFILE_MOST);
 }
 
 tarn_status tarn_audio_open(tarn_audio **audio, const char *path, int descriptor,
@@ -255,6 +256,8 @@ static tarn_status take(tarn_audio *audio, size_t *count, size_t wanted, tarn_er
 {
     if (!audio->file)
         return tn_wav_stream_read(&audio->stream, audio->mixing, count, wanted, err);
+    if (!tn_audio_has_memory())
+        return tn_fail_path(err, TARN_ENOMEM, audio->path, "not enough memory to read audio");
     const sf_count_t got = sf_readf_float(audio->file, audio->mixing, (sf_count_t)wanted);
 
     *count = got > 0 ? (size_t)got : 0;

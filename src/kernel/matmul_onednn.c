@@ -272,10 +272,8 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
     plan->own = own;
     cut(own, plan->desc.m, plan->desc.n, plan->desc.k);
 
-    const int before = tn_onednn_alone_begin();
     const dnnl_status_t status = make_products(own, &plan->desc);
 
-    tn_onednn_alone_end(before);
     if (status != dnnl_success) {
         release(plan);
         if (status == dnnl_out_of_memory)

@@ -13,13 +13,16 @@
 #include <omp.h>
 #endif
 
-enum { ARRAYS_MOST = 5, RUN_BYTES = 4096 };
+enum {
+    ARRAYS_MOST = 5,
+    RUN_BYTES = 1 << 14 /* that it does not check: objects of less than 1 KB for each array */
+};
 
 /* ---- threads ------------------------------------------------------------ */
 
 #if DNNL_CPU_RUNTIME == DNNL_RUNTIME_OMP
 
-int tn_onednn_alone_begin(void)
+static int alone_begin(void)
 {
     const int before = omp_get_max_threads();
 
@@ -27,19 +30,19 @@ int tn_onednn_alone_begin(void)
     return before;
 }
 
-void tn_onednn_alone_end(int before)
+static void alone_end(int before)
 {
     omp_set_num_threads(before);
 }
 
 #elif DNNL_CPU_RUNTIME == DNNL_RUNTIME_SEQ
 
-int tn_onednn_alone_begin(void)
+static int alone_begin(void)
 {
     return 1;
 }
 
-void tn_onednn_alone_end(int before)
+static void alone_end(int before)
 {
     (void)before;
 }
@@ -87,27 +90,28 @@ __attribute__((noinline)) static dnnl_status_t catching(dnnl_status_t (*call)(vo
     return status;
 }
 
-static bool has_memory(size_t bytes)
-{
-    void *volatile some = malloc(bytes); /* volatile: it is not optimised away */
-
-    free(some);
-    return some != NULL;
-}
-
-dnnl_status_t tn_onednn_guarded(dnnl_status_t (*call)(void *), void *context, size_t bytes)
+static dnnl_status_t call_caught(dnnl_status_t (*call)(void *), void *context)
 {
     jmp_buf here, *const outer = guard.landing;
     dnnl_status_t status = dnnl_out_of_memory;
 
-    if (!has_memory(bytes))
-        return status;
     guard.landing = &here;
     if (setjmp(here) == 0)
         status = catching(call, context);
     else
         _Unwind_DeleteException(guard.exception);
     guard.landing = outer;
+    return status;
+}
+
+dnnl_status_t tn_onednn_guarded(dnnl_status_t (*call)(void *), void *context, size_t bytes)
+{
+    if (!tn_has_memory(bytes))
+        return dnnl_out_of_memory;
+    const int before = alone_begin();
+    const dnnl_status_t status = call_caught(call, context);
+
+    alone_end(before);
     return status;
 }
 
@@ -199,13 +203,9 @@ static dnnl_status_t run_alone(struct running *r)
 dnnl_status_t tn_onednn_run(dnnl_primitive_t primitive, dnnl_engine_t engine,
                             const struct tn_onednn_array *arrays, size_t count)
 {
-    const int before = tn_onednn_alone_begin();
     struct running running = {
         .primitive = primitive, .engine = engine, .arrays = arrays, .count = count};
 
     assert(count <= ARRAYS_MOST);
-    const dnnl_status_t status = run_alone(&running);
-
-    tn_onednn_alone_end(before);
-    return status;
+    return run_alone(&running);
 }

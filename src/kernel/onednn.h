@@ -10,16 +10,13 @@
 
 #include "base/base.h"
 
-/* oneDNN's own threads would share a sum in another order for each number of them, and would
- * spin between two products. It asks how many it may use when a primitive is made and when it
- * runs: both happen between these two, in which the calling thread is the only one. */
-int tn_onednn_alone_begin(void);
-void tn_onednn_alone_end(int before);
-
-/* Makes a call for which oneDNN allocates some of `bytes`. Without memory oneDNN throws a C++
- * exception, which would end the process, and in a few places crashes: so there must be memory
- * before it is called, and an exception becomes dnnl_out_of_memory. What `call` had made by
- * then is in *context. */
+/* Makes a call in which oneDNN makes or runs a primitive, and allocates some of `bytes`.
+ * Without memory oneDNN throws a C++ exception, which would end the process, and in a few
+ * places crashes, as OpenMP does: so there must be memory before either is called, and an
+ * exception becomes dnnl_out_of_memory. What `call` had made by then is in *context.
+ *
+ * The calling thread is the only one in it: oneDNN's own would share a sum in another order for
+ * each number of them, and would spin between two products. */
 dnnl_status_t tn_onednn_guarded(dnnl_status_t (*call)(void *context), void *context,
                                 size_t bytes);
 
