@@ -97,7 +97,7 @@ struct onednn {
     size_t rows, cols;               /* of a rectangle */
     size_t down, across;             /* rectangles */
     size_t scratch;                  /* bytes per thread, aligned */
-    dnnl_primitive_t products[2][2]; /* [last row of rectangles][last column of them] */
+    dnnl_primitive_t products[2][2]; /* [fewer rows][fewer columns], if there are such */
 };
 
 /* Halves the longer side while that is worth another thread. */
@@ -221,12 +221,13 @@ static dnnl_status_t make_products(struct onednn *own, const struct tn_matmul_de
     dnnl_status_t status = tn_onednn_guarded(make_engine, own, MAKING_BYTES);
 
     for (size_t i = 0; status == dnnl_success && i < 4; i++) {
-        const bool last_row = i / 2, last_col = i % 2;
-        dnnl_primitive_t *const product = &own->products[last_row][last_col];
+        dnnl_primitive_t *const product = &own->products[i / 2][i % 2];
+        const size_t rows = i / 2 ? d->m % own->rows : own->rows;
+        const size_t cols = i % 2 ? d->n % own->cols : own->cols;
 
-        status = make_product(product, own->engine, d,
-                              last_row ? d->m - (own->down - 1) * own->rows : own->rows,
-                              last_col ? d->n - (own->across - 1) * own->cols : own->cols);
+        if (rows == 0 || cols == 0)
+            continue;
+        status = make_product(product, own->engine, d, rows, cols);
         if (status == dnnl_success)
             own->scratch =
                 tn_max(own->scratch, tn_onednn_bytes_of(*product, DNNL_ARG_SCRATCHPAD));
@@ -332,7 +333,8 @@ static void run_part(void *arg, size_t index, size_t thread)
     const size_t row = i * own->rows, col = j * own->cols;
     const struct tn_rectangle part = {row, col, tn_min(own->rows, d->m - row),
                                       tn_min(own->cols, d->n - col)};
-    const dnnl_primitive_t product = own->products[i == own->down - 1][j == own->across - 1];
+    const dnnl_primitive_t product =
+        own->products[part.rows < own->rows][part.cols < own->cols];
 
     for (size_t attempt = 0; attempt < ATTEMPTS; attempt++)
         if (run_product(product, job, part, thread) == dnnl_success)
