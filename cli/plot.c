@@ -82,6 +82,10 @@ FILE *plot_open(const char *path, int width, int height)
         warn("gnuplot is not installed, so %s was not written", path);
         return NULL;
     }
+    if (unlink(beside(path).path) != 0 && errno != ENOENT) { /* gnuplot would follow a link */
+        warn("%s: %s", beside(path).path, strerror(errno));
+        return NULL;
+    }
     signal(SIGPIPE, SIG_IGN); /* if gnuplot fails, its exit code says so */
     FILE *const gnuplot = popen("gnuplot", "w");
 
@@ -95,9 +99,14 @@ FILE *plot_open(const char *path, int width, int height)
 bool plot_close(FILE *gnuplot, const char *path)
 {
     fprintf(gnuplot, "unset output\n");
-    if (pclose(gnuplot) == 0 && rename(beside(path).path, path) == 0)
+    const bool drawn = pclose(gnuplot) == 0;
+
+    if (drawn && rename(beside(path).path, path) == 0)
         return true;
+    if (drawn)
+        warn("%s: %s", path, strerror(errno));
+    else
+        warn("gnuplot could not write %s", path);
     unlink(beside(path).path);
-    warn("gnuplot could not write %s", path);
     return false;
 }

@@ -183,6 +183,15 @@ rm linked/loss.csv
 ln elsewhere linked/loss.csv
 expect 1 'loss.csv: is a link, or not a file of this run' train copy --out linked --resume --steps 4
 grep -qx mine elsewhere || fail "a loss.csv that is a link was written through"
+if command -v gnuplot >/dev/null; then
+    path=$PATH
+    rm linked/loss.csv
+    ln -s ../elsewhere linked/loss.svg.tmp
+    expect 0 '^validation after update 5: ' train copy --out linked --resume --steps 5
+    grep -q '</svg>' linked/loss.svg || fail "no picture beside a link"
+    grep -qx mine elsewhere || fail "gnuplot wrote through a link"
+    path=$folder/empty
+fi
 
 # ---- damaged checkpoints ----------------------------------------------------------------------
 
