@@ -738,6 +738,8 @@ mutations() {
         's/mel->waiting -= TN_MEL_HOP;/mel->waiting -= TN_MEL_HOP + 1;/' test_features
     mutate "resampling: the end is lost" src/data/resample.c \
         's/if (due == 0) {/if (true) {/' test_features
+    mutate "audio: libsndfile ends the process" src/file/audio.c \
+        's/return tn_has_memory(.*$/return true;/' faults.py:transcribe-ogg:memory
     cache=src/data/feature_cache.c
     mutate "cache: damage is not noticed" $cache \
         's/head->check == check_of(.*);/true;/' test_feature_cache
@@ -825,7 +827,8 @@ if [ "${1:-}" = --check ]; then
     shift
 fi
 words=$*
-work=$(mktemp -d)
+mkdir -p build
+work=$(mktemp -d "$PWD/build/mutate.XXXXXX") # where a cache of the compiler knows paths
 trap 'rm -rf "$work"' EXIT INT TERM
 tree=$work/tree
 build=$work/build
