@@ -161,12 +161,13 @@ fi
 
 # ---- A process dies or hangs ----------------------------------------------------------------
 
-# interrupt SIGNAL FOLDER RANK UPDATES: a process of a run after so many updates; the code of
-# mpirun is in $code. False if the run has ended before.
+# interrupt SIGNAL FOLDER RANK UPDATES: a process of a run of $processes after so many updates; the
+# code of mpirun is in $code. False if the run has ended before.
+processes=2
 interrupt() {
-    rm -f pid0 pid1
+    rm -f pid?
     : >"$out" # not what the run before printed
-    mpirun -n 2 ./ranks train copy $options --steps 1000000 --save-every 3 --out "$2" --json \
+    mpirun -n $processes ./ranks train copy $options --steps 1000000 --save-every 3 --out "$2" --json \
         </dev/null >"$out" 2>"$err" &
     run=$!
     until grep -q "\"update\":$4," "$out" || ! kill -0 $run 2>/dev/null; do
@@ -186,6 +187,27 @@ early() {
     cat "$out" "$err"
 }
 
+# hangs PROCESSES RANK OPTION...: all others end, and name that one. On a slow machine a process may
+# seem to hang that does not: then it gets more time.
+hangs() {
+    processes=$1
+    hanging=$2
+    shift 2
+    options="$small $*"
+    for seconds in 2 8 32; do
+        rm -rf hangs
+        export TARN_COMM_TIMEOUT=$seconds
+        interrupt STOP hangs "$hanging" 10 && break
+    done || early
+    unset TARN_COMM_TIMEOUT
+    processes=2
+    options=$small
+    [ "$code" != 0 ] || fail "a run whose process hangs ends with code 0"
+    prints "rank $hanging has not answered for"
+    ! grep 'has not answered' "$out" "$err" | grep -v "rank $hanging has" ||
+        fail "another rank than $hanging is said to hang"
+}
+
 # The number of the newest checkpoint of a folder.
 newest() {
     ls "$1" | sed -n 's/^checkpoint-0*\([0-9]*\)\.safetensors$/\1/p' | tail -n 1
@@ -193,14 +215,11 @@ newest() {
 
 options=$small
 if [ "$2" = tarn_mpi ]; then
-    # On a slow machine a process may seem to hang that does not: then it gets more time.
-    for seconds in 2 8 32; do
-        export TARN_COMM_TIMEOUT=$seconds
-        interrupt STOP hangs$seconds 1 10 && break
-    done || early
-    unset TARN_COMM_TIMEOUT
-    [ "$code" != 0 ] || fail "a run whose process hangs ends with code 0"
-    prints "rank 1 has not answered for $seconds s"
+    hangs 2 1
+    # Others wait for it only through others: they share a sequence with it, or keys pass them.
+    hangs 4 3 --length 16 --sequence-parallel 2
+    hangs 4 2 --length 16 --sequence-parallel 4 --attention softmax
+    hangs 4 0 --length 16 --sequence-parallel 4 --attention softmax
     interrupt TERM stops 1 10 || early
     [ "$code" = 0 ] || fail "a run of which one process was asked to stop ends with code $code"
     prints 'stopped and saved'

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_comm.c - what processes say to each other, and what becomes of one that says nothing. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "comm/comm_part.h"
 #include "comm/fingerprint.h"
 #include "comm/tree_sum.h"
 #include "support/testing.h"
@@ -184,10 +187,53 @@ static void silent(void *arg, const tarn_comm *comm)
     expect(comm, strncmp(err.text, "rank 2 has not answered for 0.3 s", 33) == 0);
 }
 
+static void rest(double seconds)
+{
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds,
+                                 .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)},
+              NULL);
+}
+
+/* From process to process, the first of which begins to wait first; the last sends nothing. */
+static void wait_in_a_row(void *arg, const tarn_comm *comm)
+{
+    struct tn_comm_part pair;
+    char byte;
+    tarn_error err;
+
+    (void)arg;
+    if (comm->rank + 1 == comm->size)
+        return;
+    tn_comm_part_open(&pair, comm, comm->rank, 1, 2);
+    rest(0.3 * (double)comm->rank);
+    expect(comm, tn_comm_receive(&pair.comm, &byte, 1, 1, TN_TAG_RECORDS, &err) == TARN_OK);
+    expect(comm, tn_comm_wait(&pair.comm, TN_TAG_RECORDS, TN_SHORT, &err) == TARN_ERANK);
+    expect(comm, strncmp(err.text, "rank 3 has not answered for 2 s", 31) == 0);
+}
+
 static void a_process_that_does_not_answer_is_named(void **state)
 {
     (void)state;
     check_processes(4, 0.3, silent, NULL);
+    check_processes(4, 2.0, wait_in_a_row, NULL);
+}
+
+/* Process 0 works for a second, process 1 for twice as long. */
+static void work_for_long(void *arg, const tarn_comm *comm)
+{
+    uint64_t all[2] = {0};
+    tarn_error err;
+
+    (void)arg;
+    expect(comm, tn_comm_gather(comm, all, sizeof *all, TN_SHORT, &err) == TARN_OK);
+    rest(comm->rank == 0 ? 1.0 : 2.0);
+    expect(comm, tn_comm_gather(comm, all, sizeof *all, TN_SHORT, &err) == TARN_OK);
+}
+
+static void a_slower_process_is_waited_for(void **state)
+{
+    (void)state;
+    check_processes(2, 0.5, work_for_long, NULL);
 }
 
 static void compare(void *arg, const tarn_comm *comm)
@@ -240,6 +286,7 @@ int main(void)
         cmocka_unit_test(sums_are_those_of_the_tree),
         cmocka_unit_test(what_fails_in_one_process_fails_in_all),
         cmocka_unit_test(a_process_that_does_not_answer_is_named),
+        cmocka_unit_test(a_slower_process_is_waited_for),
         cmocka_unit_test(processes_that_differ_are_found),
         cmocka_unit_test(communicators_are_opened_by_name),
     };

@@ -34,8 +34,8 @@ typedef struct tarn_comm {
     size_t rank, size; /* number of this process, from 0, and of all */
     size_t sharing;    /* number of processes that run on the same processors, including this
                           one, among which their cores should be divided */
-    double timeout;    /* seconds without an answer after which another process counts as lost;
-                          0: 60 */
+    double timeout;    /* seconds without an answer after which another process counts as lost,
+                          or more if this one has computed for long itself; 0: 20 */
     void *context;
 
     /* Starts a transfer and returns at once. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L /* nanosleep() */
 
-#include "comm/transfer.h"
+#include "comm/comm_part.h"
 
+#include <math.h>
 #include <sched.h>
 #include <time.h>
 
@@ -86,7 +87,7 @@ tarn_status tn_comm_receive(const tarn_comm *comm, void *data, size_t bytes, siz
 
 /* Answers are often there at once. Who waits for longer leaves its core to others, which may be
  * the process that it waits for. */
-static void pause_after(double waited)
+void tn_comm_pause(double waited)
 {
     if (waited < 2e-3)
         sched_yield();
@@ -94,27 +95,69 @@ static void pause_after(double waited)
         nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
-tarn_status tn_comm_wait(const tarn_comm *comm, size_t tag, enum tn_patience patience,
-                         tarn_error *err)
+/* ---- Waiting ------------------------------------------------------------ */
+
+enum { USUAL_TIMEOUT = 20, EQUAL_WORK = 4, LONGEST = 10 };
+
+/* When this thread last had all that it waited for: it has worked since. */
+static _Thread_local double answered;
+
+static double least(const tarn_comm *comm)
 {
-    const double begin = tn_seconds(), least = comm->timeout > 0.0 ? comm->timeout : 60.0;
-    const double limit = patience == TN_LONG ? 10.0 * least : least;
+    return comm->timeout > 0.0 ? comm->timeout : USUAL_TIMEOUT;
+}
+
+/* A process on a slower machine is late in proportion to what there is to do. */
+static double limit_of(const tarn_comm *comm, enum tn_patience patience, double now)
+{
+    const double longest = LONGEST * least(comm);
+    const double worked = answered > 0.0 ? now - answered : 0.0;
+
+    return patience == TN_LONG ? longest
+                               : fmin(fmax(least(comm), EQUAL_WORK * worked), longest);
+}
+
+/* Since the look before. A process that was stopped itself does not take that for waiting. */
+static double waited_since(double *look)
+{
+    const double now = tn_seconds(), since = now - *look;
+
+    *look = now;
+    return fmin(since, 0.1);
+}
+
+static tarn_status wait_until(const tarn_comm *comm, size_t tag, double limit, tarn_error *err)
+{
+    double look = tn_seconds(), waited = 0.0;
     bool complete = false;
 
     while (!complete) {
         size_t missing = 0;
         const tarn_status status = comm->test(comm->context, &complete, &missing, tag, err);
-        const double waited = tn_seconds() - begin;
 
         if (status != TARN_OK)
             return status;
+        waited += waited_since(&look);
         if (!complete && waited > limit)
             return tn_fail(err, TARN_ERANK,
                            "rank %zu has not answered for %.3g s: it hangs, has died or cannot "
                            "be reached",
-                           missing, limit);
+                           tn_comm_find_silent(tn_comm_whole(comm), missing, least(comm)),
+                           limit);
         if (!complete)
-            pause_after(waited);
+            tn_comm_pause(waited);
     }
+    answered = look;
     return TARN_OK;
+}
+
+tarn_status tn_comm_wait(const tarn_comm *comm, size_t tag, enum tn_patience patience,
+                         tarn_error *err)
+{
+    return wait_until(comm, tag, limit_of(comm, patience, tn_seconds()), err);
+}
+
+tarn_status tn_comm_wait_for(const tarn_comm *comm, size_t tag, double seconds, tarn_error *err)
+{
+    return wait_until(comm, tag, fmax(least(comm), seconds), err);
 }

@@ -34,3 +34,8 @@ void tn_comm_part_open(struct tn_comm_part *part, const tarn_comm *whole, size_t
         .stride = stride,
     };
 }
+
+const tarn_comm *tn_comm_whole(const tarn_comm *comm)
+{
+    return comm->start == start ? ((const struct tn_comm_part *)comm->context)->whole : comm;
+}

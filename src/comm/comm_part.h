@@ -16,4 +16,7 @@ struct tn_comm_part {
 void tn_comm_part_open(struct tn_comm_part *part, const tarn_comm *whole, size_t first,
                        size_t stride, size_t size);
 
+/* What a communicator is a part of; itself, if it is none. */
+const tarn_comm *tn_comm_whole(const tarn_comm *comm);
+
 #endif

@@ -19,10 +19,12 @@ struct tn_comm_row {
 extern const struct tn_comm_row tn_comm_self, tn_comm_mpi;
 
 /* Of tags: for messages of which one at a time is under way, for gradients that come back from
- * another process, and for sums. */
+ * another process, for sums, and from the end for who waits for whom (silent.c). */
 enum { TN_TAG_RECORDS, TN_TAG_HOME, TN_TAG_SUMS, TN_TAGS = 32768 };
 
-/* How long to wait: for processes that do the same work, or for one that may have more. */
+/* How long to wait: for processes that do the same work, or for one that may have more. Both
+ * are in proportion to the communicator's timeout; the first is longer where this process has
+ * worked for long since it last had an answer. */
 enum tn_patience { TN_SHORT, TN_LONG };
 
 static inline size_t tn_comm_rank(const tarn_comm *comm)
@@ -43,9 +45,21 @@ tarn_status tn_comm_send(const tarn_comm *comm, const void *data, size_t bytes, 
 tarn_status tn_comm_receive(const tarn_comm *comm, void *data, size_t bytes, size_t peer,
                             size_t tag, tarn_error *err);
 
-/* Until all transfers of a tag are complete. */
+/* Until all transfers of a tag are complete; the second, for so many seconds if the
+ * communicator's timeout is less. */
 tarn_status tn_comm_wait(const tarn_comm *comm, size_t tag, enum tn_patience patience,
                          tarn_error *err);
+tarn_status tn_comm_wait_for(const tarn_comm *comm, size_t tag, double seconds,
+                             tarn_error *err);
+
+/* Between two looks at what has arrived, after so many seconds of waiting. */
+void tn_comm_pause(double waited);
+
+/* ---- silent.c ----------------------------------------------------------- */
+
+/* After waiting for `missing` in vain, once: the process that all wait for, which may be
+ * another. Takes so many seconds at most. */
+size_t tn_comm_find_silent(const tarn_comm *comm, size_t missing, double seconds);
 
 /* ---- exchange.c --------------------------------------------------------- */
 

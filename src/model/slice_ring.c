@@ -234,6 +234,7 @@ static void meet(const struct meeting *m)
 static void meet_piece(struct meeting m, void (*with)(const struct meeting *m))
 {
     const size_t own = m.s->run->slices->own;
+    const double begin = tn_seconds();
 
     for (m.i = 0; m.i < own; m.i++) {
         const size_t nearest = m.owner == rank_of(m.s) ? m.i : own - 1;
@@ -243,6 +244,7 @@ static void meet_piece(struct meeting m, void (*with)(const struct meeting *m))
             with(&m);
         }
     }
+    m.s->ring.worked = tn_seconds() - begin;
 }
 
 /* The next piece is from the process before; this one goes to that behind. */
@@ -264,10 +266,13 @@ static tarn_status send_on(const struct tn_slice_states *s, size_t turn, size_t 
                         rank_of(s) + 1, TN_TAG_RECORDS, err);
 }
 
-/* The last process has the most to do. */
+/* The first process has half a turn, and waits for the last one, which has as many turns as
+ * there are processes; a slower one may take twice as long. */
 static tarn_status wait_for(const struct tn_slice_states *s, size_t tag, tarn_error *err)
 {
-    return size_of(s) > 1 ? tn_comm_wait(s->run->slices->comm, tag, TN_LONG, err) : TARN_OK;
+    const double most = 4.0 * (double)size_of(s) * s->ring.worked;
+
+    return size_of(s) > 1 ? tn_comm_wait_for(s->run->slices->comm, tag, most, err) : TARN_OK;
 }
 
 static struct meeting turn_of(struct tn_slice_states *s, const tarn_attention *attention,

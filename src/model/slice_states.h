@@ -25,6 +25,7 @@ struct tn_slice_ring {
     struct tn_part_kept *kept;
     float *y, *saved, *dq, *dpair; /* of the slices that meet */
     size_t *lengths;               /* B: of their keys */
+    double worked;                 /* seconds of the last turn */
 };
 
 struct tn_slice_states {

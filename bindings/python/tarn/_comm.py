@@ -24,6 +24,18 @@ def _address(comm: Any) -> int:
     return int(MPI._addressof(comm))
 
 
+def _timeout() -> float:
+    """As the program has it; 0: the library's."""
+    text = os.environ.get("TARN_COMM_TIMEOUT", "0")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds < 1e9:
+        raise InvalidArgument(f"TARN_COMM_TIMEOUT is '{text}'; it must be a number of seconds")
+    return seconds
+
+
 @contextmanager
 def communicator(comm: Any) -> Iterator[Optional[s.tarn_comm]]:
     """A copy of the caller's. It is not closed after a RankError: that would wait for a process
@@ -32,7 +44,9 @@ def communicator(comm: Any) -> Iterator[Optional[s.tarn_comm]]:
         yield None
         return
     raw = s.tarn_comm()
+    timeout = _timeout()
     call("tarn_comm_open", c.byref(raw), b"mpi", _address(comm))
+    raw.timeout = timeout
     try:
         yield raw
     except RankError:

@@ -15,6 +15,7 @@ TINY = dict(layers=1, heads=2, head_width=8, feed=16, length=8, batch=4, precisi
             steps=4, micro_batches=2, sequence_chunks=2, eval_every=2, eval_batches=2)
 
 SCRIPT = """
+import os
 import sys
 import tarn
 from mpi4py import MPI
@@ -33,6 +34,12 @@ except tarn.InvalidArgument as refused:
     assert str(refused).startswith("comm is int; it must be a communicator of mpi4py"), refused
     if MPI.COMM_WORLD.rank == 0:
         print("loss", score.loss)
+os.environ["TARN_COMM_TIMEOUT"] = "never"
+try:
+    tarn.evaluate(out, comm=MPI.COMM_WORLD)
+    raise AssertionError("TARN_COMM_TIMEOUT is not read")
+except tarn.InvalidArgument as refused:
+    assert "TARN_COMM_TIMEOUT is 'never'" in str(refused), refused
 """
 
 
