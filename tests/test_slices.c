@@ -73,14 +73,23 @@ static struct course attend(struct course course, size_t processes, size_t shari
     return course_take(course, processes);
 }
 
+static const struct model_variant *variant_named(const char *name)
+{
+    for (size_t i = 0; model_variant_at(i); i++)
+        if (strcmp(model_variant_at(i)->name, name) == 0)
+            return model_variant_at(i);
+    fail_msg("no variant %s", name);
+    return NULL;
+}
+
 /* ---- The same bits ------------------------------------------------------ */
 
 static bool can_be_cut(const struct model_variant *variant)
 {
     const tarn_config config = config_of(variant);
 
-    return config.causal && strcmp(config.head, "ctc") != 0 &&
-           strncmp(config.attention, "lsh", 3) != 0 && strcmp(config.attention, "gated") != 0;
+    return strcmp(config.head, "ctc") != 0 && strncmp(config.attention, "lsh", 3) != 0 &&
+           strcmp(config.attention, "gated") != 0;
 }
 
 /* Processes, and those of them that share a sequence. */
@@ -121,11 +130,13 @@ static void every_model_is_trained_to_the_same_bits(void **state)
 /* Forming activations again changes no bit. */
 static void recomputing_gives_the_same_bits(void **state)
 {
-    static const size_t variants[] = {0, 1, 3}; /* linear, pre-norm, softmax */
+    static const char *const variants[] = {"linear", "linear, pre-norm, gelu",
+                                           "softmax, learned positions",
+                                           "linear, not causal, gelu", "softmax, not causal"};
 
     (void)state;
     for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
-        struct course course = course_on(model_variant_at(variants[i]), CHUNKS);
+        struct course course = course_on(variant_named(variants[i]), CHUNKS);
 
         course.layers = LAYERS;
         course.drops = true;
@@ -193,20 +204,26 @@ static tarn_batch long_batch(const struct course *course, size_t place, uint64_t
     return (tarn_batch){.inputs = inputs[place], .targets = targets[place]};
 }
 
-/* Over the blocks in which linear attention sums: 4096 positions in chunks of 512, and chunks
- * of other lengths beside blocks. */
-static void long_sequences_have_the_same_gradients(void **state)
+static void check_long_gradients(const char *variant)
 {
     static const size_t cuts[][2] = {{LONG, 8}, {LONG, 2}, {3 * 1000, 4}};
-    struct course course = course_on(model_variant_at(0), 0);
+    struct course course = course_on(variant_named(variant), 0);
 
-    (void)state;
     course.batch = long_batch;
     course.desc.batch = course.desc.micro_batches = 1;
     for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++) {
         course.desc.length = cuts[i][0];
         check_gradients(course, cuts[i][1]);
     }
+}
+
+/* Over the blocks in which linear attention sums: 4096 positions in chunks of 512, and chunks
+ * of other lengths beside blocks; not causal, over the parts that threads have. */
+static void long_sequences_have_the_same_gradients(void **state)
+{
+    (void)state;
+    check_long_gradients("linear");
+    check_long_gradients("linear, not causal, gelu");
 }
 
 /* Over the tiles of softmax, and over one of them. */
@@ -251,15 +268,6 @@ static void a_run_is_resumed_by_other_processes(void **state)
 }
 
 /* ---- Memory ------------------------------------------------------------- */
-
-static const struct model_variant *variant_named(const char *name)
-{
-    for (size_t i = 0; model_variant_at(i); i++)
-        if (strcmp(model_variant_at(i)->name, name) == 0)
-            return model_variant_at(i);
-    fail_msg("no variant %s", name);
-    return NULL;
-}
 
 /* What is measured of each process: bytes for half of a sequence of LONG. */
 struct memory {
@@ -323,6 +331,8 @@ static void memory_of_a_process_falls_with_their_number(void **state)
     check_memory("softmax, pre-norm, no positions", true);
     check_memory("kernel", false);
     check_memory("kernel", true);
+    check_memory("linear, not causal, gelu", true);
+    check_memory("softmax, not causal", true);
 }
 
 /* ---- Refusals ----------------------------------------------------------- */
@@ -356,8 +366,6 @@ static void what_cannot_be_cut_is_refused(void **state)
                   "sequence_parallel is 4; it must be a power of two that divides the number "
                   "of ranks, which is 1");
     check_refused("linear", 8, 1, 1, true, "carry and sequence_chunks cannot be combined");
-    check_refused("linear, not causal, gelu", 8, 1, 1, false,
-                  "sequence_chunks needs a causal model");
     check_refused("lsh", 8, 1, 1, false,
                   "sequence_chunks must be 0 with 'lsh' attention: it has no state that one "
                   "chunk of a sequence could leave to the next");

@@ -88,7 +88,7 @@ mutations() {
         's/tn_linear_sums_at(&task, task.work->R, task.part));/NULL);/' $segments
     mutate "linear: R not carried from segment to segment" $spread \
         's/a->first = positions.from;/&tn_linear_sum_load_t(a, a->tiles->Rt, NULL);/' $segments
-    mutate "linear: a segment too short by a position" $spread \
+    mutate "linear: a segment too short by a position" src/layer/linear_tasks.c \
         's/tn_min(end, (i + 1) \* each)}/tn_min(end, (i + 1) * each - i)}/' $segments
     mutate "linear: step does not normalise" $state \
         's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent

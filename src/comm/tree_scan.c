@@ -75,6 +75,11 @@ tarn_status tn_tree_scan_exchange(struct tn_tree_scan *scan, tarn_error *err)
     return status;
 }
 
+const float *tn_tree_scan_total(const struct tn_tree_scan *scan)
+{
+    return branch(scan, scan->top_level, 0);
+}
+
 /* Leaves are counted from the end they are summed from: leaf n has as many branches before it
  * as n has ones, that of bit `level` being number n >> level, less 1. */
 void tn_tree_scan_add(const struct tn_tree_scan *scan, float *sum, size_t i)

@@ -35,6 +35,9 @@ void tn_tree_scan_lay_out(struct tn_tree_scan *scan, struct tn_arena *arena);
 float *tn_tree_scan_leaf(const struct tn_tree_scan *scan, size_t i);
 tarn_status tn_tree_scan_exchange(struct tn_tree_scan *scan, tarn_error *err);
 
+/* The sum of all leaves. */
+const float *tn_tree_scan_total(const struct tn_tree_scan *scan);
+
 /* sum += what is before own leaf i, or behind it. */
 void tn_tree_scan_add(const struct tn_tree_scan *scan, float *sum, size_t i);
 

@@ -368,10 +368,10 @@ static void *aligned(void *memory)
     return tn_arena_over(memory).base;
 }
 
-/* Of a forward, or of a backward, which only reads `saved`; *used becomes the call's arrays. */
-static struct tn_attention_call call_of(const tarn_attention *plan, tarn_attention_arrays *used,
-                                        const tarn_attention_arrays *arrays, const void *saved,
-                                        void *workspace)
+struct tn_attention_call tn_attention_call_of(const tarn_attention *plan,
+                                              tarn_attention_arrays *used,
+                                              const tarn_attention_arrays *arrays,
+                                              const void *saved, void *workspace)
 {
     *used = walked(plan, arrays, plan->B, false);
     return (struct tn_attention_call){
@@ -386,7 +386,8 @@ void tn_attention_forward(const tarn_attention *plan, const tarn_attention_array
                           void *saved, void *workspace)
 {
     tarn_attention_arrays used;
-    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
+    const struct tn_attention_call call =
+        tn_attention_call_of(plan, &used, arrays, saved, workspace);
 
     assert(tn_check_forward(plan, arrays, workspace, NULL) == TARN_OK);
     plan->kind->forward(&call);
@@ -417,21 +418,12 @@ void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arra
                            const void *saved, void *workspace)
 {
     tarn_attention_arrays used;
-    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
+    const struct tn_attention_call call =
+        tn_attention_call_of(plan, &used, arrays, saved, workspace);
 
     assert(tn_check_backward(plan, arrays, saved, workspace, NULL) == TARN_OK);
     plan->kind->backward(&call);
     clear_headers(&call);
-}
-
-void tn_attention_sum(const tarn_attention *plan, const tarn_attention_arrays *arrays,
-                      const void *saved, float *sums, void *workspace)
-{
-    const struct tn_attention_sums *const kind = plan->kind->sums;
-    tarn_attention_arrays used;
-    const struct tn_attention_call call = call_of(plan, &used, arrays, saved, workspace);
-
-    (saved ? kind->of_queries : kind->of_keys)(&call, sums);
 }
 
 tarn_status tarn_attention_backward(const tarn_attention *attention,

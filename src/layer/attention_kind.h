@@ -52,6 +52,11 @@ struct tn_attention_sums {
     /* The floats of a state after `count` positions, or of a gradient, given their sum. */
     void (*to_state)(const tarn_attention *plan, float *floats, const float *sum, size_t count);
     void (*to_gradient)(const tarn_attention *plan, float *floats, const float *sum);
+
+    /* Not causal: forward and backward of a slice, given the sums of all. */
+    void (*forward)(const struct tn_attention_call *call, const float *keys);
+    void (*backward)(const struct tn_attention_call *call, const float *keys,
+                     const float *queries);
 };
 
 /* Of a kind that saves one float for each query and whose queries attend to every key: keys in
@@ -125,10 +130,24 @@ void tn_attention_forward(const tarn_attention *plan, const tarn_attention_array
 void tn_attention_backward(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                            const void *saved, void *workspace);
 
+/* The call of a forward, or of a backward, which only reads `saved`; *used becomes its arrays.
+ */
+struct tn_attention_call tn_attention_call_of(const tarn_attention *plan,
+                                              tarn_attention_arrays *used,
+                                              const tarn_attention_arrays *arrays,
+                                              const void *saved, void *workspace);
+
 /* The kind's sums of a slice, for sequences that are cut. `saved` NULL: of keys; else it is
  * that of a forward, and they are those of queries and gradients. */
 void tn_attention_sum(const tarn_attention *plan, const tarn_attention_arrays *arrays,
                       const void *saved, float *sums, void *workspace);
+
+/* Of a slice, if not causal: the sums of all keys, and of all queries and gradients. */
+void tn_attention_forward_slice(const tarn_attention *plan, const tarn_attention_arrays *arrays,
+                                void *saved, const float *keys, void *workspace);
+void tn_attention_backward_slice(const tarn_attention *plan,
+                                 const tarn_attention_arrays *arrays, const void *saved,
+                                 const float *keys, const float *queries, void *workspace);
 
 /* tarn_attention_step(), likewise: threads may step different states at once, each thread with
  * a workspace of tn_attention_step_size() bytes for the `threads` that its step may use. */

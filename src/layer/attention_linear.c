@@ -14,38 +14,18 @@ static const tarn_option_info options[] = {
     {0},
 };
 
-/* Positions of queries or of keys. */
-struct range {
-    size_t from, to;
-};
-
-static struct range range_of(size_t i, size_t each, size_t end)
-{
-    return (struct range){tn_min(end, i * each), tn_min(end, (i + 1) * each)};
-}
-
-static struct range queries_of(const struct tn_linear_task *task)
-{
-    return range_of(task->part, task->work->cut.q_part, task->group.plan->N);
-}
-
-static struct range keys_of(const struct tn_linear_task *task)
-{
-    return range_of(task->part, task->work->cut.k_part, task->group.plan->Nk);
-}
-
 /* Causal: numbers of the segments of a part, and the positions of one. */
-static struct range segments_of(const struct tn_linear_task *task)
+static struct tn_linear_range segments_of(const struct tn_linear_task *task)
 {
-    const struct range positions = queries_of(task);
+    const struct tn_linear_range positions = tn_linear_queries_of(task);
     const size_t each = task->work->cut.segment;
 
-    return (struct range){positions.from / each, tn_blocks(positions.to, each)};
+    return (struct tn_linear_range){positions.from / each, tn_blocks(positions.to, each)};
 }
 
-static struct range segment_of(const struct tn_linear_task *task, size_t segment)
+static struct tn_linear_range segment_of(const struct tn_linear_task *task, size_t segment)
 {
-    return range_of(segment, task->work->cut.segment, task->group.plan->N);
+    return tn_linear_range_of(segment, task->work->cut.segment, task->group.plan->N);
 }
 
 /* ---- Sums over parts ---------------------------------------------------- */
@@ -66,7 +46,7 @@ static void sum_keys(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
     const struct tn_linear_group *const a = &task.group;
-    const struct range keys = keys_of(&task);
+    const struct tn_linear_range keys = tn_linear_keys_of(&task);
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z, NULL);
     tn_linear_sum_keys(a, keys.from, keys.to);
@@ -88,12 +68,12 @@ static void run_causal(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
     const struct tn_linear_group *const a = &task.group;
-    const struct range segments = segments_of(&task);
+    const struct tn_linear_range segments = segments_of(&task);
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z,
                        tn_linear_sums_at(&task, task.work->S, task.part - 1));
     for (size_t segment = segments.from; segment < segments.to; segment++) {
-        const struct range positions = segment_of(&task, segment);
+        const struct tn_linear_range positions = segment_of(&task, segment);
         float *const kept = tn_linear_sums_at(&task, task.work->saved, segment - 1);
 
         if (kept)
@@ -118,7 +98,7 @@ static void run_all(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
     const struct tn_linear_group *const a = &task.group;
-    const struct range queries = queries_of(&task);
+    const struct tn_linear_range queries = tn_linear_queries_of(&task);
     float *const kept = tn_linear_sums_at(&task, task.work->saved, task.part);
 
     start_from_all(&task);
@@ -168,7 +148,7 @@ static void far_for_near(const struct tn_linear_group *a)
     add_dstate1(a, true, -1.0f);
 }
 
-static void key_gradients(const struct tn_linear_group *a, struct range positions)
+static void key_gradients(const struct tn_linear_group *a, struct tn_linear_range positions)
 {
     const size_t near = near_from(a);
 
@@ -209,7 +189,7 @@ static void sum_queries(void *arg, size_t index, size_t thread)
     const size_t first_part = work->call->plan->B * work->groups;
     const struct tn_linear_task task = tn_linear_task_open(work, first_part + index, thread);
     const struct tn_linear_group *const a = &task.group;
-    const struct range queries = queries_of(&task);
+    const struct tn_linear_range queries = tn_linear_queries_of(&task);
 
     tn_linear_sum_load_t(a, a->tiles->Rt, NULL);
     tn_linear_sum_queries(a, queries.from, queries.to);
@@ -235,15 +215,15 @@ static void run_segments(void *arg, size_t index, size_t thread)
 {
     struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
     struct tn_linear_group *const a = &task.group;
-    const struct range segments = segments_of(&task);
+    const struct tn_linear_range segments = segments_of(&task);
 
     a->keeps = a->heads * task.work->cut.segment <= a->tiles->rows;
     if (a->keeps)
         tn_linear_group_clear(a, task.work->cut.segment);
     tn_linear_sum_load_t(a, a->tiles->Rt, tn_linear_sums_at(&task, task.work->R, task.part));
-    add_dstate1(a, queries_of(&task).to >= near_from(a), 1.0f);
+    add_dstate1(a, tn_linear_queries_of(&task).to >= near_from(a), 1.0f);
     for (size_t segment = segments.to; segment-- > segments.from;) {
-        const struct range positions = segment_of(&task, segment);
+        const struct tn_linear_range positions = segment_of(&task, segment);
 
         a->first = positions.from;
         a->then = segment > segments.from ? segment_of(&task, segment - 1).from : a->plan->N;
@@ -271,7 +251,7 @@ static void backward_causal(struct tn_linear_work *work)
 static void run_queries(const struct tn_linear_task *task)
 {
     const struct tn_linear_group *const a = &task->group;
-    const struct range queries = queries_of(task);
+    const struct tn_linear_range queries = tn_linear_queries_of(task);
     const float *const total = tn_linear_sums_at(task, task->work->saved, 0);
 
     if (total) {
@@ -306,7 +286,7 @@ static void run_part_keys(void *arg, size_t index, size_t thread)
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
     const struct tn_linear_group *const a = &task.group;
     const struct tn_linear_sums R = task.work->R;
-    const struct range keys = keys_of(&task);
+    const struct tn_linear_range keys = tn_linear_keys_of(&task);
 
     tn_linear_sum_load_t(a, a->tiles->Rt, tn_linear_sums_at(&task, R, R.count - 1));
     tn_linear_key_gradients(a, keys.from, keys.to);
@@ -336,93 +316,6 @@ static void backward(const struct tn_attention_call *call)
     else
         backward_all(&work);
 }
-
-/* ---- Slices of sequences ------------------------------------------------ */
-
-struct slice {
-    struct tn_linear_work work;
-    float *sums;
-};
-
-static float *sums_of(const struct slice *slice, const struct tn_linear_group *a)
-{
-    return slice->sums + (a->b * a->plan->H + a->h) * tn_linear_sum_floats(a->plan);
-}
-
-static void sum_slice_keys(void *arg, size_t index, size_t thread)
-{
-    const struct slice *const slice = arg;
-    const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
-
-    tn_linear_sum_load(a, a->tiles->S, a->tiles->z, NULL);
-    tn_linear_sum_keys(a, 0, a->plan->N);
-    tn_linear_sum_store(a, sums_of(slice, a), a->tiles->S, a->tiles->z);
-}
-
-static void sum_slice_queries(void *arg, size_t index, size_t thread)
-{
-    const struct slice *const slice = arg;
-    const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
-
-    tn_linear_sum_load_t(a, a->tiles->Rt, NULL);
-    tn_linear_sum_queries(a, 0, a->plan->N);
-    tn_linear_sum_store_t(a, sums_of(slice, a), a->tiles->Rt);
-}
-
-static void sum_slice(const struct tn_attention_call *call, float *sums, tn_work *task)
-{
-    struct slice slice = {tn_linear_work_open(call), sums};
-
-    tn_parallel(call->plan->host.threads, call->plan->B * slice.work.groups, task, &slice);
-}
-
-static void of_keys(const struct tn_attention_call *call, float *sums)
-{
-    sum_slice(call, sums, sum_slice_keys);
-}
-
-static void of_queries(const struct tn_attention_call *call, float *sums)
-{
-    sum_slice(call, sums, sum_slice_queries);
-}
-
-static size_t sums_floats(const tarn_attention *plan)
-{
-    return plan->H * tn_linear_sum_floats(plan);
-}
-
-/* Far is read after the first block; near then has what the next positions add. */
-static void to_state(const tarn_attention *plan, float *floats, const float *sum, size_t count)
-{
-    float *const near = tn_linear_near(plan, floats, 0), *const far =
-                                                             tn_linear_far(plan, floats, 0);
-    const size_t bytes = sums_floats(plan) * sizeof *sum;
-    const bool in_far = far && count >= TN_LINEAR_BLOCK;
-
-    memset(near, 0, bytes);
-    if (far)
-        memset(far, 0, bytes);
-    memcpy(in_far ? far : near, sum, bytes);
-}
-
-static void to_gradient(const tarn_attention *plan, float *floats, const float *sum)
-{
-    float *const far = tn_linear_far(plan, floats, 0);
-
-    memcpy(tn_linear_near(plan, floats, 0), sum, sums_floats(plan) * sizeof *sum);
-    if (far)
-        memcpy(far, sum, sums_floats(plan) * sizeof *sum);
-}
-
-static const struct tn_attention_sums slice_sums = {
-    .floats = sums_floats,
-    .of_keys = of_keys,
-    .of_queries = of_queries,
-    .to_state = to_state,
-    .to_gradient = to_gradient,
-};
 
 /* ---- The row ------------------------------------------------------------ */
 
@@ -457,7 +350,7 @@ const struct tn_attention_kind tn_attention_linear = {
     .state = tn_linear_state,
     .step_work = tn_linear_step_work,
     .step = tn_linear_step,
-    .sums = &slice_sums,
+    .sums = &tn_linear_slices,
     .forward_flops = forward_flops,
     .backward_flops = backward_flops,
 };

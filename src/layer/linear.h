@@ -283,6 +283,16 @@ struct tn_linear_task tn_linear_task_open(const struct tn_linear_work *work, siz
                                           size_t thread);
 size_t tn_linear_task_count(const struct tn_linear_work *work);
 
+/* The i-th of ranges of so many positions; and those of queries and of keys of a task's part.
+ */
+struct tn_linear_range {
+    size_t from, to;
+};
+
+struct tn_linear_range tn_linear_range_of(size_t i, size_t each, size_t end);
+struct tn_linear_range tn_linear_queries_of(const struct tn_linear_task *task);
+struct tn_linear_range tn_linear_keys_of(const struct tn_linear_task *task);
+
 /* The i-th sum of the group's heads; NULL past the last. */
 float *tn_linear_sums_at(const struct tn_linear_task *task, struct tn_linear_sums sums,
                          size_t i);
@@ -300,5 +310,9 @@ float *tn_linear_far_of(const struct tn_linear_group *a, const float *state, siz
 
 /* Forward from states to states: what single steps give, bit for bit. */
 void tn_linear_prefill(struct tn_linear_work *work);
+
+/* ---- linear_slices.c ---------------------------------------------------- */
+
+extern const struct tn_attention_sums tn_linear_slices;
 
 #endif

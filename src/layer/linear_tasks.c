@@ -188,6 +188,21 @@ size_t tn_linear_task_count(const struct tn_linear_work *work)
     return work->cut.parts * work->call->plan->B * work->groups;
 }
 
+struct tn_linear_range tn_linear_range_of(size_t i, size_t each, size_t end)
+{
+    return (struct tn_linear_range){tn_min(end, i * each), tn_min(end, (i + 1) * each)};
+}
+
+struct tn_linear_range tn_linear_queries_of(const struct tn_linear_task *task)
+{
+    return tn_linear_range_of(task->part, task->work->cut.q_part, task->group.plan->N);
+}
+
+struct tn_linear_range tn_linear_keys_of(const struct tn_linear_task *task)
+{
+    return tn_linear_range_of(task->part, task->work->cut.k_part, task->group.plan->Nk);
+}
+
 float *tn_linear_sums_at(const struct tn_linear_task *task, struct tn_linear_sums sums,
                          size_t i)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* slice_ring.c - queries meet all keys before them, which visit: the keys and values of a
  * process go from it to the next, and on to the last, so that each has its own and those of one
- * other, or of two while they are sent.
+ * other, or of two while they are sent. Not causal, they go on from the last process to the
+ * first, and home.
  *
- * A query meets slices of keys from its own to the first, and its gradient is summed in that
- * order. A key meets slices of queries from its own to the last: the gradients of keys and
- * values travel with them, and from the last process back home. Both orders are those in which
- * slices meet in any number of processes.
+ * A query meets slices of keys from its own to the first, not causal then from the last to its
+ * own, and its gradient is summed in that order. A key meets slices of queries from its own to
+ * the last, and then from the first: the gradients of keys and values travel with them, and
+ * causal from the last process back home. Both orders are those in which slices meet in any
+ * number of processes.
  *
  * What queries have seen is kept for every layer: nothing visits twice. */
 #include <string.h>
@@ -44,7 +46,7 @@ static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
     r->dy = tn_arena_floats(arena, own * r->values);
     r->pieces[0] = tn_arena_floats(arena, 2 * r->piece);
     r->pieces[1] = tn_arena_floats(arena, size_of(s) > 1 ? 2 * r->piece : 0);
-    r->home = tn_arena_floats(arena, size_of(s) > 1 ? r->piece : 0);
+    r->home = tn_arena_floats(arena, attention->causal && size_of(s) > 1 ? r->piece : 0);
     r->sums = tn_arena_floats(arena, layers * own * r->values);
     r->kept = tn_arena_alloc(arena, layers * own * r->rows, sizeof *r->kept);
     r->y = tn_arena_floats(arena, r->values);
@@ -111,15 +113,15 @@ struct meeting {
     struct tn_slice_states *s;
     const tarn_attention *attention;
     size_t layer, i, j;
-    size_t owner; /* of the keys */
-    float *piece; /* they are in */
+    size_t turn, owner; /* of the keys */
+    float *piece;       /* they are in */
 };
 
 static tarn_attention plan_of(const struct meeting *m, bool backward)
 {
     tarn_attention part = *m->attention;
 
-    part.causal = m->owner == rank_of(m->s) && m->i == m->j;
+    part.causal = m->attention->causal && m->owner == rank_of(m->s) && m->i == m->j;
     part.kind->parts->adapt(&part, backward);
     return part;
 }
@@ -230,16 +232,18 @@ static void meet(const struct meeting *m)
     for_heads(seen_of(m->s, m->attention, m->layer, m->i), join_head);
 }
 
-/* All own queries with all keys of a piece that are not behind them. */
+/* All own queries with the keys of a piece: of their own process first with those that are not
+ * behind them, and when the piece is home again with the others. */
 static void meet_piece(struct meeting m, void (*with)(const struct meeting *m))
 {
     const size_t own = m.s->run->slices->own;
     const double begin = tn_seconds();
 
     for (m.i = 0; m.i < own; m.i++) {
-        const size_t nearest = m.owner == rank_of(m.s) ? m.i : own - 1;
+        const size_t to = m.turn == 0 ? m.i + 1 : own;
+        const size_t from = m.turn == size_of(m.s) ? m.i + 1 : 0;
 
-        for (size_t j = nearest + 1; j-- > 0;) {
+        for (size_t j = to; j-- > from;) {
             m.j = j;
             with(&m);
         }
@@ -247,23 +251,36 @@ static void meet_piece(struct meeting m, void (*with)(const struct meeting *m))
     m.s->ring.worked = tn_seconds() - begin;
 }
 
-/* The next piece is from the process before; this one goes to that behind. */
-static tarn_status receive_next(const struct tn_slice_states *s, size_t turn, size_t floats,
-                                tarn_error *err)
+static size_t last_turn(const struct tn_slice_states *s, const tarn_attention *attention)
 {
-    if (turn == rank_of(s))
-        return TARN_OK;
-    return tn_comm_receive(s->run->slices->comm, s->ring.pieces[(turn + 1) % 2],
-                           floats * sizeof(float), rank_of(s) - 1, TN_TAG_RECORDS, err);
+    return attention->causal ? rank_of(s) : size_of(s);
 }
 
-static tarn_status send_on(const struct tn_slice_states *s, size_t turn, size_t floats,
-                           tarn_error *err)
+static float *piece_at(const struct tn_slice_states *s, size_t turn)
 {
-    if (rank_of(s) + 1 == size_of(s))
+    return s->ring.pieces[size_of(s) > 1 ? turn % 2 : 0];
+}
+
+/* The next piece is from the process before; this one goes to that behind. */
+static tarn_status receive_next(const struct meeting *m, size_t floats, tarn_error *err)
+{
+    const size_t size = size_of(m->s);
+
+    if (size == 1 || m->turn == last_turn(m->s, m->attention))
         return TARN_OK;
-    return tn_comm_send(s->run->slices->comm, s->ring.pieces[turn % 2], floats * sizeof(float),
-                        rank_of(s) + 1, TN_TAG_RECORDS, err);
+    return tn_comm_receive(m->s->run->slices->comm, piece_at(m->s, m->turn + 1),
+                           floats * sizeof(float), (rank_of(m->s) + size - 1) % size,
+                           TN_TAG_RECORDS, err);
+}
+
+static tarn_status send_on(const struct meeting *m, size_t floats, tarn_error *err)
+{
+    const size_t size = size_of(m->s), next = (rank_of(m->s) + 1) % size;
+
+    if (size == 1 || m->turn == size || (m->attention->causal && next == 0))
+        return TARN_OK;
+    return tn_comm_send(m->s->run->slices->comm, m->piece, floats * sizeof(float), next,
+                        TN_TAG_RECORDS, err);
 }
 
 /* The first process has half a turn, and waits for the last one, which has as many turns as
@@ -281,8 +298,9 @@ static struct meeting turn_of(struct tn_slice_states *s, const tarn_attention *a
     return (struct meeting){.s = s,
                             .attention = attention,
                             .layer = layer,
-                            .owner = rank_of(s) - turn,
-                            .piece = s->ring.pieces[turn % 2]};
+                            .turn = turn,
+                            .owner = (rank_of(s) + size_of(s) - turn) % size_of(s),
+                            .piece = piece_at(s, turn)};
 }
 
 static void exchange(struct tn_slice_states *s, const tarn_attention *attention, size_t layer)
@@ -294,10 +312,12 @@ static void exchange(struct tn_slice_states *s, const tarn_attention *attention,
 
     memset(nothing.sums, 0, own * s->ring.values * sizeof *nothing.sums);
     memset(nothing.kept, 0, own * s->ring.rows * sizeof *nothing.kept);
-    for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
-        if ((status = receive_next(s, turn, floats, &err)) == TARN_OK)
-            status = send_on(s, turn, floats, &err);
-        meet_piece(turn_of(s, attention, layer, turn), meet);
+    for (size_t turn = 0; turn <= last_turn(s, attention) && status == TARN_OK; turn++) {
+        const struct meeting m = turn_of(s, attention, layer, turn);
+
+        if ((status = receive_next(&m, floats, &err)) == TARN_OK)
+            status = send_on(&m, floats, &err);
+        meet_piece(m, meet);
         if (status == TARN_OK)
             status = wait_for(s, TN_TAG_RECORDS, &err);
         tn_slices_keep(s->run, status, &err);
@@ -337,27 +357,29 @@ static void meet_back(const struct meeting *m)
 }
 
 /* Gradients of a piece that has met all queries go to the process it is of. */
-static tarn_status send_home(const struct tn_slice_states *s, size_t turn, tarn_error *err)
+static tarn_status send_home(const struct meeting *m, tarn_error *err)
 {
+    const struct tn_slice_states *const s = m->s;
     const size_t floats = s->ring.piece;
-    float *const gradients = s->ring.pieces[turn % 2] + floats;
+    float *const gradients = m->piece + floats;
 
-    if (rank_of(s) + 1 < size_of(s))
-        return send_on(s, turn, 2 * floats, err);
-    if (turn > 0)
-        return tn_comm_send(s->run->slices->comm, gradients, floats * sizeof(float),
-                            rank_of(s) - turn, TN_TAG_HOME, err);
+    if (!m->attention->causal || rank_of(s) + 1 < size_of(s))
+        return send_on(m, 2 * floats, err);
+    if (m->turn > 0)
+        return tn_comm_send(s->run->slices->comm, gradients, floats * sizeof(float), m->owner,
+                            TN_TAG_HOME, err);
     if (size_of(s) > 1)
         memcpy(s->ring.home, gradients, floats * sizeof(float));
     return TARN_OK;
 }
 
 /* Asked for before all else: the last process may wait until it is taken. */
-static tarn_status receive_home(const struct tn_slice_states *s, tarn_error *err)
+static tarn_status receive_home(const struct tn_slice_states *s,
+                                const tarn_attention *attention, tarn_error *err)
 {
     const size_t last = size_of(s) - 1;
 
-    if (rank_of(s) == last)
+    if (!attention->causal || rank_of(s) == last)
         return TARN_OK;
     return tn_comm_receive(s->run->slices->comm, s->ring.home, s->ring.piece * sizeof(float),
                            last, TN_TAG_HOME, err);
@@ -367,12 +389,14 @@ static tarn_status pass_back(struct tn_slice_states *s, const tarn_attention *at
                              size_t layer, tarn_error *err)
 {
     const size_t floats = s->ring.piece;
-    tarn_status status = receive_home(s, err);
+    tarn_status status = receive_home(s, attention, err);
 
-    for (size_t turn = 0; turn <= rank_of(s) && status == TARN_OK; turn++) {
-        meet_piece(turn_of(s, attention, layer, turn), meet_back);
-        if ((status = receive_next(s, turn, 2 * floats, err)) == TARN_OK &&
-            (status = send_home(s, turn, err)) == TARN_OK)
+    for (size_t turn = 0; turn <= last_turn(s, attention) && status == TARN_OK; turn++) {
+        const struct meeting m = turn_of(s, attention, layer, turn);
+
+        meet_piece(m, meet_back);
+        if ((status = receive_next(&m, 2 * floats, err)) == TARN_OK &&
+            (status = send_home(&m, err)) == TARN_OK)
             status = wait_for(s, TN_TAG_RECORDS, err);
         if (status == TARN_OK && rank_of(s) + 1 == size_of(s))
             status = wait_for(s, TN_TAG_HOME, err);
@@ -396,7 +420,8 @@ static void backward(struct tn_slice_states *s, const struct tn_slice_call *call
 {
     const tarn_attention *const a = call->attention;
     const struct tn_slice_ring *const r = &s->ring;
-    float *const gradients = size_of(s) > 1 ? r->home : r->pieces[0] + r->piece;
+    float *const gradients =
+        a->causal && size_of(s) > 1 ? r->home : piece_at(s, last_turn(s, a)) + r->piece;
     float *const dkeys = gradients + call->i * r->pair;
 
     unpack(a, call->arrays.din[TN_QUERY], r->dqueries + call->i * r->keys, a->D);

@@ -20,7 +20,7 @@ struct tn_slice_ring {
     float *queries, *dqueries, *dy;
     float *pieces[2]; /* keys and values of the slices of a process, then their gradients: own,
                          and those that visit; one is received while the other is sent */
-    float *home;      /* gradients of own keys and values from all processes */
+    float *home;      /* causal: gradients of own keys and values from all processes */
     float *sums;      /* what queries have seen, of every layer */
     struct tn_part_kept *kept;
     float *y, *saved, *dq, *dpair; /* of the slices that meet */
@@ -34,6 +34,7 @@ struct tn_slice_states {
     void *work; /* attention's */
 
     char *states;             /* before own slices, of every layer */
+    float *totals;            /* not causal: sums of all keys, of every layer */
     struct tn_tree_scan scan; /* sums: B of them */
     float *sums, *dstates;    /* B */
 

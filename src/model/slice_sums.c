@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* slice_sums.c - a slice starts from the sum of those before it (tree_scan.h); the gradient of
- * what it adds to it is the sum of those behind. */
+ * what it adds to it is the sum of those behind. Not causal, both are the sums of all. */
 #include "model/slice_states.h"
 
 #include <string.h>
@@ -31,8 +31,10 @@ static void lay_out(struct tn_slice_states *s, const tarn_attention *attention,
     const tarn_run *const run = s->run;
     const size_t floats = run->B * attention->kind->sums->floats(attention);
 
-    s->states = tn_arena_alloc(arena, run->model->arch.config.layers * run->slices->own,
-                               states_bytes(s, attention));
+    if (attention->causal)
+        s->states = tn_arena_alloc(arena, tn_run_layers(run) * run->slices->own,
+                                   states_bytes(s, attention));
+    s->totals = tn_arena_floats(arena, attention->causal ? 0 : tn_run_layers(run) * floats);
     s->sums = tn_arena_floats(arena, floats);
     s->dstates = tn_arena_alloc(arena, states_bytes(s, attention), 1);
     s->scan = (struct tn_tree_scan){.comm = run->slices->comm,
@@ -82,10 +84,18 @@ static void exchange_sums(struct tn_slice_states *s, bool behind)
         tn_slices_keep(s->run, tn_tree_scan_exchange(&s->scan, &err), &err);
 }
 
+static float *total_of(const struct tn_slice_states *s, size_t layer)
+{
+    return s->totals + layer * s->scan.floats;
+}
+
 static void exchange(struct tn_slice_states *s, const tarn_attention *attention, size_t layer)
 {
     exchange_sums(s, false);
-    for (size_t i = 0; i < s->run->slices->own; i++) {
+    if (!attention->causal)
+        memcpy(total_of(s, layer), tn_tree_scan_total(&s->scan),
+               s->scan.floats * sizeof(float));
+    for (size_t i = 0; attention->causal && i < s->run->slices->own; i++) {
         tn_slices_select(s->run, i);
         make_states(s, attention, layer, i);
     }
@@ -95,6 +105,11 @@ static void forward(struct tn_slice_states *s, const struct tn_slice_call *call)
 {
     tarn_attention_arrays arrays = call->arrays;
 
+    if (!call->attention->causal) {
+        tn_attention_forward_slice(call->attention, &arrays, call->saved,
+                                   total_of(s, call->layer), call->work);
+        return;
+    }
     arrays.state0 = state_of(s, call->attention, call->layer, call->i);
     tn_attention_forward(call->attention, &arrays, call->saved, call->work);
 }
@@ -113,7 +128,7 @@ static void exchange_back(struct tn_slice_states *s, const tarn_attention *atten
     exchange_sums(s, true);
 }
 
-static void backward(struct tn_slice_states *s, const struct tn_slice_call *call)
+static void backward_causal(struct tn_slice_states *s, const struct tn_slice_call *call)
 {
     const struct tn_attention_sums *const kind = call->attention->kind->sums;
     const size_t bytes = tarn_attention_state_size(call->attention);
@@ -126,6 +141,16 @@ static void backward(struct tn_slice_states *s, const struct tn_slice_call *call
     arrays.state0 = state_of(s, call->attention, call->layer, call->i);
     arrays.dstate1 = s->dstates;
     tn_attention_backward(call->attention, &arrays, call->saved, call->work);
+}
+
+static void backward(struct tn_slice_states *s, const struct tn_slice_call *call)
+{
+    if (call->attention->causal)
+        backward_causal(s, call);
+    else
+        tn_attention_backward_slice(call->attention, &call->arrays, call->saved,
+                                    total_of(s, call->layer), tn_tree_scan_total(&s->scan),
+                                    call->work);
 }
 
 const struct tn_slice_way tn_slice_sums = {

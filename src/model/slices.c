@@ -32,8 +32,6 @@ tarn_status tn_slices_check(const tarn_model *model, const struct tn_run_desc *d
     if (!model->arch.body->slices)
         return tn_fail(err, TARN_EINVAL, "sequence_chunks must be 0 with body '%s'",
                        config->body);
-    if (!config->causal)
-        return tn_fail(err, TARN_EINVAL, "sequence_chunks needs a causal model");
     return TARN_OK;
 }
 

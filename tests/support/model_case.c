@@ -23,6 +23,9 @@ static const struct model_variant variants[] = {
     {"gated", {{"attention", "gated"}, {0}}},
     {"gated, pre-norm, not causal",
      {{"attention", "gated"}, {"norm", "pre"}, {"causal", "false"}, {0}}},
+    {"softmax, not causal", {{"attention", "softmax"}, {"causal", "false"}, {0}}},
+    {"kernel, not causal, pre-norm",
+     {{"attention", "kernel"}, {"norm", "pre"}, {"causal", "false"}, {0}}},
 };
 
 enum { COUNT = sizeof variants / sizeof variants[0] };
