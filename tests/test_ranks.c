@@ -248,6 +248,49 @@ static tarn_status read_nothing(tarn_trainer *trainer, const struct course *cour
     return tn_trainer_fail(trainer, tn_fail(err, TARN_EIO, "a.wav: is damaged"), err);
 }
 
+static tarn_status read_the_same(tarn_trainer *trainer, const struct course *course,
+                                 tarn_error *err)
+{
+    return read_symbol(0, trainer, course, err);
+}
+
+/* Process 1 has one weight that differs. */
+static tarn_status have_other_weights(tarn_trainer *trainer, const struct course *course,
+                                      tarn_error *err)
+{
+    trainer->model->values[5] += 1.0f;
+    return read_the_same(trainer, course, err);
+}
+
+static tarn_status have_another_desc(tarn_trainer *trainer, const struct course *course,
+                                     tarn_error *err)
+{
+    trainer->described++;
+    return read_the_same(trainer, course, err);
+}
+
+static void trainers_that_differ_do_not_begin(void **state)
+{
+    static const struct {
+        second_process *second;
+        const char *text;
+    } rows[] = {
+        {have_other_weights, "rank 1 has other weights than rank 0"},
+        {have_another_desc, "rank 1 has another description of its trainer than rank 0"},
+    };
+    const struct course course = course_on(model_variant_at(0));
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct pair pair = pair_run(&course, rows[i].second, 0);
+
+        for (size_t rank = 0; rank < 2; rank++) {
+            assert_int_equal(pair.status[rank], TARN_EINVAL);
+            assert_string_equal(pair.err[rank].text, rows[i].text);
+        }
+    }
+}
+
 static void what_one_process_cannot_learn_from_none_does(void **state)
 {
     static const struct {
@@ -282,6 +325,7 @@ int main(void)
         cmocka_unit_test(carried_states_are_the_same_to_the_bit),
         cmocka_unit_test(gradients_of_micro_batches_are_those_of_the_batch),
         cmocka_unit_test(micro_batches_that_do_not_fit_are_refused),
+        cmocka_unit_test(trainers_that_differ_do_not_begin),
         cmocka_unit_test(what_one_process_cannot_learn_from_none_does),
     };
 

@@ -9,6 +9,9 @@
 uint64_t tn_hash(uint64_t hash, const void *bytes, size_t count);
 uint64_t tn_hash_text(uint64_t hash, const char *text);
 
+/* Of the program or library that this function is in. */
+uint64_t tn_hash_build(uint64_t hash);
+
 /* A hash that all processes must have in common. */
 struct tn_fingerprint {
     const char *what; /* "rank 1 has WHAT than rank 0" */

@@ -175,7 +175,7 @@ tarn_status tarn_evaluate(tarn_validation *validation, const tarn_model *model,
         (status = tn_task_fits(loader.task, &model->arch.config, err)) == TARN_OK)
         status = check_beam(loader.task, desc, err);
     if ((status = tn_comm_agree(desc->comm, status, TN_LONG, err)) == TARN_OK &&
-        (status = tn_peers_compare(desc->comm, model, &loader, &state.settings, err)) ==
+        (status = tn_peers_compare(desc->comm, &host, model, &loader, &state.settings, err)) ==
             TARN_OK)
         status = evaluate(validation, model, &loader, &state.settings, desc, &host, err);
     if (status == TARN_OK && !isfinite(validation->loss))

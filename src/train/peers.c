@@ -8,13 +8,12 @@
 #include "model/config.h"
 #include "train/settings.h"
 
-/* Two that compute the same bits: the same program, on processors of the same kind. */
-static uint64_t hash_build(void)
+/* With others, the same program rounds differently. */
+static uint64_t hash_instructions(const struct tn_host *host)
 {
-    uint64_t hash = tn_hash_text(0, tarn_version());
+    uint64_t hash = tn_hash_text(0, tarn_cpu_name(0));
 
-    hash = tn_hash_text(hash, __VERSION__); /* of the compiler */
-    hash = tn_hash_text(hash, tarn_cpu_name(0));
+    hash = tn_hash_text(hash, host->kernels->name);
     return tn_hash_text(hash, tarn_matmul_backend());
 }
 
@@ -57,22 +56,27 @@ static uint64_t hash_weights(const tarn_model *model)
     return tn_hash(0, model->values, model->count * sizeof *model->values);
 }
 
-tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
-                             const struct tn_loader *loader, const tarn_settings *settings,
-                             tarn_error *err)
+static tarn_status hash_config(uint64_t *hash, const tarn_model *model, tarn_error *err)
+{
+    return hash_fields(hash, tn_config_fields, &model->arch.config, "the configuration", err);
+}
+
+tarn_status tn_peers_compare(const tarn_comm *comm, const struct tn_host *host,
+                             const tarn_model *model, const struct tn_loader *loader,
+                             const tarn_settings *settings, tarn_error *err)
 {
     uint64_t config, other;
     tarn_status status;
 
     if (tn_comm_size(comm) == 1)
         return TARN_OK;
-    if ((status = hash_fields(&config, tn_config_fields, &model->arch.config,
-                              "the configuration", err)) == TARN_OK)
+    if ((status = hash_config(&config, model, err)) == TARN_OK)
         status = hash_settings(&other, settings, err);
     if ((status = tn_comm_agree(comm, status, TN_SHORT, err)) != TARN_OK)
         return status;
     const struct tn_fingerprint prints[] = {
-        {"another build of tarn, or another kind of processor,", hash_build()},
+        {"another build of tarn", tn_hash_build(0)},
+        {"another kind of processor, or other instructions,", hash_instructions(host)},
         {"another model configuration", config},
         {"other settings", other},
         {"other data", hash_data(model, loader, settings)},
@@ -80,6 +84,25 @@ tarn_status tn_peers_compare(const tarn_comm *comm, const tarn_model *model,
     };
 
     return tn_fingerprints_compare(comm, prints, sizeof prints / sizeof prints[0], err);
+}
+
+tarn_status tn_peers_compare_trainers(const tarn_trainer *t, tarn_error *err)
+{
+    uint64_t config;
+    const tarn_status status =
+        tn_comm_agree(t->comm, hash_config(&config, t->model, err), TN_SHORT, err);
+
+    if (status != TARN_OK)
+        return status;
+    const struct tn_fingerprint prints[] = {
+        {"another build of tarn", tn_hash_build(0)},
+        {"another kind of processor, or other instructions,", hash_instructions(&t->host)},
+        {"another model configuration", config},
+        {"another description of its trainer", t->described},
+        {"other weights", hash_weights(t->model)},
+    };
+
+    return tn_fingerprints_compare(t->comm, prints, sizeof prints / sizeof prints[0], err);
 }
 
 tarn_status tn_peers_compare_resumed(const tarn_comm *comm, const tarn_model *model,

@@ -118,6 +118,8 @@ tarn_status tarn_trainer_gradients(tarn_trainer *t, tarn_gradients *gradients,
                        "trainer, gradients and batches must not be NULL, and there must be at "
                        "least 1 batch");
     t->weight = 0.0;
+    if ((status = tn_trainer_compare(t, err)) != TARN_OK)
+        return status;
     tn_gradient_sums_begin(&t->sums);
     status = check_batches(t, batches, count, &weight, &tokens, err);
     if (tn_slices_sharing(t->run) > 1 && (status = tn_trainer_agree(t, status, err)) != TARN_OK)

@@ -56,6 +56,8 @@ struct tarn_trainer {
                                            these, in the others'. Only if they are shared */
     struct tn_gradient_sums slices;     /* of sequences that are cut */
     char *records;                      /* one of each process */
+    uint64_t described;                 /* hash of its desc */
+    bool compared;                      /* with those of the other processes */
     bool wants_stop; /* this process, at the next update; and whether any did */
     bool stops;
 
@@ -64,6 +66,9 @@ struct tarn_trainer {
 };
 
 /* ---- trainer_ranks.c: of several processes ------------------------------ */
+
+/* Before anything is done together, once: all have the same. */
+tarn_status tn_trainer_compare(tarn_trainer *trainer, tarn_error *err);
 
 /* Losses of the micro-batches of this process, for the next exchange. */
 struct tn_loss *tn_trainer_losses(const tarn_trainer *trainer);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comm/fingerprint.h"
 #include "train/trainer.h"
 
 /* ---- Memory ------------------------------------------------------------- */
@@ -49,6 +50,32 @@ static tarn_status allocate(tarn_trainer *t, tarn_error *err)
 }
 
 /* ---- Life --------------------------------------------------------------- */
+
+/* All that changes what is learnt. */
+static uint64_t hash_desc(const tarn_trainer_desc *desc)
+{
+    const char *const texts[] = {desc->optimizer, desc->schedule, desc->clip, desc->precision};
+    const uint64_t words[] = {
+        desc->batch,
+        desc->length,
+        desc->steps,
+        desc->varies,
+        desc->skip_nonfinite,
+        desc->carry,
+        desc->seed,
+        desc->micro_batches,
+        desc->bf16_gradients,
+        desc->shard_optimizer,
+        desc->recompute,
+        desc->sequence_chunks,
+        desc->sequence_parallel,
+    };
+    uint64_t hash = tn_hash(0, words, sizeof words);
+
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+        hash = tn_hash_text(hash, texts[i]);
+    return tn_hash(hash, &desc->lr, sizeof desc->lr);
+}
 
 static tarn_status read_names(tarn_trainer *t, const tarn_trainer_desc *desc, tarn_error *err)
 {
@@ -203,6 +230,7 @@ tarn_status tarn_trainer_create(tarn_trainer **trainer, tarn_model *model,
         return tn_fail(err, TARN_ENOMEM, "not enough memory for a trainer");
     t->model = model;
     t->skip = desc->skip_nonfinite;
+    t->described = hash_desc(desc);
     t->progress.seed = desc->seed;
     if ((status = read_names(t, desc, err)) != TARN_OK ||
         (status = plan_gradients(t, desc, err)) != TARN_OK ||

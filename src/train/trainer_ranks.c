@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "comm/fingerprint.h"
-#include "train/trainer.h"
+#include "train/peers.h"
 
 struct header {
     struct tn_outcome outcome; /* first: tn_outcomes_agree() */
@@ -136,6 +136,15 @@ tarn_status tn_trainer_exchange(tarn_trainer *t, struct tn_loss *total,
     return status;
 }
 
+tarn_status tn_trainer_compare(tarn_trainer *t, tarn_error *err)
+{
+    const tarn_status status =
+        t->compared || tn_comm_size(t->comm) == 1 ? TARN_OK : tn_peers_compare_trainers(t, err);
+
+    t->compared |= status == TARN_OK;
+    return status;
+}
+
 tarn_status tn_trainer_agree(const tarn_trainer *t, tarn_status status, tarn_error *err)
 {
     return tn_slices_sharing(t->run) > 1 ? tn_comm_agree(t->comm, status, TN_SHORT, err)
@@ -145,7 +154,11 @@ tarn_status tn_trainer_agree(const tarn_trainer *t, tarn_status status, tarn_err
 tarn_status tn_trainer_fail(tarn_trainer *t, tarn_status status, tarn_error *err)
 {
     struct tn_loss total;
+    tarn_error differs;
+    const tarn_status compared = tn_trainer_compare(t, &differs);
 
+    if (compared != TARN_OK)
+        return tn_fail(err, compared, "%s", differs.text);
     if (tn_comm_size(t->comm) == 1 || tn_slices_sharing(t->run) > 1)
         return tn_trainer_agree(t, status, err);
     tn_gradient_sums_begin(&t->sums);

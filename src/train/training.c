@@ -200,10 +200,11 @@ static tarn_status run(struct tn_training_run *t, const tarn_config *config, tar
         return status;
     if ((status = tn_comm_agree(comm, tn_training_open(t, config, err), TN_LONG, err)) !=
             TARN_OK ||
-        (status = tn_peers_compare(comm, t->model, &t->loader, &t->state.settings, err)) !=
-            TARN_OK ||
+        (status = tn_peers_compare(comm, &t->host, t->model, &t->loader, &t->state.settings,
+                                   err)) != TARN_OK ||
         (status = tn_training_open_folder(t, err)) != TARN_OK)
         return status;
+    t->trainer->compared = true;
     tn_training_start_plan(t);
     if ((status = tn_training_open_log(t, err)) != TARN_OK)
         return status;
