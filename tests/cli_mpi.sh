@@ -125,6 +125,13 @@ if [ "$2" = tarn_mpi ]; then
         rm -r cut1 cut2 cut4
     done
 
+    # A length that is no multiple of the chunks.
+    odd="$cut --length 50 --steps 3"
+    expect 0 '3 updates' train copy $odd --out odd1
+    ranks 4 0 '3 updates' train copy $odd --out odd4 --sequence-parallel 4
+    same odd1/model.safetensors odd4/model.safetensors
+    same_losses odd1 odd4
+
     # Generation continues one sequence that processes have shared, from the state at its end: that
     # which one process leaves, and the bytes that follow the whole of it as a prompt.
     seq 300 >numbers

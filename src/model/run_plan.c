@@ -252,9 +252,11 @@ static tarn_status create_slices(tarn_run **run, const tarn_model *model,
     if ((status = check(model, desc, err)) != TARN_OK ||
         (status = tn_slices_check(model, desc, err)) != TARN_OK)
         return status;
-    slice.N /= slice.slices;
-    if ((status = create_one(&made, model, &slice, host, err)) == TARN_OK)
+    slice.N = tn_blocks(desc->N, desc->slices);
+    if ((status = create_one(&made, model, &slice, host, err)) == TARN_OK) {
+        made->slices->length = desc->N;
         status = allocate(made, err);
+    }
     if (status == TARN_OK && !(*run = tn_allocate(&host->allocator, sizeof **run)))
         status = tn_fail(err, TARN_ENOMEM, "not enough memory for a run plan");
     if (status != TARN_OK) {

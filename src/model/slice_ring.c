@@ -132,12 +132,12 @@ static const size_t *key_lengths(const struct meeting *m)
     const tarn_run *const run = m->s->run;
     const size_t from = (m->owner * run->slices->own + m->j) * run->N;
 
-    for (size_t b = 0; run->slices->lengths && b < run->B; b++) {
-        const size_t length = run->slices->lengths[b];
+    for (size_t b = 0; b < run->B; b++) {
+        const size_t length = tn_slice_length(run, b);
 
         m->s->ring.lengths[b] = length > from ? tn_min(length - from, run->N) : 0;
     }
-    return run->slices->lengths ? m->s->ring.lengths : NULL;
+    return tn_slices_end(run) ? m->s->ring.lengths : NULL;
 }
 
 /* Keys and values of slice j, or their gradients. */

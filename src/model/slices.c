@@ -13,11 +13,20 @@ tarn_status tn_slices_check(const tarn_model *model, const struct tn_run_desc *d
     const tarn_config *const config = &model->arch.config;
     const size_t size = tn_comm_size(desc->comm);
 
-    if (!tn_is_power_of_two(desc->slices) || desc->N % desc->slices != 0)
+    if (config->frames > 0 || model->arch.head.row->sequence)
         return tn_fail(err, TARN_EINVAL,
-                       "sequence_chunks is %zu; it must be a power of two that divides length, "
-                       "which is %zu",
-                       desc->slices, desc->N);
+                       "sequence_chunks and sequence_parallel need a model that predicts a "
+                       "symbol at each position");
+    if (!model->arch.body->slices)
+        return tn_fail(err, TARN_EINVAL,
+                       "sequence_chunks and sequence_parallel must be 0 with body '%s'",
+                       config->body);
+    if (!tn_is_power_of_two(desc->slices) || desc->slices > desc->N)
+        return tn_fail(
+            err, TARN_EINVAL,
+            "sequence_chunks is %zu; it must be a power of two of at most the length, "
+            "which is %zu",
+            desc->slices, desc->N);
     if (desc->slices >= (size_t)1 << TN_TREE_DEPTH)
         return tn_fail(err, TARN_EINVAL, "sequence_chunks is %zu; it must be at most %zu",
                        desc->slices, (size_t)1 << (TN_TREE_DEPTH - 1));
@@ -26,12 +35,13 @@ tarn_status tn_slices_check(const tarn_model *model, const struct tn_run_desc *d
                        "sequence_parallel is %zu; it must be a power of two that divides "
                        "sequence_chunks, which is %zu",
                        size, desc->slices);
-    if (config->frames > 0 || model->arch.head.row->sequence)
+    const size_t positions = desc->slices * tn_blocks(desc->N, desc->slices);
+
+    if (config->positions > 0 && positions > config->positions)
         return tn_fail(err, TARN_EINVAL,
-                       "sequence_chunks needs a model that predicts a symbol at each position");
-    if (!model->arch.body->slices)
-        return tn_fail(err, TARN_EINVAL, "sequence_chunks must be 0 with body '%s'",
-                       config->body);
+                       "sequence_chunks is %zu, which makes %zu positions of a length of %zu; "
+                       "there are %zu learned positions",
+                       desc->slices, positions, desc->N, config->positions);
     return TARN_OK;
 }
 
@@ -43,7 +53,6 @@ void tn_slices_init(struct tn_slices *slices, const struct tn_run_desc *desc)
         .count = desc->slices,
         .own = own,
         .first = own * tn_comm_rank(desc->comm),
-        .length = desc->N * desc->slices,
         .comm = desc->comm,
     };
 }
@@ -63,14 +72,37 @@ void tn_slices_lay_out(tarn_run *run, struct tn_arena *arena)
 
 /* ---- A slice ------------------------------------------------------------ */
 
-/* B x N of B x length elements of 4 bytes. */
+/* Of the slice under way, those that whole sequences have. */
+static size_t positions_there(const tarn_run *run)
+{
+    const size_t from = tn_slice_from(run, run->slices->at), length = run->slices->length;
+
+    return from < length ? tn_min(run->N, length - from) : 0;
+}
+
+/* B x N of B x length elements of 4 bytes; zeros behind them. */
 static void copy_slice(const tarn_run *run, void *to, const void *from)
 {
     const size_t each = run->N * sizeof(int32_t), all = run->slices->length * sizeof(int32_t);
     const size_t first = tn_slice_from(run, run->slices->at) * sizeof(int32_t);
+    const size_t there = positions_there(run) * sizeof(int32_t);
 
-    for (size_t b = 0; b < run->B; b++)
-        memcpy((char *)to + b * each, (const char *)from + b * all + first, each);
+    memset(to, 0, run->B * each);
+    for (size_t b = 0; b < run->B && there > 0; b++)
+        memcpy((char *)to + b * each, (const char *)from + b * all + first, there);
+}
+
+/* What is behind the sequences has no weight. */
+static const float *take_weights(const tarn_run *run, const float *weights)
+{
+    const size_t there = positions_there(run);
+    float *const own = run->slices->weights;
+
+    if (weights)
+        copy_slice(run, own, weights);
+    for (size_t i = 0; !weights && i < run->R; i++)
+        own[i] = i % run->N < there ? 1.0f : 0.0f;
+    return weights || there < run->N ? own : NULL;
 }
 
 /* The last symbols before the slice, as far as there are any. */
@@ -78,7 +110,7 @@ static void copy_past(const tarn_run *run)
 {
     const struct tn_slices *const s = run->slices;
     const size_t reach = run->model->arch.context.reach, from = tn_slice_from(run, s->at);
-    const size_t n = tn_min(reach, from);
+    const size_t n = positions_there(run) > 0 ? tn_min(reach, from) : 0;
 
     memset(s->past, 0, run->B * reach * sizeof *s->past);
     for (size_t b = 0; b < run->B; b++)
@@ -93,12 +125,12 @@ void tn_slices_select(tarn_run *run, size_t i)
 
     s->at = i;
     for (size_t b = 0; b < run->B; b++) {
-        const size_t length = s->lengths ? s->lengths[b] : s->length;
+        const size_t length = tn_slice_length(run, b);
 
         s->counts[b] = tn_min(length, from);
         s->there[b] = tn_min(length - s->counts[b], run->N);
     }
-    run->lengths = s->lengths ? s->there : NULL;
+    run->lengths = tn_slices_end(run) ? s->there : NULL;
     run->model->arch.body->slices->select(run, i);
 }
 
@@ -131,11 +163,9 @@ static void finish(tarn_run *run, size_t i, const tarn_batch *batch, float scale
 
     tn_slices_select(run, i);
     copy_slice(run, s->targets, batch->targets);
-    if (batch->weights)
-        copy_slice(run, s->weights, batch->weights);
     body->finish(run);
     tn_run_predict(run);
-    tn_run_loss(run, &s->losses[i], NULL, s->targets, NULL, batch->weights ? s->weights : NULL,
+    tn_run_loss(run, &s->losses[i], NULL, s->targets, NULL, take_weights(run, batch->weights),
                 sums ? scale : 0.0f);
     if (!sums)
         return;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slices.h - sequences in equal slices of consecutive positions, which go through the model
  * layer by layer, one after the other: so that processes can share them, and memory for what
- * a layer leaves need be that of one slice.
+ * a layer leaves need be that of one slice. Where sequences are no multiple of a slice, the
+ * last slices have positions that do not exist, as in sequences that end earlier.
  *
  * Attention joins slices (slice_states.h). All else is a function of the slice and its place,
  * and what is summed over slices is summed as a binary tree: every bit is the same for any
@@ -60,6 +61,17 @@ static inline size_t tn_slice_number(const tarn_run *run, size_t i)
 static inline size_t tn_slice_from(const tarn_run *run, size_t i)
 {
     return tn_slice_number(run, i) * run->N;
+}
+
+static inline size_t tn_slice_length(const tarn_run *run, size_t b)
+{
+    return run->slices->lengths ? run->slices->lengths[b] : run->slices->length;
+}
+
+/* Whether sequences may end within or before a slice. */
+static inline bool tn_slices_end(const tarn_run *run)
+{
+    return run->slices->lengths || run->slices->length < run->slices->count * run->N;
 }
 
 /* Own slice i is under way: counts, there and run->lengths are its. */
