@@ -260,7 +260,7 @@ mutations() {
     mutate "parallel: a late thread enters a loop for fewer" $parallel \
         's/has_indices(word) \&\& thread < threads_of(word)/has_indices(word)/' test_parallel
     mutate "parallel: the caller does not wait" $parallel \
-        's/await_workers(pool, loop.count - ran);/(void)await_workers;/' test_parallel
+        's/await_workers(&(struct rest){pool, pool->ran});/(void)await_workers;/' test_parallel
     mutate "parallel: a forked child counts on threads it does not have" $parallel \
         's/pools\[i\].threads = 0;//' test_parallel
     mutate "cores: a thread forgets where it might run" src/base/cores.c \
@@ -279,7 +279,11 @@ mutations() {
     mutate "packed: only the last piece of the sum" src/kernel/matmul_packed.c \
         's/.add = d->add || p > 0,/.add = d->add,/' test_matmul_few
     mutate "packed: fewer rows than a plan was made for" src/kernel/matmul_packed.c \
-        's/tn_packed_cut_for(plan, arrays->m);/tn_packed_cut_for(plan, plan->desc.m);/' test_matmul_few
+        's/: tn_packed_cut_for(plan, m);/: cuts->all_rows;/' test_matmul_few
+    mutate "packed: words of two steps counted as one" src/kernel/matmul_packed.c \
+        's/panels.k \*= 2;//' test_matmul
+    mutate "packed: pairs of rows without the last" src/kernel/kernel_body_quantised.h \
+        's/if (i + 1 < n)/if (i + 2 < n)/' test_matmul
     mutate "context: the past of another sequence" src/layer/context.c \
         's/(b + 1) \* context->reach + i - d/context->reach + i - d/' test_context
     mutate "context: streams find the symbols of the first" src/model/run.c \
