@@ -257,7 +257,9 @@ fi
 i=0
 updates=10
 while [ $i -lt "$kills" ]; do
-    interrupt KILL killed $((i % 2)) $updates || early
+    victim=$((i % 2))
+    [ "$kills" = 2 ] || victim=$(($(od -An -N1 -tu1 /dev/urandom) % 2))
+    interrupt KILL killed $victim $updates || early
     [ "$code" != 0 ] || fail "a run whose process was killed ends with code 0"
     options=--resume
     updates=$(($(newest killed) + 5))
