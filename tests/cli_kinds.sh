@@ -34,5 +34,6 @@ cp out recurrent
 expect 0 . generate whole -n 12 --seed 3 --method recompute
 cmp -s out recurrent || fail "the methods of generation differ"
 
-expect 0 'gated' bench attention --attention 'gated;linear' --length 256 --causal --repeat 1
+expect 0 'gated' bench attention --attention 'gated;linear' --length 256 --causal --repeat 1 \
+    --batch 1 --heads 2 --head-width 8 --threads 1
 exit $failed

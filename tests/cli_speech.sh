@@ -187,7 +187,7 @@ run=$!
 exec 3>pipe.wav
 tail -c +45 tones/test/0.wav >&3
 i=0
-until grep -q '[A-Z]' soon || [ $i -gt 300 ]; do
+until grep -q '[A-Z]' soon || [ $i -gt 6000 ]; do
     sleep 0.02
     i=$((i + 1))
 done

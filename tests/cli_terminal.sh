@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# tests/cli_terminal.sh PROGRAM MAKE_MODELS ON_TERMINAL - what the program does on terminals of
-# any width, with and without colours and UTF-8, and elsewhere.
+# tests/cli_terminal.sh PROGRAM MAKE_MODELS ON_TERMINAL [BATCHES] - what the program does on
+# terminals of any width, with and without colours and UTF-8, and elsewhere. Validations have so
+# many batches: enough for half a second.
 set -u
 . "$(dirname "$0")/expect.sh"
 make_models=$2
 on_terminal=$3
+batches=${4:-4688}
 "$make_models" "$folder" || exit 1
 unset NO_COLOR COLORTERM COLUMNS LC_ALL LC_CTYPE LANG
 
@@ -68,13 +70,13 @@ grep -q '^update 30/30 .* tokens/s .* left$' "$out" || fail "TERM=dumb: $(cat "$
 # Validations show how far they are, and leave the line of the update before them.
 rm -rf "$folder/run"
 on 80 -- train copy --out "$folder/run" --preset tiny --length 32 --batch 4 --steps 3 \
-    --eval-every 3 --eval-batches 4000 --threads 1
+    --eval-every 3 --eval-batches $batches --threads 1
 lines >"$folder/lines"
-grep -q '^update 3/3  validation: batch [0-9]*/4000$' "$folder/lines" || fail "validation: $(cat "$out")"
+grep -q "^update 3/3  validation: batch [0-9]*/$batches$" "$folder/lines" || fail "validation: $(cat "$out")"
 grep -q '^update 3/3  loss .* left$' "$folder/lines" || fail "the update is gone: $(cat "$out")"
 
 # What is shown ten times a second needs work of half a second. eval shows how far it is; in a pipe a short one prints its results alone.
-head -c 1200000 /dev/zero | tr '\0' a >"$folder/text"
+head -c $((batches * 256)) /dev/zero | tr '\0' a >"$folder/text"
 eval="eval $folder/linear.safetensors --data $folder/text --validation 1 --length 64 --batch 4 --threads 1"
 for columns in 16 30 80; do
     # shellcheck disable=SC2086
@@ -84,10 +86,10 @@ for columns in 16 30 80; do
     [ "$(sort -u "$folder/lines" | wc -l)" -gt 1 ] || fail "eval shows no progress: $(cat "$out")"
     lines | tail -n 1 | grep -q '^positions/s  *[0-9]' || fail "eval: $(cat "$out")"
 done
-grep -q '^batch [0-9]*/4688  [0-9.e+]* batches/s  0:[0-9]* left$' "$folder/lines" || fail 'rate and time left'
+grep -q "^batch [0-9]*/$batches  [0-9.e+]* batches/s  0:[0-9]* left$" "$folder/lines" || fail 'rate and time left'
 # shellcheck disable=SC2086
 expect 0 '^positions/s' $eval
-grep -v '^batch [0-9]*/4688 .* left$' "$err" && fail "eval in a pipe: more than plain lines of progress"
+grep -v "^batch [0-9]*/$batches .* left$" "$err" && fail "eval in a pipe: more than plain lines of progress"
 
 # ---- Images -----------------------------------------------------------------------------------
 

@@ -340,10 +340,10 @@ grep -q '"cpu_seconds":' limited/log.jsonl || fail "no processor time in the log
 
 # Who asks twice does not wait for an update that takes seconds. On a busy machine the first one
 # may come before the first update begins, which ends the run: then it is tried again.
-for try in 1 2 3 4 5 6 7 8; do
+for try in 0.1 0.2 0.4 0.8 1.6 3.2 6.4 12.8; do
     begin twice-$try --preset medium --length 512 --batch 8
     wait_for err 'memory'
-    sleep 0.$try
+    sleep $try
     kill -INT $run
     sleep 0.1
     kill -INT $run 2>/dev/null

@@ -175,16 +175,17 @@ static void what_fails_in_one_process_fails_in_all(void **state)
         check_processes(3, 0, fail_in_one, &failing);
 }
 
-static void silent(void *arg, const tarn_comm *comm)
+static void silent(void *named, const tarn_comm *comm)
 {
     uint64_t all[PROCESSES_MOST] = {0};
+    char text[64];
     tarn_error err;
 
-    (void)arg;
     if (comm->rank == 2)
         return;
     expect(comm, tn_comm_gather(comm, all, sizeof *all, TN_SHORT, &err) == TARN_ERANK);
-    expect(comm, strncmp(err.text, "rank 2 has not answered for 0.3 s", 33) == 0);
+    snprintf(text, sizeof text, "rank 2 has not answered for %g s", comm->timeout);
+    ((bool *)named)[comm->rank] = strncmp(err.text, text, strlen(text)) == 0;
 }
 
 static void rest(double seconds)
@@ -213,8 +214,14 @@ static void wait_in_a_row(void *arg, const tarn_comm *comm)
 
 static void a_process_that_does_not_answer_is_named(void **state)
 {
+    static const double seconds[] = {0.3, 3.0, 30.0};
+    bool named[4] = {false};
+
     (void)state;
-    check_processes(4, 0.3, silent, NULL);
+    /* On a busy machine one that does answer may take longer, and be named. */
+    for (size_t i = 0; i < 3 && !(named[0] && named[1] && named[3]); i++)
+        check_processes(4, seconds[i], silent, named);
+    assert_true(named[0] && named[1] && named[3]);
     check_processes(4, 2.0, wait_in_a_row, NULL);
 }
 

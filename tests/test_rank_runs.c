@@ -87,7 +87,7 @@ static void processes_that_differ_do_not_evaluate(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct evaluation e = {.difference = rows[i].difference};
 
-        run_processes(2, 10.0, evaluate_in_two, &e);
+        run_processes(2, 0, evaluate_in_two, &e);
         for (size_t rank = 0; rank < 2; rank++) {
             assert_int_equal(e.status[rank], rows[i].status);
             assert_ptr_equal(strstr(e.err[rank].text, rows[i].text), e.err[rank].text);
@@ -138,7 +138,7 @@ static void checkpoints_of_two_runs_are_not_resumed_as_one(void **state)
     snprintf(first, sizeof first, "%s/model.safetensors", f.runs[0]);
     check_ok(train_copy(f.runs[0], NULL, NULL, &err), &err);
     check_ok(train_copy(f.runs[1], first, NULL, &err), &err);
-    run_processes(2, 10.0, resume_own, &f);
+    run_processes(2, 0, resume_own, &f);
     for (size_t rank = 0; rank < 2; rank++) {
         assert_int_equal(f.status[rank], TARN_EINVAL);
         assert_string_equal(f.err[rank].text, "rank 1 has another checkpoint of the same "

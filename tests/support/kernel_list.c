@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/kernel_list.h"
 
-#ifdef TN_HAVE_AVX2
+#ifdef TN_HAVE_WIDE
 extern const struct tn_kernels tn_kernels_wide;
 #endif
 
@@ -11,7 +11,7 @@ const struct tn_kernels *kernels_at(size_t i)
 
     while (tn_kernels_row(count))
         count++;
-#ifdef TN_HAVE_AVX2
+#ifdef TN_HAVE_WIDE
     if (i == count && tn_kernels_pick("avx2"))
         return &tn_kernels_wide;
 #endif
