@@ -74,6 +74,23 @@ def test_models_compile_and_export_as_one_graph(kind):
     torch.testing.assert_close(torch.export.export(causal, (x,)).module()(x), wanted)
 
 
+@pytest.mark.skipif(not _operators.HAS_CUSTOM_OPERATORS, reason="needs torch 2.4")
+@pytest.mark.parametrize("kind", ["full", "exact-topk"])
+def test_models_with_dropout_compile_as_one_graph_for_all_sizes(kind):
+    """Their default drops attention weights, which torch computes."""
+    from torch._dynamo.utils import counters
+    torch._dynamo.reset()
+    counters.clear()
+    model = small(kind).train()
+    assert model.layers[0].attention.inner_attention.dropout.p > 0
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=True)
+    for size in (2, 7), (3, 5), (4, 9):
+        y = compiled(torch.randn(*size, 8))
+        y.square().sum().backward()
+    assert counters["stats"]["unique_graphs"] == 1
+    assert all(value.grad is not None for value in model.parameters())
+
+
 @pytest.mark.parametrize("kind", ["full", "linear", "causal-linear"])
 def test_models_copy_and_pickle(kind):
     model, x = small(kind), torch.randn(2, 7, 8)

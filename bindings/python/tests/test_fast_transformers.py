@@ -116,11 +116,13 @@ def test_keys_in_the_middle_can_be_masked():
     for name, arguments in (("LinearAttention", dict(query_dimensions=E)),
                             ("FullAttention", no_dropout())):
         found = []
-        for attention, masking in ((theirs_attention, theirs_masks), (ours.attention, ours.masking)):
+        for attention, masking in ((theirs_attention, theirs_masks), (ours.attention, ours.masking),
+                                   (ours.attention, theirs_masks)):
             module = getattr(attention, name)(**arguments)
             attn, queries, _ = masks(masking, "full", S)
             found.append(module(*tensors(S), attn, queries, masking.FullMask(seen)))
         close(found[1], found[0])
+        close(found[2], found[0])
 
 
 @pytest.mark.parametrize("name, mask", [("LinearAttention", "causal"), ("LinearAttention", "banded"),

@@ -35,7 +35,7 @@ class Whole(torch.nn.Module):
     def forward(self, q, k, v, lengths):
         mask = tt.TriangularCausalMask(q.shape[1]) if isinstance(
             self.attention, tt.CausalLinearAttention) else tt.FullMask(q.shape[1], k.shape[1])
-        return 2 * self.attention(2 * q, k, v, mask, None, tt.LengthMask(lengths, max_len=L))
+        return 2 * self.attention(2 * q, k, v, mask, None, tt.LengthMask(lengths, max_len=k.shape[1]))
 
 
 @operators
@@ -64,13 +64,34 @@ def test_exported_programs_compute_the_same(module):
 
 
 @operators
-def test_exported_programs_take_other_lengths_and_batches():
+@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_exported_programs_take_other_lengths_and_batches(module, requires_grad):
     batch, length = torch.export.Dim("batch", min=2), torch.export.Dim("length", min=2)
-    program = torch.export.export(tt.CausalLinearAttention(E), tuple(tensors()),
-                                  dynamic_shapes={name: {0: batch, 1: length} for name in
-                                                  ("queries", "keys", "values")})
-    q, v = torch.randn(5, 11, H, E), torch.randn(5, 11, H, D)
-    assert torch.equal(program.module()(q, q, v), tt.CausalLinearAttention(E)(q, q, v))
+    sizes = {0: batch, 1: length}
+    whole = Whole(module)
+    program = torch.export.export(whole, (*tensors(requires_grad), torch.tensor([3, 7])),
+                                  dynamic_shapes=(sizes, sizes, sizes, {0: batch}))
+    given = *(torch.randn(5, 11, H, width) for width in (E, E, D)), torch.tensor([1, 11, 4, 0, 3])
+    assert torch.equal(program.module()(*given), whole(*given))
+
+
+@operators
+@pytest.mark.parametrize("module", MODULES)
+def test_one_compiled_graph_serves_all_batches_and_lengths(module):
+    from torch._dynamo.utils import counters
+    torch._dynamo.reset()
+    counters.clear()
+    whole = Whole(module)
+    compiled = torch.compile(whole, fullgraph=True, backend="aot_eager", dynamic=True)
+    for batch, length in (2, 7), (3, 5), (4, 12):
+        lengths = torch.randint(1, length + 1, (batch,))
+        given = [torch.randn(batch, length, H, width, requires_grad=True) for width in (E, E, D)]
+        wanted = forward_and_gradients(lambda *a: whole(*a, lengths), given)
+        for found, exact in zip(forward_and_gradients(lambda *a: compiled(*a, lengths), given),
+                                wanted):
+            torch.testing.assert_close(found, exact, rtol=0, atol=0)
+    assert counters["stats"]["unique_graphs"] == 1
 
 
 @operators
@@ -133,6 +154,22 @@ def test_transforms_of_functions_are_right_or_refused():
                       lambda f: func.jacfwd(f)(q)):
         with pytest.raises(tarn.UnsupportedError, match="torch.func"):
             transform(lambda x: tt.attention(x, k, v))
+
+
+@operators
+def test_batched_gradients_are_right_or_refused():
+    def batched(given):
+        y = tt.attention(*given)
+        dy = torch.stack([torch.ones_like(y), y.detach()])
+        return torch.autograd.grad(y, given, dy, is_grads_batched=True)
+
+    given = tensors(requires_grad=True)
+    with pytest.raises(tarn.UnsupportedError, match="batched gradients"):
+        batched(given)
+    wide = [x.detach().double().requires_grad_() for x in given]
+    y = tt.attention(*wide)
+    for found, exact in zip(batched(wide), torch.autograd.grad(y, wide, y.detach())):
+        torch.testing.assert_close(found[1], exact)
 
 
 def test_autocast_gives_what_its_tensors_ask_for():

@@ -14,6 +14,7 @@ from .. import torch as tt
 from .._errors import InvalidArgument
 from ..torch import _exact
 from ..torch._masks import LengthMask, lengths_of, seen_by
+from ..torch._operators import has_values
 from .feature_maps.base import is_elu
 
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
@@ -72,7 +73,7 @@ def additive(queries: Tensor, keys: Tensor, mask: Any, key_lengths: Any) -> Opti
         check_size("attn_mask", mask, "(L, S)", queries.shape[1], keys.shape[1])
         found = mask.additive_matrix
         found = found if found.dim() == 4 else found.view(-1, 1, *found.shape[-2:])
-    if key_lengths is not None and not bool(key_lengths.all_ones):
+    if key_lengths is not None and not (has_values() and bool(key_lengths.all_ones)):
         of_keys = key_lengths.additive_matrix[:, None, None]
         found = of_keys if found is None else found + of_keys
     return None if found is None else found.to(queries.dtype)  # f16 stays f16

@@ -68,8 +68,13 @@ class BaseMask:
         return matrix.dim() == 2 and matrix.equal(torch.ones_like(matrix).tril())
 
 
+_Symbol: Any = getattr(torch, "SymInt", ())  # a size that torch.export leaves open
+
+
 def _size(name: str, value: Any) -> int:
     """A number of positions; while torch.jit.trace looks on, sizes are tensors."""
+    if type(value) in (int, _Symbol) and value >= 0:
+        return value  # type: ignore[no-any-return]
     is_size = isinstance(value, torch.Tensor) and value.dim() == 0
     return count(name, int(value) if is_size else value)
 
@@ -228,7 +233,10 @@ def lengths_of(name: str, mask: Any, batch: int, most: int) -> Optional[torch.Te
                               f"{(batch, most)}")
     if not isinstance(mask, LengthMask) and _says(mask, "all_ones"):
         return None
-    found = getattr(mask, "lengths", mask)
+    try:
+        found = getattr(mask, "lengths", mask)
+    except ValueError:  # of a mask that is none of lengths
+        found = None
     if isinstance(found, (list, tuple)):
         found = torch.tensor(found)
     if not isinstance(found, torch.Tensor) or found is not mask and found.dim() != 1:

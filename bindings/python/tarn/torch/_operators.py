@@ -92,13 +92,19 @@ def _is_empty(inputs: Sequence[Tensor]) -> bool:
 # ---- Attention ------------------------------------------------------------------
 
 
+def _saved_size(inputs: Sequence[Tensor], options: Options) -> Any:
+    """In bytes. Where a compiler leaves sizes open, so is this one, which only the library knows."""
+    if all(isinstance(size, int) for x in inputs for size in x.shape):
+        return plan_for(inputs, options).saved_size
+    return torch.library.get_ctx().new_dynamic_size()
+
+
 def _outputs(inputs: Sequence[Tensor], state: Optional[Tensor], options: Options, keep: bool,
              return_state: bool) -> Tuple[Tensor, Tensor, Tensor]:
     """Uninitialised: y, what backward needs, the states after."""
     query, value = inputs[0], _value_of(inputs, options.kind)
     y = query.new_empty(query.shape[:3] + value.shape[3:])
-    empty = _is_empty(inputs)
-    saved = plan_for(inputs, options).saved_size if keep and not empty else 0
+    saved = _saved_size(inputs, options) if keep and not _is_empty(inputs) else 0
     after = (query.shape[0], state_size_of(inputs, options) // 4) if return_state else (0,)
     return (y, query.new_empty((saved,), dtype=torch.uint8), query.new_empty(after))
 
@@ -331,8 +337,12 @@ def is_tracing() -> bool:
 
 
 # The innermost transform of torch.func that is under way, or None.
-_transforms: Callable[[], Any] = getattr(getattr(torch._C, "_functorch", None),
-                                         "peek_interpreter_stack", lambda: None)
+_functorch = getattr(torch._C, "_functorch", None)
+_transforms: Callable[[], Any] = getattr(_functorch, "peek_interpreter_stack", lambda: None)
+
+# Whether torch.autograd.grad computes gradients of a batch at once, is_grads_batched.
+_is_batched: Callable[[Tensor], bool] = getattr(_functorch, "is_legacy_batchedtensor",
+                                                lambda _: False)
 
 
 def operators(tensor: Tensor) -> Operators:
@@ -341,9 +351,9 @@ def operators(tensor: Tensor) -> Operators:
     if TRACED is EAGER:
         return EAGER
     compiles = torch.compiler.is_compiling() or is_tracing()
-    if not compiles and _transforms() is not None:
-        raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) is not supported; use "
-                               "torch.autograd, or float64 tensors")
+    if not compiles and (_transforms() is not None or _is_batched(tensor)):
+        raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) and batched gradients "
+                               "are not supported; use torch.autograd, or float64 tensors")
     if forward_ad._current_level >= 0:  # which only a function refuses
         return EAGER
     if compiles:
