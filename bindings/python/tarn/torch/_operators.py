@@ -182,9 +182,9 @@ def _attention_setup(ctx: Any, inputs: Any, output: Tuple[Tensor, Tensor, Tensor
 
 def _attention_backward(ctx: Any, dy: Tensor, _: Any, dstate: Optional[Tensor]) -> Tuple[Any, ...]:
     *given, y, state, lengths, saved = ctx.saved_tensors
-    found = operators(dy).attention_gradients(given, y, dy, state,
-                                          dstate if ctx.return_state else None, lengths, saved,
-                                          *ctx.options)
+    found = operators_back(dy).attention_gradients(given, y, dy, state,
+                                                   dstate if ctx.return_state else None, lengths,
+                                                   saved, *ctx.options)
     count = len(given)
     return (list(found[:count]), found[count] if state is not None else None) + (None,) * 9
 
@@ -225,7 +225,7 @@ def _dot_product_setup(ctx: Any, inputs: Any, output: Tensor) -> None:
 
 def _dot_product_backward(ctx: Any, dy: Tensor) -> Tuple[Any, ...]:
     q, k, v = ctx.saved_tensors
-    return (*operators(dy).dot_product_gradients(q, k, v, dy, ctx.threads), None)
+    return (*operators_back(dy).dot_product_gradients(q, k, v, dy, ctx.threads), None)
 
 
 # ---- Registration ---------------------------------------------------------------
@@ -336,13 +336,19 @@ def is_tracing() -> bool:
     return bool(asked())  # type: ignore[no-untyped-call,unused-ignore]
 
 
-# The innermost transform of torch.func that is under way, or None.
 _functorch = getattr(torch._C, "_functorch", None)
+# The innermost transform of torch.func that is under way, or None.
 _transforms: Callable[[], Any] = getattr(_functorch, "peek_interpreter_stack", lambda: None)
-
-# Whether torch.autograd.grad computes gradients of a batch at once, is_grads_batched.
 _is_batched: Callable[[Tensor], bool] = getattr(_functorch, "is_legacy_batchedtensor",
                                                 lambda _: False)
+
+
+def operators_back(dy: Tensor) -> Operators:
+    """operators() of a backward pass, whose dy may stand for a batch: is_grads_batched."""
+    if _is_batched(dy):
+        raise UnsupportedError("tarn.torch: batched gradients are not supported; ask for one after "
+                               "the other, or use float64 tensors")
+    return operators(dy)
 
 
 def operators(tensor: Tensor) -> Operators:
@@ -351,9 +357,9 @@ def operators(tensor: Tensor) -> Operators:
     if TRACED is EAGER:
         return EAGER
     compiles = torch.compiler.is_compiling() or is_tracing()
-    if not compiles and (_transforms() is not None or _is_batched(tensor)):
-        raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) and batched gradients "
-                               "are not supported; use torch.autograd, or float64 tensors")
+    if not compiles and _transforms() is not None:
+        raise UnsupportedError("tarn.torch: torch.func (vmap, grad, jvp, ...) is not supported; use "
+                               "torch.autograd, or float64 tensors")
     if forward_ad._current_level >= 0:  # which only a function refuses
         return EAGER
     if compiles:
