@@ -49,8 +49,7 @@ static void list(struct bench_run *run)
     cases[count - 1].threads = run->threads;
     for (size_t i = 0; i < count; i++)
         choose_sizes(&cases[i]);
-    bench_title(run, "Multiply-adds and reading, built with %s for matrix products",
-                tarn_matmul_backend());
+    bench_title(run, "Multiply-adds and reading");
 }
 
 static void measure(struct bench_run *run, void *one)
@@ -81,7 +80,6 @@ static void report(const struct bench_run *run, const void *one)
 
     bench_text(&r, "processor", NULL, run->processor);
     bench_text(&r, "cpu", NULL, run->cpu);
-    bench_text(&r, "matmul", NULL, tarn_matmul_backend());
     bench_count(&r, "threads", "threads", peak->threads);
     bench_number(&r, "fma_f32_gflops", "f32, GFLOP/s", peak->fma_f32);
     bench_number(&r, "fma_bf16_gflops", "bf16, GFLOP/s", peak->fma_bf16);

@@ -61,7 +61,7 @@ configure_package_config_file(cmake/tarn-config.cmake.in ${PROJECT_BINARY_DIR}/t
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tarn-config-version.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tarn-config.cmake
-              ${PROJECT_BINARY_DIR}/tarn-config-version.cmake cmake/FindOneDNN.cmake
+              ${PROJECT_BINARY_DIR}/tarn-config-version.cmake
         DESTINATION ${package_dir} COMPONENT development)
 
 # ---- pkg-config ---------------------------------------------------------------
@@ -82,17 +82,12 @@ foreach(module ${modules})
     list(TRANSFORM ${name}_LIBRARIES PREPEND -l OUTPUT_VARIABLE flags)
     list(APPEND private_flags ${flags})
 endforeach()
-if(OneDNN_FOUND)
-    cmake_path(GET OneDNN_LIBRARY PARENT_PATH directory)
-    list(APPEND directories ${directory})
-    list(APPEND private_flags -ldnnl)
-endif()
 list(REMOVE_DUPLICATES directories)
 list(REMOVE_ITEM directories ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES})
 list(TRANSFORM directories PREPEND -L)
 list(JOIN directories " " directories)
 list(TRANSFORM CMAKE_DL_LIBS PREPEND -l OUTPUT_VARIABLE dl_flags)
-list(APPEND private_flags ${openmp_flags} ${CMAKE_THREAD_LIBS_INIT} ${dl_flags} -lm)
+list(APPEND private_flags ${CMAKE_THREAD_LIBS_INIT} ${dl_flags} -lm)
 list(JOIN private_flags " " private_flags)
 string(STRIP "${directories} ${private_flags}" private_flags)
 

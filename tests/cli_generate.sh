@@ -238,8 +238,7 @@ if [ -e /dev/full ]; then
     [ $? -eq 1 ] && grep -q 'standard output: No space' "$err" || fail 'a full device'
     expect 1 '/dev/full: No space' generate "$linear" -o /dev/full
 fi
-# limited ARGUMENT...: no file may become longer than 8 or 16 KiB, as the shell counts; less, and
-# clang's OpenMP dies of a file of its own that has a page.
+# limited ARGUMENT...: no file may become longer than 8 or 16 KiB, as the shell counts.
 limited() {
     (
         trap '' XFSZ

@@ -101,10 +101,6 @@ CASES = [
     Case("plot", "plot {in}/models/run -o {out}/a.svg", ["a.csv", "a.svg"]),
     Case("train", COPY + " --out {out}/run", resume=True),
     Case("train-text", COPY.replace("copy", "text --data {in}/text") + " --carry --out {out}/run", resume=True),
-    Case("onednn-train", COPY.replace("--steps 4", "--steps 2") + " --out {out}/run", resume=True, library="oneDNN",
-         calls=["malloc", "memory"]),
-    Case("onednn-recompute", "generate {in}/models/linear.safetensors -n 2 --threads 1 --method recompute",
-         library="oneDNN", calls=["malloc", "memory"]),
     Case("resume", "train copy --steps 6 --threads 1 --resume --out {out}/run", ["run"], resume=True),
     Case("mpi-train", COPY.replace("--steps 4", "--steps 2") + " --out {out}/run", resume=True, rank=0),
     Case("mpi-resume", "train copy --steps 6 --threads 1 --resume --out {out}/run", ["run"], resume=True, rank=0),
@@ -170,14 +166,12 @@ class World:
         if code != 0:
             sys.exit(f"faults.py: tarn {command}: {err}")
 
-    def run(self, command, out, fault, onednn=False, rank=None):
+    def run(self, command, out, fault, rank=None):
         """Exit code, standard output and error, and how often each call was made and one failed."""
         counts = self.folder / f"counts-{threading.get_ident()}"
         environment = {"FAULT_COUNTS": str(counts), "PATH": "/nowhere", "OMP_NUM_THREADS": "1", "HOME": "/nowhere",
                        "LC_ALL": "C"}
         words = [self.tarn, *command]
-        if not onednn:
-            environment["TARN_CPU"] = "portable"  # whose products are made here
         if fault:
             environment["FAULT"] = fault
         if rank is None:
@@ -242,7 +236,7 @@ class Checker:
 
     def run(self, out, fault, command=None):
         rank = self.case.rank if not command else None  # one process continues what two began
-        return self.world.run(command or self.case.command, out, fault, self.case.library == "oneDNN", rank)
+        return self.world.run(command or self.case.command, out, fault, rank)
 
     def printed(self, data, out):
         """Standard output without what changes from run to run."""
@@ -252,8 +246,6 @@ class Checker:
         """What is wrong with a failure's text, or None."""
         if not err.strip():
             return "no error message"
-        if "libgomp" in err:
-            return "OpenMP ended the process"
         if call in ("malloc", "memory") and not re.search("memory", err, re.I):
             return "the error is not about memory"
         if call not in ("malloc", "memory") and number and os.strerror(number) not in err:

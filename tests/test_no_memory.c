@@ -397,8 +397,8 @@ static int read_speech(const char *folder, size_t n, size_t length)
     return refused ? DONE : NOTHING_REFUSED;
 }
 
-/* In a process of its own each: some allocations that fail crash libsndfile, or make libgomp
- * exit with code 1. The command fails then, which is what counts here. */
+/* In a process of its own each: some allocations that fail crash libsndfile. The command fails
+ * then, which is what counts here. */
 static void speech_is_read_whole_or_refused(void **state)
 {
     const size_t lengths[] = {1, SIZE_MAX / 2};

@@ -26,7 +26,6 @@ tn_has_bf16
 tn_kernels_avx2
 tn_kernels_avx512
 tn_kernels_neon
-tn_matmul_onednn
 tn_npz_write
 LEFT_OUT
 

@@ -6,8 +6,7 @@
 #
 # The wheel is for every Linux with glibc 2.17 or later (manylinux2014): zig's C compiler, from PyPI,
 # compiles against that, and all libraries but the C library are built from Debian's sources and are
-# inside libtarn (tools/wheel_libraries.sh). oneDNN, 40 MB, is not: tarn's own products take its
-# place.
+# inside libtarn (tools/wheel_libraries.sh).
 #
 # The build tools are installed from PyPI into build/wheel-tools. Exit status 77: PyPI or Debian's
 # archive cannot be reached.
@@ -67,7 +66,7 @@ env CC="$compiler" CFLAGS=-Wno-enum-float-conversion PKG_CONFIG_LIBDIR="$librari
     -w "$work/plain" . -C build-dir="build/python-$system" \
     -C cmake.define.CMAKE_SYSTEM_NAME=Linux -C cmake.define.CMAKE_SYSTEM_PROCESSOR="$system" \
     -C cmake.define.CMAKE_FIND_ROOT_PATH="$libraries" \
-    -C cmake.define.PKG_CONFIG_ARGN=--static -C cmake.define.TARN_ONEDNN=OFF
+    -C cmake.define.PKG_CONFIG_ARGN=--static
 # auto: the oldest C library that the ELF files can be used with; another system's has no name here.
 auditwheel repair --plat auto --only-plat -w "$work/repaired" "$work"/plain/*.whl
 
@@ -105,7 +104,7 @@ python = re.compile(r"lib-dynload|/numpy|/numpy\.libs/|libffi|libcrypto|libssl|l
 foreign = [m for m in maps if not m.startswith(str(inside)) and not system.search(m)
            and not python.search(m)]
 assert not foreign, foreign
-print("tarn", tarn.__version__, tarn.cpus()[0], tarn.matmul_backend())
+print("tarn", tarn.__version__, tarn.cpus()[0])
 END
 program=$(echo "$work"/alone/lib/python3*/site-packages/tarn/bin/tarn)
 env -u TARN_LIBRARY PYTHONDONTWRITEBYTECODE=1 TARN_PROGRAM="$program" \

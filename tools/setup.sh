@@ -127,7 +127,6 @@ look() { # build|demo|test|all|aarch64|speech|peers|web
     need libkissfft-dev pkg-config --exists kissfft-float
     wish libcurl4-openssl-dev header curl/curl.h
     wish libmicrohttpd-dev header microhttpd.h
-    wish libdnnl-dev header oneapi/dnnl/dnnl.h
     wish gnuplot-nox have gnuplot
     [ "$1" = build ] && return
     if [ "$1" = demo ]; then # what demo.sh can use
@@ -146,7 +145,6 @@ look() { # build|demo|test|all|aarch64|speech|peers|web
     wish python3-numpy python_tests
     wish python3-pytest python_tests
     need clang have clang
-    need libomp-dev links clang -fopenmp
     wish clang-format-14 tools/check_format.sh --find
     wish flite have flite
     wish espeak-ng have espeak-ng

@@ -13,7 +13,7 @@ cd "$(dirname "$0")/.."
 sources=$(ls src/base/*.c src/kernel/*.c src/layer/*.c src/model/*.c src/generate/*.c \
     src/comm/*.c src/file/safetensor*.c src/file/json_*.c src/file/fields_json.c \
     src/file/file_bytes.c src/file/text_buffer.c |
-    grep -v -e /kernel_ -e /peak_ -e onednn -e /parallel -e /clock -e /cores -e /machine \
+    grep -v -e /kernel_ -e /peak_ -e /parallel -e /clock -e /cores -e /machine \
         -e /import -e /recognizer -e /comm_mpi -e /comm_load)
 
 if [ "$1" = --sources ]; then

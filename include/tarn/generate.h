@@ -179,7 +179,7 @@ TARN_API double tarn_engine_flops(const tarn_engine *engine, uint64_t position);
 
 /* Bytes of memory of the engine at present, without the model and streams: activations and
  * the copy of the weights, even if other engines share it. It grows only with method
- * "recompute". Memory that oneDNN allocates internally is not included. */
+ * "recompute". */
 TARN_API size_t tarn_engine_bytes(const tarn_engine *engine);
 
 /* Table of the generation methods: rows 0, 1, ...; NULL past the last. */

@@ -27,10 +27,6 @@ typedef struct tarn_host {
  * the default, the last one is "portable"; NULL past the last. */
 TARN_API const char *tarn_cpu_name(size_t index);
 
-/* The library for matrix products, such as "oneDNN 2.6.3", or "portable" in builds without one.
- * tarn uses its own code for products where that is faster (docs/decisions.md). */
-TARN_API const char *tarn_matmul_backend(void);
-
 /* Number of threads that `threads = 0` stands for. */
 TARN_API size_t tarn_threads_default(void);
 

@@ -65,7 +65,7 @@ TARN_API void tarn_printable(char *out, size_t size, const char *text);
  * `allocate` returns memory aligned like that of malloc(), or NULL on failure; `release` must
  * accept NULL. The allocator is copied, its `context` must live as long as the object.
  * Creating an object allocates; each header says whether using it does. Reading and writing
- * files always uses malloc(), and so do third-party libraries such as oneDNN internally. */
+ * files always uses malloc(), and so do third-party libraries internally. */
 typedef struct tarn_allocator {
     void *(*allocate)(void *context, size_t bytes);
     void (*release)(void *context, void *memory);

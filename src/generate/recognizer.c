@@ -199,7 +199,6 @@ static tarn_status decode(tarn_recognizer *r, double *log_probability, size_t T,
 static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const char *path,
                              double *log_probability, tarn_error *err)
 {
-    const size_t lost = tn_matmul_lost();
     tarn_status status;
 
     if (frames->count == 0)
@@ -211,8 +210,6 @@ static tarn_status recognize(tarn_recognizer *r, struct tn_frames *frames, const
     tn_speech_profile_apply(&r->profile, frames->data, frames->count);
     tn_run_sizes(r->run, frames->count, NULL);
     tn_run_forward_frames(r->run, frames->data);
-    if ((status = tn_matmul_check(lost, err)) != TARN_OK)
-        return status;
     const size_t T = tn_blocks(frames->count, r->model->arch.config.stack);
 
     if (!tn_all_finite(r->run->outputs, T * r->model->arch.head.outputs))

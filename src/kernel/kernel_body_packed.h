@@ -327,7 +327,8 @@ FORCE_INLINE void make_tile(const struct tn_panels *panels, const struct tile *a
     vec sum[TILE_SUMS];
 
     for (int i = 0; i < shape.rows; i++)
-        __builtin_prefetch(t.c + i * p->ldc, 1);
+        for (int v = 0; v < shape.panels * shape.vecs; v += LINE_FLOATS / LANES)
+            __builtin_prefetch(t.c + i * p->ldc + v * LANES, 1);
     tile_sums(sum, p, &t, asking, shape);
     finish_tile(p, &t, sum, shape);
 }

@@ -3,50 +3,29 @@
 #include "kernel/matmul.h"
 
 #include <assert.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "kernel/int8.h"
 
-#ifdef TN_HAVE_ONEDNN
-#ifdef __x86_64__
-#include <cpuid.h>
-#endif
-#include <oneapi/dnnl/dnnl_version.h>
-#endif
-
-extern const struct tn_matmul_backend tn_matmul_onednn, tn_matmul_packed, tn_matmul_int8,
-    tn_matmul_bf16, tn_matmul_plain;
+extern const struct tn_matmul_backend tn_matmul_packed, tn_matmul_int8, tn_matmul_bf16,
+    tn_matmul_plain;
 
 /* Best first. `packed` can do everything but packed weights in int8 and bf16-inputs, which have
  * their own. */
 static const struct tn_matmul_backend *const backends[] = {
-#ifdef TN_HAVE_ONEDNN
-    &tn_matmul_onednn,
-#endif
-    &tn_matmul_packed, &tn_matmul_int8, &tn_matmul_bf16, &tn_matmul_plain,
+    &tn_matmul_packed,
+    &tn_matmul_int8,
+    &tn_matmul_bf16,
+    &tn_matmul_plain,
 };
 
 enum { BACKENDS = sizeof backends / sizeof backends[0] };
-
-#define TEXT_OF(number) TEXT_OF_EXPANDED(number)
-#define TEXT_OF_EXPANDED(number) #number
-
-const char *tarn_matmul_backend(void)
-{
-#ifdef TN_HAVE_ONEDNN
-    return "oneDNN " TEXT_OF(DNNL_VERSION_MAJOR) "." TEXT_OF(DNNL_VERSION_MINOR) "." TEXT_OF(
-        DNNL_VERSION_PATCH);
-#else
-    return "portable";
-#endif
-}
 
 /* ---- checks ------------------------------------------------------------- */
 
 /* A matrix as it is stored. Sets *ld where it was left out. */
 static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_t cols,
-                                size_t element, tarn_error *err)
+                                tarn_error *err)
 {
     size_t bytes;
 
@@ -56,7 +35,7 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
         return tn_fail(err, TARN_EINVAL,
                        "ld%s is %zu; it must be at least the width of a row, %zu", name, *ld,
                        cols);
-    if (!tn_size_product(&bytes, (size_t[]){rows, *ld, element}, 3) || bytes > PTRDIFF_MAX)
+    if (!tn_size_product(&bytes, (size_t[]){rows, *ld, sizeof(float)}, 3) || bytes > PTRDIFF_MAX)
         return tn_fail(err, TARN_EINVAL,
                        "%s: %zu rows with a stride of %zu do not fit in memory", name, rows,
                        *ld);
@@ -66,22 +45,20 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
 static tarn_status check(struct tn_matmul_desc *desc, tarn_error *err)
 {
     const size_t m = desc->m, n = desc->n, k = desc->k;
-    const size_t in_a = tn_element_size(tn_matmul_elements_a(desc)),
-                 in_b = tn_element_size(tn_matmul_elements_b(desc));
     tarn_status status;
 
-    if (desc->elements == TN_INT8 && !desc->packed)
+    if (desc->elements > TN_BF16 && !desc->packed)
         return tn_fail(err, TARN_EINVAL, "elements are %s; such weights must be packed",
                        tn_element_name(desc->elements));
     if (m == 0 || n == 0 || k == 0)
         return tn_fail(err, TARN_EINVAL, "m, n, k are %zu, %zu, %zu; each must be at least 1",
                        m, n, k);
-    status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, in_a, err)
-                               : check_matrix("a", &desc->lda, m, k, in_a, err);
+    status = desc->transpose_a ? check_matrix("a", &desc->lda, k, m, err)
+                               : check_matrix("a", &desc->lda, m, k, err);
     if (status == TARN_OK)
-        status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, in_b, err)
-                                   : check_matrix("b", &desc->ldb, k, n, in_b, err);
-    return status == TARN_OK ? check_matrix("c", &desc->ldc, m, n, sizeof(float), err) : status;
+        status = desc->transpose_b ? check_matrix("b", &desc->ldb, n, k, err)
+                                   : check_matrix("b", &desc->ldb, k, n, err);
+    return status == TARN_OK ? check_matrix("c", &desc->ldc, m, n, err) : status;
 }
 
 /* ---- life --------------------------------------------------------------- */
@@ -144,13 +121,13 @@ size_t tn_matmul_scratch_size(const struct tn_matmul *plan)
     return plan->scratch;
 }
 
-void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+void tn_matmul_run(const struct tn_matmul *plan, float *c, const float *a, const void *b,
                    const float *bias, void *scratch)
 {
     tn_matmul_run_rows(plan, c, a, b, bias, plan->desc.m, scratch);
 }
 
-void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const float *a, const void *b,
                         const float *bias, size_t rows, void *scratch)
 {
     assert(rows == plan->desc.m || (rows < plan->desc.m && plan->desc.packed));
@@ -173,24 +150,6 @@ const char *tn_matmul_name(const struct tn_matmul *plan)
 }
 
 /* ---- elements --------------------------------------------------------------- */
-
-/* oneDNN has loops for matrix instructions, which tarn has not. */
-static bool has_onednn_for_amx(void)
-{
-#if defined(TN_HAVE_ONEDNN) && defined(__x86_64__)
-    enum { EXTENDED = 7, AMX_BF16 = 1 << 22 };
-    unsigned a, b, c, d;
-
-    return __get_cpuid_count(EXTENDED, 0, &a, &b, &c, &d) && d & AMX_BF16;
-#else
-    return false;
-#endif
-}
-
-bool tn_matmul_rounds(const struct tn_host *host)
-{
-    return tn_host_has_bf16(host) && !has_onednn_for_amx();
-}
 
 static const char *const names[TN_ELEMENTS] = {
     [TN_F32] = "f32", [TN_BF16] = "bf16", [TN_INT8] = "int8", [TN_BF16_INPUTS] = "bf16-inputs"};
@@ -237,25 +196,4 @@ uint16_t tn_bf16_from_f32(float x)
     if ((bits & 0x7fffffff) > 0x7f800000) /* rounding up could turn NaN into infinity */
         return (uint16_t)(bits >> 16 | 0x40);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* ---- memory ------------------------------------------------------------- */
-
-static atomic_size_t lost;
-
-void tn_matmul_lose(void)
-{
-    atomic_fetch_add(&lost, 1);
-}
-
-size_t tn_matmul_lost(void)
-{
-    return atomic_load(&lost);
-}
-
-tarn_status tn_matmul_check(size_t before, tarn_error *err)
-{
-    return tn_matmul_lost() == before
-               ? TARN_OK
-               : tn_fail(err, TARN_ENOMEM, "not enough memory for matrix products by oneDNN");
 }

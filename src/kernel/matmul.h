@@ -19,10 +19,10 @@
 
 /* ---- Types -------------------------------------------------------------- */
 
-/* bf16: the upper half of a float, in a uint16_t; int8: blocks with scales (int8.h), of packed
- * weights only; bf16-inputs: packed weights in bf16, to meet which inputs are rounded, or a and
- * b in f32 that are both rounded as they are multiplied, where tn_host_has_bf16(). The first
- * three are what files store. */
+/* bf16: the upper half of a float. Packed weights are stored in it, and a stays f32; without,
+ * a and b are rounded to it as they are multiplied. int8: blocks with scales (int8.h); and
+ * bf16-inputs: weights in bf16 and a rounded to meet them; both of packed weights only. The
+ * first three are what files store. */
 enum tn_element {
     TN_F32,
     TN_BF16,
@@ -44,12 +44,11 @@ enum tn_activation { TN_IDENTITY, TN_RELU, TN_GELU }; /* gelu: x Phi(x), by erf 
 
 /* Zero is a valid default for every field but the sizes. */
 struct tn_matmul_desc {
-    const char
-        *backend; /* "onednn", "packed", "int8", "bf16", "plain"; NULL: the first that can */
+    const char *backend; /* "packed", "int8", "bf16", "plain"; NULL: the first that can */
     size_t m, n, k;
     size_t lda, ldb, ldc; /* 0: rows lie behind each other */
     bool transpose_a, transpose_b;
-    enum tn_element elements; /* of a and b, or of a packed b alone; the rest is f32 */
+    enum tn_element elements;
     enum tn_activation activation;
     bool bias, add; /* n floats to every row; the old c */
     bool packed;    /* b is what tn_matmul_pack() made of it, once for many products */
@@ -66,7 +65,8 @@ struct tn_matmul {
 
 struct tn_matmul_arrays {
     float *c;
-    const void *a, *b;
+    const float *a;
+    const void *b; /* floats, or what tn_matmul_pack() made of them */
     const float *bias; /* NULL in a plan without */
     void *scratch;
     size_t m; /* rows of this run */
@@ -96,19 +96,12 @@ void tn_matmul_free(struct tn_matmul *plan); /* accepts NULL */
 size_t tn_matmul_scratch_size(const struct tn_matmul *plan);
 
 /* c may not overlap a, b or bias. */
-void tn_matmul_run(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+void tn_matmul_run(const struct tn_matmul *plan, float *c, const float *a, const void *b,
                    const float *bias, void *scratch);
 
 /* The first `rows` of c, from as many rows of a, at most m; fewer only if b is packed. */
-void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const void *a, const void *b,
+void tn_matmul_run_rows(const struct tn_matmul *plan, float *c, const float *a, const void *b,
                         const float *bias, size_t rows, void *scratch);
-
-/* Whether all products since tn_matmul_lost() said `before` were made as planned. oneDNN needs
- * a little memory for each; if there is none, the product is made by the definition, and its
- * last bits are not those of other runs. A count of the whole process: products of other
- * threads that lacked memory count too. */
-size_t tn_matmul_lost(void);
-tarn_status tn_matmul_check(size_t before, tarn_error *err);
 
 /* Bytes of b as a plan with `packed` wants it, aligned to TN_ALIGN. They are made of b in f32,
  * rounded if the elements are bf16 or int8, and are a function of n, k and the processor: plans
@@ -119,16 +112,10 @@ void tn_matmul_pack(const struct tn_matmul *plan, void *packed, const float *b);
 /* The backend that was chosen. */
 const char *tn_matmul_name(const struct tn_matmul *plan);
 
-/* What a and b are stored in. Rows of f32 are never rounded to meet packed weights in bf16;
- * int8 and bf16-inputs round them themselves. */
-static inline enum tn_element tn_matmul_elements_a(const struct tn_matmul_desc *desc)
+/* Whether a and b are rounded to bf16 in the product. */
+static inline bool tn_matmul_rounds(const struct tn_matmul_desc *desc)
 {
-    return desc->packed || desc->elements == TN_BF16_INPUTS ? TN_F32 : desc->elements;
-}
-
-static inline enum tn_element tn_matmul_elements_b(const struct tn_matmul_desc *desc)
-{
-    return desc->elements == TN_BF16_INPUTS && !desc->packed ? TN_F32 : desc->elements;
+    return desc->elements == TN_BF16 && !desc->packed;
 }
 
 static inline size_t tn_element_size(enum tn_element element)
@@ -141,19 +128,6 @@ static inline size_t tn_element_size(enum tn_element element)
     return sizes[element];
 }
 
-/* ---- For backends ------------------------------------------------------- */
-
-struct tn_rectangle {
-    size_t row, col, rows, cols;
-};
-
-/* A part of c by the definition, on the calling thread, without allocating: cannot fail. */
-void tn_matmul_plain_part(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
-                          struct tn_rectangle part);
-
-/* A product was not made as planned: see tn_matmul_lost(). */
-void tn_matmul_lose(void);
-
 /* ---- bf16 --------------------------------------------------------------- */
 
 /* Whether the loops of this processor, or of a host, multiply pairs of bf16, in which dense
@@ -164,9 +138,6 @@ static inline bool tn_host_has_bf16(const struct tn_host *host)
 {
     return host->kernels->burn_bf16(1) > 0.0;
 }
-
-/* Whether products had better round f32 themselves (bf16-inputs) than be handed bf16. */
-bool tn_matmul_rounds(const struct tn_host *host);
 
 float tn_bf16_to_f32(uint16_t x);
 uint16_t tn_bf16_from_f32(float x); /* to nearest, ties to even; NaN stays NaN */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_packed.c - the dense product by tarn's own loops, with packed operands
- * (kernel_body_packed.h): every product with packed weights, and those that oneDNN would
- * multiply more slowly. packed_cut.c says how it is cut.
+/* matmul_packed.c - the dense product with packed operands (kernel_body_packed.h).
+ * packed_cut.c says how it is cut.
  *
- * bf16 is widened to f32, which is exact, and multiplied as such: packed weights in registers,
- * everything else before it is packed. So results are those of a processor with instructions
- * for bf16 up to the order of the sums, at the speed of f32. With such instructions, f32 is
- * rounded to bf16 as it is packed, two steps of the sum to a word. */
+ * Packed weights in bf16 are widened to f32, which is exact, in registers. Where both operands
+ * are rounded to bf16, that is done as they are packed: where instructions multiply pairs of
+ * bf16, two steps of the sum become a word; elsewhere rounded values are multiplied as f32, so
+ * that results are the same up to the order of the sums. */
 #include "kernel/packed_cut.h"
 
 #include <string.h>
@@ -19,8 +18,8 @@ struct work {
     float *slices;   /* m x n for each */
     float *a_panels; /* all of a, or a piece of a rectangle's rows for each thread */
     float *b_panels; /* a piece of a slice's columns for each thread */
-    float *wide;     /* bf16 as f32, before it is packed, for each thread */
-    size_t a_size, b_size, wide_size; /* floats of a rectangle, of a thread's */
+    float *words;    /* of two steps, before they are packed, for each thread */
+    size_t a_size, b_size, words_size; /* floats of a rectangle, of a thread's */
 };
 
 static size_t floats_of_rows(const struct tn_matmul *plan, size_t panels)
@@ -37,26 +36,25 @@ static size_t panels_most(const struct tn_matmul *plan)
     return m / plan->host->kernels->panel_rows + 2 * tn_blocks(m, TN_CUT_ROWS);
 }
 
-static size_t wide_floats(const struct tn_matmul *plan, const struct tn_packed_cut *cut)
+static size_t words_of_piece(const struct tn_matmul *plan, const struct tn_packed_cut *cut)
 {
     const struct tn_kernels *const kernels = plan->host->kernels;
     const size_t rows = cut->packing == TN_EACH ? cut->rows : kernels->panel_rows;
     const size_t cols = cut->slices > 1 ? cut->cols : tn_panel_size(kernels, true);
 
-    return plan->desc.elements != TN_F32 && !plan->desc.packed ? tn_max(rows, cols) * cut->piece
-                                                               : 0;
+    return tn_packed_pairs(plan) ? tn_max(rows, cols) * cut->piece : 0;
 }
 
 static struct work lay_out(const struct tn_matmul *plan, const struct tn_packed_cut *cut,
                            struct tn_arena *arena)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
-    const size_t k = tn_packed_steps(d);
+    const size_t k = tn_packed_steps(plan);
     const size_t size = sizeof(float), panels = cut->rows / plan->host->kernels->panel_rows;
     struct work work = {
         .a_size = floats_of_rows(plan, panels) * (cut->packing == TN_EACH ? cut->piece : k),
         .b_size = cut->slices > 1 ? cut->cols * cut->piece : 0,
-        .wide_size = wide_floats(plan, cut),
+        .words_size = words_of_piece(plan, cut),
     };
 
     if (cut->slices > 1)
@@ -69,7 +67,7 @@ static struct work lay_out(const struct tn_matmul *plan, const struct tn_packed_
     else if (cut->packing == TN_EACH)
         work.a_panels = tn_arena_alloc(arena, plan->host->threads, work.a_size * size);
     work.b_panels = tn_arena_alloc(arena, plan->host->threads, work.b_size * size);
-    work.wide = tn_arena_alloc(arena, plan->host->threads, work.wide_size * size);
+    work.words = tn_arena_alloc(arena, plan->host->threads, work.words_size * size);
     return work;
 }
 
@@ -91,8 +89,7 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 {
     struct tn_arena arena = tn_arena_over(NULL);
 
-    if (plan->desc.elements >= TN_INT8 &&
-        !(tn_packed_pairs(&plan->desc) && tn_host_has_bf16(plan->host)))
+    if (plan->desc.elements > TN_BF16)
         return tn_fail(err, TARN_EMACHINE, "backend: 'packed' does not multiply %s",
                        tn_element_name(plan->desc.elements));
     struct cuts *const cuts = tn_allocate(&plan->host->allocator, sizeof *cuts);
@@ -128,63 +125,46 @@ struct job {
 
 /* A piece of an operand: items are rows of a or columns of b, steps go along the sum. */
 struct piece {
-    const void *at;
+    const float *at;
     size_t ld;
     bool across; /* items lie side by side */
     size_t items, steps;
 };
 
-static const void *element_at(const void *matrix, enum tn_element elements, size_t index)
-{
-    return (const char *)matrix + index * tn_element_size(elements);
-}
-
 /* Elements of the sum before step p, where a word is one step of two. */
-static size_t elements_before(const struct tn_matmul_desc *d, size_t p)
+static size_t elements_before(const struct tn_matmul *plan, size_t p)
 {
-    return tn_packed_pairs(d) ? tn_min(2 * p, d->k) : p;
+    return tn_packed_pairs(plan) ? tn_min(2 * p, plan->desc.k) : p;
 }
 
 static struct piece piece_of_a(const struct job *job, size_t row, size_t rows, size_t step,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t p = elements_before(d, step);
+    const size_t p = elements_before(job->plan, step);
     const size_t first = d->transpose_a ? p * d->lda + row : row * d->lda + p;
 
-    return (struct piece){element_at(job->arrays->a, tn_matmul_elements_a(d), first), d->lda,
-                          d->transpose_a, rows, elements_before(d, step + depth) - p};
+    return (struct piece){job->arrays->a + first, d->lda, d->transpose_a, rows,
+                          elements_before(job->plan, step + depth) - p};
 }
 
 static struct piece piece_of_b(const struct job *job, size_t col, size_t cols, size_t step,
                                size_t depth)
 {
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t p = elements_before(d, step);
+    const size_t p = elements_before(job->plan, step);
     const size_t first = d->transpose_b ? col * d->ldb + p : p * d->ldb + col;
 
-    return (struct piece){element_at(job->arrays->b, tn_matmul_elements_b(d), first), d->ldb,
-                          !d->transpose_b, cols, elements_before(d, step + depth) - p};
+    return (struct piece){(const float *)job->arrays->b + first, d->ldb, !d->transpose_b, cols,
+                          elements_before(job->plan, step + depth) - p};
 }
 
-/* A bf16 piece as f32, rows behind each other. */
-static struct piece widened(const struct job *job, struct piece piece, size_t thread)
-{
-    float *const to = job->work.wide + thread * job->work.wide_size;
-    const size_t rows = piece.across ? piece.steps : piece.items;
-    const size_t cols = piece.across ? piece.items : piece.steps;
-
-    job->plan->host->kernels->widen(to, (ptrdiff_t)cols, piece.at, (ptrdiff_t)piece.ld, rows,
-                                    cols);
-    return (struct piece){to, cols, piece.across, piece.items, piece.steps};
-}
-
-/* An f32 piece as words of two steps. Columns of b fill whole panels, as product_bf16() has
+/* A piece as words of two steps. Columns of b fill whole panels, as product_bf16() has
  * them. */
 static struct piece paired(const struct job *job, bool of_b, struct piece piece, size_t thread)
 {
     const struct tn_kernels *const kernels = job->plan->host->kernels;
-    uint32_t *const to = (uint32_t *)(job->work.wide + thread * job->work.wide_size);
+    float *const to = job->work.words + thread * job->work.words_size;
     const size_t words = tn_blocks(piece.steps, 2);
     const size_t items =
         of_b ? tn_round_up(piece.items, tn_panel_size(kernels, true)) : piece.items;
@@ -193,7 +173,7 @@ static struct piece paired(const struct job *job, bool of_b, struct piece piece,
     if (items > piece.items || (!piece.across && piece.steps % 2 != 0))
         memset(to, 0, items * words * sizeof *to);
     if (piece.across)
-        kernels->pair_rows(to, (ptrdiff_t)ld, piece.at, (ptrdiff_t)piece.ld, piece.steps,
+        kernels->pair_rows((uint32_t *)to, (ptrdiff_t)ld, piece.at, (ptrdiff_t)piece.ld, piece.steps,
                            piece.items);
     else
         kernels->narrow((uint16_t *)to, (ptrdiff_t)(2 * ld), piece.at, (ptrdiff_t)piece.ld,
@@ -201,23 +181,37 @@ static struct piece paired(const struct job *job, bool of_b, struct piece piece,
     return (struct piece){to, ld, piece.across, items, words};
 }
 
+static void round_to_bf16(const struct tn_kernels *kernels, float *x, size_t n)
+{
+    uint16_t rounded[1024];
+
+    for (size_t i = 0, some; i < n; i += some) {
+        some = tn_min(sizeof rounded / sizeof rounded[0], n - i);
+        kernels->narrow(rounded, (ptrdiff_t)some, x + i, (ptrdiff_t)some, 1, some);
+        kernels->widen(x + i, (ptrdiff_t)some, rounded, (ptrdiff_t)some, 1, some);
+    }
+}
+
 static void pack(const struct job *job, float *panels, bool of_b, struct piece piece,
                  size_t thread)
 {
-    if (tn_packed_pairs(&job->plan->desc))
+    const struct tn_kernels *const kernels = job->plan->host->kernels;
+    const bool pairs = tn_packed_pairs(job->plan);
+
+    if (pairs)
         piece = paired(job, of_b, piece, thread);
-    else if (job->work.wide_size > 0)
-        piece = widened(job, piece, thread);
-    job->plan->host->kernels->pack(panels, of_b, piece.at, (ptrdiff_t)piece.ld, piece.across,
-                                   piece.items, piece.steps);
+    kernels->pack(panels, of_b, piece.at, (ptrdiff_t)piece.ld, piece.across, piece.items,
+                  piece.steps);
+    if (tn_matmul_rounds(&job->plan->desc) && !pairs)
+        round_to_bf16(kernels, panels,
+                      tn_panels(kernels, of_b, piece.items) * tn_panel_width(kernels, of_b) *
+                          piece.steps);
 }
 
-/* A piece that is packed next. Requests are for f32; bf16, which is widened first, is asked for
- * by nobody. */
-static struct tn_ahead ahead_of(const struct job *job, struct piece piece)
+/* A piece that is packed next; the last has no next. */
+static struct tn_ahead ahead_of(struct piece piece)
 {
-    if (piece.steps == 0 || /* the last piece has no next */
-        tn_matmul_elements_a(&job->plan->desc) == TN_BF16)
+    if (piece.steps == 0)
         return (struct tn_ahead){0};
     return piece.across
                ? (struct tn_ahead){piece.at, (ptrdiff_t)piece.ld, piece.steps, piece.items, 0}
@@ -231,14 +225,14 @@ static struct tn_ahead ahead_of(const struct job *job, struct piece piece)
 static float *panels_at(const struct job *job, size_t row, size_t p)
 {
     return job->work.a_panels + row / job->cut.rows * job->work.a_size +
-           p * (job->work.a_size / tn_packed_steps(&job->plan->desc));
+           p * (job->work.a_size / tn_packed_steps(job->plan));
 }
 
 /* One panel of one rectangle. */
 static void pack_panel_of_a(const struct job *job, size_t index, size_t thread)
 {
     const struct tn_kernels *const kernels = job->plan->host->kernels;
-    const size_t k = tn_packed_steps(&job->plan->desc);
+    const size_t k = tn_packed_steps(job->plan);
     const size_t panels = tn_panels(kernels, false, job->cut.rows), panel = index % panels;
     const size_t row = index / panels * job->cut.rows;
     const size_t rows = tn_min(job->cut.rows, job->arrays->m - row);
@@ -285,25 +279,29 @@ static void pack_panel(void *arg, size_t index, size_t thread)
 
 /* ---- multiplying -------------------------------------------------------- */
 
-static struct tn_rectangle rectangle_at(const struct job *job, size_t index)
+struct rectangle {
+    size_t row, col, rows, cols;
+};
+
+static struct rectangle rectangle_at(const struct job *job, size_t index)
 {
     const struct tn_packed_cut *const cut = &job->cut;
     const size_t row = index / cut->across * cut->rows, col = index % cut->across * cut->cols;
 
-    return (struct tn_rectangle){row, col, tn_min(cut->rows, job->arrays->m - row),
+    return (struct rectangle){row, col, tn_min(cut->rows, job->arrays->m - row),
                                  tn_min(cut->cols, job->plan->desc.n - col)};
 }
 
-/* Of the packed b, which is bf16 only if it came so. */
-static enum tn_element elements_of_panels(const struct job *job)
+/* Bytes of the packed b, which is bf16 only if it came so. */
+static size_t bytes_of_panels(const struct job *job, size_t elements)
 {
-    return job->work.b ? TN_F32 : job->plan->desc.elements;
+    return elements * (job->work.b ? sizeof(float) : tn_element_size(job->plan->desc.elements));
 }
 
 static const void *weights_at(const struct job *job, size_t col, size_t p, size_t depth)
 {
-    return element_at(job->b, elements_of_panels(job),
-                      tn_packed_at(job->cut.width, col, p, depth));
+    return (const char *)job->b +
+           bytes_of_panels(job, tn_packed_at(job->cut.width, col, p, depth));
 }
 
 /* The panel of b after the sum's piece from p on: of the same columns, or of the next ones,
@@ -311,11 +309,11 @@ static const void *weights_at(const struct job *job, size_t col, size_t p, size_
 static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, size_t depth)
 {
     const struct tn_packed_cut *const cut = &job->cut;
-    const size_t k = tn_packed_steps(&job->plan->desc);
+    const size_t k = tn_packed_steps(job->plan);
     const bool stays = p + depth < k;
     const size_t task = stays ? index : index + 1, from = stays ? p + depth : 0;
     const size_t left = tn_min(cut->piece, k - from);
-    const size_t bytes = cut->cols * left * tn_element_size(elements_of_panels(job));
+    const size_t bytes = bytes_of_panels(job, cut->cols * left);
 
     return (struct tn_ahead){weights_at(job, task % cut->across * cut->cols, from, left), 0, 1,
                              bytes / sizeof(float), 0};
@@ -323,17 +321,16 @@ static struct tn_ahead next_of_b(const struct job *job, size_t index, size_t p, 
 
 /* What comes after the sum's piece from p on: weights where rows were packed before the
  * product, else the rows of the next piece. Few rows read weights front to back. */
-static struct tn_ahead next_of(const struct job *job, size_t index, struct tn_rectangle part,
+static struct tn_ahead next_of(const struct job *job, size_t index, struct rectangle part,
                                size_t p, size_t depth)
 {
-    const size_t left = tn_packed_steps(&job->plan->desc) - p - depth;
+    const size_t left = tn_packed_steps(job->plan) - p - depth;
 
     switch (job->cut.packing) {
     case TN_TOGETHER:
         return next_of_b(job, index, p, depth);
     case TN_EACH:
-        return ahead_of(job,
-                        piece_of_a(job, part.row, part.rows, p + depth, tn_min(depth, left)));
+        return ahead_of(piece_of_a(job, part.row, part.rows, p + depth, tn_min(depth, left)));
     case TN_IN_PLACE:
         break;
     }
@@ -341,7 +338,7 @@ static struct tn_ahead next_of(const struct job *job, size_t index, struct tn_re
 }
 
 /* Rows of a rectangle, and a piece of the sum. */
-static const float *rows_of_a(const struct job *job, struct tn_rectangle part, size_t p,
+static const float *rows_of_a(const struct job *job, struct rectangle part, size_t p,
                               size_t depth, size_t thread)
 {
     const struct piece piece = piece_of_a(job, part.row, part.rows, p, depth);
@@ -360,7 +357,7 @@ static void multiply(const struct job *job, struct tn_panels panels)
 {
     const struct tn_kernels *const kernels = job->plan->host->kernels;
 
-    if (tn_packed_pairs(&job->plan->desc)) {
+    if (tn_packed_pairs(job->plan)) {
         panels.k *= 2;
         kernels->product_bf16(&panels);
     } else {
@@ -372,8 +369,8 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
 {
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
-    const size_t k = tn_packed_steps(d);
-    const struct tn_rectangle part = rectangle_at(job, index);
+    const size_t k = tn_packed_steps(job->plan);
+    const struct rectangle part = rectangle_at(job, index);
     float *const c = job->arrays->c + part.row * d->ldc + part.col;
 
     for (size_t p = 0, depth; p < k; p += depth) {
@@ -391,7 +388,7 @@ static void run_rectangle(void *arg, size_t index, size_t thread)
                           .m = part.rows,
                           .n = part.cols,
                           .k = depth,
-                          .bf16 = elements_of_panels(job) == TN_BF16,
+                          .bf16 = d->packed && d->elements == TN_BF16,
                           .add = d->add || p > 0,
                           .relu = last && d->activation == TN_RELU,
                           .ahead = ahead,
@@ -408,17 +405,17 @@ static void run_slice(void *arg, size_t index, size_t thread)
     const struct job *const job = arg;
     const struct tn_matmul_desc *const d = &job->plan->desc;
     const size_t tasks = job->cut.down * job->cut.across, slice = index / tasks;
-    const struct tn_rectangle part = rectangle_at(job, index % tasks);
+    const struct rectangle part = rectangle_at(job, index % tasks);
     const size_t from = slice * job->cut.depth,
-                 to = tn_min(tn_packed_steps(d), from + job->cut.depth);
+                 to = tn_min(tn_packed_steps(job->plan), from + job->cut.depth);
     float *const b = job->work.b_panels + thread * job->work.b_size;
 
     for (size_t p = from, depth; p < to; p += depth) {
         depth = tn_min(job->cut.piece, to - p);
         const size_t left = tn_min(depth, to - p - depth);
         struct tn_ahead ahead[3] = {
-            ahead_of(job, piece_of_a(job, part.row, part.rows, p + depth, left)),
-            ahead_of(job, piece_of_b(job, part.col, part.cols, p + depth, left)),
+            ahead_of(piece_of_a(job, part.row, part.rows, p + depth, left)),
+            ahead_of(piece_of_b(job, part.col, part.cols, p + depth, left)),
             {0}};
 
         pack(job, b, true, piece_of_b(job, part.col, part.cols, p, depth), thread);

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul_plain.c - the dense product by its definition: what tests compare the others with, and
- * what computes where oneDNN finds no memory for its small objects. */
+/* matmul_plain.c - the dense product by its definition: what tests compare the others with. */
 #include <math.h>
 
 #include "kernel/matmul.h"
 
-static float element(const void *matrix, enum tn_element elements, size_t index)
+static float factor(const struct tn_matmul_desc *d, const float *matrix, size_t index)
 {
-    switch (elements) {
-    case TN_BF16:
-        return tn_bf16_to_f32(((const uint16_t *)matrix)[index]);
-    case TN_BF16_INPUTS:
-        return tn_bf16_to_f32(tn_bf16_from_f32(((const float *)matrix)[index]));
-    default:
-        return ((const float *)matrix)[index];
-    }
+    const float x = matrix[index];
+
+    return tn_matmul_rounds(d) ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x;
 }
 
 static float activate(enum tn_activation activation, float x)
@@ -37,22 +31,13 @@ static void make_element(const struct tn_matmul_desc *d, const struct tn_matmul_
     float sum = 0.0f;
 
     for (size_t p = 0; p < d->k; p++)
-        sum +=
-            element(arrays->a, d->elements, d->transpose_a ? p * d->lda + i : i * d->lda + p) *
-            element(arrays->b, d->elements, d->transpose_b ? j * d->ldb + p : p * d->ldb + j);
+        sum += factor(d, arrays->a, d->transpose_a ? p * d->lda + i : i * d->lda + p) *
+               factor(d, arrays->b, d->transpose_b ? j * d->ldb + p : p * d->ldb + j);
     if (d->bias)
         sum += arrays->bias[j];
     if (d->add)
         sum += *c;
     *c = activate(d->activation, sum);
-}
-
-void tn_matmul_plain_part(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays,
-                          struct tn_rectangle part)
-{
-    for (size_t i = 0; i < part.rows; i++)
-        for (size_t j = 0; j < part.cols; j++)
-            make_element(&plan->desc, arrays, part.row + i, part.col + j);
 }
 
 /* ---- the backend -------------------------------------------------------- */
@@ -66,7 +51,9 @@ static tarn_status create(struct tn_matmul *plan, tarn_error *err)
 
 static void run(const struct tn_matmul *plan, const struct tn_matmul_arrays *arrays)
 {
-    tn_matmul_plain_part(plan, arrays, (struct tn_rectangle){0, 0, plan->desc.m, plan->desc.n});
+    for (size_t i = 0; i < plan->desc.m; i++)
+        for (size_t j = 0; j < plan->desc.n; j++)
+            make_element(&plan->desc, arrays, i, j);
 }
 
 extern const struct tn_matmul_backend tn_matmul_plain;

@@ -45,7 +45,7 @@ static size_t few_cols(const struct tn_matmul *plan)
 static void cut_many(struct tn_packed_cut *cut, const struct tn_matmul *plan)
 {
     const struct tn_matmul_desc *const d = &plan->desc;
-    const size_t k = tn_packed_steps(d), pieces = tn_blocks(k, cut->piece);
+    const size_t k = tn_packed_steps(plan), pieces = tn_blocks(k, cut->piece);
     const size_t wide = tn_panel_size(plan->host->kernels, true);
 
     cut->packing = TN_EACH;
@@ -65,14 +65,13 @@ struct tn_packed_cut tn_packed_cut_for(const struct tn_matmul *plan, size_t m)
     const size_t piece = tn_packed_piece(plan);
     struct tn_packed_cut cut = {.slices = 1,
                                 .piece = piece,
-                                .depth = tn_packed_steps(d),
+                                .depth = tn_packed_steps(plan),
                                 .width = tn_packed_width(plan),
                                 .packing = TN_TOGETHER};
-    const bool short_sum = tn_blocks(tn_packed_steps(d), piece) <= PIECES_SHORT;
+    const bool short_sum = tn_blocks(tn_packed_steps(plan), piece) <= PIECES_SHORT;
 
     cut_rows(&cut, plan, m, TN_CUT_ROWS);
-    if (m <= FEW_ROWS && !d->transpose_a && tn_matmul_elements_a(d) == TN_F32 &&
-        !tn_packed_pairs(d)) {
+    if (m <= FEW_ROWS && !d->transpose_a && !tn_matmul_rounds(d)) {
         cut.packing = TN_IN_PLACE;
         cut_cols(&cut, plan, few_cols(plan));
     } else if (d->packed || (cut.down < TASKS_WANTED && short_sum)) {

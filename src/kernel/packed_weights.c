@@ -15,7 +15,7 @@ enum {
 
 size_t tn_packed_piece(const struct tn_matmul *plan)
 {
-    const size_t k = tn_packed_steps(&plan->desc),
+    const size_t k = tn_packed_steps(plan),
                  depth = plan->desc.packed ? DEPTH_PACKED : DEPTH;
 
     return tn_blocks(k, tn_blocks(k, depth));
@@ -33,7 +33,7 @@ static size_t panels_across(const struct tn_matmul *plan)
 
 size_t tn_packed_panels(const struct tn_matmul *plan)
 {
-    return panels_across(plan) * tn_blocks(tn_packed_steps(&plan->desc), tn_packed_piece(plan));
+    return panels_across(plan) * tn_blocks(tn_packed_steps(plan), tn_packed_piece(plan));
 }
 
 struct tn_packed_panel tn_packed_panel_at(const struct tn_matmul *plan, size_t index)
@@ -43,7 +43,7 @@ struct tn_packed_panel tn_packed_panel_at(const struct tn_matmul *plan, size_t i
     struct tn_packed_panel panel = {.col = index % across * wide, .p = index / across * piece};
 
     panel.cols = tn_min(wide, plan->desc.n - panel.col);
-    panel.depth = tn_min(piece, tn_packed_steps(&plan->desc) - panel.p);
+    panel.depth = tn_min(piece, tn_packed_steps(plan) - panel.p);
     panel.at = tn_packed_at(tn_packed_width(plan), panel.col, panel.p, panel.depth);
     return panel;
 }

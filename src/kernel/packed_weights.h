@@ -13,15 +13,16 @@
 
 /* ---- Layout, in elements or words --------------------------------------- */
 
-/* Of f32 that is rounded to bf16 as it is packed, a step of the sum is a word of two. */
-static inline bool tn_packed_pairs(const struct tn_matmul_desc *desc)
+/* Where instructions multiply pairs of bf16, a step of a sum of rounded factors is a word of
+ * two. */
+static inline bool tn_packed_pairs(const struct tn_matmul *plan)
 {
-    return desc->elements == TN_BF16_INPUTS && !desc->packed;
+    return tn_matmul_rounds(&plan->desc) && tn_host_has_bf16(plan->host);
 }
 
-static inline size_t tn_packed_steps(const struct tn_matmul_desc *desc)
+static inline size_t tn_packed_steps(const struct tn_matmul *plan)
 {
-    return tn_packed_pairs(desc) ? tn_blocks(desc->k, 2) : desc->k;
+    return tn_packed_pairs(plan) ? tn_blocks(plan->desc.k, 2) : plan->desc.k;
 }
 
 size_t tn_packed_piece(const struct tn_matmul *plan); /* of the sum */

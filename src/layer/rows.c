@@ -51,8 +51,6 @@ struct sums {
     float *of_blocks;
     const float *x;
     size_t ldx;
-    tn_rows_work *also;
-    void *arg;
 };
 
 static float *take_sums(const struct tn_rows *r, struct tn_arena *arena)
@@ -80,15 +78,13 @@ static void sum_block(void *arg, size_t index, size_t thread)
     (void)thread;
     memset(sum, 0, r->width * sizeof *sum);
     r->kernels->sum_rows(sum, s->x + from * s->ldx, (ptrdiff_t)s->ldx, n, r->width);
-    if (s->also)
-        s->also(s->arg, from, n);
 }
 
 void tn_column_sums(const struct tn_rows *r, float *sum, const float *x, size_t ldx,
-                    tn_rows_work *also, void *arg, void *scratch)
+                    void *scratch)
 {
     struct tn_arena arena = tn_arena_over(scratch);
-    struct sums s = {r, take_sums(r, &arena), x, ldx, also, arg};
+    struct sums s = {r, take_sums(r, &arena), x, ldx};
     const size_t blocks = tn_blocks(r->rows, tn_rows_sum_block(r));
 
     tn_parallel(r->threads, blocks, sum_block, &s);

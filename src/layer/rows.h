@@ -35,12 +35,11 @@ size_t tn_rows_sum_width(size_t width);
 
 /* ---- Sums of columns ---------------------------------------------------- */
 
-/* sum[c] += the sum of x[., c], rows ldx apart: block by block, then the blocks in order. What
- * else is to be done with the rows, if not NULL, finds those of a block in a cache. `scratch`
- * of any alignment. */
+/* sum[c] += the sum of x[., c], rows ldx apart: block by block, then the blocks in order.
+ * `scratch` of any alignment. */
 size_t tn_column_sums_scratch(const struct tn_rows *r); /* bytes */
 void tn_column_sums(const struct tn_rows *r, float *sum, const float *x, size_t ldx,
-                    tn_rows_work *also, void *arg, void *scratch);
+                    void *scratch);
 
 /* y += x, or y = x + z with a z; in place allowed. */
 void tn_rows_add(const struct tn_rows *r, float *y, const float *x, const float *z);

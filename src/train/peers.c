@@ -11,10 +11,7 @@
 /* With others, the same program rounds differently. */
 static uint64_t hash_instructions(const struct tn_host *host)
 {
-    uint64_t hash = tn_hash_text(0, tarn_cpu_name(0));
-
-    hash = tn_hash_text(hash, host->kernels->name);
-    return tn_hash_text(hash, tarn_matmul_backend());
+    return tn_hash_text(tn_hash_text(0, tarn_cpu_name(0)), host->kernels->name);
 }
 
 static tarn_status hash_fields(uint64_t *hash, const struct tn_field *fields,

@@ -5,21 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const matmul_backends[MATMUL_BACKENDS] = {
-#ifdef TN_HAVE_ONEDNN
-    "onednn",
-#endif
-    "packed",
-    "plain",
-};
-
-bool matmul_backend_takes(const char *backend, enum tn_element elements)
-{
-    if (elements == TN_BF16_INPUTS)
-        return strcmp(backend, "plain") == 0;
-    return elements == TN_F32 || strcmp(backend, "onednn") != 0;
-}
-
 static const float untouched = 12345.0f;
 
 static float *new_matrix(size_t rows, size_t cols, size_t ld, float between,
@@ -34,19 +19,6 @@ static float *new_matrix(size_t rows, size_t cols, size_t ld, float between,
     return matrix;
 }
 
-/* Rounds x to bf16 in place, so that both kinds of element hold the same numbers. */
-static uint16_t *new_bf16(float *x, size_t n)
-{
-    uint16_t *const halves = malloc(n * sizeof *halves);
-
-    assert_non_null(halves);
-    for (size_t i = 0; i < n; i++) {
-        halves[i] = tn_bf16_from_f32(x[i]);
-        x[i] = tn_bf16_to_f32(halves[i]);
-    }
-    return halves;
-}
-
 static double activate(enum tn_activation activation, double x)
 {
     if (activation == TN_RELU)
@@ -57,9 +29,7 @@ static double activate(enum tn_activation activation, double x)
 /* What is multiplied for a stored x. */
 static double factor(const struct matmul_problem *p, float x)
 {
-    const bool rounds = p->desc.elements == TN_BF16_INPUTS && !p->desc.packed;
-
-    return (double)(rounds ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
+    return (double)(tn_matmul_rounds(&p->desc) ? tn_bf16_to_f32(tn_bf16_from_f32(x)) : x);
 }
 
 /* Element (i, j), and the sum of its terms' sizes, which bounds the rounding. */
@@ -101,10 +71,8 @@ void matmul_problem_init(struct matmul_problem *p, struct tn_matmul_desc desc,
     p->c = malloc(p->c_floats * sizeof *p->c);
     assert_non_null(p->c);
     p->bias = new_matrix(1, n, n, 0.0f, random);
-    if (desc.elements == TN_BF16)
-        p->b_bf16 = new_bf16(p->b, p->b_floats);
-    if (tn_matmul_elements_a(&desc) == TN_BF16)
-        p->a_bf16 = new_bf16(p->a, p->a_floats);
+    for (size_t i = 0; desc.packed && desc.elements == TN_BF16 && i < p->b_floats; i++)
+        p->b[i] = tn_bf16_to_f32(tn_bf16_from_f32(p->b[i])); /* as packing does */
     p->want = take(m * n, sizeof *p->want);
     p->size = take(m * n, sizeof *p->size);
     for (size_t i = 0; i < m * n; i++)
@@ -118,8 +86,6 @@ void matmul_problem_clear(struct matmul_problem *p)
     free(p->bias);
     free(p->c);
     free(p->old);
-    free(p->a_bf16);
-    free(p->b_bf16);
     free(p->want);
     free(p->size);
 }
@@ -132,7 +98,6 @@ void matmul_problem_run(const struct tn_matmul *plan, struct matmul_problem *p, 
 void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem *p, float *c,
                              size_t rows)
 {
-    const void *const b = p->b_bf16 ? (const void *)p->b_bf16 : p->b;
     const size_t packed_bytes = tn_matmul_packed_size(plan);
     void *const scratch = malloc(tn_matmul_scratch_size(plan) + 1);
     void *const packed = aligned_alloc(TN_ALIGN, tn_round_up(packed_bytes + 1, TN_ALIGN));
@@ -142,9 +107,8 @@ void matmul_problem_run_rows(const struct tn_matmul *plan, struct matmul_problem
     if (packed_bytes)
         tn_matmul_pack(plan, packed, p->b);
     memcpy(c, p->old, p->c_floats * sizeof *c);
-    tn_matmul_run_rows(plan, c, p->a_bf16 ? (const void *)p->a_bf16 : p->a,
-                       packed_bytes ? packed : b, p->desc.bias ? p->bias : NULL, rows,
-                       (char *)scratch + 1);
+    tn_matmul_run_rows(plan, c, p->a, packed_bytes ? packed : p->b,
+                       p->desc.bias ? p->bias : NULL, rows, (char *)scratch + 1);
     free(packed);
     free(scratch);
 }

@@ -6,24 +6,12 @@
 #include "kernel/matmul.h"
 #include "support/testing.h"
 
-/* The backends of this build, in the order in which they are asked. */
-#ifdef TN_HAVE_ONEDNN
-enum { MATMUL_BACKENDS = 3 };
-#else
-enum { MATMUL_BACKENDS = 2 };
-#endif
-extern const char *const matmul_backends[MATMUL_BACKENDS];
-
-/* Elements that a backend multiplies on every machine; others it may refuse. */
-bool matmul_backend_takes(const char *backend, enum tn_element elements);
-
 /* One product with its arrays. Elements between rows are NaN in a and b, `untouched` in c. */
 struct matmul_problem {
     struct tn_matmul_desc desc;
     size_t a_rows, b_rows, a_floats, b_floats, c_floats;
     float *a, *b, *bias, *c, *old;
-    uint16_t *a_bf16, *b_bf16; /* NULL where f32 is used; a and b hold the same numbers */
-    double *want, *size;       /* m x n: what must come out, and how large its terms are */
+    double *want, *size; /* m x n: what must come out, and how large its terms are */
 };
 
 /* Random arrays for a desc. */

@@ -53,17 +53,3 @@ void check_ok(tarn_status status, const tarn_error *err)
     if (status != TARN_OK)
         fail_msg("%s: %s", tarn_status_name(status), err ? err->text : "");
 }
-
-/* What the leak sanitizer asks a program. clang's OpenMP frees its teams only in part. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_options(void);
-
-const char *__lsan_default_suppressions(void)
-{
-    return "leak:libomp\n";
-}
-
-const char *__lsan_default_options(void)
-{
-    return "print_suppressions=0";
-}

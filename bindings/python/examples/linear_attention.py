@@ -12,7 +12,7 @@ import numpy as np
 import tarn
 
 rng = np.random.default_rng(0)
-print("tarn", tarn.__version__, "on", tarn.cpus()[0], "with", tarn.matmul_backend())
+print("tarn", tarn.__version__, "on", tarn.cpus()[0])
 print("attentions:", ", ".join(tarn.attention_kinds()))
 print("feature maps:", ", ".join(tarn.feature_maps()))
 

@@ -28,7 +28,7 @@ __all__ = [
     "Score", "Skipped", "State", "Trainer", "Training", "UnknownName", "UnsupportedError",
     "Validation", "__version__", "attention", "attention_backward", "attention_inputs",
     "attention_kinds", "attention_vjp", "causal_dot_product", "causal_dot_product_backward",
-    "cpus", "data", "evaluate", "feature_maps", "matmul_backend", "presets", "tasks", "train",
+    "cpus", "data", "evaluate", "feature_maps", "presets", "tasks", "train",
 ]
 
 
@@ -53,11 +53,6 @@ def cpus() -> List[str]:
     while _lib.tarn_cpu_name(len(found)):
         found.append(_lib.tarn_cpu_name(len(found)).decode())
     return found
-
-
-def matmul_backend() -> str:
-    """The library used for matrix products, such as "oneDNN 2.6.3"."""
-    return str(_lib.tarn_matmul_backend().decode())
 
 
 for _name in __all__:  # tracebacks and help() name what a caller imports

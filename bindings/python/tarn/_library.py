@@ -26,7 +26,6 @@ _STATUS = c.c_int
 _functions: Dict[str, Tuple[Any, Sequence[Any]]] = {
     "tarn_version": (c.c_char_p, ()),
     "tarn_cpu_name": (c.c_char_p, (_S,)),
-    "tarn_matmul_backend": (c.c_char_p, ()),
     "tarn_attention_create": (_STATUS, (c.POINTER(_P), c.POINTER(s.tarn_attention_desc), _E)),
     "tarn_attention_free": (None, (_P,)),
     "tarn_attention_saved_size": (_S, (_P,)),
