@@ -12,9 +12,9 @@ static void check_backend(struct matmul_problem *p, const char *backend, const c
     tarn_error err;
 
     p->desc.backend = backend;
-    check_ok(tn_matmul_create(&plan, &p->desc, host_of(tn_kernels_pick(cpu), p->desc.m % 4),
-                              &err),
-             &err);
+    check_ok(
+        tn_matmul_create(&plan, &p->desc, host_of(tn_kernels_pick(cpu), p->desc.m % 4), &err),
+        &err);
     assert_string_equal(tn_matmul_name(plan), backend);
     matmul_problem_run(plan, p, p->c);
     matmul_problem_check(p);

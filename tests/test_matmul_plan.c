@@ -37,14 +37,11 @@ static void one_plan_serves_many_threads(void **state)
 
     (void)state;
     tn_random_seed(&random, 5);
-    matmul_problem_init(&p,
-                        (struct tn_matmul_desc){.m = 200,
-                                                .n = 190,
-                                                .k = 180,
-                                                .bias = true,
-                                                .add = true,
-                                                .activation = TN_GELU},
-                        &random);
+    matmul_problem_init(
+        &p,
+        (struct tn_matmul_desc){
+            .m = 200, .n = 190, .k = 180, .bias = true, .add = true, .activation = TN_GELU},
+        &random);
     assert_int_equal(tn_matmul_create(&plan, &p.desc, best_host(), NULL), TARN_OK);
     struct shared shared = {plan, &p, {0}};
 

@@ -22,7 +22,6 @@ sed -n 's/^[a-z].*\b\(tn_[a-z0-9_]*\)(.*/\1/p' "$root"/web/platform/*.c >>"$work
 # Not compiled for WebAssembly, or called only by what nothing there calls.
 cat >>"$work/defined" <<'LEFT_OUT'
 tn_comm_mpi
-tn_has_bf16
 tn_kernels_avx2
 tn_kernels_avx512
 tn_kernels_neon

@@ -97,11 +97,6 @@ tarn_status tarn_measure_fma_f32(double *gflops, const char *cpu, size_t threads
     return status;
 }
 
-bool tn_has_bf16(void)
-{
-    return tn_kernels_pick(NULL)->burn_bf16(1) > 0.0;
-}
-
 static double repeat_bf16(const struct load *load, size_t share, size_t rounds)
 {
     (void)share;
@@ -118,7 +113,7 @@ tarn_status tarn_measure_fma_bf16(double *gflops, size_t threads, tarn_error *er
 
     if (status != TARN_OK)
         return status;
-    if (!tn_has_bf16())
+    if (!tn_host_has_bf16(&load.host))
         return tn_fail(
             err, TARN_EMACHINE,
             "this processor, or this build of tarn, does not support bf16 dot products");

@@ -35,7 +35,8 @@ static tarn_status check_matrix(const char *name, size_t *ld, size_t rows, size_
         return tn_fail(err, TARN_EINVAL,
                        "ld%s is %zu; it must be at least the width of a row, %zu", name, *ld,
                        cols);
-    if (!tn_size_product(&bytes, (size_t[]){rows, *ld, sizeof(float)}, 3) || bytes > PTRDIFF_MAX)
+    if (!tn_size_product(&bytes, (size_t[]){rows, *ld, sizeof(float)}, 3) ||
+        bytes > PTRDIFF_MAX)
         return tn_fail(err, TARN_EINVAL,
                        "%s: %zu rows with a stride of %zu do not fit in memory", name, rows,
                        *ld);

@@ -66,7 +66,7 @@ struct tn_matmul {
 struct tn_matmul_arrays {
     float *c;
     const float *a;
-    const void *b; /* floats, or what tn_matmul_pack() made of them */
+    const void *b;     /* floats, or what tn_matmul_pack() made of them */
     const float *bias; /* NULL in a plan without */
     void *scratch;
     size_t m; /* rows of this run */
@@ -130,10 +130,8 @@ static inline size_t tn_element_size(enum tn_element element)
 
 /* ---- bf16 --------------------------------------------------------------- */
 
-/* Whether the loops of this processor, or of a host, multiply pairs of bf16, in which dense
- * products are then faster. */
-bool tn_has_bf16(void);
-
+/* Whether the loops of a host multiply pairs of bf16, in which dense products are then
+ * faster. */
 static inline bool tn_host_has_bf16(const struct tn_host *host)
 {
     return host->kernels->burn_bf16(1) > 0.0;

@@ -173,8 +173,8 @@ static struct piece paired(const struct job *job, bool of_b, struct piece piece,
     if (items > piece.items || (!piece.across && piece.steps % 2 != 0))
         memset(to, 0, items * words * sizeof *to);
     if (piece.across)
-        kernels->pair_rows((uint32_t *)to, (ptrdiff_t)ld, piece.at, (ptrdiff_t)piece.ld, piece.steps,
-                           piece.items);
+        kernels->pair_rows((uint32_t *)to, (ptrdiff_t)ld, piece.at, (ptrdiff_t)piece.ld,
+                           piece.steps, piece.items);
     else
         kernels->narrow((uint16_t *)to, (ptrdiff_t)(2 * ld), piece.at, (ptrdiff_t)piece.ld,
                         piece.items, piece.steps);
@@ -289,7 +289,7 @@ static struct rectangle rectangle_at(const struct job *job, size_t index)
     const size_t row = index / cut->across * cut->rows, col = index % cut->across * cut->cols;
 
     return (struct rectangle){row, col, tn_min(cut->rows, job->arrays->m - row),
-                                 tn_min(cut->cols, job->plan->desc.n - col)};
+                              tn_min(cut->cols, job->plan->desc.n - col)};
 }
 
 /* Bytes of the packed b, which is bf16 only if it came so. */

@@ -15,8 +15,7 @@ enum {
 
 size_t tn_packed_piece(const struct tn_matmul *plan)
 {
-    const size_t k = tn_packed_steps(plan),
-                 depth = plan->desc.packed ? DEPTH_PACKED : DEPTH;
+    const size_t k = tn_packed_steps(plan), depth = plan->desc.packed ? DEPTH_PACKED : DEPTH;
 
     return tn_blocks(k, tn_blocks(k, depth));
 }

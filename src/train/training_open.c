@@ -184,9 +184,10 @@ static tarn_status count_updates(struct tn_training_run *t, tarn_error *err)
 
 /* A run that is resumed elsewhere keeps the precision it began with: it is chosen here, before
  * anything is written. */
-static void choose_precision(tarn_settings *settings, const struct tn_body *body)
+static void choose_precision(tarn_settings *settings, const struct tn_body *body,
+                             const struct tn_host *host)
 {
-    const bool narrow = tn_has_bf16() && body && body->takes_bf16;
+    const bool narrow = tn_host_has_bf16(host) && body && body->takes_bf16;
 
     if (strcmp(settings->precision, "auto") == 0)
         tarn_settings_set(settings, "precision", narrow ? "bf16" : "f32", NULL);
@@ -240,9 +241,10 @@ tarn_status tn_training_open(struct tn_training_run *t, const tarn_config *confi
     tarn_config filled = *config;
     tarn_status status;
 
-    choose_precision(&t->state.settings, body);
-    if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK ||
-        (status = check(config, &t->state.settings, err)) != TARN_OK ||
+    if ((status = tn_host_init(&t->host, &t->desc->host, err)) != TARN_OK)
+        return status;
+    choose_precision(&t->state.settings, body, &t->host);
+    if ((status = check(config, &t->state.settings, err)) != TARN_OK ||
         (status = open_loader(t, &filled, err)) != TARN_OK ||
         (status = count_updates(t, err)) != TARN_OK)
         return status;
