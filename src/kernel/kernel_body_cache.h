@@ -82,16 +82,19 @@ FORCE_INLINE vec rounded(vec v)
 FORCE_INLINE quad dot_four(const float *x, const float *y, size_t rows, size_t whole,
                            size_t rest)
 {
+    const float *row[FOUR];
     vec sum[FOUR];
 
     for (size_t k = 0; k < FOUR; k++) {
-        const float *const row = y + (k < rows ? k : rows - 1) * (whole + rest);
-
+        row[k] = y + (k < rows ? k : rows - 1) * (whole + rest);
         sum[k] = splat(0.0f);
-        for (size_t i = 0; i < whole; i += LANES)
-            sum[k] += load(x + i) * load(row + i);
+    }
+    for (size_t i = 0; i < whole; i += LANES)
+        for (size_t k = 0; k < FOUR; k++)
+            sum[k] += load(x + i) * load(row[k] + i);
+    for (size_t k = 0; k < FOUR; k++) {
         if (rest)
-            sum[k] += load_tail(x + whole, rest, 0.0f) * load_tail(row + whole, rest, 0.0f);
+            sum[k] += load_tail(x + whole, rest, 0.0f) * load_tail(row[k] + whole, rest, 0.0f);
         sum[k] = rounded(sum[k]);
     }
     return lane_sums(sum);
