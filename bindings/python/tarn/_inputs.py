@@ -34,7 +34,6 @@ _INPUTS: Dict[str, Tuple[Input, ...]] = {
     name: _declared(name) for name in table("tarn_attention_kind")}
 
 
-@lru_cache(maxsize=256)
 def inputs_of(kind: str) -> Tuple[Input, ...]:
     """The inputs of a kind, which may have options, in order; of an unknown kind, which the
     library will refuse, those that most have."""
