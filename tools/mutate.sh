@@ -91,7 +91,7 @@ mutations() {
     mutate "linear: a segment too short by a position" src/layer/linear_tasks.c \
         's/tn_min(end, (i + 1) \* each)}/tn_min(end, (i + 1) * each - i)}/' $segments
     mutate "linear: step does not normalise" $state \
-        's/normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
+        's/step->sizes.normalises ? tn_linear_inverse(plan, den) : 1.0f/1.0f + 0.0f * den/' test_recurrent
     mutate "linear: step adds the query to z" $state \
         '/recur_sum(&den/s/rows->k, 0, 1/rows->q, 0, 1/' test_recurrent
     mutate "linear: step forgets its block" $state \
