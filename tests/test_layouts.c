@@ -59,8 +59,7 @@ static void large_outputs_are_the_same_wherever_they_lie(void **state)
     }
 }
 
-/* Heads that lie together are computed in smaller pieces, and wide ones also in pieces of their
- * columns. */
+/* Widths of whole vectors and others, over several tiles. */
 static void wide_heads_are_the_same_together_and_apart(void **state)
 {
     static const size_t widths[][2] = {{64, 64}, {72, 104}, {130, 33}, {33, 130}};

@@ -122,12 +122,12 @@ static void linear_needs_two_floats_per_position_and_sums(void **state)
                 const double last = 4.0 * 33.0 * 32.0 * (double)heads[h];
                 const double packed = causal ? 6.0 * 1024 * 1024 : 0.0;
 
-                /* 32 parts' sums at most, or a group of 8 heads' per thread, and tiles; causal
-                 * also packed rows of a thread. */
+                /* 32 parts' sums at most, or tiles of each thread; causal also its packed
+                 * rows. */
                 for (size_t N = 1; N <= (size_t)1 << 22; N *= 2)
                     assert_true(rest(causal, 1, heads[h], N, threads) <=
-                                (double)(8 * threads + 32) * 64 * 1024 +
-                                    (double)threads * packed + last);
+                                (double)(threads + 32) * 64 * 1024 + (double)threads * packed +
+                                    last);
             }
 }
 

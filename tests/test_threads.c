@@ -51,7 +51,7 @@ static void one_thread_equals_many_on_one_long_head(void **state)
         }
 }
 
-/* Groups of heads, whose size does depend on the threads. */
+/* Tasks of a head, or of a sequence. */
 static void one_thread_equals_many_on_many_heads(void **state)
 {
     static const char *const kinds[] = {"linear", "linear:chunk=16", "softmax", "lsh",

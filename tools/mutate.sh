@@ -21,18 +21,16 @@ mutations() {
     mutate "linear: slope of a denominator held at eps" $tile \
         's/fabsf(by) < most ? -by : 0.0f/-by/' test_linear
     mutate "linear: gradients divided by other denominators" $tile \
-        's/tn_column by = {inverses_at(a, from + i)/tn_column by = {inverses_at(a, i)/' $linear
+        's/tn_column by = {inverses_at(a, from)/tn_column by = {inverses_at(a, 0)/' $linear
     mutate "linear: key lengths ignored" $tile \
         's/there = existing(from, n, a->length);/there = n;/' test_masking test_definition
     mutate "linear: keys past a length not cleared" $tile \
-        's/^ *a->sizes.C \* sizeof(float));/0);/' test_masking test_definition
+        's/memset(k.at + (ptrdiff_t)i \* k.ld, 0, a->sizes.C/memset(k.at, 0, 0/' test_masking test_definition
     mutate "linear: values have no column of ones" $tile \
         's/+ a->sizes.M\] = 1.0f;/+ a->sizes.M] = 0.0f;/' $linear
     mutate "linear: gradient of keys past a length" $tile \
         's/clear_gradients(a, dx, from + there, n - there)/clear_gradients(a, dx, from, 0)/' \
         test_masking
-    mutate "linear: heads that are apart mapped as one row" $tile \
-        's/head == (ptrdiff_t)a->plan->D \&\& //' test_layouts test_linear
     mutate "linear: eps not added" $tile \
         's/sum = den + eps;/sum = den;/' $linear
     mutate "linear: denominators not held at eps" $tile \
@@ -41,20 +39,20 @@ mutations() {
         's/isinf(inverse) ? 0.0f : inverse/inverse/' test_finite
     pass=src/layer/linear_pass.c
     mutate "linear: dv from R of the tile before" $pass \
-        '/sum_of_head(a, t->R, head)/,/none/s/t->q, head/t->k, head/' $linear
-    mutate "linear: dk walks forwards" $pass 's/BACKWARDS, i > from/FORWARDS, i > from/' $linear
-    mutate "linear: every piece takes the first columns of v" $pass \
-        's/v.at + first \* v.ld + column/v.at + first * v.ld/' test_layouts
+        's/t->R), rows.k, rows.q,/t->R), rows.k, rows.k,/' $linear
+    mutate "linear: dk walks forwards" $pass 's/rows.q, n, BACKWARDS,/rows.q, n, FORWARDS,/' $linear
+    mutate "linear: every piece takes the first values" $pass \
+        's/r->v += n \* r->ldv;//' $linear
     state=src/layer/linear_state.c
     segments="test_linear test_segments"
     mutate "linear: z not loaded" $state \
-        's/memcpy(to + s->M \* s->St_ld, from + s->C \* ld/memcpy(to + s->M * s->St_ld, from/' \
+        's/memcpy(St + s->M \* s->St_ld, sum + s->C \* ld/memcpy(St + s->M * s->St_ld, sum/' \
         $segments
     mutate "linear: z not kept" $state \
-        's/memcpy(to + s->C \* ld, z + head/memcpy(to + s->C * ld, S + head/' $segments
-    mutate "linear: kept sums of the first head for all" $state \
-        's/float \*const to = sum + head \*/float *const to = sum + 0 * head */' $segments
+        's/memcpy(sum + s->C \* ld, z,/memcpy(sum + s->C * ld, S,/' $segments
     tasks=src/layer/linear_tasks.c
+    mutate "linear: kept sums of the first head for all" $tasks \
+        's/a->plan->H + a->h;/a->plan->H + 0 * a->h;/' $segments
     mutate "linear: scan adds nothing" $tasks \
         's/axpy(first + at \* stride, 1.0f/axpy(first + at * stride, 0.0f/' $segments
     mutate "linear: scan skips the first part" $tasks \
@@ -97,10 +95,10 @@ mutations() {
     mutate "linear: step forgets its block" $state \
         's/kernels->add(far, far, near,/kernels->add(far, far, far,/' test_states
     mutate "linear: far not added to the denominator" $pass \
-        's/den\[head \* T + i\] += kernels->dot/den[head * T + i] += 0.0f * kernels->dot/' test_states
-    mutate "linear: far of the first head for all" $pass \
-        's/sum_of_head(a, a->tiles->R, head);/sum_of_head(a, a->tiles->R, 0);/' test_states
+        's/t->den\[i\] += kernels->dot/t->den[i] += 0.0f * kernels->dot/' test_states
     prefill=src/layer/linear_prefill.c
+    mutate "linear: far of the first head for all" $prefill \
+        's/tn_linear_far(a->plan, state, a->h) : NULL/tn_linear_far(a->plan, state, 0) : NULL/' test_states
     mutate "linear: near stays after a block" $prefill \
         's/memset(t->S, 0, floats/memset(t->z, 0, z_floats/' test_states
     mutate "linear: blocks end a position late" $prefill \

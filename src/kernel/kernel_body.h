@@ -73,8 +73,6 @@ const struct tn_kernels TN_TABLE = {
     .least = LANES,
 #endif
     .panel_rows = PANEL_ROWS,
-    .product_rows = PRODUCT_ROWS,
-    .recur_steps = RECUR_STEPS,
     .pack = ANY(pack),
     .narrow_panels = ANY(narrow_panels),
     .product_packed = ANY(product_packed),

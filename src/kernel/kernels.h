@@ -330,11 +330,6 @@ struct tn_kernels {
 
     /* Reads n floats (whole cache lines) once; the sum keeps the reads alive. */
     float (*read)(const float *x, size_t n);
-
-    /* ---- pieces ---- */
-
-    size_t product_rows; /* rows of c that product() computes at a time */
-    size_t recur_steps;  /* positions that recur() does */
 };
 
 /* The best table this processor runs, or the one called `name`; NULL if there is none such. */

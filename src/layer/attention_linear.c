@@ -25,12 +25,12 @@ static struct tn_linear_range segments_of(const struct tn_linear_task *task)
 
 static struct tn_linear_range segment_of(const struct tn_linear_task *task, size_t segment)
 {
-    return tn_linear_range_of(segment, task->work->cut.segment, task->group.plan->N);
+    return tn_linear_range_of(segment, task->work->cut.segment, task->head.plan->N);
 }
 
 /* ---- Sums over parts ---------------------------------------------------- */
 
-static void add_state0(const struct tn_linear_group *a, float *St)
+static void add_state0(const struct tn_linear_head *a, float *St)
 {
     const float *const state = tn_call_state0(a->call, a->b);
     const float *const near = tn_linear_near(a->plan, state, a->h);
@@ -45,7 +45,7 @@ static void add_state0(const struct tn_linear_group *a, float *St)
 static void sum_keys(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range keys = tn_linear_keys_of(&task);
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z, NULL);
@@ -58,7 +58,7 @@ static void sum_parts(struct tn_linear_work *work)
 {
     const tarn_attention *const plan = work->call->plan;
 
-    tn_parallel(plan->host.threads, work->S.count * plan->B * work->groups, sum_keys, work);
+    tn_parallel(plan->host.threads, work->S.count * plan->B * plan->H, sum_keys, work);
     tn_linear_scan(work, work->S, false);
 }
 
@@ -67,7 +67,7 @@ static void sum_parts(struct tn_linear_work *work)
 static void run_causal(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range segments = segments_of(&task);
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z,
@@ -85,7 +85,7 @@ static void run_causal(void *arg, size_t index, size_t thread)
 /* S and z over all keys: the last of the sums over parts, or formed here. */
 static void start_from_all(const struct tn_linear_task *task)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     const struct tn_linear_sums sums = task->work->S;
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z,
@@ -97,7 +97,7 @@ static void start_from_all(const struct tn_linear_task *task)
 static void run_all(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range queries = tn_linear_queries_of(&task);
     float *const kept = tn_linear_sums_at(&task, task.work->saved, task.part);
 
@@ -124,7 +124,7 @@ static void forward(const struct tn_attention_call *call)
 
 /* The gradient of state1 reaches the keys through the sums that they went to: near1 from the
  * last end of a block on, before it far1. Rt has it added, that of near1 first. */
-static void add_dstate1(const struct tn_linear_group *a, bool near, float by)
+static void add_dstate1(const struct tn_linear_head *a, bool near, float by)
 {
     const float *const d = tn_call_dstate1(a->call, a->b);
     const float *const sum = near ? tn_linear_near(a->plan, d, a->h)
@@ -135,20 +135,20 @@ static void add_dstate1(const struct tn_linear_group *a, bool near, float by)
 }
 
 /* Where near1 begins. */
-static size_t near_from(const struct tn_linear_group *a)
+static size_t near_from(const struct tn_linear_head *a)
 {
     const size_t over = tn_linear_count_at(a, a->length) % TN_LINEAR_BLOCK;
 
     return over < a->length ? a->length - over : 0;
 }
 
-static void far_for_near(const struct tn_linear_group *a)
+static void far_for_near(const struct tn_linear_head *a)
 {
     add_dstate1(a, false, 1.0f);
     add_dstate1(a, true, -1.0f);
 }
 
-static void key_gradients(const struct tn_linear_group *a, struct tn_linear_range positions)
+static void key_gradients(const struct tn_linear_head *a, struct tn_linear_range positions)
 {
     const size_t near = near_from(a);
 
@@ -163,7 +163,7 @@ static void key_gradients(const struct tn_linear_group *a, struct tn_linear_rang
 
 /* When Rt has gone over all positions it is the gradient of the sums before them: of near0, and
  * of far0, which is in far1 even if near0 still is in near1. */
-static void store_dstate0(const struct tn_linear_group *a)
+static void store_dstate0(const struct tn_linear_head *a)
 {
     float *const d = tn_call_dstate0(a->call, a->b);
 
@@ -177,7 +177,7 @@ static void store_dstate0(const struct tn_linear_group *a)
     if (far && tn_linear_count_at(a, 0) >= TN_LINEAR_BLOCK)
         tn_linear_sum_store_t(a, far, a->tiles->Rt);
     else if (far)
-        memset(far, 0, a->heads * tn_linear_sum_floats(a->plan) * sizeof(float));
+        memset(far, 0, tn_linear_sum_floats(a->plan) * sizeof(float));
 }
 
 /* ---- Backward, causal --------------------------------------------------- */
@@ -186,9 +186,9 @@ static void store_dstate0(const struct tn_linear_group *a)
 static void sum_queries(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_work *const work = arg;
-    const size_t first_part = work->call->plan->B * work->groups;
+    const size_t first_part = work->call->plan->B * work->call->plan->H;
     const struct tn_linear_task task = tn_linear_task_open(work, first_part + index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range queries = tn_linear_queries_of(&task);
 
     tn_linear_sum_load_t(a, a->tiles->Rt, NULL);
@@ -200,7 +200,7 @@ static void sum_queries(void *arg, size_t index, size_t thread)
  * sum_parts(). */
 static void start_segment(const struct tn_linear_task *task, size_t segment)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     const struct tn_linear_work *const work = task->work;
 
     tn_linear_sum_load_t(
@@ -214,12 +214,12 @@ static void start_segment(const struct tn_linear_task *task, size_t segment)
 static void run_segments(void *arg, size_t index, size_t thread)
 {
     struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    struct tn_linear_group *const a = &task.group;
+    struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range segments = segments_of(&task);
 
-    a->keeps = a->heads * task.work->cut.segment <= a->tiles->rows;
+    a->keeps = task.work->cut.segment <= a->tiles->rows;
     if (a->keeps)
-        tn_linear_group_clear(a, task.work->cut.segment);
+        tn_linear_head_clear(a, task.work->cut.segment);
     tn_linear_sum_load_t(a, a->tiles->Rt, tn_linear_sums_at(&task, task.work->R, task.part));
     add_dstate1(a, tn_linear_queries_of(&task).to >= near_from(a), 1.0f);
     for (size_t segment = segments.to; segment-- > segments.from;) {
@@ -241,7 +241,7 @@ static void backward_causal(struct tn_linear_work *work)
 
     if (work->saved.count == 0)
         sum_parts(work);
-    tn_parallel(plan->host.threads, work->R.count * plan->B * work->groups, sum_queries, work);
+    tn_parallel(plan->host.threads, work->R.count * plan->B * plan->H, sum_queries, work);
     tn_linear_scan(work, work->R, true);
     tn_parallel(plan->host.threads, tn_linear_task_count(work), run_segments, work);
 }
@@ -250,7 +250,7 @@ static void backward_causal(struct tn_linear_work *work)
 
 static void run_queries(const struct tn_linear_task *task)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     const struct tn_linear_range queries = tn_linear_queries_of(task);
     const float *const total = tn_linear_sums_at(task, task->work->saved, 0);
 
@@ -269,7 +269,7 @@ static void run_both(void *arg, size_t index, size_t thread)
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
 
     run_queries(&task);
-    tn_linear_key_gradients(&task.group, 0, task.group.plan->Nk);
+    tn_linear_key_gradients(&task.head, 0, task.head.plan->Nk);
 }
 
 static void run_part_queries(void *arg, size_t index, size_t thread)
@@ -277,14 +277,14 @@ static void run_part_queries(void *arg, size_t index, size_t thread)
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
 
     run_queries(&task);
-    tn_linear_sum_store_t(&task.group, tn_linear_sums_at(&task, task.work->R, task.part),
-                          task.group.tiles->Rt);
+    tn_linear_sum_store_t(&task.head, tn_linear_sums_at(&task, task.work->R, task.part),
+                          task.head.tiles->Rt);
 }
 
 static void run_part_keys(void *arg, size_t index, size_t thread)
 {
     const struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_sums R = task.work->R;
     const struct tn_linear_range keys = tn_linear_keys_of(&task);
 

@@ -30,15 +30,6 @@ tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, si
     return TARN_OK;
 }
 
-struct tn_feature_map tn_feature_map_wide(const struct tn_feature_map *map, size_t count)
-{
-    struct tn_feature_map wide = *map;
-
-    wide.D *= count;
-    wide.C *= count;
-    return wide;
-}
-
 void tn_feature_map_forward(const struct tn_feature_map *map, float *phi, ptrdiff_t ldphi,
                             const float *x, ptrdiff_t ldx, size_t n)
 {

@@ -30,10 +30,6 @@ struct tn_feature_row {
     size_t (*draws)(const struct tn_feature_map *map);
     void (*draw)(const struct tn_feature_map *map, struct tn_random *random);
 
-    /* Every float is mapped on its own, whatever D is: rows that lie side by side may be mapped
-     * as one. */
-    bool elementwise;
-
     /* phi (C floats) = phi(x), x (D floats). */
     void (*forward)(const struct tn_feature_map *map, float *phi, const float *x);
 
@@ -57,9 +53,6 @@ extern const struct tn_table tn_feature_maps;
 /* Reads a spec, checks it against D and fills everything but the draws. */
 tarn_status tn_feature_map_init(struct tn_feature_map *map, const char *spec, size_t D,
                                 const struct tn_kernels *kernels, tarn_error *err);
-
-/* The map for `count` rows side by side as one wide row; 1 unless it is elementwise. */
-struct tn_feature_map tn_feature_map_wide(const struct tn_feature_map *map, size_t count);
 
 void tn_feature_map_forward(const struct tn_feature_map *map, float *phi, ptrdiff_t ldphi,
                             const float *x, ptrdiff_t ldx, size_t n);

@@ -11,47 +11,47 @@
 
 /* ---- States ------------------------------------------------------------- */
 
-float *tn_linear_far_of(const struct tn_linear_group *a, const float *state, size_t count)
+float *tn_linear_far_of(const struct tn_linear_head *a, const float *state, size_t count)
 {
     return count >= TN_LINEAR_BLOCK ? tn_linear_far(a->plan, state, a->h) : NULL;
 }
 
-size_t tn_linear_count_at(const struct tn_linear_group *a, size_t i)
+size_t tn_linear_count_at(const struct tn_linear_head *a, size_t i)
 {
     return tn_call_count(a->call, a->b) + tn_min(i, a->length);
 }
 
-static void start_near(const struct tn_linear_group *a, const float *near)
+static void start_near(const struct tn_linear_head *a, const float *near)
 {
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z, near);
 }
 
-static void start_far(const struct tn_linear_group *a, const float *far)
+static void start_far(const struct tn_linear_head *a, const float *far)
 {
     tn_linear_sum_load(a, a->tiles->R, a->tiles->far_z, far);
 }
 
-static void store_near(const struct tn_linear_group *a, float *near)
+static void store_near(const struct tn_linear_head *a, float *near)
 {
     tn_linear_sum_store(a, near, a->tiles->S, a->tiles->z);
 }
 
-static void store_far(const struct tn_linear_group *a, float *far)
+static void store_far(const struct tn_linear_head *a, float *far)
 {
     tn_linear_sum_store(a, far, a->tiles->R, a->tiles->far_z);
 }
 
-static const float *near0(const struct tn_linear_group *a)
+static const float *near0(const struct tn_linear_head *a)
 {
     return tn_linear_near(a->plan, tn_call_state0(a->call, a->b), a->h);
 }
 
-static const float *far0(const struct tn_linear_group *a)
+static const float *far0(const struct tn_linear_head *a)
 {
     return tn_linear_far_of(a, tn_call_state0(a->call, a->b), tn_linear_count_at(a, 0));
 }
 
-static void store_state1(const struct tn_linear_group *a)
+static void store_state1(const struct tn_linear_head *a)
 {
     float *const state1 = tn_call_state1(a->call, a->b);
 
@@ -65,10 +65,9 @@ static void store_state1(const struct tn_linear_group *a)
 }
 
 /* far += near, which then is zero. */
-static void fold(const struct tn_linear_group *a)
+static void fold(const struct tn_linear_head *a)
 {
-    const size_t floats = a->heads * a->sizes.C * a->sizes.S_ld;
-    const size_t z_floats = a->heads * a->sizes.C_ld;
+    const size_t floats = a->sizes.C * a->sizes.S_ld, z_floats = a->sizes.C_ld;
     const struct tn_linear_tiles *const t = a->tiles;
 
     a->plan->host.kernels->add(t->R, t->R, t->S, floats);
@@ -80,7 +79,7 @@ static void fold(const struct tn_linear_group *a)
 /* ---- Blocks ------------------------------------------------------------- */
 
 /* Where the block of position i ends; the last one, and what is past the length, at N. */
-static size_t block_end(const struct tn_linear_group *a, size_t i)
+static size_t block_end(const struct tn_linear_head *a, size_t i)
 {
     const size_t end = i + TN_LINEAR_BLOCK - tn_linear_count_at(a, i) % TN_LINEAR_BLOCK;
 
@@ -88,7 +87,7 @@ static size_t block_end(const struct tn_linear_group *a, size_t i)
 }
 
 /* Whether near is added to far after position i - 1. */
-static bool is_block_end(const struct tn_linear_group *a, size_t i)
+static bool is_block_end(const struct tn_linear_head *a, size_t i)
 {
     return i > 0 && i <= a->length && tn_linear_count_at(a, i) % TN_LINEAR_BLOCK == 0;
 }
@@ -96,7 +95,7 @@ static bool is_block_end(const struct tn_linear_group *a, size_t i)
 /* What a segment starts from, for backward: near, and what far adds to that. */
 static void keep_start(const struct tn_linear_task *task, size_t segment, bool near, bool far)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     float *const kept = tn_linear_sums_at(task, task->work->saved, segment - 1);
 
     if (near)
@@ -109,7 +108,7 @@ static void keep_start(const struct tn_linear_task *task, size_t segment, bool n
  * that end where segments begin. */
 static void run_block(const struct tn_linear_task *task, size_t from, size_t to, bool near)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     const bool keeps = task->work->saved.count > 0;
     const size_t each = task->work->cut.segment;
 
@@ -124,11 +123,11 @@ static void run_block(const struct tn_linear_task *task, size_t from, size_t to,
     }
 }
 
-/* All blocks of a group of heads, one after the other. */
+/* All blocks of a head, one after the other. */
 static void run_blocks(void *arg, size_t index, size_t thread)
 {
     struct tn_linear_task task = tn_linear_task_open(arg, index, thread);
-    struct tn_linear_group *const a = &task.group;
+    struct tn_linear_head *const a = &task.head;
 
     a->sizes.chunk = 0; /* as steps */
     start_near(a, near0(a));
@@ -162,7 +161,7 @@ static float *end_of(const struct tn_linear_task *task, size_t i)
 }
 
 /* The first position of a block; N: there is none. */
-static size_t block_from(const struct tn_linear_group *a, size_t block)
+static size_t block_from(const struct tn_linear_head *a, size_t block)
 {
     size_t from = 0;
 
@@ -175,12 +174,10 @@ static struct tn_linear_task block_open(const struct blocks *blocks, size_t inde
                                         size_t thread)
 {
     struct tn_linear_task task = tn_linear_task_open(blocks->work, index, thread);
-    struct tn_linear_group *const a = &task.group;
-    const size_t N = a->plan->N;
+    struct tn_linear_head *const a = &task.head;
 
     a->sizes.chunk = 0; /* as steps */
-    a->pending = (struct tn_linear_denominators){
-        blocks->work->pending + (a->b * a->plan->H + a->h) * N, N, 0};
+    a->pending = blocks->work->pending + (a->b * a->plan->H + a->h) * a->plan->N;
     return task;
 }
 
@@ -188,13 +185,13 @@ static void run_near(void *arg, size_t index, size_t thread)
 {
     const struct blocks *const blocks = arg;
     struct tn_linear_task task = block_open(blocks, index, thread);
-    struct tn_linear_group *const a = &task.group;
+    struct tn_linear_head *const a = &task.head;
     const size_t block = blocks->first + task.part, from = block_from(a, block);
 
     if (from == a->plan->N)
         return;
     if (tn_linear_count_at(a, from) < TN_LINEAR_BLOCK)
-        a->pending.at = NULL; /* a short block does not wait for far sums */
+        a->pending = NULL; /* a short block does not wait for far sums */
     start_near(a, block == 0 ? near0(a) : NULL);
     run_block(&task, from, block_end(a, from), true);
     store_near(a, end_of(&task, task.part));
@@ -205,7 +202,7 @@ static void scan_far(void *arg, size_t index, size_t thread)
     const struct blocks *const blocks = arg;
     const size_t count = blocks->work->blocks;
     const struct tn_linear_task task = tn_linear_task_open(blocks->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     size_t from = block_from(a, blocks->first);
 
     if (from == a->plan->N)
@@ -227,7 +224,7 @@ static void run_far(void *arg, size_t index, size_t thread)
 {
     const struct blocks *const blocks = arg;
     struct tn_linear_task task = block_open(blocks, index, thread);
-    struct tn_linear_group *const a = &task.group;
+    struct tn_linear_head *const a = &task.head;
     const size_t from = block_from(a, blocks->first + task.part);
 
     if (from == a->plan->N || tn_linear_count_at(a, from) < TN_LINEAR_BLOCK)
@@ -240,14 +237,14 @@ static void run_far(void *arg, size_t index, size_t thread)
 void tn_linear_prefill(struct tn_linear_work *work)
 {
     const tarn_attention *const plan = work->call->plan;
-    const size_t groups = plan->B * work->groups, all = plan->N / TN_LINEAR_BLOCK + 2;
+    const size_t heads = plan->B * plan->H, all = plan->N / TN_LINEAR_BLOCK + 2;
     struct blocks blocks = {work, 0};
 
     if (work->blocks == 0)
-        tn_parallel(plan->host.threads, groups, run_blocks, work);
+        tn_parallel(plan->host.threads, heads, run_blocks, work);
     for (; work->blocks > 0 && blocks.first < all; blocks.first += work->blocks) {
-        tn_parallel(plan->host.threads, work->blocks * groups, run_near, &blocks);
-        tn_parallel(plan->host.threads, groups, scan_far, &blocks);
-        tn_parallel(plan->host.threads, work->blocks * groups, run_far, &blocks);
+        tn_parallel(plan->host.threads, work->blocks * heads, run_near, &blocks);
+        tn_parallel(plan->host.threads, heads, scan_far, &blocks);
+        tn_parallel(plan->host.threads, work->blocks * heads, run_far, &blocks);
     }
 }

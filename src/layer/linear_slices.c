@@ -12,7 +12,7 @@ struct slice {
     const float *keys, *queries; /* sums of all slices */
 };
 
-static size_t sum_of(const struct tn_linear_group *a)
+static size_t sum_of(const struct tn_linear_head *a)
 {
     return (a->b * a->plan->H + a->h) * tn_linear_sum_floats(a->plan);
 }
@@ -21,7 +21,7 @@ static void sum_slice_keys(void *arg, size_t index, size_t thread)
 {
     const struct slice *const slice = arg;
     const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z, NULL);
     tn_linear_sum_keys(a, 0, a->plan->N);
@@ -32,7 +32,7 @@ static void sum_slice_queries(void *arg, size_t index, size_t thread)
 {
     const struct slice *const slice = arg;
     const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
 
     tn_linear_sum_load_t(a, a->tiles->Rt, NULL);
     tn_linear_sum_queries(a, 0, a->plan->N);
@@ -43,7 +43,7 @@ static void sum_slice(const struct tn_attention_call *call, float *sums, tn_work
 {
     struct slice slice = {.work = tn_linear_work_open(call), .sums = sums};
 
-    tn_parallel(call->plan->host.threads, call->plan->B * slice.work.groups, task, &slice);
+    tn_parallel(call->plan->host.threads, call->plan->B * call->plan->H, task, &slice);
 }
 
 static void of_keys(const struct tn_attention_call *call, float *sums)
@@ -88,7 +88,7 @@ static void run_slice(void *arg, size_t index, size_t thread)
 {
     const struct slice *const slice = arg;
     const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range queries = tn_linear_queries_of(&task);
 
     tn_linear_sum_load(a, a->tiles->S, a->tiles->z, slice->keys + sum_of(a));
@@ -99,7 +99,7 @@ static void run_slice_back(void *arg, size_t index, size_t thread)
 {
     const struct slice *const slice = arg;
     const struct tn_linear_task task = tn_linear_task_open(&slice->work, index, thread);
-    const struct tn_linear_group *const a = &task.group;
+    const struct tn_linear_head *const a = &task.head;
     const struct tn_linear_range queries = tn_linear_queries_of(&task),
                                  keys = tn_linear_keys_of(&task);
 

@@ -43,107 +43,84 @@ float *tn_linear_far(const tarn_attention *plan, const float *state, size_t h)
     return has_far(plan) ? tn_linear_near(plan, state, plan->H + h) : NULL;
 }
 
-/* ---- Sums of a group ---------------------------------------------------- */
+/* ---- Sums of a head ----------------------------------------------------- */
 
-void tn_linear_sum_load(const struct tn_linear_group *a, float *S, float *z, const float *sum)
+void tn_linear_sum_load(const struct tn_linear_head *a, float *S, float *z, const float *sum)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
     const size_t ld = padded(s->M);
 
-    memset(S, 0, a->heads * s->C * s->S_ld * sizeof(float));
-    memset(z, 0, a->heads * s->C_ld * sizeof(float));
-    for (size_t head = 0; head < a->heads && sum; head++) {
-        const float *const from = sum + head * tn_linear_sum_floats(a->plan);
-
-        for (size_t c = 0; c < s->C; c++)
-            memcpy(S + (head * s->C + c) * s->S_ld, from + c * ld, s->M * sizeof(float));
-        memcpy(z + head * s->C_ld, from + s->C * ld, s->C * sizeof(float));
-    }
+    memset(S, 0, s->C * s->S_ld * sizeof(float));
+    memset(z, 0, s->C_ld * sizeof(float));
+    if (!sum)
+        return;
+    for (size_t c = 0; c < s->C; c++)
+        memcpy(S + c * s->S_ld, sum + c * ld, s->M * sizeof(float));
+    memcpy(z, sum + s->C * ld, s->C * sizeof(float));
 }
 
-static void clear(const struct tn_linear_group *a, float *sum)
+static void clear(const struct tn_linear_head *a, float *sum)
 {
-    memset(sum, 0, a->heads * tn_linear_sum_floats(a->plan) * sizeof(float));
+    memset(sum, 0, tn_linear_sum_floats(a->plan) * sizeof(float));
 }
 
-void tn_linear_sum_store(const struct tn_linear_group *a, float *sum, const float *S,
+void tn_linear_sum_store(const struct tn_linear_head *a, float *sum, const float *S,
                          const float *z)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
     const size_t ld = padded(s->M);
 
     clear(a, sum);
-    for (size_t head = 0; head < a->heads; head++) {
-        float *const to = sum + head * tn_linear_sum_floats(a->plan);
-
-        for (size_t c = 0; c < s->C; c++)
-            memcpy(to + c * ld, S + (head * s->C + c) * s->S_ld, s->M * sizeof(float));
-        memcpy(to + s->C * ld, z + head * s->C_ld, s->C * sizeof(float));
-    }
+    for (size_t c = 0; c < s->C; c++)
+        memcpy(sum + c * ld, S + c * s->S_ld, s->M * sizeof(float));
+    memcpy(sum + s->C * ld, z, s->C * sizeof(float));
 }
 
-void tn_linear_sum_add(const struct tn_linear_group *a, float *sum, const float *S,
+void tn_linear_sum_add(const struct tn_linear_head *a, float *sum, const float *S,
                        const float *z)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
     const struct tn_kernels *const kernels = a->plan->host.kernels;
     const size_t ld = padded(s->M);
 
-    for (size_t head = 0; head < a->heads; head++) {
-        float *const to = sum + head * tn_linear_sum_floats(a->plan);
-
-        for (size_t c = 0; c < s->C; c++)
-            kernels->axpy(to + c * ld, 1.0f, S + (head * s->C + c) * s->S_ld, s->M);
-        kernels->axpy(to + s->C * ld, 1.0f, z + head * s->C_ld, s->C);
-    }
+    for (size_t c = 0; c < s->C; c++)
+        kernels->axpy(sum + c * ld, 1.0f, S + c * s->S_ld, s->M);
+    kernels->axpy(sum + s->C * ld, 1.0f, z, s->C);
 }
 
 /* z is St's row for the value that is always 1. */
-void tn_linear_sum_load_t(const struct tn_linear_group *a, float *St, const float *sum)
+void tn_linear_sum_load_t(const struct tn_linear_head *a, float *St, const float *sum)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
-    const size_t ld = padded(s->M), floats = s->rows * s->St_ld;
+    const size_t ld = padded(s->M);
 
-    memset(St, 0, a->heads * floats * sizeof(float));
-    for (size_t head = 0; head < a->heads && sum; head++) {
-        const float *const from = sum + head * tn_linear_sum_floats(a->plan);
-        float *const to = St + head * floats;
-
-        a->plan->host.kernels->transpose(to, (ptrdiff_t)s->St_ld, from, (ptrdiff_t)ld, s->C,
-                                         s->M);
-        if (s->normalises)
-            memcpy(to + s->M * s->St_ld, from + s->C * ld, s->C * sizeof(float));
-    }
+    memset(St, 0, s->rows * s->St_ld * sizeof(float));
+    if (!sum)
+        return;
+    a->plan->host.kernels->transpose(St, (ptrdiff_t)s->St_ld, sum, (ptrdiff_t)ld, s->C, s->M);
+    if (s->normalises)
+        memcpy(St + s->M * s->St_ld, sum + s->C * ld, s->C * sizeof(float));
 }
 
-void tn_linear_sum_store_t(const struct tn_linear_group *a, float *sum, const float *St)
+void tn_linear_sum_store_t(const struct tn_linear_head *a, float *sum, const float *St)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
     const size_t ld = padded(s->M);
 
     clear(a, sum);
-    for (size_t head = 0; head < a->heads; head++) {
-        const float *const from = St + head * s->rows * s->St_ld;
-        float *const to = sum + head * tn_linear_sum_floats(a->plan);
-
-        a->plan->host.kernels->transpose(to, (ptrdiff_t)ld, from, (ptrdiff_t)s->St_ld, s->M,
-                                         s->C);
-        if (s->normalises)
-            memcpy(to + s->C * ld, from + s->M * s->St_ld, s->C * sizeof(float));
-    }
+    a->plan->host.kernels->transpose(sum, (ptrdiff_t)ld, St, (ptrdiff_t)s->St_ld, s->M, s->C);
+    if (s->normalises)
+        memcpy(sum + s->C * ld, St + s->M * s->St_ld, s->C * sizeof(float));
 }
 
-void tn_linear_sum_add_t(const struct tn_linear_group *a, float *St, const float *sum, float by)
+void tn_linear_sum_add_t(const struct tn_linear_head *a, float *St, const float *sum, float by)
 {
     const struct tn_linear_sizes *const s = &a->sizes;
     const size_t ld = padded(s->M);
 
-    for (size_t head = 0; head < a->heads; head++)
-        for (size_t m = 0; m < s->rows; m++)
-            for (size_t c = 0; c < s->C; c++)
-                St[(head * s->rows + m) * s->St_ld + c] +=
-                    by * sum[head * tn_linear_sum_floats(a->plan) +
-                             (m < s->M ? c * ld + m : s->C * ld + c)];
+    for (size_t m = 0; m < s->rows; m++)
+        for (size_t c = 0; c < s->C; c++)
+            St[m * s->St_ld + c] += by * sum[m < s->M ? c * ld + m : s->C * ld + c];
 }
 
 /* ---- One position ------------------------------------------------------- */

@@ -61,23 +61,14 @@ struct tn_linear_cut tn_linear_cut_of(const tarn_attention *plan)
 
 /* ---- Memory ------------------------------------------------------------- */
 
-/* Heads that go together at most, leaving work for every thread. The size of the workspace
- * depends on it, results do not. */
-static size_t group_max(const tarn_attention *plan, struct tn_linear_cut cut)
-{
-    const size_t tasks = head_count(plan) * cut.parts;
-
-    return tn_max(1, tn_min(tn_min(plan->H, TN_LINEAR_GROUP), tasks / plan->host.threads));
-}
-
 /* Rows that a thread keeps packed: those of a tile, and of a causal segment if they fit in a
  * cache. */
-static size_t packed_rows(const tarn_attention *plan, struct tn_linear_cut cut, size_t group)
+static size_t packed_rows(const tarn_attention *plan, struct tn_linear_cut cut)
 {
     const size_t most = PACKED_MAX / tn_linear_packed_floats(plan);
-    const size_t segment = plan->causal ? tn_min(most, group * cut.segment) : 0;
+    const bool keeps = plan->causal && cut.segment <= most;
 
-    return tn_max(group * TN_LINEAR_TILE, segment);
+    return keeps ? tn_max(TN_LINEAR_TILE, cut.segment) : TN_LINEAR_TILE;
 }
 
 /* The inverse of one denominator per position, then sums. */
@@ -119,7 +110,6 @@ static size_t block_tasks(const tarn_attention *plan)
 static struct tn_linear_work lay_out(const tarn_attention *plan, struct tn_arena *arena)
 {
     const struct tn_linear_cut cut = tn_linear_cut_of(plan);
-    const size_t group = group_max(plan, cut);
     struct tn_linear_work work = {.cut = cut, .blocks = block_tasks(plan)};
 
     work.tiles = tn_arena_alloc(arena, plan->host.threads, sizeof *work.tiles);
@@ -131,7 +121,7 @@ static struct tn_linear_work lay_out(const tarn_attention *plan, struct tn_arena
     }
     for (size_t t = 0; t < plan->host.threads; t++) {
         const struct tn_linear_tiles tiles =
-            tn_linear_tiles_lay_out(plan, group, packed_rows(plan, cut, group), arena);
+            tn_linear_tiles_lay_out(plan, packed_rows(plan, cut), arena);
 
         if (work.tiles)
             work.tiles[t] = tiles;
@@ -144,18 +134,13 @@ void tn_linear_work_size(const tarn_attention *plan, struct tn_arena *arena)
     lay_out(plan, arena);
 }
 
-/* Heads go together only where they lie together. */
 struct tn_linear_work tn_linear_work_open(const struct tn_attention_call *call)
 {
     const tarn_attention *const plan = call->plan;
-    const tarn_input q = call->arrays->in[TN_QUERY];
     struct tn_arena arena = tn_arena_over(call->work);
     struct tn_linear_work work = lay_out(plan, &arena);
 
     work.call = call;
-    work.group =
-        tn_magnitude(q.head) < tn_magnitude(q.position) ? group_max(plan, work.cut) : 1;
-    work.groups = tn_blocks(plan->H, work.group);
     if (call->saved)
         work.saved = (struct tn_linear_sums){call->saved + inverses(plan), work.cut.kept};
     return work;
@@ -167,25 +152,23 @@ struct tn_linear_task tn_linear_task_open(const struct tn_linear_work *work, siz
                                           size_t thread)
 {
     const tarn_attention *const plan = work->call->plan;
-    const size_t h = index % work->groups * work->group;
     struct tn_linear_task task = {
         .work = work,
-        .group = {.plan = plan,
-                  .call = work->call,
-                  .tiles = &work->tiles[thread],
-                  .b = index / work->groups % plan->B,
-                  .h = h,
-                  .heads = tn_min(work->group, plan->H - h)},
-        .part = index / (plan->B * work->groups),
+        .head = {.plan = plan,
+                 .call = work->call,
+                 .tiles = &work->tiles[thread],
+                 .b = index / plan->H % plan->B,
+                 .h = index % plan->H},
+        .part = index / head_count(plan),
     };
 
-    tn_linear_group_open(&task.group);
+    tn_linear_head_open(&task.head);
     return task;
 }
 
 size_t tn_linear_task_count(const struct tn_linear_work *work)
 {
-    return work->cut.parts * work->call->plan->B * work->groups;
+    return work->cut.parts * head_count(work->call->plan);
 }
 
 struct tn_linear_range tn_linear_range_of(size_t i, size_t each, size_t end)
@@ -195,18 +178,18 @@ struct tn_linear_range tn_linear_range_of(size_t i, size_t each, size_t end)
 
 struct tn_linear_range tn_linear_queries_of(const struct tn_linear_task *task)
 {
-    return tn_linear_range_of(task->part, task->work->cut.q_part, task->group.plan->N);
+    return tn_linear_range_of(task->part, task->work->cut.q_part, task->head.plan->N);
 }
 
 struct tn_linear_range tn_linear_keys_of(const struct tn_linear_task *task)
 {
-    return tn_linear_range_of(task->part, task->work->cut.k_part, task->group.plan->Nk);
+    return tn_linear_range_of(task->part, task->work->cut.k_part, task->head.plan->Nk);
 }
 
 float *tn_linear_sums_at(const struct tn_linear_task *task, struct tn_linear_sums sums,
                          size_t i)
 {
-    const struct tn_linear_group *const a = &task->group;
+    const struct tn_linear_head *const a = &task->head;
     const size_t head = (i * a->plan->B + a->b) * a->plan->H + a->h;
 
     return i < sums.count ? sums.at + head * tn_linear_sum_floats(a->plan) : NULL;

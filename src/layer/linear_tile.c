@@ -44,29 +44,20 @@ struct tn_linear_sizes tn_linear_sizes_of(const tarn_attention *plan)
     };
 }
 
-/* A power of two between positions would make a head's rows meet in a few sets of the cache: a
- * line comes between, where there are several heads. */
-enum { LINE = 16 };
-
-static size_t position_ld(const struct tn_linear_group *a, struct tn_linear_packed tile)
+static struct tn_linear_rows packed_take(size_t rows, size_t ld, struct tn_arena *arena)
 {
-    return a->heads * tile.ld + (a->heads > 1 ? LINE : 0);
-}
-
-static struct tn_linear_packed packed_take(size_t rows, size_t ld, struct tn_arena *arena)
-{
-    return (struct tn_linear_packed){tn_arena_floats(arena, rows * (ld + LINE / 2)), ld};
+    return (struct tn_linear_rows){tn_arena_floats(arena, rows * ld), (ptrdiff_t)ld};
 }
 
 size_t tn_linear_packed_floats(const tarn_attention *plan)
 {
     const struct tn_kernels *const kernels = plan->host.kernels;
 
-    return 2 * (tn_padded(kernels, plan->map.C) + tn_padded(kernels, plan->M + 1) + LINE);
+    return 2 * (tn_padded(kernels, plan->map.C) + tn_padded(kernels, plan->M + 1));
 }
 
-struct tn_linear_tiles tn_linear_tiles_lay_out(const tarn_attention *plan, size_t heads,
-                                               size_t rows, struct tn_arena *arena)
+struct tn_linear_tiles tn_linear_tiles_lay_out(const tarn_attention *plan, size_t rows,
+                                               struct tn_arena *arena)
 {
     const struct tn_linear_sizes s = tn_linear_sizes_of(plan);
     const size_t M_ld = tn_padded(plan->host.kernels, s.M + 1);
@@ -78,80 +69,56 @@ struct tn_linear_tiles tn_linear_tiles_lay_out(const tarn_attention *plan, size_
         .k = packed_take(rows, s.C_ld, arena),
         .v = packed_take(rows, M_ld, arena),
         .g = packed_take(rows, M_ld, arena),
-        .o = packed_take(heads * T, tn_max(s.C_ld, s.width), arena),
-        .den = tn_arena_floats(arena, heads * T),
-        .S = tn_arena_floats(arena, heads * s.C * s.S_ld),
-        .R = tn_arena_floats(arena, heads * s.C * s.S_ld),
-        .z = tn_arena_floats(arena, heads * s.C_ld),
-        .far_z = tn_arena_floats(arena, heads * s.C_ld),
-        .St = tn_arena_floats(arena, heads * s.rows * s.St_ld),
-        .Rt = tn_arena_floats(arena, heads * s.rows * s.St_ld),
+        .o = packed_take(T, tn_max(s.C_ld, s.width), arena),
+        .den = tn_arena_floats(arena, T),
+        .S = tn_arena_floats(arena, s.C * s.S_ld),
+        .R = tn_arena_floats(arena, s.C * s.S_ld),
+        .z = tn_arena_floats(arena, s.C_ld),
+        .far_z = tn_arena_floats(arena, s.C_ld),
+        .St = tn_arena_floats(arena, s.rows * s.St_ld),
+        .Rt = tn_arena_floats(arena, s.rows * s.St_ld),
         .chunk = tn_arena_floats(arena, chunk_floats),
         .rows = rows,
     };
 }
 
-static void clear(const struct tn_linear_group *a, struct tn_linear_packed tile, size_t n)
+static void clear(struct tn_linear_rows tile, size_t n)
 {
-    memset(tile.at, 0, n * position_ld(a, tile) * sizeof(float));
+    memset(tile.at, 0, n * (size_t)tile.ld * sizeof(float));
 }
 
-void tn_linear_group_clear(const struct tn_linear_group *a, size_t n)
+void tn_linear_head_clear(const struct tn_linear_head *a, size_t n)
 {
     const struct tn_linear_tiles *const t = a->tiles;
 
     if (a->sizes.C_ld > a->sizes.C) {
-        clear(a, t->q, n);
-        clear(a, t->k, n);
+        clear(t->q, n);
+        clear(t->k, n);
     }
     if (a->sizes.width > a->sizes.M) {
-        clear(a, t->v, n);
-        clear(a, t->g, n);
+        clear(t->v, n);
+        clear(t->g, n);
     }
     for (size_t i = 0; i < n; i++)
-        for (size_t head = 0; head < a->heads; head++)
-            t->v.at[i * position_ld(a, t->v) + head * t->v.ld + a->sizes.M] = 1.0f;
+        t->v.at[i * (size_t)t->v.ld + a->sizes.M] = 1.0f;
 }
 
-void tn_linear_group_open(struct tn_linear_group *a)
+void tn_linear_head_open(struct tn_linear_head *a)
 {
     a->sizes = tn_linear_sizes_of(a->plan);
     a->length = tn_key_length(a->call, a->b);
     a->then = a->plan->N;
-    tn_linear_group_clear(a, T);
+    tn_linear_head_clear(a, T);
 }
 
 /* ---- Rows of a tile ----------------------------------------------------- */
 
-struct tn_linear_rows tn_linear_rows(const struct tn_linear_group *a,
-                                     struct tn_linear_packed tile, size_t head, size_t from)
+struct tn_linear_rows tn_linear_rows(const struct tn_linear_head *a, struct tn_linear_rows tile,
+                                     size_t from)
 {
-    const size_t position = a->keeps ? from - a->first : 0, ld = position_ld(a, tile);
+    const size_t position = a->keeps ? from - a->first : 0;
 
-    return (struct tn_linear_rows){tile.at + position * ld + head * tile.ld, (ptrdiff_t)ld};
-}
-
-struct tn_linear_rows tn_linear_results(const struct tn_linear_group *a, size_t head)
-{
-    return (struct tn_linear_rows){a->tiles->o.at + head * a->tiles->o.ld,
-                                   (ptrdiff_t)position_ld(a, a->tiles->o)};
-}
-
-/* Rows go to and from the caller's arrays in the order in which they lie there: all positions
- * of a head that is alone in one call, else one call for the heads of each position. */
-struct order {
-    size_t calls, rows;
-};
-
-static struct order order_of(const struct tn_linear_group *a, size_t n)
-{
-    return a->heads == 1 ? (struct order){1, n} : (struct order){n, a->heads};
-}
-
-/* From row to row of a call, in arrays and in columns of one number per position. */
-static ptrdiff_t row_ld(const struct tn_linear_group *a, ptrdiff_t head, ptrdiff_t position)
-{
-    return a->heads == 1 ? position : head;
+    return (struct tn_linear_rows){tile.at + position * (size_t)tile.ld, tile.ld};
 }
 
 /* Those of n positions whose keys exist. */
@@ -161,123 +128,90 @@ static size_t existing(size_t from, size_t n, size_t length)
 }
 
 /* Inverse denominators are kept for each position, B x H x N. */
-static float *inverses_at(const struct tn_linear_group *a, size_t position)
+static float *inverses_at(const struct tn_linear_head *a, size_t position)
 {
     return a->call->saved + (a->b * a->plan->H + a->h) * a->plan->N + position;
 }
 
 /* ---- In ----------------------------------------------------------------- */
 
-/* Heads that one call of the map takes as one wide row; ld: floats between packed heads. */
-static size_t heads_at_once(const struct tn_linear_group *a, ptrdiff_t head, size_t ld)
-{
-    const bool adjacent = head == (ptrdiff_t)a->plan->D && ld == a->plan->D;
-
-    return adjacent && a->plan->map.row->elementwise ? a->heads : 1;
-}
-
 /* tile = phi(x). */
-static void load_features(const struct tn_linear_group *a, struct tn_linear_packed tile,
+static void load_features(const struct tn_linear_head *a, struct tn_linear_rows tile,
                           tarn_input x, size_t from, size_t n)
 {
-    const size_t wide = heads_at_once(a, x.head, tile.ld);
-    const struct tn_feature_map map = tn_feature_map_wide(&a->plan->map, wide);
+    const struct tn_linear_rows phi = tn_linear_rows(a, tile, from);
 
-    for (size_t head = 0; head < a->heads; head += wide) {
-        const struct tn_linear_rows to = tn_linear_rows(a, tile, head, from);
-
-        tn_feature_map_forward(&map, to.at, to.ld, tn_in(x, a->b, a->h + head, from),
-                               x.position, n);
-    }
+    tn_feature_map_forward(&a->plan->map, phi.at, phi.ld, tn_in(x, a->b, a->h, from),
+                           x.position, n);
 }
 
-static void load_queries(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_queries(const struct tn_linear_head *a, size_t from, size_t n)
 {
     load_features(a, a->tiles->q, a->call->arrays->in[TN_QUERY], from, n);
 }
 
 /* v' = (v, 1), of which the last column is there from the start. */
-static void load_values(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_values(const struct tn_linear_head *a, size_t from, size_t n)
 {
     const tarn_input v = a->call->arrays->in[TN_VALUE];
-    const struct tn_linear_rows to = tn_linear_rows(a, a->tiles->v, 0, from);
-    const struct order order = order_of(a, n);
+    const struct tn_linear_rows to = tn_linear_rows(a, a->tiles->v, from);
 
-    for (size_t i = 0; i < order.calls; i++)
-        a->plan->host.kernels->scale_rows(
-            to.at + (ptrdiff_t)i * to.ld, (ptrdiff_t)a->tiles->v.ld,
-            tn_in(v, a->b, a->h, from + i), row_ld(a, v.head, v.position),
-            (struct tn_column){0}, order.rows, a->sizes.M, false);
+    a->plan->host.kernels->scale_rows(to.at, to.ld, tn_in(v, a->b, a->h, from), v.position,
+                                      (struct tn_column){0}, n, a->sizes.M, false);
 }
 
 /* Keys past the length are zero after phi, and so are their values, whatever stands there. */
-static void load_keys(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_keys(const struct tn_linear_head *a, size_t from, size_t n)
 {
     const size_t there = existing(from, n, a->length);
-    const struct tn_linear_rows k = tn_linear_rows(a, a->tiles->k, 0, from);
-    const struct tn_linear_rows v = tn_linear_rows(a, a->tiles->v, 0, from);
+    const struct tn_linear_rows k = tn_linear_rows(a, a->tiles->k, from);
+    const struct tn_linear_rows v = tn_linear_rows(a, a->tiles->v, from);
 
     load_features(a, a->tiles->k, a->call->arrays->in[TN_KEY], from, there);
     load_values(a, from, there);
-    for (size_t i = there; i < n; i++)
-        for (size_t head = 0; head < a->heads; head++) {
-            memset(k.at + (ptrdiff_t)i * k.ld + head * a->tiles->k.ld, 0,
-                   a->sizes.C * sizeof(float));
-            memset(v.at + (ptrdiff_t)i * v.ld + head * a->tiles->v.ld, 0,
-                   a->sizes.M * sizeof(float));
-        }
+    for (size_t i = there; i < n; i++) {
+        memset(k.at + (ptrdiff_t)i * k.ld, 0, a->sizes.C * sizeof(float));
+        memset(v.at + (ptrdiff_t)i * v.ld, 0, a->sizes.M * sizeof(float));
+    }
 }
 
 /* g = dy times the inverse denominators, and dots = dy . y if it normalises. */
-static void load_scaled(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_scaled(const struct tn_linear_head *a, struct tn_linear_rows g, size_t from,
+                        size_t n)
 {
     const tarn_input dy = a->call->arrays->dy;
     const tarn_output y = a->call->arrays->y;
     const struct tn_kernels *const kernels = a->plan->host.kernels;
-    const struct tn_linear_rows to = tn_linear_rows(a, a->tiles->g, 0, from);
-    const ptrdiff_t ld = (ptrdiff_t)a->tiles->g.ld, dy_ld = row_ld(a, dy.head, dy.position);
-    const struct order order = order_of(a, n);
+    const float *const at = tn_in(dy, a->b, a->h, from);
 
-    for (size_t i = 0; i < order.calls; i++) {
-        float *const g = to.at + (ptrdiff_t)i * to.ld;
-        const float *const at = tn_in(dy, a->b, a->h, from + i);
+    if (a->sizes.normalises) {
+        const struct tn_column by = {inverses_at(a, from), 1}, dots = {a->tiles->den, 1};
 
-        if (a->sizes.normalises) {
-            const struct tn_column by = {inverses_at(a, from + i),
-                                         row_ld(a, (ptrdiff_t)a->plan->N, 1)};
-            const struct tn_column dots = {a->tiles->den + i, row_ld(a, T, 1)};
-
-            kernels->scale_dot_rows(g, ld, at, dy_ld, by, dots, tn_out(y, a->b, a->h, from + i),
-                                    row_ld(a, y.head, y.position), order.rows, a->sizes.M);
-        } else {
-            kernels->scale_rows(g, ld, at, dy_ld, (struct tn_column){0}, order.rows, a->sizes.M,
-                                false);
-        }
+        kernels->scale_dot_rows(g.at, g.ld, at, dy.position, by, dots,
+                                tn_out(y, a->b, a->h, from), y.position, n, a->sizes.M);
+    } else {
+        kernels->scale_rows(g.at, g.ld, at, dy.position, (struct tn_column){0}, n, a->sizes.M,
+                            false);
     }
 }
 
 /* Through y = n / d:  dn = dy / d,  dd = -(dy . y) / d; a denominator held at eps has no
  * gradient. */
-static void load_gradients(const struct tn_linear_group *a, size_t from, size_t n)
+static void load_gradients(const struct tn_linear_head *a, size_t from, size_t n)
 {
     const float most = 1.0f / (float)a->plan->options.value[TN_LINEAR_EPS];
+    const struct tn_linear_rows g = tn_linear_rows(a, a->tiles->g, from);
 
-    load_scaled(a, from, n);
-    for (size_t head = 0; head < a->heads && a->sizes.normalises; head++) {
-        const struct tn_linear_rows g = tn_linear_rows(a, a->tiles->g, head, from);
-        const float *const inverses = inverses_at(a, from) + head * a->plan->N;
-        const float *const dots = a->tiles->den + head * T;
+    load_scaled(a, g, from, n);
+    for (size_t i = 0; i < n && a->sizes.normalises; i++) {
+        const float by = *inverses_at(a, from + i);
 
-        for (size_t i = 0; i < n; i++) {
-            const float by = inverses[i];
-
-            g.at[(ptrdiff_t)i * g.ld + (ptrdiff_t)a->sizes.M] =
-                dots[i] * (fabsf(by) < most ? -by : 0.0f);
-        }
+        g.at[(ptrdiff_t)i * g.ld + (ptrdiff_t)a->sizes.M] =
+            a->tiles->den[i] * (fabsf(by) < most ? -by : 0.0f);
     }
 }
 
-void tn_linear_load(const struct tn_linear_group *a, unsigned arrays, size_t from, size_t n)
+void tn_linear_load(const struct tn_linear_head *a, unsigned arrays, size_t from, size_t n)
 {
     if (arrays & TN_LINEAR_QUERIES)
         load_queries(a, from, n);
@@ -288,38 +222,36 @@ void tn_linear_load(const struct tn_linear_group *a, unsigned arrays, size_t fro
 }
 
 /* Inline, because gcc removes calls of functions of its file that do nothing but prefetch. */
-static inline __attribute__((always_inline)) void prefetch_rows(const struct tn_linear_group *a,
-                                                                size_t head, tarn_input x,
-                                                                size_t width,
-                                                                struct tn_linear_window window)
+static inline __attribute__((always_inline)) void prefetch_rows(const struct tn_linear_head *a,
+                                                                tarn_input x, size_t width,
+                                                                size_t from, size_t to)
 {
-    const size_t end = tn_min(width, window.end);
+    const size_t line = 16;
 
-    for (size_t i = window.from; i < window.to; i++) {
-        const float *const row = tn_in(x, a->b, a->h + head, i);
+    for (size_t i = from; i < to; i++) {
+        const float *const row = tn_in(x, a->b, a->h, i);
 
-        for (size_t column = window.column; column < end; column += LINE)
+        for (size_t column = 0; column < width; column += line)
             __builtin_prefetch(row + column, 0, 2);
     }
 }
 
-void tn_linear_prefetch(const struct tn_linear_group *a, unsigned arrays, size_t head,
-                        struct tn_linear_window window)
+void tn_linear_prefetch(const struct tn_linear_head *a, unsigned arrays, size_t from, size_t to)
 {
     const tarn_attention_arrays *const x = a->call->arrays;
     const size_t D = a->plan->D, M = a->plan->M;
 
     if (arrays & TN_LINEAR_QUERIES)
-        prefetch_rows(a, head, x->in[TN_QUERY], D, window);
+        prefetch_rows(a, x->in[TN_QUERY], D, from, to);
     if (arrays & TN_LINEAR_KEYS) {
-        prefetch_rows(a, head, x->in[TN_KEY], D, window);
-        prefetch_rows(a, head, x->in[TN_VALUE], M, window);
+        prefetch_rows(a, x->in[TN_KEY], D, from, to);
+        prefetch_rows(a, x->in[TN_VALUE], M, from, to);
     }
     if (arrays & TN_LINEAR_GRADIENTS)
-        prefetch_rows(a, head, x->dy, M, window);
+        prefetch_rows(a, x->dy, M, from, to);
     if (arrays & TN_LINEAR_GRADIENTS && a->sizes.normalises)
-        prefetch_rows(a, head, (tarn_input){x->y.data, x->y.batch, x->y.position, x->y.head}, M,
-                      window);
+        prefetch_rows(a, (tarn_input){x->y.data, x->y.batch, x->y.position, x->y.head}, M, from,
+                      to);
 }
 
 /* ---- Out ---------------------------------------------------------------- */
@@ -338,95 +270,71 @@ float tn_linear_inverse(const tarn_attention *plan, float den)
 }
 
 /* Denominators of the tile become their inverses, and are saved if backward will ask. */
-static void invert(const struct tn_linear_group *a, size_t from, size_t n)
+static void invert(const struct tn_linear_head *a, size_t from, size_t n)
 {
     const float eps = (float)a->plan->options.value[TN_LINEAR_EPS];
+    float *const den = a->tiles->den;
 
-    for (size_t head = 0; head < a->heads; head++) {
-        float *const den = a->tiles->den + head * T;
-
-        for (size_t i = 0; i < n; i++)
-            den[i] = inverse_of(den[i], eps);
-        if (a->call->saved)
-            memcpy(inverses_at(a, from) + head * a->plan->N, den, n * sizeof(float));
-    }
+    for (size_t i = 0; i < n; i++)
+        den[i] = inverse_of(den[i], eps);
+    if (a->call->saved)
+        memcpy(inverses_at(a, from), den, n * sizeof(float));
 }
 
-/* The tile o, each row times `by` (T numbers per head, or NULL), to an array. */
-static void store_rows(const struct tn_linear_group *a, tarn_output out, float *by, size_t from,
+/* The tile o, each row times `by` (or 1: NULL), to an array. */
+static void store_rows(const struct tn_linear_head *a, tarn_output out, float *by, size_t from,
                        size_t n)
 {
-    const struct order order = order_of(a, n);
-    const struct tn_linear_rows o = tn_linear_results(a, 0);
+    const struct tn_linear_rows o = a->tiles->o;
 
-    for (size_t i = 0; i < order.calls; i++)
-        a->plan->host.kernels->scale_rows(
-            tn_out(out, a->b, a->h, from + i), row_ld(a, out.head, out.position),
-            o.at + (ptrdiff_t)i * o.ld, (ptrdiff_t)a->tiles->o.ld,
-            (struct tn_column){by ? by + i : NULL, row_ld(a, T, 1)}, order.rows, a->sizes.M,
-            a->sizes.streams);
-}
-
-static float *pending_at(const struct tn_linear_group *a, size_t head, size_t position)
-{
-    return a->pending.at + head * a->pending.ld + position - a->pending.from;
+    a->plan->host.kernels->scale_rows(tn_out(out, a->b, a->h, from), out.position, o.at, o.ld,
+                                      (struct tn_column){by, 1}, n, a->sizes.M,
+                                      a->sizes.streams);
 }
 
 /* (12) */
-void tn_linear_store_output(const struct tn_linear_group *a, size_t from, size_t n)
+void tn_linear_store_output(const struct tn_linear_head *a, size_t from, size_t n)
 {
-    const bool divides = a->sizes.normalises && !a->pending.at;
+    const bool divides = a->sizes.normalises && !a->pending;
 
     if (divides)
         invert(a, from, n);
     store_rows(a, a->call->arrays->y, divides ? a->tiles->den : NULL, from, n);
-    for (size_t head = 0; head < a->heads && a->pending.at; head++)
-        memcpy(pending_at(a, head, from), a->tiles->den + head * T, n * sizeof(float));
+    if (a->pending)
+        memcpy(a->pending + from, a->tiles->den, n * sizeof(float));
 }
 
 /* What was stored with `pending`. */
-void tn_linear_load_output(const struct tn_linear_group *a, size_t from, size_t n)
+void tn_linear_load_output(const struct tn_linear_head *a, size_t from, size_t n)
 {
-    for (size_t head = 0; head < a->heads; head++) {
-        const struct tn_linear_rows o = tn_linear_results(a, head);
+    const struct tn_linear_rows o = a->tiles->o;
 
-        for (size_t i = 0; i < n; i++)
-            memcpy(o.at + (ptrdiff_t)i * o.ld,
-                   tn_out(a->call->arrays->y, a->b, a->h + head, from + i),
-                   a->sizes.M * sizeof(float));
-        memcpy(a->tiles->den + head * T, pending_at(a, head, from), n * sizeof(float));
-    }
+    for (size_t i = 0; i < n; i++)
+        memcpy(o.at + (ptrdiff_t)i * o.ld, tn_out(a->call->arrays->y, a->b, a->h, from + i),
+               a->sizes.M * sizeof(float));
+    memcpy(a->tiles->den, a->pending + from, n * sizeof(float));
 }
 
-static void clear_gradients(const struct tn_linear_group *a, tarn_output dx, size_t from,
+static void clear_gradients(const struct tn_linear_head *a, tarn_output dx, size_t from,
                             size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t head = 0; head < a->heads; head++)
-            memset(tn_out(dx, a->b, a->h + head, from + i), 0, a->plan->D * sizeof(float));
+        memset(tn_out(dx, a->b, a->h, from + i), 0, a->plan->D * sizeof(float));
 }
 
-void tn_linear_store_gradients(const struct tn_linear_group *a, tarn_output dx, tarn_input x,
-                               struct tn_linear_packed phi, size_t from, size_t n,
-                               size_t length)
+void tn_linear_store_gradients(const struct tn_linear_head *a, tarn_output dx, tarn_input x,
+                               struct tn_linear_rows phi, size_t from, size_t n, size_t length)
 {
-    const size_t there = existing(from, n, length), ld = a->tiles->o.ld;
-    const bool adjacent = dx.head == x.head && phi.ld == ld;
-    const size_t wide = adjacent ? heads_at_once(a, x.head, ld) : 1;
-    const struct tn_feature_map map = tn_feature_map_wide(&a->plan->map, wide);
+    const size_t there = existing(from, n, length);
+    const struct tn_linear_rows mapped = tn_linear_rows(a, phi, from), dphi = a->tiles->o;
 
-    for (size_t head = 0; head < a->heads; head += wide) {
-        const struct tn_linear_rows mapped = tn_linear_rows(a, phi, head, from);
-        const struct tn_linear_rows dphi = tn_linear_results(a, head);
-
-        tn_feature_map_backward(&map, tn_out(dx, a->b, a->h + head, from), dx.position, dphi.at,
-                                dphi.ld, tn_in(x, a->b, a->h + head, from), x.position,
-                                mapped.at, mapped.ld, there, a->sizes.streams);
-    }
+    tn_feature_map_backward(&a->plan->map, tn_out(dx, a->b, a->h, from), dx.position, dphi.at,
+                            dphi.ld, tn_in(x, a->b, a->h, from), x.position, mapped.at,
+                            mapped.ld, there, a->sizes.streams);
     clear_gradients(a, dx, from + there, n - there);
 }
 
-void tn_linear_store_dv(const struct tn_linear_group *a, size_t from, size_t n)
+void tn_linear_store_dv(const struct tn_linear_head *a, size_t from, size_t n)
 {
     store_rows(a, a->call->arrays->din[TN_VALUE], NULL, from, n);
 }

@@ -46,7 +46,6 @@ static void elu_backward(const struct tn_feature_map *map, float *dx, const floa
 const struct tn_feature_row tn_map_elu = {
     .about = {"elu", "elu(x) + 1, as in the paper, eq. (7)", tn_no_options},
     .features = same_width,
-    .elementwise = true,
     .forward = elu,
     .backward = elu_backward,
     .forward_rows = elu_rows,
@@ -69,7 +68,6 @@ static void relu_backward(const struct tn_feature_map *map, float *dx, const flo
 const struct tn_feature_row tn_map_relu = {
     .about = {"relu", "max(x, 0)", tn_no_options},
     .features = same_width,
-    .elementwise = true,
     .forward = relu,
     .backward = relu_backward,
 };
@@ -91,7 +89,6 @@ static void copy_backward(const struct tn_feature_map *map, float *dx, const flo
 const struct tn_feature_row tn_map_identity = {
     .about = {"identity", "x itself, for inputs that are already features", tn_no_options},
     .features = same_width,
-    .elementwise = true,
     .forward = copy,
     .backward = copy_backward,
 };
