@@ -289,8 +289,11 @@ mutations() {
         test_streams
     mutate "context: the beginning is symbol 0" src/layer/context.c \
         's/return (int32_t)context->symbols;/return 0;/' test_context
-    mutate "dense: inputs rounded where weights are packed" src/layer/dense.c \
-        's/d->elements == TN_BF16 \&\& !d->packed/d->elements == TN_BF16/' test_dense test_generate_bf16
+    mutate "matmul: inputs rounded where weights are packed" src/kernel/matmul.h \
+        's/desc->elements == TN_BF16 \&\& !desc->packed/desc->elements == TN_BF16/' \
+        test_matmul_few test_generate_bf16
+    mutate "matmul: operands rounded in words only" src/kernel/matmul_packed.c \
+        's/if (tn_matmul_rounds(&job->plan->desc) \&\& !pairs)/if (false)/' test_matmul
     recurrent=src/generate/method_recurrent.c
     mutate "streams: every group steps the first ones" $recurrent \
         's/p->feed->streams\[p->first + b\]/p->feed->streams[b]/' test_streams
