@@ -90,6 +90,37 @@ static void so_are_pieces_of_long_sequences(void **state)
         }
 }
 
+static void check_whole(const struct attention_case *is, size_t threads)
+{
+    const size_t N = is->desc.queries;
+    struct attention_run steps, whole;
+
+    run_open(&steps, is);
+    run_open(&whole, is);
+    struct piece piece = piece_open(&whole, 0, N, threads);
+
+    piece_forward(&piece, NULL, whole.state.bytes, NULL);
+    run_steps(&steps, 0, N);
+    piece_check_state(&steps, &steps.state, &whole.state, N);
+    check_same(&whole, &steps, false);
+    piece_close(&piece);
+    run_close(&steps);
+    run_close(&whole);
+}
+
+/* Far sums go on from the last of those that were tasks before. */
+static void so_are_sequences_of_more_blocks_than_are_tasks_at_once(void **state)
+{
+    const struct variant variant = variant_of("linear", "elu");
+
+    (void)state;
+    for (size_t threads = 2; threads <= 3; threads++) {
+        const struct attention_case is = case_of(&variant, true, 1, 1, 14000, 4, 3);
+
+        check_whole(&is, threads);
+    }
+}
+
 /* With lengths each sequence goes on by its own. */
 static void lengths_are_the_positions_that_a_state_takes(void **state)
 {
@@ -195,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pieces_are_single_steps_however_they_are_cut),
         cmocka_unit_test(so_are_pieces_of_long_sequences),
+        cmocka_unit_test(so_are_sequences_of_more_blocks_than_are_tasks_at_once),
         cmocka_unit_test(lengths_are_the_positions_that_a_state_takes),
         cmocka_unit_test(a_short_sequence_in_long_arrays_stays_in_its_workspace),
     };

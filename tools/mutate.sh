@@ -104,8 +104,6 @@ mutations() {
     mutate "linear: blocks end a position late" $prefill \
         's/i + TN_LINEAR_BLOCK - tn_linear_count_at/i + 1 + TN_LINEAR_BLOCK - tn_linear_count_at/' \
         test_states
-    mutate "linear: far read before there is any" $prefill \
-        's/a->far = tn_linear_count_at(a, from) >= TN_LINEAR_BLOCK;/a->far = true;/' test_states
     mutate "linear: far does not go on to the next blocks" $prefill \
         's/blocks->first > 0 ? end_of(&task, count) : far0(a)/far0(a)/' test_states
     mutate "linear: segments of a forward with far start without it" $prefill \
@@ -147,11 +145,12 @@ mutations() {
     mutate "softmax: dq without the scale" $tile \
         's/rows + i \* a->Dp, a->scale, a->plan->D/rows + i * a->Dp, 1.0f, a->plan->D/' $softmax
     mutate "softmax: keys of a state not read" $tile \
-        's/const size_t before = from < a->past/const size_t before = false/' test_states
+        's/const size_t before = from < a->past/const size_t before = false/' test_state_gradients
     mutate "softmax: no gradient from state1" $tile \
         's/axpy(to, 1.0f, given, width)/axpy(to, 0.0f, given, width)/' test_state_gradients
     mutate "softmax: queries before a state see nothing of it" src/layer/attention_softmax.c \
-        's/tn_min(a->length, a->past + last_query)/tn_min(a->length, last_query)/' test_states
+        's/tn_min(a->length, a->past + last_query)/tn_min(a->length, last_query)/' \
+        test_state_gradients
     mutate "softmax: backward skips queries of the same block" src/layer/attention_softmax.c \
         's/first > a->past ? first - a->past : 0/first > a->past ? first - a->past + 1 : 0/' $softmax
     mutate "softmax: lengths ignored" src/layer/attention_softmax.c \
