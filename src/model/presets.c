@@ -53,9 +53,9 @@ static const struct preset presets[] = {
                "steps=16000 schedule=cosine:warmup=0.00625,final=0.02 eval_batches=100"},
     {ROW("speech-fast", "spoken words in a minute, also streaming, training settings included: "
                         "2 layers, 4 heads of 16"),
-     SIZES(2, 4, 16, 256), .stack = 3, .task = "speech:kind=words",
-     .recipe = "norm=pre activation=gelu optimizer=adamw:beta2=0.99 lr=0.002 batch=16 "
-               "steps=5000 schedule=cosine:warmup=0.02,final=0.02"},
+     SIZES(2, 4, 16, 256), .stack = 3, .task = "speech:kind=words,masks=2,frames=10,bands=8",
+     .recipe = "norm=pre activation=gelu dropout=0.1 optimizer=adamw:beta2=0.99 lr=0.002 "
+               "batch=16 steps=5000 schedule=cosine:warmup=0.02,final=0.02"},
 };
 
 static const struct tn_table table = {"preset", tarn_preset};
