@@ -18,13 +18,16 @@ LD_LIBRARY_PATH=$(dirname "$program")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export ASAN_OPTIONS LD_LIBRARY_PATH
 
 # Open MPI's options, which MPICH does not need: as root, on any number of processors, and without
-# waits at the start for networks and at the end for processes that mpirun has to kill.
+# waits at the start for networks and at the end for processes that mpirun has to kill; with a
+# folder of its own for its sockets, as one mpirun may remove what another is about to use.
+mkdir mpi
+OMPI_MCA_orte_tmpdir_base=$folder/mpi
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
 OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_odls_base_sigkill_timeout=0 OMPI_MCA_pml=ob1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe \
     OMPI_MCA_hwloc_base_binding_policy OMPI_MCA_mpi_yield_when_idle \
-    OMPI_MCA_odls_base_sigkill_timeout OMPI_MCA_pml
+    OMPI_MCA_odls_base_sigkill_timeout OMPI_MCA_pml OMPI_MCA_orte_tmpdir_base
 
 # ranks N CODE PATTERN ARGUMENT...: expect, by so many processes. RANK in an argument is the number
 # of the process; OTHER and OTHER_CPU are program and instructions of all but the first.

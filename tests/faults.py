@@ -178,7 +178,9 @@ class World:
             environment["LD_PRELOAD"] = str(self.library)
         else:
             words = ["mpirun", "-n", "2", str(self.rank_script), *words]
-            environment.update(OPEN_MPI, PATH=os.environ["PATH"], LD_LIBRARY_PATH=os.path.dirname(self.tarn), FAULT_LIBRARY=str(self.library), FAULT_UNDER=str(out),
+            sockets = self.folder / f"mpi-{threading.get_ident()}"  # one mpirun removes what another is about to use
+            sockets.mkdir(exist_ok=True)
+            environment.update(OPEN_MPI, OMPI_MCA_orte_tmpdir_base=str(sockets), PATH=os.environ["PATH"], LD_LIBRARY_PATH=os.path.dirname(self.tarn), FAULT_LIBRARY=str(self.library), FAULT_UNDER=str(out),
                                FAULT_RANK=str(rank))
         words = [word.replace("{in}", str(self.input)).replace("{out}", str(out)) for word in words]
         done = subprocess.run(words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=600)

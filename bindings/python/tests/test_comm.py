@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -54,8 +55,11 @@ def mpirun(folder, ranks, *arguments):
                    "OMPI_MCA_rmaps_base_oversubscribe": "1",
                    "OMPI_MCA_hwloc_base_binding_policy": "none",
                    "OMPI_MCA_mpi_yield_when_idle": "1", "OMPI_MCA_pml": "ob1"}
-    return subprocess.run(["mpirun", "-n", str(ranks), sys.executable, str(script), *arguments],
-                          env=environment, capture_output=True, text=True, timeout=600)
+    with tempfile.TemporaryDirectory() as sockets:  # other processes of mpirun have theirs
+        environment["OMPI_MCA_orte_tmpdir_base"] = sockets
+        return subprocess.run(
+            ["mpirun", "-n", str(ranks), sys.executable, str(script), *arguments],
+            env=environment, capture_output=True, text=True, timeout=600)
 
 
 def test_processes_of_mpi4py_train_one_model(tmp_path):
